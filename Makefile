@@ -1,0 +1,44 @@
+# Two commands: `make run` and `make test`. Both install what they need into .venv from requirements.lock.
+PYTHON ?= python3
+BIN := .venv/bin
+HOST ?= 127.0.0.1
+PORT ?= 8080
+
+.PHONY: run test install lint format bench lock clean
+
+run: install
+	@$(BIN)/gate serve --demo --host $(HOST) --port $(PORT)
+
+test: lint
+	@$(BIN)/pytest
+
+install: .venv/.installed
+
+.venv/.installed: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; name one with 'make PYTHON=/path/to/python3 ...'."; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "Installing the locked dependencies into .venv (once; about a minute)."
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+lint: install
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: install
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: install
+	@$(BIN)/python -m bench
+
+# Refreshes requirements.lock; needs uv.
+lock:
+	@uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --upgrade --quiet \
+	  --no-header --extra server --group test --group bench --group build --output-file requirements.lock
+
+clean:
+	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,117 @@
+"""What the registry key signs: rulebook attestations (one evaluation) and registrations (one rulebook in one scope)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from gate.canonical import content_hash
+from gate.labels import (
+    CANONICALIZATION,
+    EVALUATOR,
+    HASH_ALGORITHM,
+    REGISTRY_ATTESTATION,
+    RULEBOOK_ATTESTATION,
+    RULEBOOK_ATTESTATION_SIGNATURE,
+    RULEBOOK_REGISTRY,
+)
+from gate.signing import ED25519, Signer
+
+if TYPE_CHECKING:
+    from gate.evaluate import Outcome
+
+
+def rulebook_attestation(
+    rulebook: Mapping[str, str],
+    facts_hash: str,
+    outcome: Outcome,
+    runtime_binding: Mapping[str, str],
+    signer: Signer | None,
+) -> dict[str, Any]:
+    """The attestation {schema_version, bundle, bundle_hash, signature} of one evaluation.
+
+    The bundle holds no date, no id and nothing of the environment: the same facts and rulebook give the same
+    bundle_hash for ever.
+
+    Args:
+        rulebook: {schema_version, id, version, hash}.
+        facts_hash: H of the facts the rulebook consumed.
+        outcome: What it said about them.
+        runtime_binding: Who decided, and on whose facts.
+        signer: The registry key; None where registry signing is off.
+    """
+    bundle = {
+        "engine": EVALUATOR,
+        "evaluator_version": EVALUATOR,
+        "rulebook": rulebook,
+        "input_hash": facts_hash,
+        "outcome": {
+            "status": outcome.status,
+            "verdict": outcome.decision,
+            "application_verdict": outcome.verdict,
+            "action": outcome.action,
+            "reason_code": outcome.reason_code,
+            "matched_rule_id": outcome.matched_rule_id,
+        },
+        "runtime_binding": runtime_binding,
+        "trusted_adapter": None,
+    }
+    bundle_hash = content_hash(bundle)
+    return {
+        "schema_version": RULEBOOK_ATTESTATION,
+        "bundle": bundle,
+        "bundle_hash": bundle_hash,
+        "signature": {
+            "schema_version": RULEBOOK_ATTESTATION_SIGNATURE,
+            "algorithm": "Ed25519",
+            "signed_field": "bundle_hash",
+            "status": "unsigned" if signer is None else "signed",
+            "key_id": None if signer is None else signer.key_id,
+            "signature": None if signer is None else attestation_signature(signer, bundle_hash),
+        },
+    }
+
+
+def attestation_signature(signer: Signer, bundle_hash: str) -> str:
+    """The base64url signature over the UTF-8 hex bundle hash, without the scheme's prefix."""
+    return signer.sign(bundle_hash.encode()).removeprefix(f"{ED25519}:")
+
+
+def registration(
+    rulebook: Mapping[str, str], scope_id: str, registered_at: str, signer: Signer | None
+) -> dict[str, Any]:
+    """The metadata of a rulebook's registration in a scope, made once, with its attestation.
+
+    Args:
+        rulebook: {schema_version, id, version, hash}.
+        scope_id: The internal scope id; only its hash appears.
+        registered_at: UTC timestamp of the first registration.
+        signer: The registry key; None where registry signing is off.
+    """
+    metadata: dict[str, Any] = {
+        "rulebook_registry_version": RULEBOOK_REGISTRY,
+        "schema_version": rulebook["schema_version"],
+        "rulebook_id": rulebook["id"],
+        "version": rulebook["version"],
+        "hash": rulebook["hash"],
+        "evaluator_version": EVALUATOR,
+        "hash_algorithm": HASH_ALGORITHM,
+        "canonicalization": CANONICALIZATION,
+        "scope_hash": content_hash({"scope": scope_id}),
+        "registered_at": registered_at,
+    }
+    attestation_hash = registration_hash(metadata)
+    metadata["registry_attestation"] = {
+        "registry_attestation_version": REGISTRY_ATTESTATION,
+        "status": "unsigned" if signer is None else "signed",
+        "attestation_hash": attestation_hash,
+        "key_id": None if signer is None else signer.key_id,
+        "signature_algorithm": ED25519,
+        "signature": None if signer is None else signer.sign(attestation_hash.encode()),
+    }
+    return metadata
+
+
+def registration_hash(metadata: Mapping[str, Any]) -> str:
+    """attestation_hash: H of the registration's metadata without registry_attestation."""
+    return content_hash({name: value for name, value in metadata.items() if name != "registry_attestation"})

@@ -1,0 +1,214 @@
+"""The audit chain `decision_chain_v1`: leaves, rolling Merkle roots, links and signed checkpoints.
+
+One chain a scope; every stored record is an entry. A link binds the link before it, so that no entry can be changed,
+dropped or moved without every later link changing; a checkpoint kept by someone else makes a rewritten or shortened
+chain visible to anyone who later reads it.
+
+    link = append(head, entry)         extends a chain
+    find_break(links)                  says where retained links do not hold
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gate.canonical import canonical, content_hash
+from gate.labels import CHAIN, CHECKPOINT, MERKLE_STRATEGY
+from gate.signing import Signer
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The end of a chain: what the next link extends.
+
+    Attributes:
+        chain_id: The chain's name.
+        size: How many links it has; 0 for an empty chain.
+        merkle_root: The last link's rolling root; None for an empty chain.
+        link_hash: The last link's hash; None for an empty chain.
+    """
+
+    chain_id: str
+    size: int = 0
+    merkle_root: str | None = None
+    link_hash: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a link is made of.
+
+    Attributes:
+        entry_type: decision, execution, outcome, crm_sync or erasure.
+        decision_id: The decision it is about.
+        record_hash: The decision's record_hash, or the entry's own hash.
+        receipt_hash: The decision's receipt_hash; None for other entries.
+        policy_id: The policy's id, or None.
+        policy_version: The policy's version, or None.
+        created_at: UTC timestamp of the entry.
+    """
+
+    entry_type: str
+    decision_id: str
+    record_hash: str
+    receipt_hash: str | None
+    policy_id: str | None
+    policy_version: str | None
+    created_at: str
+
+
+def append(head: Head, entry: Entry) -> dict[str, Any]:
+    """The link that extends a chain by an entry, with every member that its hash covers and `link_hash`."""
+    leaf_hash = leaf(entry.entry_type, entry.decision_id, entry.record_hash, entry.receipt_hash)
+    position = head.size + 1
+    link = {
+        "decision_chain_version": CHAIN,
+        "chain_id": head.chain_id,
+        "chain_position": position,
+        "previous_link_hash": head.link_hash,
+        "previous_merkle_root": head.merkle_root,
+        "leaf_hash": leaf_hash,
+        "merkle_root": rolling_root(head.merkle_root, leaf_hash, position),
+        "merkle_strategy": MERKLE_STRATEGY,
+        "entry_type": entry.entry_type,
+        "decision_id": entry.decision_id,
+        "record_hash": entry.record_hash,
+        "receipt_hash": entry.receipt_hash,
+        "policy_id": entry.policy_id,
+        "policy_version": entry.policy_version,
+        "created_at": entry.created_at,
+    }
+    link["link_hash"] = content_hash(link)
+    return link
+
+
+def head_of(link: Mapping[str, Any]) -> Head:
+    """The head that a chain has after a link."""
+    return Head(link["chain_id"], link["chain_position"], link["merkle_root"], link["link_hash"])
+
+
+def leaf(entry_type: str, decision_id: str, record_hash: str, receipt_hash: str | None) -> str:
+    """leaf_hash of an entry."""
+    return content_hash(
+        {
+            "decision_chain_version": CHAIN,
+            "entry_type": entry_type,
+            "decision_id": decision_id,
+            "record_hash": record_hash,
+            "receipt_hash": receipt_hash,
+        }
+    )
+
+
+def rolling_root(previous: str | None, leaf_hash: str, position: int) -> str:
+    """merkle_root at a position: the leaf itself at 1, the strategy's hash over the root before it after that."""
+    if position == 1:
+        return leaf_hash
+    return content_hash(
+        {
+            "strategy": MERKLE_STRATEGY,
+            "previous_merkle_root": previous,
+            "leaf_hash": leaf_hash,
+            "chain_position": position,
+        }
+    )
+
+
+def record_link(link: Mapping[str, Any]) -> dict[str, Any]:
+    """The `audit_chain` that a record carries of its link."""
+    names = (
+        "decision_chain_version",
+        "chain_id",
+        "chain_position",
+        "entry_type",
+        "leaf_hash",
+        "link_hash",
+        "merkle_root",
+    )
+    return {name: link[name] for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """Where a chain does not hold.
+
+    Attributes:
+        position: The chain position of the first link that is wrong.
+        reason: What is wrong with it.
+    """
+
+    position: int
+    reason: str
+
+
+def find_break(links: Iterable[Mapping[str, Any]], *, start: Head | None = None) -> Break | None:
+    """The first place where consecutive links, in ascending order, do not hold; None where all do.
+
+    Args:
+        links: The links; read one at a time.
+        start: The head they extend. Without it the first link's own word for what came before it is taken, unless it
+            claims position 1.
+    """
+    head = start
+    for link in links:
+        position = link["chain_position"]
+        if head is None:
+            head = Head(link["chain_id"], position - 1, link["previous_merkle_root"], link["previous_link_hash"])
+            if position == 1 and (head.merkle_root is not None or head.link_hash is not None):
+                return Break(1, "The first link claims a link before it.")
+        if position != head.size + 1:
+            return Break(head.size + 1, f"The link at position {head.size + 1} is missing; {position} follows.")
+        expected = append(
+            head,
+            Entry(
+                entry_type=link["entry_type"],
+                decision_id=link["decision_id"],
+                record_hash=link["record_hash"],
+                receipt_hash=link["receipt_hash"],
+                policy_id=link["policy_id"],
+                policy_version=link["policy_version"],
+                created_at=link["created_at"],
+            ),
+        )
+        wrong = [name for name, value in expected.items() if link.get(name) != value]
+        if wrong:
+            return Break(position, f"Its {', '.join(wrong)} is not what its entry and the link before it give.")
+        head = head_of(link)
+    return None
+
+
+def checkpoint(head: Head, issued_at: str, signer: Signer) -> dict[str, Any]:
+    """A signed statement of a chain's size and root: {checkpoint_version, chain_id, chain_size, merkle_root, link_hash,
+    issued_at, key_id, signature}, signed over the canonical bytes of the rest.
+    """
+    statement = {
+        "checkpoint_version": CHECKPOINT,
+        "chain_id": head.chain_id,
+        "chain_size": head.size,
+        "merkle_root": head.merkle_root,
+        "link_hash": head.link_hash,
+        "issued_at": issued_at,
+        "key_id": signer.key_id,
+    }
+    return {**statement, "signature": signer.sign(canonical(statement))}
+
+
+def checkpoint_payload(document: Mapping[str, Any]) -> bytes:
+    """The bytes that a checkpoint's signature is over."""
+    return canonical({name: value for name, value in document.items() if name != "signature"})
+
+
+def contradicts(document: Mapping[str, Any], link: Mapping[str, Any] | None) -> Sequence[str]:
+    """Which members of a checkpoint the chain's link at position chain_size contradicts; empty where it holds.
+
+    Args:
+        document: The checkpoint.
+        link: The link at that position; None where the chain is shorter.
+    """
+    if document["chain_size"] == 0:
+        return []
+    if link is None:
+        return ["chain_size"]
+    return [name for name in ("chain_id", "merkle_root", "link_hash") if document[name] != link[name]]

@@ -1,0 +1,86 @@
+"""The one root of every error the product raises, with its evidence as fields.
+
+An error carries the code a caller can act on, a sentence that says what was wrong, where, and what to do, and, where
+single members are at fault, one `FieldError` each. HTTP status codes are no business of this module: `api.errors`
+maps codes to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One member at fault.
+
+    Attributes:
+        field: Where it stands, as a dotted path with array indexes in brackets: `rules[0].outcome.action`.
+        code: What is wrong, as a stable word: `unknown_field`, `required`, `type`, `pattern`, and so on.
+        message: The same for a person, as a sentence.
+    """
+
+    field: str
+    code: str
+    message: str
+
+    def to_dict(self) -> dict[str, str]:
+        """The error as a JSON object {field, code, message}."""
+        return {"field": self.field, "code": self.code, "message": self.message}
+
+
+@dataclass(eq=False)
+class GateError(Exception):
+    """Root of the product's errors.
+
+    Attributes:
+        code: A stable code, for example `RULEBOOK_INVALID`.
+        message: What was wrong, where, and what to do about it.
+        errors: The members at fault, where the fault lies in single members.
+        details: Further members of an error body, for example {"supported_binding_modes": [...]}.
+    """
+
+    code: str
+    message: str
+    errors: Sequence[FieldError] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """The code and the sentence, with each member at fault on a line of its own."""
+        lines = [f"{self.code}: {self.message}"]
+        lines += [f"  {error.field}: {error.message}" for error in self.errors]
+        return "\n".join(lines)
+
+
+class MaterialRefused(GateError):
+    """JSON, keys or records handed in are not usable as they are (malformed, out of bounds, incomplete)."""
+
+
+class RequestRefused(GateError):
+    """A request is well-formed JSON and yet no request that the gate can answer."""
+
+
+class RulebookRefused(GateError):
+    """A rulebook breaks Rulebook v1, is not known, or conflicts with what is registered."""
+
+
+class AccessRefused(GateError):
+    """A key is missing, unknown, disabled, expired, or lacks the access that the operation needs."""
+
+
+class NotFound(GateError):
+    """Nothing of that name in the caller's scope."""
+
+
+class IdempotencyConflict(GateError):
+    """An idempotency key was used before with another payload."""
+
+
+class ServiceUnavailable(GateError):
+    """Something the answer needs is not there: storage, a signing key, an upstream. Nothing was recorded."""
+
+
+class OperatorError(GateError):
+    """An operator's command cannot be carried out as it was given."""

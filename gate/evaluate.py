@@ -1,0 +1,378 @@
+"""Compiled evaluation of Rulebook v1: closures built once, no interpretation while facts wait.
+
+    evaluator = compile_rulebook(body)
+    evaluator.decide({"discount_percent": 10, "margin_percent": 22})     # the outcome alone
+    evaluator.explain({"discount_percent": 10, "margin_percent": 22})    # with every test and what it saw
+
+Facts are JSON values as `gate.strict_json` reads them. JSON's types hold, not Python's: true is not 1, 1 equals 1.0.
+A comparison on an absent field is false, negative operators included; only exists and not_exists speak of absence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gate.canonical import canonical
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a rulebook says about facts.
+
+    Attributes:
+        status: `ok`, or `needs_input` where required facts are missing or facts have the wrong type.
+        decision: yes, no or review.
+        verdict: The application verdict, for example APPROVE.
+        action: The action label.
+        reason_code: The reason code.
+        matched_rule_id: The rule that matched; None for the default outcome and for needs_input.
+    """
+
+    status: str
+    decision: str
+    verdict: str
+    action: str
+    reason_code: str
+    matched_rule_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """An outcome and how it came about.
+
+    Attributes:
+        outcome: The outcome.
+        evaluation: {matched, missing_fields, invalid_fields, rules}, where `rules` holds every rule up to and
+            including the match, in order of evaluation, each {rule_id, priority, passed, tests}, and `tests` every
+            test of the rule without short cut, each {path, field, operator, expected, observed, passed}.
+    """
+
+    outcome: Outcome
+    evaluation: dict[str, Any]
+
+
+NEEDS_INPUT: Final = Outcome(
+    "needs_input", "review", "NEEDS_INPUT", "collect_required_input", "INPUT_SCHEMA_FAILED", None
+)
+
+# An observed value beyond this many canonical bytes is shown by its digest.
+OBSERVED_LIMIT: Final = 1024
+# JSON writes a character in at most 6 bytes (\\uXXXX), and a string adds two quotes.
+_SURELY_SMALL_STRING: Final = (OBSERVED_LIMIT - 2) // 6
+
+
+class _Absent:
+    """Stands for a field that is not there, which is not the same as null."""
+
+    __slots__ = ()
+
+
+_ABSENT: Final = _Absent()
+
+_Getter = Callable[[Mapping[str, Any]], Any]
+_Predicate = Callable[[Any], bool]
+_Holds = Callable[[Mapping[str, Any]], bool]
+_Explain = Callable[[Mapping[str, Any], list[dict[str, Any]]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    rule_id: str
+    priority: int
+    holds: _Holds
+    explain: _Explain
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    name: str
+    get: _Getter
+    type: str
+    accepts: _Predicate
+
+
+class Evaluator:
+    """A compiled rulebook."""
+
+    __slots__ = ("_declared", "_default", "_required", "_rules")
+
+    def __init__(
+        self,
+        required: tuple[tuple[str, _Getter], ...],
+        declared: tuple[_Declared, ...],
+        rules: tuple[_Rule, ...],
+        default: Outcome,
+    ) -> None:
+        """Takes compiled parts; `compile_rulebook` makes them."""
+        self._required = required
+        self._declared = declared
+        self._rules = rules
+        self._default = default
+
+    def decide(self, facts: Mapping[str, Any]) -> Outcome:
+        """The outcome for facts, without explanation. Never raises on JSON facts."""
+        for _, get in self._required:
+            if get(facts) is _ABSENT:
+                return NEEDS_INPUT
+        for field in self._declared:
+            value = field.get(facts)
+            if value is not _ABSENT and not field.accepts(value):
+                return NEEDS_INPUT
+        for rule in self._rules:
+            if rule.holds(facts):
+                return rule.outcome
+        return self._default
+
+    def explain(self, facts: Mapping[str, Any]) -> Explained:
+        """The outcome for facts, the same as `decide` gives, with the evaluation that led to it."""
+        missing = [name for name, get in self._required if get(facts) is _ABSENT]
+        invalid = [
+            {"field": field.name, "expected": field.type, "observed_type": _type_name(value)}
+            for field in self._declared
+            if (value := field.get(facts)) is not _ABSENT and not field.accepts(value)
+        ]
+        outcome = self._default
+        matched = False
+        rules: list[dict[str, Any]] = []
+        if missing or invalid:
+            outcome = NEEDS_INPUT
+        else:
+            for rule in self._rules:
+                tests: list[dict[str, Any]] = []
+                matched = rule.explain(facts, tests)
+                rules.append({"rule_id": rule.rule_id, "priority": rule.priority, "passed": matched, "tests": tests})
+                if matched:
+                    outcome = rule.outcome
+                    break
+        return Explained(
+            outcome,
+            {"matched": matched, "missing_fields": missing, "invalid_fields": invalid, "rules": rules},
+        )
+
+
+def compile_rulebook(body: Mapping[str, Any]) -> Evaluator:
+    """Compiles a valid rulebook body; `gate.rulebook.load` validates first."""
+    schema = body["input_schema"]
+    rules = sorted(body["rules"], key=lambda rule: (-rule.get("priority", 0), rule["rule_id"]))
+    return Evaluator(
+        required=tuple((name, _getter(name)) for name in sorted(schema["required"])),
+        declared=tuple(
+            _Declared(name, _getter(name), declared["type"], _TYPES[declared["type"]])
+            for name, declared in sorted(schema["properties"].items())
+        ),
+        rules=tuple(map(_compile_rule, rules)),
+        default=_outcome(body["default_outcome"], None),
+    )
+
+
+def _compile_rule(rule: Mapping[str, Any]) -> _Rule:
+    holds, explain = _compile_condition(rule["condition"], "condition")
+    outcome = _outcome(rule["outcome"], rule["rule_id"])
+    return _Rule(rule["rule_id"], int(rule.get("priority", 0)), holds, explain, outcome)
+
+
+def _outcome(body: Mapping[str, Any], rule_id: str | None) -> Outcome:
+    return Outcome("ok", body["decision"], body["verdict"], body["action"], body["reason_code"], rule_id)
+
+
+def _compile_condition(condition: Mapping[str, Any], path: str) -> tuple[_Holds, _Explain]:
+    if "not" in condition:
+        holds, explain = _compile_condition(condition["not"], f"{path}.not")
+        return lambda facts: not holds(facts), lambda facts, tests: not explain(facts, tests)
+    for combinator, together in (("all", all), ("any", any)):
+        if combinator in condition:
+            children = [
+                _compile_condition(child, f"{path}.{combinator}[{index}]")
+                for index, child in enumerate(condition[combinator])
+            ]
+            return _combined(together, children)
+    return _compile_test(condition, path)
+
+
+def _combined(together: Callable[[Any], bool], children: list[tuple[_Holds, _Explain]]) -> tuple[_Holds, _Explain]:
+    all_holds = tuple(holds for holds, _ in children)
+    all_explain = tuple(explain for _, explain in children)
+    # A loop with an early return is three times as fast as all() over a generator.
+    stop_at = together is any
+
+    def holds(facts: Mapping[str, Any]) -> bool:
+        for child in all_holds:
+            if child(facts) is stop_at:
+                return stop_at
+        return not stop_at
+
+    def explain(facts: Mapping[str, Any], tests: list[dict[str, Any]]) -> bool:
+        return together([child(facts, tests) for child in all_explain])
+
+    return holds, explain
+
+
+def _compile_test(test: Mapping[str, Any], path: str) -> tuple[_Holds, _Explain]:
+    field, operator = test["field"], test["operator"]
+    get = _getter(field)
+    told = {"path": path, "field": field, "operator": operator}
+    if operator in _PRESENCE:
+        predicate = _PRESENCE[operator]
+    else:
+        told["expected"] = test["value"]
+        predicate = _OPERATORS[operator](test["value"])
+
+    def holds(facts: Mapping[str, Any]) -> bool:
+        return predicate(get(facts))
+
+    def explain(facts: Mapping[str, Any], tests: list[dict[str, Any]]) -> bool:
+        value = get(facts)
+        passed = predicate(value)
+        if value is _ABSENT:
+            tests.append({**told, "passed": passed})
+        else:
+            tests.append({**told, "observed": _shown(value), "passed": passed})
+        return passed
+
+    return holds, explain
+
+
+def _getter(field: str) -> _Getter:
+    first, *rest = field.split(".")
+    if not rest:
+        return lambda facts: facts.get(first, _ABSENT)
+
+    def get(facts: Mapping[str, Any]) -> Any:
+        value = facts.get(first, _ABSENT)
+        for name in rest:
+            if type(value) is not dict:
+                return _ABSENT
+            value = value.get(name, _ABSENT)
+        return value
+
+    return get
+
+
+def _shown(value: Any) -> Any:
+    kind = type(value)
+    if kind is int or kind is float or kind is bool or value is None:
+        return value
+    if kind is str and len(value) <= _SURELY_SMALL_STRING:
+        return value
+    written = canonical(value)
+    if len(written) <= OBSERVED_LIMIT:
+        return value
+    return {"sha256": hashlib.sha256(written).hexdigest(), "bytes": len(written)}
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int or type(value) is float
+
+
+def _is_integer(value: Any) -> bool:
+    return type(value) is int or (type(value) is float and value.is_integer())
+
+
+_TYPES: Final[Mapping[str, _Predicate]] = {
+    "number": _is_number,
+    "integer": _is_integer,
+    "string": lambda value: type(value) is str,
+    "boolean": lambda value: type(value) is bool,
+    "array": lambda value: type(value) is list,
+    "object": lambda value: type(value) is dict,
+    "null": lambda value: value is None,
+}
+
+
+def _type_name(value: Any) -> str:
+    if _is_integer(value):
+        return "integer"
+    return next(name for name, accepts in _TYPES.items() if accepts(value))
+
+
+def _equals(expected: Any) -> _Predicate:
+    kind = type(expected)
+    if kind is int or kind is float:
+        return lambda value: (type(value) is int or type(value) is float) and value == expected
+    if kind is list or kind is dict:
+        written = canonical(expected)
+        return lambda value: type(value) is kind and canonical(value) == written
+    return lambda value: type(value) is kind and value == expected
+
+
+def _is_in(expected: list[Any]) -> _Predicate:
+    # Scalars by type and value: 1 and 1.0 meet as equal floats hash alike, true and 1 do not.
+    scalars = {(_scalar_kind(item), item) for item in expected if type(item) not in (list, dict)}
+    written = {canonical(item) for item in expected if type(item) in (list, dict)}
+
+    def predicate(value: Any) -> bool:
+        if type(value) is list or type(value) is dict:
+            return bool(written) and canonical(value) in written
+        return (_scalar_kind(value), value) in scalars
+
+    return predicate
+
+
+def _scalar_kind(value: Any) -> type:
+    return float if type(value) is int else type(value)
+
+
+def _contains(expected: Any) -> _Predicate:
+    equals = _equals(expected)
+
+    def predicate(value: Any) -> bool:
+        if type(value) is list:
+            return any(map(equals, value))
+        return type(value) is str and type(expected) is str and expected in value
+
+    return predicate
+
+
+def _negated(make: Callable[[Any], _Predicate]) -> Callable[[Any], _Predicate]:
+    def make_negated(expected: Any) -> _Predicate:
+        predicate = make(expected)
+        return lambda value: value is not _ABSENT and not predicate(value)
+
+    return make_negated
+
+
+def _greater(expected: Any) -> _Predicate:
+    return lambda value: (type(value) is int or type(value) is float) and value > expected
+
+
+def _greater_or_equal(expected: Any) -> _Predicate:
+    return lambda value: (type(value) is int or type(value) is float) and value >= expected
+
+
+def _less(expected: Any) -> _Predicate:
+    return lambda value: (type(value) is int or type(value) is float) and value < expected
+
+
+def _less_or_equal(expected: Any) -> _Predicate:
+    return lambda value: (type(value) is int or type(value) is float) and value <= expected
+
+
+def _between_numbers(make: Callable[[Any], _Predicate]) -> Callable[[Any], _Predicate]:
+    return lambda expected: make(expected) if _is_number(expected) else _never
+
+
+def _never(_: Any) -> bool:
+    return False
+
+
+_PRESENCE: Final[Mapping[str, _Predicate]] = {
+    "exists": lambda value: value is not _ABSENT,
+    "not_exists": lambda value: value is _ABSENT,
+}
+
+_OPERATORS: Final[Mapping[str, Callable[[Any], _Predicate]]] = {
+    "eq": _equals,
+    "neq": _negated(_equals),
+    "gt": _between_numbers(_greater),
+    "gte": _between_numbers(_greater_or_equal),
+    "lt": _between_numbers(_less),
+    "lte": _between_numbers(_less_or_equal),
+    "in": _is_in,
+    "not_in": _negated(_is_in),
+    "contains": _contains,
+    "not_contains": _negated(_contains),
+}

@@ -1,0 +1,36 @@
+"""Opaque identifiers that sort by time, and the protocol's timestamps."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime
+
+
+def utc_now() -> datetime:
+    """The current moment, aware, in UTC."""
+    return datetime.now(UTC)
+
+
+def timestamp(moment: datetime) -> str:
+    """An aware moment as the protocol writes it: UTC, ISO 8601, milliseconds, `Z`."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
+def parse_timestamp(text: str) -> datetime:
+    """The moment that an ISO 8601 text with a time zone names.
+
+    Raises:
+        ValueError: It is no such text, or it names no time zone.
+    """
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"{text!r} names no time zone; write UTC times as 2026-01-31T12:00:00.000Z.")
+    return moment.astimezone(UTC)
+
+
+def new_id(prefix: str, moment: datetime) -> str:
+    """A fresh identifier `<prefix>_<48 bits of milliseconds><80 random bits>` in lower-case hex.
+
+    Identifiers of one prefix sort by the moment they were made at; 80 random bits keep them unguessable.
+    """
+    return f"{prefix}_{int(moment.timestamp() * 1000) & (2**48 - 1):012x}{secrets.token_hex(10)}"

@@ -1,0 +1,43 @@
+"""Version labels and fixed words of the protocol, as the specification's versioning table gives them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+INTERFACE_VERSION: Final = "1.13.0"
+PROTOCOL: Final = "decision_protocol_v1"
+RECORD: Final = "decision_record_v1"
+PACKET: Final = "decision_packet_v1"
+RULEBOOK_SCHEMA: Final = "rulebook_v1"
+EXECUTION: Final = "decision_execution_v1"
+OUTCOME: Final = "decision_outcome_v1"
+CRM_SYNC: Final = "decision_crm_sync_v1"
+CONFIDENCE: Final = "decision_confidence_v1"
+COUNTERFACTUALS: Final = "decision_counterfactuals_v1"
+RULEBOOK_REGISTRY: Final = "decision_rulebook_registry_v1"
+REGISTRY_ATTESTATION: Final = "decision_registry_attestation_v1"
+APPLICATION_BINDING: Final = "svc_application_binding_v1"
+COMPATIBILITY_POLICY: Final = "compatibility_policy_v1"
+GOLDEN_REPLAY: Final = "rulebook_v1_golden_replay_v1"
+HISTORICAL_REPLAY: Final = "historical_rulebook_replay_v1"
+MIGRATION: Final = "rulebook_migration_v1"
+
+CHAIN: Final = "decision_chain_v1"
+CHECKPOINT: Final = "decision_checkpoint_v1"
+MERKLE_STRATEGY: Final = "rolling_sha256_pair_v1"
+RULEBOOK_ATTESTATION: Final = "rulebook_attestation_v1"
+RULEBOOK_ATTESTATION_SIGNATURE: Final = "rulebook_attestation_signature_v1"
+EVALUATOR: Final = "svc_rulebook_v1"
+
+HASH_ALGORITHM: Final = "sha256"
+CANONICALIZATION: Final = "json.sort_deep.v1"
+
+PRODUCTION_CORE: Final = "hybrid_declarative_rulebook_with_trusted_adapters"
+BINDING_DIRECT: Final = "direct_declarative_rulebook"
+BINDING_ADAPTER: Final = "trusted_adapter_facts_then_declarative_rulebook"
+BINDING_MODES: Final = (BINDING_DIRECT, BINDING_ADAPTER)
+VERDICT_AUTHORITY: Final = "declarative_rulebook"
+CUSTOMER_CODE: Final = "rejected"
+
+VIEWS: Final = ("minimal", "standard", "full")
+ENTRY_TYPES: Final = ("decision", "execution", "outcome", "crm_sync", "erasure")

@@ -1,0 +1,185 @@
+"""A Decision Request, read from the body of `POST /api/decide`.
+
+`read_request` raises for the first thing that is wrong, in the order that docs/decide.md fixes: shape, binding mode,
+output material, conflicts between the parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gate.canonical import content_hash
+from gate.errors import FieldError, RequestRefused
+from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, BINDING_MODES
+from gate.record import input_material
+from gate.shape import member, shape
+
+OUTPUT_MATERIAL: Final = frozenset(
+    {
+        "runtime_binding",
+        "trusted_adapter",
+        "adapter_facts",
+        "rulebook_attestation",
+        "decision_contract",
+        "application_verdict",
+        "action",
+    }
+)
+"""The response-only fields: refused at the root, in context, and at any depth of the facts of a rulebook request."""
+
+ROOT_OUTPUT_MATERIAL: Final = OUTPUT_MATERIAL | {
+    "rulebook_contract",
+    "input_hash",
+    "decision_id",
+    "record_hash",
+    "receipt_hash",
+    "verify_url",
+    "replay_url",
+    "engine",
+    "evaluator_version",
+    "verdict",
+    "reason_code",
+    "matched_rule_id",
+}
+"""What is refused at the root of a rulebook request."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRequest:
+    """A request whose parts fit together. Rulebook and adapter are not yet looked at.
+
+    Attributes:
+        body: The request as it was sent, without response_view.
+        input_hash: H(body).
+        mode: rulebook, single, multi or runtime.
+        rulebook: The rulebook's body, where one was sent.
+        rulebook_ref: The reference to a registered rulebook, where one was sent instead.
+        adapter: The adapter invocation, where one was sent.
+        context: The context; {} where absent.
+        inputs: The facts of context.inputs; {} where absent.
+        response_view: minimal, standard or full, where the body names one.
+    """
+
+    body: Mapping[str, Any]
+    input_hash: str
+    mode: str
+    rulebook: Mapping[str, Any] | None
+    rulebook_ref: Mapping[str, str] | None
+    adapter: Mapping[str, Any] | None
+    context: Mapping[str, Any]
+    inputs: Mapping[str, Any]
+    response_view: str | None
+
+
+def read_request(body: Any) -> DecisionRequest:
+    """Reads the parsed body of a Decision Request.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID, RULEBOOK_BINDING_MODE_UNSUPPORTED, RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN,
+            RULEBOOK_BINDING_MODE_CONFLICT or TRUSTED_ADAPTER_INPUT_CONFLICT, whichever comes first.
+    """
+    binds = isinstance(body, dict) and body.get("mode") == "rulebook"
+    _check_shape(body, binds)
+    _check_binding_mode(body)
+    if binds:
+        _check_output_material(body)
+    _check_conflicts(body, binds)
+    context = body.get("context", {})
+    request_body = input_material(body)
+    return DecisionRequest(
+        body=request_body,
+        input_hash=content_hash(request_body),
+        mode=body.get("mode", "single"),
+        rulebook=body.get("rulebook"),
+        rulebook_ref=body.get("rulebook_ref"),
+        adapter=body.get("adapter"),
+        context=context,
+        inputs=context.get("inputs", {}),
+        response_view=body.get("response_view"),
+    )
+
+
+def _check_shape(body: Any, binds: bool) -> None:
+    # Output material at the root has a code of its own, so the closed shape does not see it.
+    seen = {name: body[name] for name in body if name not in ROOT_OUTPUT_MATERIAL} if binds else body
+    if errors := shape("decision-request").errors(seen):
+        raise _invalid(errors)
+
+
+def _invalid(errors: list[FieldError]) -> RequestRefused:
+    named = ", ".join(error.field or "the body" for error in errors[:3])
+    more = f" and {len(errors) - 3} more" if len(errors) > 3 else ""
+    return RequestRefused(
+        "SVC_API_REQUEST_INVALID",
+        f"The request is not a Decision Request: see {named}{more} in errors.",
+        errors,
+    )
+
+
+def _check_binding_mode(body: Mapping[str, Any]) -> None:
+    binding_mode = body.get("binding_mode", BINDING_DIRECT)
+    if binding_mode not in BINDING_MODES:
+        raise RequestRefused(
+            "RULEBOOK_BINDING_MODE_UNSUPPORTED",
+            "binding_mode is not supported; leave it out or use one of supported_binding_modes.",
+            details={"supported_binding_modes": list(BINDING_MODES)},
+        )
+
+
+def _check_output_material(body: Mapping[str, Any]) -> None:
+    context = body.get("context", {})
+    forbidden = [name for name in body if name in ROOT_OUTPUT_MATERIAL]
+    forbidden += [f"context.{name}" for name in context if name in OUTPUT_MATERIAL]
+    forbidden += _output_material(context.get("inputs"), "context.inputs")
+    forbidden += _output_material(body.get("adapter", {}).get("input"), "adapter.input")
+    if forbidden:
+        raise RequestRefused(
+            "RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN",
+            "The request carries members that only a response may carry; remove those in forbidden_fields.",
+            details={"forbidden_fields": sorted(forbidden)},
+        )
+
+
+def _output_material(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if name in OUTPUT_MATERIAL:
+                yield member(path, name)
+            yield from _output_material(item, member(path, name))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _output_material(item, f"{path}[{index}]")
+
+
+def _check_conflicts(body: Mapping[str, Any], binds: bool) -> None:
+    for conflict in _conflicts(body, binds):
+        raise RequestRefused("RULEBOOK_BINDING_MODE_CONFLICT", conflict)
+    if "adapter" in body and "inputs" in body.get("context", {}):
+        raise RequestRefused(
+            "TRUSTED_ADAPTER_INPUT_CONFLICT",
+            "adapter and context.inputs are both sent; facts come from exactly one of them, so remove the other.",
+        )
+    if binds and "rulebook" not in body and "rulebook_ref" not in body:
+        missing = FieldError("rulebook", "required", "Mode rulebook needs it, or rulebook_ref; add one of them.")
+        raise _invalid([missing])
+    if not binds and "question" not in body:
+        missing = FieldError(
+            "question", "required", "The advisory modes need it; a binding verdict needs mode rulebook."
+        )
+        raise _invalid([missing])
+
+
+def _conflicts(body: Mapping[str, Any], binds: bool) -> Iterator[str]:
+    if not binds:
+        for name in ("rulebook", "rulebook_ref", "binding_mode", "adapter"):
+            if name in body:
+                yield f"{name} is sent with mode {body.get('mode', 'single')}; send mode rulebook, or leave {name} out."
+    if "rulebook" in body and "rulebook_ref" in body:
+        yield "rulebook and rulebook_ref are both sent; send one of them."
+    binding_mode = body.get("binding_mode")
+    if binding_mode == BINDING_DIRECT and "adapter" in body:
+        yield f"binding_mode {BINDING_DIRECT} takes its facts from context.inputs; leave adapter out."
+    if binding_mode == BINDING_ADAPTER and "adapter" not in body:
+        yield f"binding_mode {BINDING_ADAPTER} takes its facts from an adapter; add adapter."

@@ -1,0 +1,27 @@
+"""The files that travel with the product: JSON Schemas and sample data.
+
+In a checkout they are the top-level folders `schemas/` and `data/`; in a wheel they lie inside this package.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gate.strict_json import parse
+
+_PACKAGED = Path(__file__).parent / "resources"
+_ROOT = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[1]
+
+
+def path(*parts: str) -> Path:
+    """The absolute path of a shipped file, for example path("data", "rulebooks", "pricing_exception.json")."""
+    return _ROOT.joinpath(*parts)
+
+
+@cache
+def schema(name: str) -> dict[str, Any]:
+    """The JSON Schema `schemas/<name>.schema.json`. Shared: callers do not change it."""
+    document: dict[str, Any] = parse(path("schemas", f"{name}.schema.json").read_bytes())
+    return document

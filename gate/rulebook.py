@@ -1,0 +1,208 @@
+"""Rulebook v1: validation with every limit and code, its hash, and advice to its author.
+
+    rulebook = load(parse(path.read_bytes()))
+    rulebook.hash          # c986eb64... for data/rulebooks/pricing_exception.json
+
+The shape stands in schemas/rulebook-v1.schema.json; what a schema cannot say (unique rule ids, the count of condition
+nodes, how deep a condition nests) is added here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Final
+
+from cachetools import LRUCache
+
+from gate.canonical import canonical, content_hash
+from gate.errors import FieldError, RulebookRefused
+from gate.evaluate import Evaluator, compile_rulebook
+from gate.labels import RULEBOOK_SCHEMA
+from gate.request import OUTPUT_MATERIAL
+from gate.shape import MAX_ERRORS, json_type, member, shape
+
+MAX_CONDITION_NODES: Final = 256
+MAX_CONDITION_DEPTH: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Rulebook:
+    """A valid rulebook, compiled.
+
+    Attributes:
+        body: The rulebook as it was sent.
+        hash: H(body).
+        evaluator: Its compiled evaluation.
+    """
+
+    body: Mapping[str, Any]
+    hash: str
+    evaluator: Evaluator
+
+    @property
+    def rulebook_id(self) -> str:
+        """Its identifier; the policy_id of the records it decides."""
+        return str(self.body["rulebook_id"])
+
+    @property
+    def version(self) -> str:
+        """Its version label; the policy_version of the records it decides."""
+        return str(self.body["version"])
+
+    @property
+    def reference(self) -> dict[str, str]:
+        """{schema_version, id, version, hash}, as records name it."""
+        return {
+            "schema_version": RULEBOOK_SCHEMA,
+            "id": self.rulebook_id,
+            "version": self.version,
+            "hash": self.hash,
+        }
+
+
+def load(body: Any, *, root: str = "") -> Rulebook:
+    """Validates and compiles a rulebook.
+
+    Args:
+        body: The parsed JSON value.
+        root: What to call the rulebook in the paths of errors, for example `rulebook`.
+
+    Raises:
+        RulebookRefused: RULEBOOK_INVALID, with an error for each member at fault.
+    """
+    if errors := find_errors(body, root=root):
+        raise RulebookRefused(
+            "RULEBOOK_INVALID",
+            f"The rulebook breaks Rulebook v1 in {_count(len(errors), 'place')}; mend each of the members listed.",
+            errors,
+        )
+    return Rulebook(body, content_hash(body), compile_rulebook(body))
+
+
+class RulebookCache:
+    """Compiled rulebooks by their hash, validated once each; bounded by the bytes of the rulebooks it holds."""
+
+    def __init__(self, max_bytes: int = 8 * 1024 * 1024) -> None:
+        """Holds rulebooks of at most `max_bytes` canonical bytes together."""
+        self._by_hash: LRUCache[str, Rulebook] = LRUCache(max_bytes, getsizeof=_size)
+        self._lock = Lock()
+
+    def load(self, body: Any, *, root: str = "") -> Rulebook:
+        """As the function `load`, which runs only for a rulebook not seen lately."""
+        hash_ = content_hash(body)
+        found = self.get(hash_)
+        if found is None:
+            found = load(body, root=root)
+            with self._lock:
+                if _size(found) <= self._by_hash.maxsize:
+                    self._by_hash[hash_] = found
+        return found
+
+    def get(self, hash_: str) -> Rulebook | None:
+        """The rulebook of that hash, if it is here."""
+        with self._lock:
+            return self._by_hash.get(hash_)
+
+
+def _size(rulebook: Rulebook) -> int:
+    return len(canonical(rulebook.body))
+
+
+def find_errors(body: Any, *, root: str = "") -> list[FieldError]:
+    """What makes a value no valid Rulebook v1: one error a member, empty where it is valid."""
+    errors = shape("rulebook-v1").errors(body, root=root)
+    # Counting needs the shape, so it runs only over what has one.
+    return errors or [*_duplicate_rule_ids(body, root), *_condition_limits(body, root)][:MAX_ERRORS]
+
+
+def find_warnings(body: Mapping[str, Any]) -> list[FieldError]:
+    """What a valid rulebook's author should know: rules that can fall silent and facts that would be refused.
+
+    Returns:
+        One entry a member, with the codes `silent_when_absent` (a blocking rule that uses a negative operator on
+        a field that may be absent: the comparison is then false), `never_holds` (an ordering operator with a value
+        that is no number) and `output_material` (a declared field whose name a request may not carry).
+    """
+    schema = body["input_schema"]
+    warnings = [
+        FieldError(
+            f"input_schema.properties.{name}",
+            "output_material",
+            f"A request that carries {segment!r} among its inputs is refused; rename the field.",
+        )
+        for name in dict.fromkeys([*schema["properties"], *schema["required"]])
+        for segment in name.split(".")
+        if segment in OUTPUT_MATERIAL
+    ]
+    for path, rule, test in _tests(body):
+        operator, field, value = test["operator"], test["field"], test.get("value")
+        blocking = rule["outcome"]["decision"] != "yes"
+        if blocking and operator in ("neq", "not_in", "not_contains") and field not in schema["required"]:
+            warnings.append(
+                FieldError(
+                    path,
+                    "silent_when_absent",
+                    f"{operator} is false where {field!r} is absent, so this rule then falls silent; "
+                    f"make the field required, or add a rule for not_exists.",
+                )
+            )
+        if operator in ("gt", "gte", "lt", "lte") and json_type(value) not in ("integer", "number"):
+            warnings.append(
+                FieldError(path, "never_holds", f"{operator} holds between numbers only; its value is no number.")
+            )
+    return warnings
+
+
+def _duplicate_rule_ids(body: Mapping[str, Any], root: str) -> Iterator[FieldError]:
+    counts = Counter(rule["rule_id"] for rule in body["rules"])
+    for index, rule in enumerate(body["rules"]):
+        if counts[rule["rule_id"]] > 1:
+            yield FieldError(
+                member(root, f"rules[{index}].rule_id"),
+                "duplicate",
+                f"Several rules are named {rule['rule_id']!r}; give each an id of its own.",
+            )
+
+
+def _condition_limits(body: Mapping[str, Any], root: str) -> Iterator[FieldError]:
+    nodes = 0
+    for index, rule in enumerate(body["rules"]):
+        deepest = 0
+        for _, _, depth in _nodes(rule["condition"], "", 1):
+            nodes += 1
+            deepest = max(deepest, depth)
+        if deepest > MAX_CONDITION_DEPTH:
+            yield FieldError(
+                member(root, f"rules[{index}].condition"),
+                "too_deep",
+                f"It nests {deepest} deep; at most {MAX_CONDITION_DEPTH} are allowed.",
+            )
+    if nodes > MAX_CONDITION_NODES:
+        yield FieldError(
+            member(root, "rules"),
+            "too_many",
+            f"Their conditions hold {nodes} nodes; at most {MAX_CONDITION_NODES} are allowed.",
+        )
+
+
+def _nodes(condition: Mapping[str, Any], path: str, depth: int) -> Iterator[tuple[str, Mapping[str, Any], int]]:
+    yield path, condition, depth
+    for combinator in ("all", "any"):
+        for index, child in enumerate(condition.get(combinator, ())):
+            yield from _nodes(child, f"{path}.{combinator}[{index}]", depth + 1)
+    if "not" in condition:
+        yield from _nodes(condition["not"], f"{path}.not", depth + 1)
+
+
+def _tests(body: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
+    for index, rule in enumerate(body["rules"]):
+        for path, node, _ in _nodes(rule["condition"], f"rules[{index}].condition", 1):
+            if "operator" in node:
+                yield path, rule, node
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,113 @@
+"""Validation of JSON values against the schemas in `schemas/`, with errors that a person can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Final
+
+import jsonschema_rs
+
+from gate import resources
+from gate.errors import FieldError
+from gate.strict_json import MAX_SAFE_INTEGER
+
+# A hostile body could break a schema in a million places; nobody reads more of them than this.
+MAX_ERRORS: Final = 50
+
+
+class Shape:
+    """One compiled schema."""
+
+    def __init__(self, name: str) -> None:
+        """Compiles `schemas/<name>.schema.json`; references to anything outside it are refused."""
+        self._validator = jsonschema_rs.validator_for(
+            resources.schema(name), validate_formats=True, offline=True, ignore_unknown_formats=False
+        )
+
+    def errors(self, value: Any, *, root: str = "") -> list[FieldError]:
+        """What is wrong with a value, at most `MAX_ERRORS` members; empty where it fits.
+
+        Args:
+            value: The JSON value.
+            root: What to call the value itself in the paths of its members; nothing where empty.
+        """
+        if self._validator.is_valid(value):
+            return []
+        found: list[FieldError] = []
+        for error in self._validator.iter_errors(value):
+            found.extend(_explain(error, dotted(value, error.instance_path, root=root)))
+            if len(found) >= MAX_ERRORS:
+                break
+        return sorted(found[:MAX_ERRORS], key=lambda error: (error.field, error.code))
+
+
+@cache
+def shape(name: str) -> Shape:
+    """The compiled schema of that name."""
+    return Shape(name)
+
+
+def dotted(value: Any, steps: Sequence[str | int], *, root: str = "") -> str:
+    """The path of a member as errors name it: `rules[0].outcome.action`."""
+    text = root
+    for step in steps:
+        if isinstance(value, list):
+            text = f"{text}[{step}]"
+            value = value[int(step)] if int(step) < len(value) else None
+        else:
+            text = member(text, str(step))
+            value = value.get(str(step)) if isinstance(value, dict) else None
+    return text
+
+
+def member(path: str, name: str) -> str:
+    """The path of the member `name` of what stands at `path`."""
+    return f"{path}.{name}" if path else name
+
+
+def json_type(value: Any) -> str:
+    """The JSON type of a value: object, array, string, boolean, null, integer (1 and 1.0) or number."""
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        integral = isinstance(value, int) or (abs(value) <= MAX_SAFE_INTEGER and value.is_integer())
+        return "integer" if integral else "number"
+    names: dict[type, str] = {dict: "object", list: "array", str: "string", type(None): "null"}
+    return names[type(value)]
+
+
+def _explain(error: jsonschema_rs.ValidationError, where: str) -> list[FieldError]:
+    keyword = error.kind.name
+    if keyword == "required":
+        return [FieldError(member(where, error.kind.value), "required", "It is missing; add it.")]
+    if keyword == "additionalProperties":
+        message = "It is not a known member here; remove it or check its spelling."
+        return [FieldError(member(where, name), "unknown_field", message) for name in error.kind.value]
+    if keyword == "propertyNames":
+        inner = error.kind.value
+        return [FieldError(member(where, str(inner.instance)), *_sentence(inner))]
+    return [FieldError(where, *_sentence(error))]
+
+
+def _sentence(error: jsonschema_rs.ValidationError) -> tuple[str, str]:
+    keyword, value = error.kind.name, error.kind.value
+    sentences: dict[str, tuple[str, Callable[[], str]]] = {
+        "type": ("type", lambda: f"It must be {_either(value)}, and is {json_type(error.instance)}."),
+        "enum": ("enum", lambda: f"It must be one of {', '.join(map(str, value))}."),
+        "const": ("const", lambda: f"It must be {value!r}."),
+        "pattern": ("pattern", lambda: f"It must match {value} from its first character to its last."),
+        "minLength": ("too_short", lambda: f"It must have at least {value} characters."),
+        "maxLength": ("too_long", lambda: f"It must have at most {value} characters."),
+        "minItems": ("too_few", lambda: f"It must have at least {value} items."),
+        "maxItems": ("too_many", lambda: f"It must have at most {value} items."),
+        "minimum": ("too_small", lambda: f"It must be at least {value}."),
+        "maximum": ("too_large", lambda: f"It must be at most {value}."),
+        "uniqueItems": ("duplicate", lambda: "It names something twice; keep one."),
+    }
+    code, sentence = sentences.get(keyword, (keyword, lambda: error.message))
+    return code, sentence()
+
+
+def _either(types: Sequence[str]) -> str:
+    return " or ".join(types)

@@ -1,0 +1,299 @@
+"""Signatures over receipts, checkpoints and attestations, and the public keys that verify them.
+
+Ed25519 signatures are written `ed25519:` + base64url without padding, HMAC ones `hmac-sha256:` + hex. Public keys
+travel as PEM (SPKI); a key's fingerprint is the SHA-256 hex of its PEM text without surrounding white space.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from nacl.bindings import crypto_core_ed25519_is_valid_point
+from nacl.exceptions import BadSignatureError
+from nacl.signing import SigningKey, VerifyKey
+
+from gate.errors import MaterialRefused
+from gate.ids import parse_timestamp
+
+ED25519: Final = "ed25519"
+HMAC_SHA256: Final = "hmac-sha256"
+KEY_STATUSES: Final = ("active", "retired", "compromised")
+
+# DER headers of RFC 8410: SubjectPublicKeyInfo and PKCS #8 for Ed25519, each followed by the 32 raw bytes.
+_SPKI: Final = bytes.fromhex("302a300506032b6570032100")
+_PKCS8: Final = bytes.fromhex("302e020100300506032b657004220420")
+
+
+class Signer(Protocol):
+    """Signs bytes under a named key."""
+
+    @property
+    def key_id(self) -> str:
+        """The key's name."""
+
+    @property
+    def algorithm(self) -> str:
+        """`ed25519` or `hmac-sha256`."""
+
+    @property
+    def fingerprint(self) -> str | None:
+        """The public key's fingerprint; None where there is no public key."""
+
+    def sign(self, payload: bytes) -> str:
+        """The signature in the protocol's text form."""
+
+
+class Ed25519Signer:
+    """Signs with an Ed25519 private key."""
+
+    algorithm: Final = ED25519
+
+    def __init__(self, key_id: str, seed: bytes) -> None:
+        """Takes the key's name and its 32-byte seed."""
+        self.key_id: Final = key_id
+        self._key = SigningKey(seed)
+        self.public_key: Final = public_key_pem(self._key.verify_key.encode())
+        self.fingerprint: Final = fingerprint(self.public_key)
+
+    def sign(self, payload: bytes) -> str:
+        """`ed25519:` and the base64url of the 64-byte signature."""
+        return f"{ED25519}:{_base64url(self._key.sign(payload).signature)}"
+
+
+class HmacSigner:
+    """Signs with HMAC-SHA256 under a secret that only the operator holds; nobody else can verify."""
+
+    algorithm: Final = HMAC_SHA256
+    fingerprint: Final = None
+
+    def __init__(self, key_id: str, secret: bytes) -> None:
+        """Takes the key's name and the secret, at least 32 bytes."""
+        self.key_id: Final = key_id
+        self._secret = secret
+
+    def sign(self, payload: bytes) -> str:
+        """`hmac-sha256:` and the hex digest."""
+        return f"{HMAC_SHA256}:{hmac.new(self._secret, payload, hashlib.sha256).hexdigest()}"
+
+
+def verify_ed25519(public_key: str, payload: bytes, signature: str) -> bool:
+    """Whether an `ed25519:` signature over payload holds under a PEM public key. Never raises on a bad signature.
+
+    Raises:
+        MaterialRefused: PUBLIC_KEY_INVALID: the key itself is unusable.
+    """
+    key = VerifyKey(raw_public_key(public_key))
+    scheme, _, text = signature.partition(":")
+    raw = _from_base64url(text)
+    if scheme != ED25519 or raw is None or len(raw) != 64:
+        return False
+    try:
+        key.verify(payload, raw)
+    except BadSignatureError:
+        return False
+    return True
+
+
+def verify_hmac(secret: bytes, payload: bytes, signature: str) -> bool:
+    """Whether an `hmac-sha256:` signature over payload holds under the secret, compared in constant time."""
+    expected = HmacSigner("", secret).sign(payload)
+    return hmac.compare_digest(expected.encode(), signature.encode("utf-8", "surrogatepass"))
+
+
+def public_key_pem(raw: bytes) -> str:
+    """A raw 32-byte Ed25519 public key as PEM (SPKI)."""
+    return _pem("PUBLIC KEY", _SPKI + raw)
+
+
+def private_key_pem(seed: bytes) -> str:
+    """A 32-byte Ed25519 seed as PEM (PKCS #8)."""
+    return _pem("PRIVATE KEY", _PKCS8 + seed)
+
+
+def raw_public_key(pem: str) -> bytes:
+    """The 32 bytes of an Ed25519 public key in PEM.
+
+    Raises:
+        MaterialRefused: PUBLIC_KEY_INVALID: no Ed25519 SPKI PEM, or a point that is non-canonical, of low order or
+            outside the main subgroup: such keys accept signatures that nobody made.
+    """
+    raw = _from_pem("PUBLIC KEY", _SPKI, pem)
+    if raw is None:
+        raise MaterialRefused(
+            "PUBLIC_KEY_INVALID",
+            "The public key is not an Ed25519 key in PEM (SPKI); export it in that form.",
+        )
+    if not crypto_core_ed25519_is_valid_point(raw):
+        raise MaterialRefused(
+            "PUBLIC_KEY_INVALID",
+            "The public key is weak: its point is non-canonical or of low order; use another key.",
+        )
+    return raw
+
+
+def seed_of_private_key(pem: str) -> bytes:
+    """The 32-byte seed of an Ed25519 private key in PEM (PKCS #8).
+
+    Raises:
+        MaterialRefused: PRIVATE_KEY_INVALID.
+    """
+    seed = _from_pem("PRIVATE KEY", _PKCS8, pem)
+    if seed is None:
+        raise MaterialRefused(
+            "PRIVATE_KEY_INVALID",
+            "The private key is not an Ed25519 key in PEM (PKCS #8); restore it from a backup.",
+        )
+    return seed
+
+
+def fingerprint(pem: str) -> str:
+    """SHA-256 hex of the PEM text without surrounding white space."""
+    return hashlib.sha256(pem.strip().encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """One key of a registry.
+
+    Attributes:
+        key_id: Its name.
+        algorithm: `ed25519`.
+        public_key: PEM (SPKI).
+        status: active, retired or compromised.
+        not_before: From when its signatures count; UTC timestamp.
+        not_after: Until when; UTC timestamp or None. For a compromised key, the moment of compromise.
+    """
+
+    key_id: str
+    algorithm: str
+    public_key: str
+    status: str
+    not_before: str
+    not_after: str | None
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the PEM text."""
+        return fingerprint(self.public_key)
+
+    def objection(self, signed_at: str) -> str | None:
+        """Why a signature dated `signed_at` does not count under this key; None where it does.
+
+        A compromised key signs nothing that counts, whatever its date: whoever holds it can date a record at will.
+        """
+        if self.status == "compromised":
+            return f"The key {self.key_id} is compromised; nothing signed with it can be trusted."
+        try:
+            moment = parse_timestamp(signed_at)
+        except ValueError:
+            return f"The record's date {signed_at!r} is no timestamp."
+        if moment < parse_timestamp(self.not_before):
+            return f"The record is dated {signed_at}, before its key {self.key_id} was in use ({self.not_before})."
+        if self.not_after is not None and moment > parse_timestamp(self.not_after):
+            return f"The record is dated {signed_at}, after its key {self.key_id} was retired ({self.not_after})."
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The key as registries publish it."""
+        return {
+            "key_id": self.key_id,
+            "algorithm": self.algorithm,
+            "public_key": self.public_key,
+            "public_key_fingerprint": self.fingerprint,
+            "status": self.status,
+            "not_before": self.not_before,
+            "not_after": self.not_after,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRegistry:
+    """The public keys of one purpose, active and past, and which of them signs now."""
+
+    keys: tuple[PublicKey, ...] = ()
+    active_key_id: str | None = None
+
+    def find(self, key_id: str) -> PublicKey | None:
+        """The key of that name."""
+        return next((key for key in self.keys if key.key_id == key_id), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """{keys: [...], active_key_id}."""
+        return {"keys": [key.to_dict() for key in self.keys], "active_key_id": self.active_key_id}
+
+
+def load_registry(document: Any) -> KeyRegistry:
+    """Reads a published registry {keys: [...], active_key_id}.
+
+    Raises:
+        MaterialRefused: KEY_REGISTRY_INVALID for anything that is no such document, PUBLIC_KEY_INVALID for a weak key.
+    """
+    if not isinstance(document, dict) or not isinstance(document.get("keys"), list):
+        raise _registry_invalid("it is no object with a list `keys`")
+    keys = tuple(map(_load_key, document["keys"]))
+    if len({key.key_id for key in keys}) != len(keys):
+        raise _registry_invalid("two of its keys share a key_id")
+    active = document.get("active_key_id")
+    return KeyRegistry(keys, active if isinstance(active, str) else None)
+
+
+def _load_key(entry: Any) -> PublicKey:
+    if not isinstance(entry, Mapping):
+        raise _registry_invalid("a key in it is no object")
+    names = ("key_id", "algorithm", "public_key", "status", "not_before")
+    texts = {name: text for name in names if isinstance(text := entry.get(name), str)}
+    if len(texts) < len(names):
+        raise _registry_invalid("a key lacks key_id, algorithm, public_key, status or not_before as text")
+    key = PublicKey(**texts, not_after=entry.get("not_after"))
+    if key.algorithm != ED25519 or key.status not in KEY_STATUSES:
+        raise _registry_invalid(f"the key {key.key_id} has an unknown algorithm or status")
+    try:
+        for moment in (key.not_before, key.not_after):
+            if moment is not None:
+                parse_timestamp(moment)
+    except (TypeError, ValueError) as error:
+        raise _registry_invalid(f"the dates of the key {key.key_id} are no UTC timestamps") from error
+    raw_public_key(key.public_key)
+    if entry.get("public_key_fingerprint", key.fingerprint) != key.fingerprint:
+        raise _registry_invalid(f"the fingerprint of the key {key.key_id} is not that of its public_key")
+    return key
+
+
+def _registry_invalid(why: str) -> MaterialRefused:
+    return MaterialRefused(
+        "KEY_REGISTRY_INVALID", f"The key registry is unusable: {why}. Fetch it again from its publisher."
+    )
+
+
+def _base64url(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def _from_base64url(text: str) -> bytes | None:
+    """The bytes of canonical base64url without padding; None for any other text, equivalent spellings included."""
+    try:
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return raw if _base64url(raw) == text else None
+
+
+def _pem(label: str, der: bytes) -> str:
+    return f"-----BEGIN {label}-----\n{base64.b64encode(der).decode()}\n-----END {label}-----\n"
+
+
+def _from_pem(label: str, header: bytes, pem: str) -> bytes | None:
+    lines = [line.strip() for line in pem.strip().splitlines()]
+    if len(lines) < 3 or lines[0] != f"-----BEGIN {label}-----" or lines[-1] != f"-----END {label}-----":
+        return None
+    try:
+        der = base64.b64decode("".join(lines[1:-1]), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return der[len(header) :] if der.startswith(header) and len(der) == len(header) + 32 else None

@@ -1,0 +1,130 @@
+"""JSON as the protocol admits it: I-JSON (RFC 7493), with every doubtful input refused instead of repaired.
+
+Refused, as docs/wire-format.md lists: malformed JSON, duplicate member names, NaN, Infinity, numbers that overflow a
+double, lone surrogates, invalid UTF-8, integers beyond 2^53-1 unless the token is exactly its double's canonical
+text, and nesting beyond a bound. A value that a parser silently repairs (the last of two equal keys, 1e400 read as
+infinity) could turn a refusal into an approval.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Final, NoReturn
+
+import rfc8785
+
+from gate.errors import MaterialRefused
+
+MAX_SAFE_INTEGER: Final = 2**53 - 1
+MAX_REQUEST_DEPTH: Final = 32
+MAX_VERIFY_DEPTH: Final = 64
+
+# The longest integer that is some double's canonical text has 21 digits: ECMAScript writes 1e21 with an exponent.
+_LONGEST_INTEGER: Final = 22
+
+
+def parse(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH) -> Any:
+    """Reads one JSON text strictly.
+
+    Args:
+        body: The bytes of the text, UTF-8 without a byte order mark.
+        max_depth: How deep arrays and objects may nest; `[[]]` is 2 deep.
+
+    Returns:
+        dict, list, str, int, float, bool or None. Integers within 2^53-1 are int; an admitted integer beyond is float.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID, saying what is wrong and where.
+    """
+    try:
+        value = _DECODER.decode(body.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise _refused(f"The body is not valid UTF-8 at byte {error.start}.") from error
+    except json.JSONDecodeError as error:
+        raise _refused(f"The body is not JSON: {error.msg} at line {error.lineno}, column {error.colno}.") from error
+    except RecursionError as error:
+        raise _too_deep(max_depth) from error
+    # The count of opening brackets bounds the depth from above, so most bodies need no second look.
+    if body.count(b"{") + body.count(b"[") > max_depth and _depth(value) > max_depth:
+        raise _too_deep(max_depth)
+    if b"\\ud" in body or b"\\uD" in body:
+        _refuse_lone_surrogates(value)
+    return value
+
+
+def _refused(message: str) -> MaterialRefused:
+    return MaterialRefused("SVC_API_JSON_INVALID", message)
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:40]}..."
+
+
+def _too_deep(max_depth: int) -> MaterialRefused:
+    return _refused(f"The body nests deeper than {max_depth} levels of arrays and objects; flatten it.")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise _refused(f"The member {_shown(name)!r} stands twice in one object; keep one of the two.")
+            seen.add(name)
+    return members
+
+
+def _integer(token: str) -> int | float:
+    if len(token) <= _LONGEST_INTEGER:
+        value = int(token)
+        if -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
+            return value
+        if rfc8785.dumps(float(token)) == token.encode():
+            return float(token)
+    raise _refused(
+        f"The integer {_shown(token)} is beyond 2^53-1 and would lose digits; send it as a string or a smaller number."
+    )
+
+
+def _fraction(token: str) -> float:
+    value = float(token)
+    if math.isinf(value):
+        raise _refused(f"The number {_shown(token)} is too large for a double; send a smaller number.")
+    return value
+
+
+def _constant(token: str) -> NoReturn:
+    raise _refused(f"{token} is not JSON; leave the member out or send a number.")
+
+
+def _depth(value: Any) -> int:
+    deepest = 0
+    level = [value]
+    while level := [item for item in level if isinstance(item, dict | list)]:
+        deepest += 1
+        level = [child for item in level for child in (item.values() if isinstance(item, dict) else item)]
+    return deepest
+
+
+def _refuse_lone_surrogates(value: Any) -> None:
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            try:
+                item.encode("utf-8")
+            except UnicodeEncodeError as error:
+                raise _refused("A string holds half of a surrogate pair; send whole characters.") from error
+        elif isinstance(item, dict):
+            stack.extend(item)
+            stack.extend(item.values())
+        elif isinstance(item, list):
+            stack.extend(item)
+
+
+# Built once: json.loads would build a scanner for every call that names hooks.
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_object, parse_int=_integer, parse_float=_fraction, parse_constant=_constant
+)

@@ -1,0 +1,74 @@
+"""The three projections of one stored record: minimal, standard and full.
+
+A projection leaves members out; it never changes one. Only the full view verifies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+_MINIMAL: Final = (
+    "decision_record_version",
+    "decision_id",
+    "request_id",
+    "idempotency_key",
+    "c",
+    "v",
+    "verdict",
+    "application_verdict",
+    "reason_code",
+    "matched_rule_id",
+    "action",
+    "rulebook",
+    "evaluator_version",
+    "policy_hash",
+    "policy_bundle_hash",
+    "record_hash",
+    "receipt_hash",
+    "receipt_key_id",
+    "receipt_signature",
+    "receipt_signature_algorithm",
+    "receipt_public_key_fingerprint",
+    "decision_confidence",
+    "confidence_hash",
+    "verify_url",
+    "decision_url",
+    "replay_url",
+    "audit_chain",
+)
+
+_STANDARD: Final = (
+    *_MINIMAL,
+    "evidence",
+    "policy_id",
+    "policy_version",
+    "source_hash",
+    "policy_bundle",
+    "action_binding",
+    "rulebook_contract",
+    "runtime_binding",
+    "rulebook_registry",
+    "registry_attestation",
+    "rulebook_attestation",
+    "trusted_adapter",
+    "adapter_facts",
+    "input_hash",
+    "output_hash",
+    "created_at",
+)
+
+_MEMBERS: Final = {"minimal": frozenset(_MINIMAL), "standard": frozenset(_STANDARD)}
+
+
+def project(record: Mapping[str, Any], view: str) -> dict[str, Any]:
+    """The record as a view shows it, members in the record's order.
+
+    Args:
+        record: The full record.
+        view: minimal, standard or full.
+    """
+    if view == "full":
+        return dict(record)
+    shown = _MEMBERS[view]
+    return {name: value for name, value in record.items() if name in shown}
