@@ -67,7 +67,11 @@ class RulebookRefused(GateError):
 
 
 class AccessRefused(GateError):
-    """A key is missing, unknown, disabled, expired, or lacks the access that the operation needs."""
+    """A key is missing or unknown."""
+
+
+class AccessForbidden(AccessRefused):
+    """A key is known and yet may not: it is disabled, expired, or lacks the access that the operation needs."""
 
 
 class NotFound(GateError):

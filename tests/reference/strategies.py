@@ -65,6 +65,7 @@ _MAX_CHILDREN: Final = 8
 # Six rules of at most this many condition nodes stay below the limit of 256 for a whole rulebook.
 _MAX_NODES: Final = 40
 
+_TWO_IN_THREE: Final[SearchStrategy[bool]] = st.sampled_from((True, True, False))
 _THREE_IN_FOUR: Final[SearchStrategy[bool]] = st.sampled_from((True, True, True, False))
 
 _FIELD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,159}")
@@ -338,7 +339,7 @@ def _rulebooks_for(draw: DrawFn, given: dict[str, Any]) -> dict[str, Any]:
 def _input_schemas(draw: DrawFn, reached: dict[str, Any]) -> dict[str, Any]:
     """Names and types that mostly suit the facts, so that rules are reached, and at times do not."""
     names = st.lists(_fields(reached), max_size=4, unique=True)
-    fitting_types, fitting_names = draw(_THREE_IN_FOUR), draw(_THREE_IN_FOUR)
+    fitting_types, fitting_names = draw(_TWO_IN_THREE), draw(_TWO_IN_THREE)
     properties: dict[str, Any] = {}
     for name in draw(names):
         types = _types_of(reached[name]) if fitting_types and name in reached else TYPES
@@ -373,7 +374,8 @@ def _conditions(draw: DrawFn, reached: dict[str, Any]) -> dict[str, Any]:
 def _tests(draw: DrawFn, reached: dict[str, Any]) -> dict[str, Any]:
     operator = draw(st.sampled_from(OPERATORS))
     suited = {path: value for path, value in reached.items() if _suits(operator, value)}
-    field = draw(_fields(suited if suited and draw(_THREE_IN_FOUR) else reached))
+    only_suited = bool(suited) and draw(_THREE_IN_FOUR)
+    field = draw(_fields(suited if only_suited else reached))
     test: dict[str, Any] = {"field": field, "operator": operator}
     if operator in ("exists", "not_exists"):
         return test

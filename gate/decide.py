@@ -1,0 +1,251 @@
+"""The product's sentence: a request is read, a rulebook decides over facts, and the signed record is in the ledger
+before anyone hears of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+
+from gate import chain
+from gate.attestation import registration
+from gate.canonical import canonical, content_hash
+from gate.errors import GateError, IdempotencyConflict, RequestRefused, RulebookRefused, ServiceUnavailable
+from gate.ids import new_id, timestamp
+from gate.ledger import Ledger
+from gate.ledger.entries import Appended, Claim, Claimed, NewEntry, StoredEntry
+from gate.ledger.rulebooks import Registered
+from gate.ledger.scopes import Authority
+from gate.record import Identity, Signers, build_record, input_material
+from gate.request import DecisionRequest, read_request
+from gate.rulebook import Rulebook, RulebookCache
+from gate.strict_json import MAX_VERIFY_DEPTH, parse
+
+MAX_IDEMPOTENCY_KEY: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An answer to a Decision Request.
+
+    Attributes:
+        record: The full Decision Record.
+        status: `created`, or `replayed` where the idempotency key had been used with the same payload.
+    """
+
+    record: dict[str, Any]
+    status: str
+
+
+class DecisionGate:
+    """Decides, and finds what was decided."""
+
+    def __init__(
+        self, ledger: Ledger, signers: Callable[[], Signers], clock: Callable[[], datetime], schema_url: str
+    ) -> None:
+        """Composes the gate.
+
+        Args:
+            ledger: Where records are kept.
+            signers: What signs a record made now; raises ServiceUnavailable where that cannot be said.
+            clock: The current moment, in UTC.
+            schema_url: Where the Rulebook v1 schema is published.
+        """
+        self._ledger = ledger
+        self._signers = signers
+        self._clock = clock
+        self._schema_url = schema_url
+        self._rulebooks = RulebookCache()
+
+    def decide(self, authority: Authority, body: Any, idempotency_key: str | None = None) -> Decision:
+        """Answers a Decision Request with a record that is durably stored.
+
+        Args:
+            authority: Who asks.
+            body: The parsed request body.
+            idempotency_key: The caller's retry handle.
+
+        Raises:
+            RequestRefused, RulebookRefused: The request cannot be decided.
+            IdempotencyConflict: SVC_API_IDEMPOTENCY_CONFLICT.
+            AccessForbidden: The key may not register the rulebook it sent.
+            ServiceUnavailable: Storage, signing or an upstream is not available. Nothing was recorded.
+        """
+        claim = _claim(idempotency_key, body)
+        try:
+            request = read_request(body)
+            _require_binding(request)
+            rulebook, registered = self._rulebook(authority, request, claim)
+            explained = rulebook.evaluator.explain(request.inputs)
+        except GateError:
+            # A key that was used before answers before anything that is wrong with this request.
+            if (replayed := self._replay(authority, claim)) is not None:
+                return replayed
+            raise
+        signers = self._signers()
+        identity = _identity(self._clock(), idempotency_key)
+        record = build_record(
+            request, rulebook, registered.metadata, explained, identity, signers, schema_url=self._schema_url
+        )
+        appended = self._ledger.entries.append(_entry(authority, request, record, claim))
+        if isinstance(appended, Appended):
+            return Decision({**record, "audit_chain": chain.record_link(appended.link)}, "created")
+        return self._replayed(authority, claim, appended)
+
+    def decision(self, authority: Authority, decision_id: str) -> dict[str, Any] | None:
+        """The full record of a decision of the caller's scope, or None."""
+        entry = self._ledger.entries.decision(authority.scope_id, decision_id)
+        return None if entry is None else stored_record(entry)
+
+    def request_body(self, authority: Authority, decision_id: str) -> Any:
+        """The original request of a decision, without response_view, or None."""
+        entry = self._ledger.entries.decision(authority.scope_id, decision_id)
+        return None if entry is None else stored_request(self._ledger, authority.scope_id, entry)
+
+    def _rulebook(
+        self, authority: Authority, request: DecisionRequest, claim: Claim | None
+    ) -> tuple[Rulebook, Registered]:
+        if request.rulebook_ref is not None:
+            return self._referenced(authority, request.rulebook_ref)
+        rulebook = self._rulebooks.load(request.rulebook, root="rulebook")
+        registered = self._ledger.rulebooks.find(authority.scope_id, rulebook.hash)
+        if registered is None:
+            registered = self._register(authority, rulebook, claim)
+        return rulebook, registered
+
+    def _referenced(self, authority: Authority, reference: Any) -> tuple[Rulebook, Registered]:
+        registry = self._ledger.rulebooks
+        if "hash" in reference:
+            registered = registry.find(authority.scope_id, reference["hash"])
+        else:
+            registered = registry.find_version(authority.scope_id, reference["rulebook_id"], reference["version"])
+        if registered is None:
+            raise RulebookRefused(
+                "RULEBOOK_REF_UNKNOWN",
+                "rulebook_ref names no rulebook of this scope; send the rulebook itself once, which registers it.",
+            )
+        rulebook = self._rulebooks.get(registered.hash)
+        if rulebook is None:
+            rulebook = self._rulebooks.load(registry.body(authority.scope_id, registered.hash), root="rulebook_ref")
+        return rulebook, registered
+
+    def _register(self, authority: Authority, rulebook: Rulebook, claim: Claim | None) -> Registered:
+        # A used key binds nothing new, not even a rulebook.
+        if claim is not None and self._ledger.entries.claimed(authority.scope_id, claim) is not None:
+            raise IdempotencyConflict("SVC_API_IDEMPOTENCY_CONFLICT", "The idempotency key was used before.")
+        authority.require("register")
+        return self.register(authority.scope_id, rulebook)
+
+    def register(self, scope_id: str, rulebook: Rulebook) -> Registered:
+        """Registers a rulebook in a scope, or finds it registered.
+
+        Raises:
+            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+        """
+        signer = self._signers().registry
+        metadata = registration(rulebook.reference, scope_id, timestamp(self._clock()), signer)
+        return self._ledger.rulebooks.register(scope_id, rulebook, metadata)
+
+    def _replay(self, authority: Authority, claim: Claim | None) -> Decision | None:
+        claimed = None if claim is None else self._ledger.entries.claimed(authority.scope_id, claim)
+        return None if claimed is None else self._replayed(authority, claim, claimed)
+
+    def _replayed(self, authority: Authority, claim: Claim | None, claimed: Claimed) -> Decision:
+        entry = self._ledger.entries.at(authority.scope_id, claimed.position)
+        if entry is None or claim is None:
+            raise ServiceUnavailable(
+                "SVC_STORAGE_UNAVAILABLE", "The record of this idempotency key cannot be read; retry with the same key."
+            )
+        if claimed.input_hash != claim.input_hash:
+            raise IdempotencyConflict(
+                "SVC_API_IDEMPOTENCY_CONFLICT",
+                "The idempotency key was used before with another payload; send that payload, or use a new key.",
+                details={
+                    "idempotency_key": claim.key,
+                    "decision_id": entry.entry_id,
+                    "input_hash": claim.input_hash,
+                    "existing_input_hash": claimed.input_hash,
+                },
+            )
+        return Decision(stored_record(entry), "replayed")
+
+
+def stored_record(entry: StoredEntry) -> dict[str, Any]:
+    """The full record of a stored decision."""
+    record: dict[str, Any] = orjson.loads(entry.body)
+    return {**record, "audit_chain": chain.record_link(entry.link)}
+
+
+def stored_request(ledger: Ledger, scope_id: str, entry: StoredEntry) -> Any:
+    """The request of a stored decision as it was sent, or None where it is no longer kept.
+
+    A rulebook that was sent inline is kept once, with its registration, and put back here.
+    """
+    if entry.request is None:
+        return None
+    body = parse(entry.request, max_depth=MAX_VERIFY_DEPTH)
+    if "rulebook_ref" not in body:
+        body["rulebook"] = ledger.rulebooks.body(scope_id, stored_record(entry)["policy_hash"])
+    return body
+
+
+def _claim(key: str | None, body: Any) -> Claim | None:
+    if key is None:
+        return None
+    if not 1 <= len(key) <= MAX_IDEMPOTENCY_KEY or not key.isascii() or not key.isprintable():
+        raise RequestRefused(
+            "SVC_API_REQUEST_INVALID",
+            f"x-idempotency-key must be 1 to {MAX_IDEMPOTENCY_KEY} printable ASCII characters; use a shorter, plain key.",
+        )
+    return Claim("decide", "", key, content_hash(input_material(body)))
+
+
+def _require_binding(request: DecisionRequest) -> None:
+    if request.mode != "rulebook":
+        raise ServiceUnavailable(
+            "SVC_ADVISORY_UNCONFIGURED",
+            f"Mode {request.mode} is advisory and no upstream is configured; send mode rulebook for a binding verdict.",
+        )
+    if request.adapter is not None:
+        adapter = f"{request.adapter['adapter_id']}@{request.adapter['version']}"
+        raise RequestRefused(
+            "TRUSTED_ADAPTER_NOT_REGISTERED",
+            f"No trusted adapter {adapter} is registered; send context.inputs instead.",
+        )
+
+
+def _identity(now: datetime, idempotency_key: str | None) -> Identity:
+    return Identity(
+        decision_id=new_id("dec", now),
+        request_id=new_id("req", now),
+        idempotency_key=idempotency_key,
+        created_at=timestamp(now),
+    )
+
+
+def _entry(authority: Authority, request: DecisionRequest, record: dict[str, Any], claim: Claim | None) -> NewEntry:
+    return NewEntry(
+        scope_id=authority.scope_id,
+        entry_id=record["decision_id"],
+        link=link_material(record),
+        body=orjson.dumps(record),
+        request=canonical({name: value for name, value in request.body.items() if name != "rulebook"}),
+        claim=claim,
+    )
+
+
+def link_material(record: dict[str, Any]) -> chain.Entry:
+    """What the chain link of a decision is made of."""
+    return chain.Entry(
+        entry_type="decision",
+        decision_id=record["decision_id"],
+        record_hash=record["record_hash"],
+        receipt_hash=record["receipt_hash"],
+        policy_id=record["policy_id"],
+        policy_version=record["policy_version"],
+        created_at=record["created_at"],
+    )

@@ -1,0 +1,258 @@
+"""Signing keys on disk: private keys as PEM files of mode 0600, public keys in one registry file a purpose.
+
+    keys/receipt.json        the public receipt keys, as /api/decision/receipt-keys publishes them
+    keys/registry.json       the public registry keys, which sign attestations
+    keys/<key_id>.pem        a private key
+
+A registry file is replaced as a whole, and every process notices the new one before its next signature.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from gate.errors import GateError, OperatorError, ServiceUnavailable
+from gate.ids import timestamp
+from gate.signing import (
+    ED25519,
+    Ed25519Signer,
+    HmacSigner,
+    KeyRegistry,
+    PublicKey,
+    load_registry,
+    private_key_pem,
+    seed_of_private_key,
+)
+from gate.strict_json import parse
+
+PURPOSES: Final = ("receipt", "registry")
+
+MIN_HMAC_SECRET: Final = 32
+"""The shortest HMAC secret that is accepted, in bytes."""
+
+# Clocks are corrected by small steps; a record dated just before its key was made, or just after it was retired, by a
+# process that had not noticed yet, must still verify.
+CLOCK_TOLERANCE: Final = timedelta(minutes=5)
+
+
+class KeyRing:
+    """The signing keys of one purpose."""
+
+    def __init__(self, directory: Path, purpose: str) -> None:
+        """Works on the keys in a directory; `create` lays them out."""
+        self._directory = directory
+        self._file = directory / f"{purpose}.json"
+        self._purpose = purpose
+        self._seen: tuple[int, int, int] | None = None
+        self._registry = KeyRegistry()
+        self._signer: Ed25519Signer | None = None
+
+    def create(self, now: datetime) -> None:
+        """Makes the first key where there is none."""
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._locked():
+            if not self._file.exists():
+                self._save(self._with_new_key(KeyRegistry(), now))
+
+    def registry(self) -> KeyRegistry:
+        """The public keys, as they stand on disk now.
+
+        Raises:
+            ServiceUnavailable: SVC_SIGNING_UNAVAILABLE: the registry file is missing or unusable.
+        """
+        self._refresh()
+        return self._registry
+
+    def signer(self) -> Ed25519Signer:
+        """What signs now.
+
+        Raises:
+            ServiceUnavailable: SVC_SIGNING_UNAVAILABLE: there is no active key, or its file is missing or unusable.
+        """
+        self._refresh()
+        if self._signer is None:
+            raise self._unavailable("no key is active")
+        return self._signer
+
+    def rotate(self, now: datetime) -> PublicKey:
+        """Makes a new key that signs from now on; the key that signed so far is retired.
+
+        Raises:
+            OperatorError: INSTANCE_MISSING.
+        """
+        with self._changed() as registry:
+            rotated = self._with_new_key(self._retired(registry, registry.active_key_id, now + CLOCK_TOLERANCE), now)
+            self._save(rotated)
+        return rotated.keys[-1]
+
+    def retire(self, key_id: str, not_after: datetime) -> PublicKey:
+        """Ends the validity of a key that no longer signs: what is dated later than `not_after` does not verify.
+
+        Raises:
+            OperatorError: SIGNING_KEY_UNKNOWN, SIGNING_KEY_ACTIVE, SIGNING_KEY_COMPROMISED.
+        """
+        with self._changed() as registry:
+            key = self._known(registry, key_id)
+            if key_id == registry.active_key_id:
+                raise OperatorError("SIGNING_KEY_ACTIVE", f"{key_id} signs now; rotate first, then retire it.")
+            if key.status == "compromised":
+                raise OperatorError("SIGNING_KEY_COMPROMISED", f"{key_id} is compromised, which retiring cannot undo.")
+            changed = self._retired(registry, key_id, not_after)
+            self._save(changed)
+        return self._known(changed, key_id)
+
+    def compromise(self, key_id: str, moment: datetime, now: datetime) -> PublicKey:
+        """Marks a key as known to others since `moment`. Nothing signed with it verifies any more.
+
+        A compromised key that was the active one is replaced at once by a new key.
+
+        Raises:
+            OperatorError: SIGNING_KEY_UNKNOWN.
+        """
+        with self._changed() as registry:
+            self._known(registry, key_id)
+            changed = _changed_key(
+                registry, key_id, lambda key: replace(key, status="compromised", not_after=timestamp(moment))
+            )
+            if registry.active_key_id == key_id:
+                changed = self._with_new_key(changed, now)
+            self._save(changed)
+        return self._known(changed, key_id)
+
+    def _refresh(self) -> None:
+        try:
+            stat = self._file.stat()
+            seen = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+            if seen == self._seen:
+                return
+            registry = load_registry(parse(self._file.read_bytes()))
+            active = registry.find(registry.active_key_id) if registry.active_key_id is not None else None
+            self._signer = None if active is None or active.status != "active" else self._load_signer(active)
+            self._registry, self._seen = registry, seen
+        except (OSError, GateError) as error:
+            self._signer, self._seen = None, None
+            raise self._unavailable(str(error)) from error
+
+    def _load_signer(self, key: PublicKey) -> Ed25519Signer:
+        signer = Ed25519Signer(key.key_id, seed_of_private_key(self._private_file(key.key_id).read_text()))
+        if signer.fingerprint != key.fingerprint:
+            raise self._unavailable(f"the private key of {key.key_id} is not that of its public key")
+        return signer
+
+    def _with_new_key(self, registry: KeyRegistry, now: datetime) -> KeyRegistry:
+        seed = secrets.token_bytes(32)
+        key_id = f"{self._purpose}_{now:%Y%m%d}_{secrets.token_hex(4)}"
+        signer = Ed25519Signer(key_id, seed)
+        _write(self._private_file(key_id), private_key_pem(seed).encode())
+        key = PublicKey(key_id, ED25519, signer.public_key, "active", timestamp(now - CLOCK_TOLERANCE), None)
+        return KeyRegistry((*registry.keys, key), key_id)
+
+    def _retired(self, registry: KeyRegistry, key_id: str | None, not_after: datetime) -> KeyRegistry:
+        return _changed_key(
+            registry, key_id, lambda key: replace(key, status="retired", not_after=timestamp(not_after))
+        )
+
+    def _known(self, registry: KeyRegistry, key_id: str) -> PublicKey:
+        key = registry.find(key_id)
+        if key is None:
+            raise OperatorError(
+                "SIGNING_KEY_UNKNOWN",
+                f"There is no {self._purpose} key {key_id!r}; `gate signing-keys list` names them.",
+            )
+        return key
+
+    @contextmanager
+    def _changed(self) -> Iterator[KeyRegistry]:
+        if not self._file.exists():
+            raise OperatorError("INSTANCE_MISSING", f"There are no keys in {self._directory}; `gate serve` makes them.")
+        with self._locked():
+            yield load_registry(parse(self._file.read_bytes()))
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        descriptor = os.open(self._directory, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _save(self, registry: KeyRegistry) -> None:
+        _write(self._file, orjson.dumps(registry.to_dict(), option=orjson.OPT_INDENT_2) + b"\n")
+
+    def _private_file(self, key_id: str) -> Path:
+        return self._directory / f"{key_id}.pem"
+
+    def _unavailable(self, why: str) -> ServiceUnavailable:
+        return ServiceUnavailable(
+            "SVC_SIGNING_UNAVAILABLE",
+            f"The {self._purpose} signing key cannot be used ({why}). Nothing was recorded; "
+            f"the operator must restore it.",
+        )
+
+
+def hmac_signer(secret_file: Path | None) -> HmacSigner:
+    """The signer of hmac-sha256 receipts, its key_id derived from the secret so that a changed secret shows.
+
+    Raises:
+        OperatorError: HMAC_SECRET_UNUSABLE: no file is set, it cannot be read, or its secret is too short.
+    """
+    secret = read_hmac_secret(secret_file)
+    key_id = hmac.new(secret, b"decision gate receipt key id", hashlib.sha256).hexdigest()[:16]
+    return HmacSigner(f"receipt_hmac_{key_id}", secret)
+
+
+def read_hmac_secret(secret_file: Path | None) -> bytes:
+    """The secret in a file, without surrounding white space.
+
+    Raises:
+        OperatorError: HMAC_SECRET_UNUSABLE.
+    """
+    if secret_file is None:
+        raise OperatorError("HMAC_SECRET_UNUSABLE", "receipt_signing is hmac-sha256; set receipt_hmac_secret_file too.")
+    try:
+        secret = secret_file.read_bytes().strip()
+    except OSError as error:
+        raise OperatorError(
+            "HMAC_SECRET_UNUSABLE", f"The HMAC secret {secret_file} cannot be read: {error.strerror}."
+        ) from error
+    if len(secret) < MIN_HMAC_SECRET:
+        raise OperatorError(
+            "HMAC_SECRET_UNUSABLE",
+            f"The HMAC secret in {secret_file} has {len(secret)} bytes; at least {MIN_HMAC_SECRET} are needed.",
+        )
+    return secret
+
+
+def _changed_key(registry: KeyRegistry, key_id: str | None, change: Callable[[PublicKey], PublicKey]) -> KeyRegistry:
+    keys = tuple(change(key) if key.key_id == key_id else key for key in registry.keys)
+    active = registry.find(key_id) if key_id is not None and key_id == registry.active_key_id else None
+    return KeyRegistry(keys, None if active is not None else registry.active_key_id)
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Writes a file whole or not at all, mode 0600, and on disk when it returns."""
+    scratch = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.replace(path)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -1,0 +1,128 @@
+"""The rulebook registry: (scope, rulebook_id, version) is bound for good to one hash and evaluator.
+
+Registration is a transaction of its own that commits before any record cites it. The first writer wins, and every
+record cites what was stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Final
+
+from cachetools import LRUCache
+from sqlalchemy import Connection, Row, bindparam, insert, select
+
+from gate.canonical import canonical
+from gate.errors import RulebookRefused
+from gate.ledger.store import SqliteStore
+from gate.ledger.tables import rulebooks
+from gate.rulebook import Rulebook
+from gate.strict_json import MAX_VERIFY_DEPTH, parse
+
+_CACHED: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A registration as stored.
+
+    Attributes:
+        rulebook_id: The rulebook's id.
+        version: Its version.
+        hash: Its hash.
+        metadata: The registration's metadata with registry_attestation, as records cite it.
+    """
+
+    rulebook_id: str
+    version: str
+    hash: str
+    metadata: dict[str, Any]
+
+
+class RulebookRegistry:
+    """The registered rulebooks of a ledger."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        """Works on the given store."""
+        self._store = store
+        # Registrations never change, so that one seen once needs no second look.
+        self._by_hash: LRUCache[tuple[str, str], Registered] = LRUCache(_CACHED)
+        self._lock = Lock()
+
+    def find(self, scope_id: str, hash_: str) -> Registered | None:
+        """The registration of a rulebook by its hash."""
+        with self._lock:
+            known = self._by_hash.get((scope_id, hash_))
+        if known is not None:
+            return known
+        with self._store.read() as connection:
+            row = connection.execute(_BY_HASH, {"scope": scope_id, "hash": hash_}).one_or_none()
+        return None if row is None else self._remember(scope_id, row)
+
+    def find_version(self, scope_id: str, rulebook_id: str, version: str) -> Registered | None:
+        """The registration of a rulebook by its id and version."""
+        with self._store.read() as connection:
+            row = _by_version(connection, scope_id, rulebook_id, version)
+        return None if row is None else self._remember(scope_id, row)
+
+    def body(self, scope_id: str, hash_: str) -> Any:
+        """The body of a registered rulebook, or None."""
+        with self._store.read() as connection:
+            row = connection.execute(_BY_HASH, {"scope": scope_id, "hash": hash_}).one_or_none()
+        return None if row is None else parse(row.body, max_depth=MAX_VERIFY_DEPTH)
+
+    def register(self, scope_id: str, rulebook: Rulebook, metadata: dict[str, Any]) -> Registered:
+        """Registers a rulebook, or returns what was registered before.
+
+        Args:
+            scope_id: The scope.
+            rulebook: The rulebook.
+            metadata: The metadata to store if this is the first registration.
+
+        Raises:
+            RulebookRefused: RULEBOOK_VERSION_CONFLICT: the id and version are bound to another hash.
+        """
+        with self._store.write() as connection:
+            row = _by_version(connection, scope_id, rulebook.rulebook_id, rulebook.version)
+            if row is None:
+                connection.execute(
+                    insert(rulebooks).values(
+                        scope_id=scope_id,
+                        rulebook_id=rulebook.rulebook_id,
+                        version=rulebook.version,
+                        hash=rulebook.hash,
+                        body=canonical(rulebook.body),
+                        registration=canonical(metadata),
+                    )
+                )
+                row = _by_version(connection, scope_id, rulebook.rulebook_id, rulebook.version)
+        if row is None or row.hash != rulebook.hash:
+            raise RulebookRefused(
+                "RULEBOOK_VERSION_CONFLICT",
+                f"{rulebook.rulebook_id} {rulebook.version} is registered with another body; "
+                f"give the changed rulebook a version of its own.",
+                details={"hash": rulebook.hash, "registered_hash": None if row is None else row.hash},
+            )
+        return self._remember(scope_id, row)
+
+    def _remember(self, scope_id: str, row: Row[Any]) -> Registered:
+        found = Registered(row.rulebook_id, row.version, row.hash, parse(row.registration))
+        with self._lock:
+            self._by_hash[scope_id, row.hash] = found
+        return found
+
+
+_BY_HASH: Final = select(rulebooks).where(
+    rulebooks.c.scope_id == bindparam("scope"), rulebooks.c.hash == bindparam("hash")
+)
+
+
+def _by_version(connection: Connection, scope_id: str, rulebook_id: str, version: str) -> Row[Any] | None:
+    return connection.execute(
+        select(rulebooks).where(
+            rulebooks.c.scope_id == scope_id,
+            rulebooks.c.rulebook_id == rulebook_id,
+            rulebooks.c.version == version,
+        )
+    ).one_or_none()

@@ -1,0 +1,30 @@
+"""The ledger's schema version, kept by Alembic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+
+from gate.ledger.store import SqliteStore
+
+HEAD: Final = "0001"
+"""The revision that this release reads and writes."""
+
+
+def revision(store: SqliteStore) -> str | None:
+    """The revision that a database is at; None where it has no tables yet."""
+    with store.read() as connection:
+        return MigrationContext.configure(connection).get_current_revision()
+
+
+def upgrade(store: SqliteStore) -> None:
+    """Brings a database to `HEAD`, in one transaction."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    with store.write() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, HEAD)

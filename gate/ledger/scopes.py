@@ -1,0 +1,340 @@
+"""Scopes (accounts) and their API keys.
+
+A key is `dgk_<key id>_<secret>`. The key's id begins with the id of its scope, so that finding it names the scope; the
+secret is stored only as a SHA-256 hash (it has 256 random bits, so a slow hash would add nothing), compared in constant
+time, and shown once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
+
+from gate.errors import AccessForbidden, AccessRefused, OperatorError, ServiceUnavailable
+from gate.ids import timestamp
+from gate.ledger.store import SqliteStore
+from gate.ledger.tables import api_keys, chain_heads, scopes
+
+PLANS: Final = ("starter", "team", "unlimited")
+ACCESS: Final = ("decide", "report", "read", "register")
+FULL_ACCESS: Final = frozenset(ACCESS)
+
+_KEY_PREFIX: Final = "dgk"
+_SCOPE_HEX: Final = 16
+_MAX_KEY_LENGTH: Final = 200
+_NAME_LENGTH: Final = 120
+# The last use is kept to the minute, so that it costs a write a minute and not one a request.
+_LAST_USE: Final = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """An account: what records, rulebooks and reports belong to.
+
+    Attributes:
+        scope_id: Internal random id.
+        name: The operator's name for it.
+        plan: starter, team or unlimited.
+        chain_id: Its audit chain.
+        created_at: UTC timestamp.
+    """
+
+    scope_id: str
+    name: str
+    plan: str
+    chain_id: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A key as operators see it, without its secret. Dates are UTC timestamps, or None."""
+
+    key_id: str
+    scope_id: str
+    access: frozenset[str]
+    created_at: str
+    expires_at: str | None
+    disabled_at: str | None
+    last_used_at: str | None
+
+    def status(self, now: datetime) -> str:
+        """active, disabled or expired."""
+        if self.disabled_at is not None:
+            return "disabled"
+        if self.expires_at is not None and timestamp(now) >= self.expires_at:
+            return "expired"
+        return "active"
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """Who calls: a scope and one of its keys, authenticated."""
+
+    scope_id: str
+    key_id: str
+    plan: str
+    access: frozenset[str]
+
+    def require(self, access: str) -> None:
+        """Raises AccessForbidden (SVC_API_UNAUTHORIZED) where the key lacks an access of `ACCESS`."""
+        if access not in self.access:
+            raise AccessForbidden(
+                "SVC_API_UNAUTHORIZED",
+                f"The key {self.key_id} lacks the access {access!r}; use a key that has it.",
+            )
+
+
+class Directory:
+    """The scopes and keys of a ledger."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        """Works on the given store."""
+        self._store = store
+
+    def create_scope(self, name: str, plan: str, now: datetime) -> Scope:
+        """Creates a scope with an empty chain.
+
+        Raises:
+            OperatorError: SCOPE_EXISTS, SCOPE_NAME_INVALID or PLAN_UNKNOWN.
+        """
+        _check_plan(plan)
+        if not name or name != name.strip() or len(name) > _NAME_LENGTH or not name.isprintable():
+            raise OperatorError(
+                "SCOPE_NAME_INVALID",
+                f"A scope's name has 1 to {_NAME_LENGTH} printable characters and no white space around it.",
+            )
+        scope = Scope(
+            scope_id=secrets.token_hex(_SCOPE_HEX // 2),
+            name=name,
+            plan=plan,
+            chain_id=f"chain_{secrets.token_hex(12)}",
+            created_at=timestamp(now),
+        )
+        with self._store.write() as connection:
+            if _scope_named(connection, name) is not None:
+                raise OperatorError("SCOPE_EXISTS", f"There is a scope named {name!r} already; choose another name.")
+            connection.execute(
+                insert(scopes).values(scope_id=scope.scope_id, name=name, plan=plan, created_at=scope.created_at)
+            )
+            connection.execute(
+                insert(chain_heads).values(scope_id=scope.scope_id, chain_id=scope.chain_id, chain_size=0)
+            )
+        return scope
+
+    def scope(self, name: str) -> Scope:
+        """The scope of that name.
+
+        Raises:
+            OperatorError: SCOPE_UNKNOWN.
+        """
+        with self._store.read() as connection:
+            found = _scope_named(connection, name)
+        if found is None:
+            raise OperatorError("SCOPE_UNKNOWN", f"There is no scope named {name!r}; `gate scopes list` names them.")
+        return found
+
+    def scopes(self) -> list[Scope]:
+        """All scopes by name."""
+        with self._store.read() as connection:
+            return [_scope(row) for row in connection.execute(_SCOPES.order_by(scopes.c.name))]
+
+    def set_plan(self, scope: Scope, plan: str) -> None:
+        """Gives a scope another plan.
+
+        Raises:
+            OperatorError: PLAN_UNKNOWN.
+        """
+        _check_plan(plan)
+        with self._store.write() as connection:
+            connection.execute(update(scopes).where(scopes.c.scope_id == scope.scope_id).values(plan=plan))
+
+    def create_key(
+        self, scope: Scope, access: Collection[str], expires_at: datetime | None, now: datetime
+    ) -> tuple[str, ApiKey]:
+        """Makes a key.
+
+        Returns:
+            The key itself, which is stored nowhere, and what is kept of it.
+
+        Raises:
+            OperatorError: ACCESS_UNKNOWN, or KEY_EXPIRY_PAST.
+        """
+        unknown = set(access) - FULL_ACCESS
+        if unknown or not access:
+            raise OperatorError(
+                "ACCESS_UNKNOWN",
+                f"A key's access is one or more of {', '.join(ACCESS)}; not {', '.join(sorted(unknown)) or 'nothing'}.",
+            )
+        if expires_at is not None and expires_at <= now:
+            raise OperatorError("KEY_EXPIRY_PAST", "The expiry lies in the past; name a later date.")
+        with self._store.write() as connection:
+            return _insert_key(connection, scope.scope_id, access, expires_at, now)
+
+    def keys(self, scope: Scope | None = None) -> list[ApiKey]:
+        """The keys of one scope or of all, by id."""
+        query = select(api_keys).order_by(api_keys.c.scope_id, api_keys.c.key_id)
+        if scope is not None:
+            query = query.where(api_keys.c.scope_id == scope.scope_id)
+        with self._store.read() as connection:
+            return [_key(row) for row in connection.execute(query)]
+
+    def disable_key(self, key_id: str, now: datetime) -> ApiKey:
+        """Disables a key from now on; a key disabled before keeps its date.
+
+        Raises:
+            OperatorError: KEY_UNKNOWN.
+        """
+        with self._store.write() as connection:
+            found = _existing_key(connection, key_id)
+            if found.disabled_at is None:
+                connection.execute(_update_key(key_id).values(disabled_at=timestamp(now)))
+            return _existing_key(connection, key_id)
+
+    def rotate_key(self, key_id: str, overlap: timedelta, now: datetime) -> tuple[str, ApiKey]:
+        """Makes a key with the access and expiry of another, which ends after the overlap.
+
+        Returns:
+            As `create_key`.
+
+        Raises:
+            OperatorError: KEY_UNKNOWN, or KEY_NOT_ACTIVE.
+        """
+        with self._store.write() as connection:
+            old = _existing_key(connection, key_id)
+            if old.status(now) != "active":
+                raise OperatorError(
+                    "KEY_NOT_ACTIVE", f"The key {key_id} is {old.status(now)}; create a new key instead of rotating it."
+                )
+            expires_at = None if old.expires_at is None else datetime.fromisoformat(old.expires_at)
+            made = _insert_key(connection, old.scope_id, old.access, expires_at, now)
+            if overlap > timedelta():
+                ends = min(timestamp(now + overlap), old.expires_at or "9999")
+                connection.execute(_update_key(key_id).values(expires_at=ends))
+            else:
+                connection.execute(_update_key(key_id).values(disabled_at=timestamp(now)))
+            return made
+
+    def authenticate(self, key: str, now: datetime) -> Authority:
+        """Who a key belongs to.
+
+        Raises:
+            AccessRefused: SVC_API_UNAUTHORIZED: the key is unknown.
+            AccessForbidden: SVC_API_UNAUTHORIZED: the key is disabled or expired.
+        """
+        key_id, secret_hash = _split(key)
+        with self._store.read() as connection:
+            row = connection.execute(_KEY_AND_PLAN, {"scope": key_id[:_SCOPE_HEX], "key": key_id}).one_or_none()
+        # Compared even where no key was found, so that the time taken does not tell which ids exist.
+        known = row.secret_hash if row is not None else "0" * 64
+        if not hmac.compare_digest(known, secret_hash) or row is None:
+            raise AccessRefused(
+                "SVC_API_UNAUTHORIZED", "The key in x-api-key is not known; check it, or ask for another."
+            )
+        found = _key(row)
+        if (status := found.status(now)) != "active":
+            raise AccessForbidden("SVC_API_UNAUTHORIZED", f"The key {key_id} is {status}; use another key.")
+        self._note_use(found, now)
+        return Authority(found.scope_id, key_id, row.plan, found.access)
+
+    def _note_use(self, key: ApiKey, now: datetime) -> None:
+        if key.last_used_at is not None and key.last_used_at > timestamp(now - _LAST_USE):
+            return
+        # The last use is advice to operators; reading must go on where nothing can be written.
+        with suppress(ServiceUnavailable), self._store.write() as connection:
+            connection.execute(_update_key(key.key_id).values(last_used_at=timestamp(now)))
+
+
+_SCOPES: Final = select(scopes, chain_heads.c.chain_id).join(chain_heads, chain_heads.c.scope_id == scopes.c.scope_id)
+
+
+_KEY_AND_PLAN: Final = (
+    select(api_keys, scopes.c.plan)
+    .join(scopes, scopes.c.scope_id == api_keys.c.scope_id)
+    .where(api_keys.c.scope_id == bindparam("scope"), api_keys.c.key_id == bindparam("key"))
+)
+
+
+def _scope_named(connection: Connection, name: str) -> Scope | None:
+    row = connection.execute(_SCOPES.where(scopes.c.name == name)).one_or_none()
+    return None if row is None else _scope(row)
+
+
+def _scope(row: Row[Any]) -> Scope:
+    return Scope(row.scope_id, row.name, row.plan, row.chain_id, row.created_at)
+
+
+def _key(row: Row[Any]) -> ApiKey:
+    return ApiKey(
+        key_id=row.key_id,
+        scope_id=row.scope_id,
+        access=frozenset(row.access.split(",")),
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        disabled_at=row.disabled_at,
+        last_used_at=row.last_used_at,
+    )
+
+
+def _insert_key(
+    connection: Connection, scope_id: str, access: Collection[str], expires_at: datetime | None, now: datetime
+) -> tuple[str, ApiKey]:
+    key_id = f"{scope_id}{secrets.token_hex(4)}"
+    key = f"{_KEY_PREFIX}_{key_id}_{secrets.token_urlsafe(32)}"
+    made = ApiKey(
+        key_id=key_id,
+        scope_id=scope_id,
+        access=frozenset(access),
+        created_at=timestamp(now),
+        expires_at=None if expires_at is None else timestamp(expires_at),
+        disabled_at=None,
+        last_used_at=None,
+    )
+    connection.execute(
+        insert(api_keys).values(
+            scope_id=scope_id,
+            key_id=key_id,
+            secret_hash=_hash(key),
+            access=",".join(sorted(access)),
+            created_at=made.created_at,
+            expires_at=made.expires_at,
+        )
+    )
+    return key, made
+
+
+def _existing_key(connection: Connection, key_id: str) -> ApiKey:
+    row = connection.execute(
+        select(api_keys).where(api_keys.c.scope_id == key_id[:_SCOPE_HEX], api_keys.c.key_id == key_id)
+    ).one_or_none()
+    if row is None:
+        raise OperatorError("KEY_UNKNOWN", f"There is no key {key_id!r}; `gate keys list` names them.")
+    return _key(row)
+
+
+def _update_key(key_id: str) -> Any:
+    return update(api_keys).where(api_keys.c.scope_id == key_id[:_SCOPE_HEX], api_keys.c.key_id == key_id)
+
+
+def _split(key: str) -> tuple[str, str]:
+    parts = key.split("_", 2)
+    if len(key) > _MAX_KEY_LENGTH or len(parts) != 3 or parts[0] != _KEY_PREFIX:
+        return "", _hash("")
+    return parts[1], _hash(key)
+
+
+def _hash(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _check_plan(plan: str) -> None:
+    if plan not in PLANS:
+        raise OperatorError("PLAN_UNKNOWN", f"The plan {plan!r} is not one of {', '.join(PLANS)}.")

@@ -1,0 +1,114 @@
+"""The ledger's tables, scope first: every table and every key begins with the scope, so that a distributed PostgreSQL
+can shard by it.
+
+Bodies are stored as bytes, and so is text that callers choose freely: U+0000 is legal JSON, and PostgreSQL's text
+refuses it. Hashes are 64 characters of lower-case hex; dates are the protocol's UTC timestamps.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlalchemy import Column, Dialect, Index, Integer, LargeBinary, MetaData, String, Table, TypeDecorator
+
+
+class Utf8(TypeDecorator[str]):
+    """Text stored as its UTF-8 bytes."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> bytes | None:
+        """The bytes to store."""
+        return None if value is None else value.encode()
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
+        """The text that was stored."""
+        return None if value is None else bytes(value).decode()
+
+
+metadata: Final = MetaData()
+
+_HASH: Final = String(64)
+_TIME: Final = String(24)
+_ID: Final = String(64)
+
+scopes: Final = Table(
+    "scopes",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("name", Utf8, nullable=False, unique=True),
+    Column("plan", String(20), nullable=False),
+    Column("created_at", _TIME, nullable=False),
+)
+
+api_keys: Final = Table(
+    "api_keys",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("key_id", _ID, primary_key=True),
+    Column("secret_hash", _HASH, nullable=False),
+    Column("access", String(80), nullable=False),
+    Column("created_at", _TIME, nullable=False),
+    Column("expires_at", _TIME),
+    Column("disabled_at", _TIME),
+    Column("last_used_at", _TIME),
+)
+
+rulebooks: Final = Table(
+    "rulebooks",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("rulebook_id", String(120), primary_key=True),
+    Column("version", Utf8, primary_key=True),
+    Column("hash", _HASH, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("registration", LargeBinary, nullable=False),
+    Index("rulebooks_by_hash", "scope_id", "hash", unique=True),
+)
+
+# The scope's head: locked by every append, in the transaction that writes. It gives out the positions, which are the
+# order of everything.
+chain_heads: Final = Table(
+    "chain_heads",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("chain_id", String(180), nullable=False),
+    Column("chain_size", Integer, nullable=False),
+    Column("merkle_root", _HASH),
+    Column("link_hash", _HASH),
+)
+
+entries: Final = Table(
+    "entries",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("entry_type", String(20), nullable=False),
+    Column("entry_id", _ID, nullable=False),
+    Column("decision_id", _ID, nullable=False),
+    Column("record_hash", _HASH, nullable=False),
+    Column("receipt_hash", _HASH),
+    Column("policy_id", String(120)),
+    Column("policy_version", Utf8),
+    Column("created_at", _TIME, nullable=False),
+    Column("leaf_hash", _HASH, nullable=False),
+    Column("merkle_root", _HASH, nullable=False),
+    Column("link_hash", _HASH, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("request", LargeBinary),
+    # Finds a decision and all that was reported about it, and refuses the same entry a second time. Both ids sort by
+    # time, so that the index grows at its end.
+    Index("entries_by_decision", "scope_id", "decision_id", "entry_id", unique=True),
+)
+
+# The one index with random keys on the hot path.
+claims: Final = Table(
+    "claims",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("claim", LargeBinary(32), primary_key=True),
+    Column("input_hash", _HASH, nullable=False),
+    Column("position", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)

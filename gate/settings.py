@@ -1,0 +1,100 @@
+"""An instance's settings: read once at start, passed in, never changed.
+
+An instance lives in a home directory: `settings.toml`, the signing keys in `keys/`, and, by default, the ledger. Every
+setting can be given in the file or as an environment variable `GATE_<NAME>`; the environment wins.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from gate.errors import OperatorError
+
+FILE_NAME = "settings.toml"
+
+INITIAL_FILE = """\
+# Settings of this instance; docs/settings.md lists them all. GATE_<NAME> in the environment wins over this file.
+
+# The address under which callers reach the service; records cite the rulebook schema beneath it.
+base_url = "http://127.0.0.1:8080"
+
+# How receipts are signed: "ed25519", "hmac-sha256" (the secret from receipt_hmac_secret_file), or "off".
+receipt_signing = "ed25519"
+
+# How rulebook attestations and registrations are signed: "ed25519" or "off".
+registry_signing = "ed25519"
+"""
+
+
+class Settings(BaseSettings):
+    """The settings of one instance.
+
+    Attributes:
+        home: The instance's directory.
+        database_url: The ledger; by default `ledger.db` in the home directory.
+        base_url: Where callers reach the service, without a trailing slash.
+        receipt_signing: ed25519, hmac-sha256 or off.
+        receipt_hmac_secret_file: A file with the HMAC secret: at least 32 bytes, read without surrounding white space.
+        registry_signing: ed25519 or off.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="GATE_", frozen=True, extra="forbid", validate_default=True)
+
+    home: Path
+    database_url: str = ""
+    base_url: str = Field(default="http://127.0.0.1:8080", pattern=r"^https?://[^\s/]+(/[^\s]*[^\s/])?$")
+    receipt_signing: Literal["ed25519", "hmac-sha256", "off"] = "ed25519"
+    receipt_hmac_secret_file: Path | None = None
+    registry_signing: Literal["ed25519", "off"] = "ed25519"
+
+    @property
+    def ledger_url(self) -> str:
+        """The database URL in force."""
+        return self.database_url or f"sqlite:///{self.home / 'ledger.db'}"
+
+    @property
+    def schema_url(self) -> str:
+        """Where the Rulebook v1 schema is published."""
+        return f"{self.base_url}/schemas/rulebook-v1.schema.json"
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """What was passed in, then the environment, then the home directory's file."""
+        home = Path(init_settings()["home"])
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, home / FILE_NAME)
+
+
+def load_settings(home: Path, *, database_url: str | None = None) -> Settings:
+    """The settings of the instance in a home directory.
+
+    Args:
+        home: The directory.
+        database_url: A ledger to use instead of the one set.
+
+    Raises:
+        OperatorError: SETTINGS_INVALID, naming each setting at fault.
+    """
+    given: dict[str, Any] = {"home": home.absolute()}
+    if database_url:
+        given["database_url"] = database_url
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
+        raise OperatorError(
+            "SETTINGS_INVALID", f"The settings in {home / FILE_NAME} are unusable: {faults}."
+        ) from error
+    except (tomllib.TOMLDecodeError, OSError) as error:
+        raise OperatorError("SETTINGS_INVALID", f"{home / FILE_NAME} cannot be read: {error}.") from error
