@@ -4,7 +4,7 @@ before anyone hears of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -75,17 +75,21 @@ class DecisionGate:
             AccessForbidden: The key may not register the rulebook it sent.
             ServiceUnavailable: Storage, signing or an upstream is not available. Nothing was recorded.
         """
-        claim = _claim(idempotency_key, body)
+        input_hash = content_hash(input_material(body))
+        claim = _claim(idempotency_key, input_hash)
         try:
-            request = read_request(body)
+            request = read_request(body, input_hash)
             _require_binding(request)
-            rulebook, registered = self._rulebook(authority, request, claim)
-            explained = rulebook.evaluator.explain(request.inputs)
+            rulebook = self._rulebook(authority, request)
+            facts = _facts(request)
+            registered = self._registered(authority, rulebook, claim)
         except GateError:
             # A key that was used before answers before anything that is wrong with this request.
             if (replayed := self._replay(authority, claim)) is not None:
                 return replayed
             raise
+        explained = rulebook.evaluator.explain(facts)
+        # The clock is read after the key is chosen, so that no record is older than the key that signs it.
         signers = self._signers()
         identity = _identity(self._clock(), idempotency_key)
         record = build_record(
@@ -106,19 +110,10 @@ class DecisionGate:
         entry = self._ledger.entries.decision(authority.scope_id, decision_id)
         return None if entry is None else stored_request(self._ledger, authority.scope_id, entry)
 
-    def _rulebook(
-        self, authority: Authority, request: DecisionRequest, claim: Claim | None
-    ) -> tuple[Rulebook, Registered]:
-        if request.rulebook_ref is not None:
-            return self._referenced(authority, request.rulebook_ref)
-        rulebook = self._rulebooks.load(request.rulebook, root="rulebook")
-        registered = self._ledger.rulebooks.find(authority.scope_id, rulebook.hash)
-        if registered is None:
-            registered = self._register(authority, rulebook, claim)
-        return rulebook, registered
-
-    def _referenced(self, authority: Authority, reference: Any) -> tuple[Rulebook, Registered]:
-        registry = self._ledger.rulebooks
+    def _rulebook(self, authority: Authority, request: DecisionRequest) -> Rulebook:
+        if request.rulebook_ref is None:
+            return self._rulebooks.load(request.rulebook, root="rulebook")
+        registry, reference = self._ledger.rulebooks, request.rulebook_ref
         if "hash" in reference:
             registered = registry.find(authority.scope_id, reference["hash"])
         else:
@@ -131,10 +126,13 @@ class DecisionGate:
         rulebook = self._rulebooks.get(registered.hash)
         if rulebook is None:
             rulebook = self._rulebooks.load(registry.body(authority.scope_id, registered.hash), root="rulebook_ref")
-        return rulebook, registered
+        return rulebook
 
-    def _register(self, authority: Authority, rulebook: Rulebook, claim: Claim | None) -> Registered:
-        # A used key binds nothing new, not even a rulebook.
+    def _registered(self, authority: Authority, rulebook: Rulebook, claim: Claim | None) -> Registered:
+        registered = self._ledger.rulebooks.find(authority.scope_id, rulebook.hash)
+        if registered is not None:
+            return registered
+        # An idempotency key that was used before binds nothing new, not even a rulebook.
         if claim is not None and self._ledger.entries.claimed(authority.scope_id, claim) is not None:
             raise IdempotencyConflict("SVC_API_IDEMPOTENCY_CONFLICT", "The idempotency key was used before.")
         authority.require("register")
@@ -193,15 +191,15 @@ def stored_request(ledger: Ledger, scope_id: str, entry: StoredEntry) -> Any:
     return body
 
 
-def _claim(key: str | None, body: Any) -> Claim | None:
+def _claim(key: str | None, input_hash: str) -> Claim | None:
     if key is None:
         return None
     if not 1 <= len(key) <= MAX_IDEMPOTENCY_KEY or not key.isascii() or not key.isprintable():
         raise RequestRefused(
             "SVC_API_REQUEST_INVALID",
-            f"x-idempotency-key must be 1 to {MAX_IDEMPOTENCY_KEY} printable ASCII characters; use a shorter, plain key.",
+            f"x-idempotency-key must be 1 to {MAX_IDEMPOTENCY_KEY} printable ASCII characters; use a plainer key.",
         )
-    return Claim("decide", "", key, content_hash(input_material(body)))
+    return Claim("decide", "", key, input_hash)
 
 
 def _require_binding(request: DecisionRequest) -> None:
@@ -210,12 +208,15 @@ def _require_binding(request: DecisionRequest) -> None:
             "SVC_ADVISORY_UNCONFIGURED",
             f"Mode {request.mode} is advisory and no upstream is configured; send mode rulebook for a binding verdict.",
         )
-    if request.adapter is not None:
-        adapter = f"{request.adapter['adapter_id']}@{request.adapter['version']}"
-        raise RequestRefused(
-            "TRUSTED_ADAPTER_NOT_REGISTERED",
-            f"No trusted adapter {adapter} is registered; send context.inputs instead.",
-        )
+
+
+def _facts(request: DecisionRequest) -> Mapping[str, Any]:
+    if request.adapter is None:
+        return request.inputs
+    adapter = f"{request.adapter['adapter_id']}@{request.adapter['version']}"
+    raise RequestRefused(
+        "TRUSTED_ADAPTER_NOT_REGISTERED", f"No trusted adapter {adapter} is registered; send context.inputs instead."
+    )
 
 
 def _identity(now: datetime, idempotency_key: str | None) -> Identity:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gate.canonical import content_hash
 from gate.errors import FieldError, RequestRefused
 from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, BINDING_MODES
 from gate.record import input_material
@@ -73,8 +72,12 @@ class DecisionRequest:
     response_view: str | None
 
 
-def read_request(body: Any) -> DecisionRequest:
+def read_request(body: Any, input_hash: str) -> DecisionRequest:
     """Reads the parsed body of a Decision Request.
+
+    Args:
+        body: The parsed JSON value.
+        input_hash: H(record.input_material(body)), which the caller needs before the body is known to be a request.
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID, RULEBOOK_BINDING_MODE_UNSUPPORTED, RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN,
@@ -87,10 +90,9 @@ def read_request(body: Any) -> DecisionRequest:
         _check_output_material(body)
     _check_conflicts(body, binds)
     context = body.get("context", {})
-    request_body = input_material(body)
     return DecisionRequest(
-        body=request_body,
-        input_hash=content_hash(request_body),
+        body=input_material(body),
+        input_hash=input_hash,
         mode=body.get("mode", "single"),
         rulebook=body.get("rulebook"),
         rulebook_ref=body.get("rulebook_ref"),
