@@ -1,0 +1,1 @@
+"""The edges: the HTTP service (Flask) and the `gate` command."""

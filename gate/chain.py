@@ -143,13 +143,16 @@ class Break:
     reason: str
 
 
-def find_break(links: Iterable[Mapping[str, Any]], *, start: Head | None = None) -> Break | None:
+def find_break(
+    links: Iterable[Mapping[str, Any]], *, start: Head | None = None, end: Head | None = None
+) -> Break | None:
     """The first place where consecutive links, in ascending order, do not hold; None where all do.
 
     Args:
         links: The links; read one at a time.
         start: The head they extend. Without it the first link's own word for what came before it is taken, unless it
             claims position 1.
+        end: The head that they must lead to, where that is known.
     """
     head = start
     for link in links:
@@ -176,6 +179,8 @@ def find_break(links: Iterable[Mapping[str, Any]], *, start: Head | None = None)
         if wrong:
             return Break(position, f"Its {', '.join(wrong)} is not what its entry and the link before it give.")
         head = head_of(link)
+    if end is not None and end != (head or Head(end.chain_id)):
+        return Break(end.size, "The chain's head is not what its last link gives.")
     return None
 
 

@@ -61,12 +61,15 @@ class DecisionGate:
         self._schema_url = schema_url
         self._rulebooks = RulebookCache()
 
-    def decide(self, authority: Authority, body: Any, idempotency_key: str | None = None) -> Decision:
+    def decide(
+        self, authority: Authority, body: Any, *, request_id: str, idempotency_key: str | None = None
+    ) -> Decision:
         """Answers a Decision Request with a record that is durably stored.
 
         Args:
             authority: Who asks.
             body: The parsed request body.
+            request_id: The handle under which logs know this request.
             idempotency_key: The caller's retry handle.
 
         Raises:
@@ -83,6 +86,7 @@ class DecisionGate:
             rulebook = self._rulebook(authority, request)
             facts = _facts(request)
             registered = self._registered(authority, rulebook, claim)
+            signers = self._signers()
         except GateError:
             # A key that was used before answers before anything that is wrong with this request.
             if (replayed := self._replay(authority, claim)) is not None:
@@ -90,8 +94,8 @@ class DecisionGate:
             raise
         explained = rulebook.evaluator.explain(facts)
         # The clock is read after the key is chosen, so that no record is older than the key that signs it.
-        signers = self._signers()
-        identity = _identity(self._clock(), idempotency_key)
+        now = self._clock()
+        identity = Identity(new_id("dec", now), request_id, idempotency_key, timestamp(now))
         record = build_record(
             request, rulebook, registered.metadata, explained, identity, signers, schema_url=self._schema_url
         )
@@ -216,15 +220,6 @@ def _facts(request: DecisionRequest) -> Mapping[str, Any]:
     adapter = f"{request.adapter['adapter_id']}@{request.adapter['version']}"
     raise RequestRefused(
         "TRUSTED_ADAPTER_NOT_REGISTERED", f"No trusted adapter {adapter} is registered; send context.inputs instead."
-    )
-
-
-def _identity(now: datetime, idempotency_key: str | None) -> Identity:
-    return Identity(
-        decision_id=new_id("dec", now),
-        request_id=new_id("req", now),
-        idempotency_key=idempotency_key,
-        created_at=timestamp(now),
     )
 
 

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from gate.errors import OperatorError
 
-FILE_NAME = "settings.toml"
+FILE_NAME: Final = "settings.toml"
+DEFAULT_BASE_URL: Final = "http://127.0.0.1:8080"
 
-INITIAL_FILE = """\
+INITIAL_FILE: Final = """\
 # Settings of this instance; docs/settings.md lists them all. GATE_<NAME> in the environment wins over this file.
 
 # The address under which callers reach the service; records cite the rulebook schema beneath it.
-base_url = "http://127.0.0.1:8080"
+base_url = "{base_url}"
 
 # How receipts are signed: "ed25519", "hmac-sha256" (the secret from receipt_hmac_secret_file), or "off".
 receipt_signing = "ed25519"
@@ -47,7 +48,7 @@ class Settings(BaseSettings):
 
     home: Path
     database_url: str = ""
-    base_url: str = Field(default="http://127.0.0.1:8080", pattern=r"^https?://[^\s/]+(/[^\s]*[^\s/])?$")
+    base_url: str = Field(default=DEFAULT_BASE_URL, pattern=r"^https?://[^\s/]+(/[^\s]*[^\s/])?$")
     receipt_signing: Literal["ed25519", "hmac-sha256", "off"] = "ed25519"
     receipt_hmac_secret_file: Path | None = None
     registry_signing: Literal["ed25519", "off"] = "ed25519"

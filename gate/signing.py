@@ -75,11 +75,11 @@ class HmacSigner:
     def __init__(self, key_id: str, secret: bytes) -> None:
         """Takes the key's name and the secret, at least 32 bytes."""
         self.key_id: Final = key_id
-        self._secret = secret
+        self.secret: Final = secret
 
     def sign(self, payload: bytes) -> str:
         """`hmac-sha256:` and the hex digest."""
-        return f"{HMAC_SHA256}:{hmac.new(self._secret, payload, hashlib.sha256).hexdigest()}"
+        return f"{HMAC_SHA256}:{hmac.new(self.secret, payload, hashlib.sha256).hexdigest()}"
 
 
 def verify_ed25519(public_key: str, payload: bytes, signature: str) -> bool:

@@ -101,6 +101,13 @@ class Verification:
             result |= {"error": self.error, "message": self.message}
         return result
 
+    def require(self, name: str, holds: bool | None) -> None:
+        """Records a further check that a caller made, which the record must pass to be verified."""
+        self.checks[name] = holds
+        if holds is False:
+            self.integrity_valid = False
+            self.error, self.message = "RECORD_MISMATCH", f"The record is not the one asked for; {name} does not hold."
+
     def compare(self, name: str, expected: Any, actual: Any) -> None:
         """Records a check that two JSON values are the same value."""
         same = canonical(expected) == canonical(actual)

@@ -140,17 +140,13 @@ class Entries:
             found = _page(connection, head, scope_id, head.size - limit, limit)
             return head, [entry.link for entry in found]
 
-    def walk(self, scope_id: str) -> Iterator[StoredEntry]:
-        """All entries of a scope from position 1, a page in memory at a time."""
-        after = 0
-        while True:
+    def walk(self, scope_id: str, *, up_to: int) -> Iterator[StoredEntry]:
+        """A scope's entries from position 1 to `up_to`, a page in memory at a time."""
+        for after in range(0, up_to, _PAGE):
             with self._store.read() as connection:
                 head = _heads(connection, [scope_id])[scope_id]
-                page = _page(connection, head, scope_id, after, _PAGE)
-            if not page:
-                return
+                page = _page(connection, head, scope_id, after, min(_PAGE, up_to - after))
             yield from page
-            after = page[-1].link["chain_position"]
 
     def _commit(self, batch: Sequence[NewEntry]) -> Sequence[Appended | Claimed | GateError]:
         try:

@@ -49,6 +49,11 @@ class SqliteStore:
         event.listen(self.engine, "begin", _begin)
         self._writing = self.engine.execution_options(begin="IMMEDIATE")
 
+    @property
+    def location(self) -> str:
+        """Where the database is, for operators."""
+        return str(self.database)
+
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection whose statements all see one snapshot.

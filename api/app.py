@@ -1,0 +1,47 @@
+"""The HTTP service, composed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from flask import Flask
+
+from api import chains, decisions, errors, operations, registries, verification
+from api.requests import assign_request_id, finish_response
+from api.state import State
+from gate.instance import Instance, open_instance
+from gate.settings import Settings, load_settings
+
+HOME_VARIABLE = "GATE_HOME"
+
+
+def create_app(settings: Settings | Instance) -> Flask:
+    """The Flask application of an instance.
+
+    Args:
+        settings: The settings of the instance to open, or an instance already open.
+
+    Raises:
+        OperatorError: The instance cannot be opened.
+    """
+    instance = settings if isinstance(settings, Instance) else open_instance(settings)
+    app = Flask("decision-gate", static_folder=None)
+    app.extensions["gate"] = State(instance, instance.gate())
+    app.before_request(assign_request_id)
+    app.after_request(finish_response)
+    for blueprint in (
+        decisions.blueprint,
+        verification.blueprint,
+        registries.blueprint,
+        chains.blueprint,
+        operations.blueprint,
+    ):
+        app.register_blueprint(blueprint)
+    errors.install(app)
+    return app
+
+
+def worker() -> Flask:
+    """The application of one server process; its home directory and database come from the environment."""
+    return create_app(load_settings(Path(os.environ[HOME_VARIABLE])))

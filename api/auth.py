@@ -1,0 +1,34 @@
+"""Authentication of the caller by the header x-api-key."""
+
+from __future__ import annotations
+
+from flask import request
+
+from api.state import state
+from gate.errors import AccessForbidden, AccessRefused
+from gate.ids import utc_now
+from gate.ledger.scopes import Authority
+
+
+def authenticate(access: str, *, code: str = "SVC_API_UNAUTHORIZED") -> Authority:
+    """Who calls, where their key has the access.
+
+    Args:
+        access: decide, report, read or register.
+        code: The code under which this endpoint refuses.
+
+    Raises:
+        AccessRefused: No key, or an unknown one.
+        AccessForbidden: A key that is disabled, expired, or lacks the access.
+    """
+    try:
+        key = request.headers.get("x-api-key")
+        if not key:
+            raise AccessRefused(code, "The request carries no key; send it in the header x-api-key.")
+        authority = state().instance.ledger.directory.authenticate(key, utc_now())
+        authority.require(access)
+    except AccessForbidden as error:
+        raise AccessForbidden(code, error.message) from error
+    except AccessRefused as error:
+        raise AccessRefused(code, error.message) from error
+    return authority

@@ -1,0 +1,100 @@
+"""gate chain: check audit chains against the stored records, and sign checkpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at, read_json
+from api.cli.output import print_json, say
+from gate import chain
+from gate.audit import check_chain, check_checkpoint
+from gate.errors import OperatorError
+from gate.ids import timestamp, utc_now
+from gate.instance import Instance
+from gate.ledger.scopes import Scope
+
+app = typer.Typer(no_args_is_help=True, help="Check audit chains, and sign checkpoints of them.")
+
+
+@app.command()
+def check(
+    scope: Annotated[str | None, typer.Option(help="Only this scope's chain; default: every chain.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="A checkpoint kept from earlier; its chain must still contain it.")
+    ] = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Recompute every link and root from the stored records: 0 whole, 1 broken, with the place."""
+    document = None if checkpoint is None else read_json(checkpoint)
+    with instance_at(home, database_url) as instance:
+        scopes = _scopes(instance, scope)
+        results = [_result(instance, found) for found in scopes]
+        if document is not None:
+            results.append(_checkpoint_result(instance, scopes, document))
+    whole = all(result["whole"] for result in results)
+    if as_json:
+        print_json({"whole": whole, "chains": results})
+    else:
+        for result in results:
+            _print(result)
+    raise typer.Exit(0 if whole else 1)
+
+
+@app.command("checkpoint")
+def make_checkpoint(
+    scope: Annotated[str, typer.Option(help="The scope whose chain to sign.")],
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print a signed checkpoint of a chain in JSON. Keep it where the instance's operators cannot change it."""
+    with instance_at(home, database_url) as instance:
+        found = instance.ledger.directory.scope(scope)
+        signer = instance.signers().receipt
+        if signer is None:
+            raise OperatorError(
+                "SIGNING_OFF", "Receipt signing is off, and an unsigned checkpoint would prove nothing."
+            )
+        head = instance.ledger.entries.head(found.scope_id)
+        print_json(chain.checkpoint(head, timestamp(utc_now()), signer))
+
+
+def _scopes(instance: Instance, name: str | None) -> list[Scope]:
+    directory = instance.ledger.directory
+    return directory.scopes() if name is None else [directory.scope(name)]
+
+
+def _result(instance: Instance, scope: Scope) -> dict[str, Any]:
+    checked, broken = check_chain(instance, scope.scope_id)
+    return {
+        "scope": scope.name,
+        "chain_id": scope.chain_id,
+        "entries_checked": checked,
+        "whole": broken is None,
+        "broken_at": None if broken is None else broken.position,
+        "reason": None if broken is None else broken.reason,
+    }
+
+
+def _checkpoint_result(instance: Instance, scopes: list[Scope], document: Any) -> dict[str, Any]:
+    chain_id = document.get("chain_id") if isinstance(document, dict) else None
+    found = next((scope for scope in scopes if scope.chain_id == chain_id), None)
+    if found is None:
+        raise OperatorError("CHECKPOINT_FOREIGN", "The checkpoint is of no chain that was checked; name its --scope.")
+    reason = check_checkpoint(instance, found.scope_id, document)
+    return {"scope": found.name, "chain_id": chain_id, "checkpoint": True, "whole": reason is None, "reason": reason}
+
+
+def _print(result: dict[str, Any]) -> None:
+    what = "checkpoint" if "checkpoint" in result else f"chain {result['chain_id']}"
+    if result["whole"]:
+        detail = "the chain contains it" if "checkpoint" in result else f"{result['entries_checked']} entries"
+        say(f"whole   {result['scope']}: {what}, {detail}", style="green")
+    else:
+        where = f" at position {result['broken_at']}" if result.get("broken_at") else ""
+        say(f"BROKEN  {result['scope']}: {what}{where}: {result['reason']}", style="red")

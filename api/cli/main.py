@@ -1,0 +1,72 @@
+"""The `gate` command.
+
+Exit codes, the same for every subcommand: 0 it did, or the answer is good (verified, whole, valid); 1 the answer is not
+good (not verified, broken, invalid); 2 it could not be done (unusable input, unknown name, no instance).
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+from api.cli.output import fail
+from gate.errors import GateError
+
+# Loaded when called, so that verifying a record needs no server's libraries and no command waits for another's.
+_MODULES: Final = {
+    "serve": "api.cli.serve",
+    "status": "api.cli.status",
+    "scopes": "api.cli.scopes",
+    "keys": "api.cli.keys",
+    "signing-keys": "api.cli.signing_keys",
+    "rulebook": "api.cli.rulebook",
+    "verify": "api.cli.verify",
+    "chain": "api.cli.chain",
+}
+
+
+class _Commands(TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(_MODULES)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        module = _MODULES.get(cmd_name)
+        if module is None:
+            return None
+        command = typer.main.get_command(import_module(module).app)
+        command.name = cmd_name
+        return command
+
+
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    epilog="Exit codes: 0 done, or the answer is good; 1 the answer is not good; 2 it could not be done.",
+)
+
+
+@app.callback()
+def gate() -> None:
+    """Decision Gate: signed, hashed, hash-chained decisions, before the action happens."""
+
+
+def main() -> None:
+    """Runs the command line."""
+    try:
+        app()
+    except GateError as error:
+        fail(error, as_json="--json" in sys.argv)
+        sys.exit(2)
+    except ModuleNotFoundError as error:
+        missing = GateError(
+            "EXTRA_MISSING",
+            f"This command needs {error.name}; install it with: pip install 'decision-gate[server]'",
+        )
+        fail(missing, as_json="--json" in sys.argv)
+        sys.exit(2)

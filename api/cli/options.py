@@ -1,0 +1,91 @@
+"""The options that every subcommand takes, and reading the files they name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gate.errors import MaterialRefused, OperatorError
+from gate.strict_json import MAX_VERIFY_DEPTH, parse
+
+# The verifier is installed without what an instance needs.
+if TYPE_CHECKING:
+    from gate.instance import Instance
+
+Home = Annotated[Path, typer.Option("--home", envvar="GATE_HOME", help="The instance's directory.", show_default="var")]
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--database-url", envvar="GATE_DATABASE_URL", help="The ledger, where it is not ledger.db in the home."
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+DEFAULT_HOME = Path("var")
+
+_MAX_FILE = 16 * 1024 * 1024
+
+
+@contextmanager
+def instance_at(
+    home: Path, database_url: str | None, *, create: bool = False, base_url: str | None = None
+) -> Iterator[Instance]:
+    """The instance in a directory, open while the block runs.
+
+    Args:
+        home: The directory.
+        database_url: A ledger to use instead of the one set.
+        base_url: Where callers reach a newly created instance.
+        create: Whether to create the instance and its ledger where there is none, and to say so on stderr.
+
+    Raises:
+        OperatorError: There is no such instance, or it cannot be opened.
+    """
+    from gate.instance import create_instance, open_instance
+    from gate.ledger import open_ledger
+    from gate.settings import DEFAULT_BASE_URL, load_settings
+
+    if create and create_instance(home, base_url or DEFAULT_BASE_URL):
+        sys.stderr.write(f"Created a new instance in {home.absolute()}.\n")
+    settings = load_settings(home, database_url=database_url)
+    if create:
+        open_ledger(settings.ledger_url, create=True).close()
+    instance = open_instance(settings)
+    try:
+        yield instance
+    finally:
+        instance.close()
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a file, or of stdin for `-`.
+
+    Raises:
+        OperatorError: FILE_UNREADABLE.
+    """
+    try:
+        content = sys.stdin.buffer.read(_MAX_FILE + 1) if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        raise OperatorError("FILE_UNREADABLE", f"{path} cannot be read: {error.strerror}.") from error
+    if len(content) > _MAX_FILE:
+        raise OperatorError("FILE_UNREADABLE", f"{path} is larger than {_MAX_FILE} bytes.")
+    return content
+
+
+def read_json(path: Path) -> Any:
+    """The JSON value in a file, or on stdin for `-`.
+
+    Raises:
+        OperatorError: FILE_UNREADABLE.
+        MaterialRefused: SVC_API_JSON_INVALID.
+    """
+    try:
+        return parse(read_file(path), max_depth=MAX_VERIFY_DEPTH)
+    except MaterialRefused as error:
+        message = error.message.replace("The body", "It", 1)
+        raise MaterialRefused(error.code, f"{path} is no usable JSON. {message}") from error

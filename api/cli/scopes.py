@@ -1,0 +1,69 @@
+"""gate scopes: the accounts that records belong to."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
+from api.cli.output import print_json, say, table
+from gate.ids import utc_now
+from gate.instance import Instance
+from gate.ledger.scopes import PLANS, Scope
+
+app = typer.Typer(no_args_is_help=True, help="Create and show scopes: the accounts that records belong to.")
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Argument(help="The scope's name.")],
+    plan: Annotated[str, typer.Option(help=f"One of {', '.join(PLANS)}.")] = "starter",
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Create a scope with an empty audit chain."""
+    with instance_at(home, database_url, create=True) as instance:
+        shown = _shown(instance, instance.ledger.directory.create_scope(name, plan, utc_now()))
+    if as_json:
+        print_json(shown)
+    else:
+        say(f"Created the scope {name} on plan {plan}; give it a key with: gate keys create --scope {name}")
+
+
+@app.command("list")
+def list_scopes(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """List every scope."""
+    with instance_at(home, database_url) as instance:
+        shown = [_shown(instance, scope) for scope in instance.ledger.directory.scopes()]
+    if as_json:
+        print_json({"scopes": shown})
+    else:
+        table(["scope", "plan", "chain", "entries", "created"], [list(scope.values()) for scope in shown])
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(help="The scope's name.")],
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Show one scope."""
+    with instance_at(home, database_url) as instance:
+        shown = _shown(instance, instance.ledger.directory.scope(name))
+    if as_json:
+        print_json(shown)
+    else:
+        table(["", ""], shown.items())
+
+
+def _shown(instance: Instance, scope: Scope) -> dict[str, Any]:
+    return {
+        "scope": scope.name,
+        "plan": scope.plan,
+        "chain_id": scope.chain_id,
+        "chain_size": instance.ledger.entries.head(scope.scope_id).size,
+        "created_at": scope.created_at,
+    }

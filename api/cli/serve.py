@@ -1,0 +1,132 @@
+"""gate serve: the HTTP service."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shlex
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Annotated, Final
+
+import httpx
+import orjson
+import typer
+from granian import Granian
+from granian.constants import Interfaces
+from granian.log import LogLevels
+
+from api.app import HOME_VARIABLE
+from api.cli.demo import demo_key_file
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
+from api.cli.output import print_json, say
+from gate.errors import OperatorError
+
+app = typer.Typer()
+
+_THREADS: Final = 16
+# A worker that has not finished its requests by then is stopped; the ledger answers within 5 seconds.
+_DRAIN_SECONDS: Final = 30
+_START_SECONDS: Final = 60
+
+
+@app.command()
+def serve(
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8080,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="How many processes answer requests.")] = 2,
+    demo: Annotated[bool, typer.Option("--demo", help="Offer a demo scope and print a first request.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Serve the HTTP API. The first start creates the instance: settings, signing keys and the ledger."""
+    url = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"  # noqa: S104
+    _check_port(host, port)
+    with instance_at(home, database_url, create=True, base_url=url) as instance:
+        key_file = demo_key_file(instance) if demo else None
+        ledger_url = instance.settings.ledger_url
+    os.environ[HOME_VARIABLE] = str(home.absolute())
+    os.environ["GATE_DATABASE_URL"] = ledger_url
+    # A forked worker would inherit this process's locks and descriptors; a spawned one starts clean.
+    multiprocessing.set_start_method("spawn", force=True)
+    server = Granian(
+        "api.app:worker",
+        factory=True,
+        address=host,
+        port=port,
+        interface=Interfaces.WSGI,
+        workers=workers,
+        blocking_threads=_THREADS,
+        respawn_failed_workers=True,
+        workers_kill_timeout=_DRAIN_SECONDS,
+        log_level=LogLevels.warning,
+    )
+    server.on_startup(lambda: _announce_when_ready(url, key_file, as_json))
+    server.on_shutdown(lambda: None if as_json else say("Stopped. Everything acknowledged is in the ledger."))
+    server.serve()
+
+
+def first_request(url: str, key_file: Path) -> str:
+    """A curl command, on one line, that makes a first decision in the demo scope."""
+    body = {
+        "mode": "rulebook",
+        "rulebook_ref": {"rulebook_id": "pricing_exception", "version": "2026-06-11"},
+        "context": {
+            "requested_action": "approve_discount",
+            "target_system": "crm",
+            "target_object_id": "deal-1042",
+            "inputs": {"discount_percent": 10, "margin_percent": 22},
+        },
+    }
+    return (
+        f"curl -s {url}/api/decide"
+        f' -H "x-api-key: $(cat {shlex.quote(str(key_file))})"'
+        f" -H 'content-type: application/json'"
+        f" -d '{orjson.dumps(body).decode()}'"
+    )
+
+
+def _announce_when_ready(url: str, key_file: Path | None, as_json: bool) -> None:
+    threading.Thread(target=_announce, args=(url, key_file, as_json), daemon=True).start()
+
+
+def _announce(url: str, key_file: Path | None, as_json: bool) -> None:
+    if not _ready(url):
+        say(f"The service at {url} is not ready; {url}/api/decision/status says why.", style="red")
+        return
+    command = None if key_file is None else first_request(url, key_file)
+    if as_json:
+        print_json({"url": url, "first_request": command})
+        return
+    say(f"Decision Gate is ready at {url} (Ctrl-C stops it).")
+    if command is not None:
+        say("\nA first decision, to paste into another shell:\n")
+        say(command)
+        say("")
+
+
+def _ready(url: str) -> bool:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            return httpx.get(f"{url}/api/decision/status", timeout=10, trust_env=False).is_success
+        except httpx.TransportError:
+            time.sleep(0.1)
+    return False
+
+
+def _check_port(host: str, port: int) -> None:
+    """Refuses a port that is taken: workers share theirs, so that two servers would quietly split the requests."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        raise OperatorError(
+            "ADDRESS_UNAVAILABLE",
+            f"Nothing can listen on {host}:{port} ({error.strerror}); stop what does, or choose another --port.",
+        ) from error

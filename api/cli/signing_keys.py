@@ -1,0 +1,95 @@
+"""gate signing-keys: the keys that sign receipts and attestations."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from api.cli.keys import moment
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
+from api.cli.output import print_json, say, table
+from gate.errors import OperatorError
+from gate.ids import utc_now
+from gate.instance import Instance
+from gate.keys import PURPOSES, KeyRing
+from gate.signing import PublicKey
+
+app = typer.Typer(no_args_is_help=True, help="List, rotate, retire and compromise signing keys.")
+
+Purpose = Annotated[
+    str, typer.Option(help="receipt (receipts and checkpoints) or registry (rulebook attestations and registrations).")
+]
+KeyId = Annotated[str, typer.Argument(help="The key's id, as `gate signing-keys list` names it.")]
+
+
+@app.command("list")
+def list_keys(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """List the public keys of both purposes."""
+    with instance_at(home, database_url) as instance:
+        registries = {purpose: _ring(instance, purpose).registry() for purpose in PURPOSES}
+    if as_json:
+        print_json({purpose: registry.to_dict() for purpose, registry in registries.items()})
+        return
+    table(
+        ["purpose", "key_id", "status", "not before", "not after", "fingerprint"],
+        [
+            [purpose, key.key_id, key.status, key.not_before, key.not_after, key.fingerprint]
+            for purpose, registry in registries.items()
+            for key in registry.keys
+        ],
+    )
+
+
+@app.command()
+def rotate(
+    purpose: Purpose = "receipt", home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
+) -> None:
+    """Make a new key that signs from now on. What the old one signed still verifies."""
+    with instance_at(home, database_url) as instance:
+        key = _ring(instance, purpose).rotate(utc_now())
+    _print(key, f"The {purpose} key {key.key_id} signs from now on; the one before it is retired.", as_json)
+
+
+@app.command()
+def retire(
+    key_id: KeyId,
+    not_after: Annotated[str | None, typer.Option(help="Until when its signatures count; default: now.")] = None,
+    purpose: Purpose = "receipt",
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """End the validity of a key that no longer signs. Records dated later do not verify under it."""
+    with instance_at(home, database_url) as instance:
+        key = _ring(instance, purpose).retire(key_id, moment(not_after) or utc_now())
+    _print(key, f"The key {key_id} is retired; records dated after {key.not_after} do not verify under it.", as_json)
+
+
+@app.command()
+def compromise(
+    key_id: KeyId,
+    at: Annotated[str | None, typer.Option(help="Since when others may know it; default: now.")] = None,
+    purpose: Purpose = "receipt",
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Mark a key as known to others. Nothing it signed verifies any more; if it was active, a new key signs at once."""
+    with instance_at(home, database_url) as instance:
+        now = utc_now()
+        key = _ring(instance, purpose).compromise(key_id, moment(at) or now, now)
+    _print(key, f"The key {key_id} is compromised; nothing it signed verifies any more.", as_json)
+
+
+def _ring(instance: Instance, purpose: str) -> KeyRing:
+    if purpose not in PURPOSES:
+        raise OperatorError("PURPOSE_UNKNOWN", f"The purpose {purpose!r} is not one of {', '.join(PURPOSES)}.")
+    return instance.receipt_keys if purpose == "receipt" else instance.registry_keys
+
+
+def _print(key: PublicKey, sentence: str, as_json: bool) -> None:
+    if as_json:
+        print_json(key.to_dict())
+    else:
+        say(sentence)

@@ -1,0 +1,68 @@
+"""POST /api/decide, and the stored decision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, Response, g, request
+
+from api.auth import authenticate
+from api.requests import json_response, parse_body, preferred_view, read_body
+from api.state import state
+from gate.errors import NotFound
+from gate.labels import VIEWS
+from gate.views import project
+
+blueprint = Blueprint("decisions", __name__)
+
+
+@blueprint.post("/api/decide")
+def decide() -> Response:
+    """Creates a Decision Record, or replays the one of a used idempotency key."""
+    sent = read_body()
+    authority = authenticate("decide")
+    body = parse_body(sent)
+    view = preferred_view()
+    decision = state().gate.decide(
+        authority, body, request_id=g.request_id, idempotency_key=request.headers.get("x-idempotency-key")
+    )
+    record = decision.record
+    # A replay answers whatever else the body holds, so its response_view may be none of the three.
+    asked = body.get("response_view")
+    response = json_response(project(record, asked if asked in VIEWS else view))
+    response.headers.update(_headers(record))
+    response.headers["x-idempotency-status"] = decision.status
+    return response
+
+
+@blueprint.get("/api/decision/<decision_id>")
+def get_decision(decision_id: str) -> Response:
+    """The stored record of a decision."""
+    authority = authenticate("read")
+    record = state().gate.decision(authority, decision_id)
+    if record is None:
+        raise decision_not_found()
+    return json_response(project(record, preferred_view()))
+
+
+def decision_not_found() -> NotFound:
+    """The answer for an id that is unknown, or not of the caller's scope: nobody can tell the two apart."""
+    return NotFound(
+        "SVC_DECISION_NOT_FOUND", "There is no decision of that id in this scope; check the id and the key."
+    )
+
+
+def _headers(record: dict[str, Any]) -> dict[str, str]:
+    headers = {
+        "x-decision-id": record["decision_id"],
+        "x-decision-record-hash": record["record_hash"],
+        "x-decision-receipt-hash": record["receipt_hash"],
+        "x-decision-verify-url": record["verify_url"],
+    }
+    if "receipt_signature" in record:
+        headers["x-decision-receipt-signature"] = record["receipt_signature"]
+    if confidence := record.get("decision_confidence"):
+        headers["x-decision-confidence-score"] = str(confidence["score"])
+        headers["x-decision-confidence-level"] = confidence["level"]
+        headers["x-decision-confidence-hash"] = confidence["confidence_hash"]
+    return headers

@@ -1,0 +1,92 @@
+"""From errors to HTTP: the only place where an error's code meets a status.
+
+Every error body is {c?, v, error, message, request_id, errors?, ...details}; `c` is `unclear`, on decide alone. No
+error carries a verdict.
+"""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import Any, Final
+
+from flask import Flask, Response, g, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
+
+from api.requests import json_response
+from gate.errors import AccessForbidden, GateError
+
+DECIDE_PATH: Final = "/api/decide"
+
+# Each code: its status, and the word that a body's `v` carries.
+_BY_CODE: Final[dict[str, tuple[int, str]]] = {
+    "SVC_API_JSON_INVALID": (400, "json_invalid"),
+    "SVC_API_QUERY_INVALID": (400, "query_invalid"),
+    "SVC_API_UNAUTHORIZED": (401, "unauthorized"),
+    "SVC_CHAIN_UNAUTHORIZED": (401, "unauthorized"),
+    "SVC_DECISION_NOT_FOUND": (404, "not_found"),
+    "SVC_CHAIN_NOT_FOUND": (404, "not_found"),
+    "SVC_API_NOT_FOUND": (404, "not_found"),
+    "SVC_API_METHOD_NOT_ALLOWED": (405, "method_not_allowed"),
+    "SVC_API_IDEMPOTENCY_CONFLICT": (409, "idempotency_conflict"),
+    "RULEBOOK_VERSION_CONFLICT": (409, "rulebook_version_conflict"),
+    "SVC_API_PAYLOAD_TOO_LARGE": (413, "payload_too_large"),
+    "SVC_API_MEDIA_TYPE_UNSUPPORTED": (415, "media_type_unsupported"),
+    "SVC_API_REQUEST_INVALID": (422, "request_invalid"),
+    "RULEBOOK_BINDING_MODE_UNSUPPORTED": (422, "request_invalid"),
+    "RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN": (422, "request_invalid"),
+    "RULEBOOK_BINDING_MODE_CONFLICT": (422, "request_invalid"),
+    "TRUSTED_ADAPTER_INPUT_CONFLICT": (422, "request_invalid"),
+    "TRUSTED_ADAPTER_NOT_REGISTERED": (422, "request_invalid"),
+    "RULEBOOK_INVALID": (422, "rulebook_invalid"),
+    "RULEBOOK_REF_UNKNOWN": (422, "rulebook_unknown"),
+    "PUBLIC_KEY_INVALID": (422, "public_key_invalid"),
+    "SVC_INTERNAL_ERROR": (500, "internal_error"),
+    "SVC_STORAGE_UNAVAILABLE": (503, "service_unavailable"),
+    "SVC_SIGNING_UNAVAILABLE": (503, "service_unavailable"),
+    "SVC_ADVISORY_UNCONFIGURED": (503, "service_unavailable"),
+}
+
+_BY_STATUS: Final = {
+    404: ("SVC_API_NOT_FOUND", "There is nothing at this path; the README and docs/api.md list the endpoints."),
+    405: ("SVC_API_METHOD_NOT_ALLOWED", "This path does not answer that method; the header Allow names those it does."),
+    413: ("SVC_API_PAYLOAD_TOO_LARGE", "The body is too large; send a smaller one."),
+}
+
+_log = logging.getLogger("gate.api")
+
+
+def install(app: Flask) -> None:
+    """Makes an application answer every error as the protocol says."""
+    app.register_error_handler(GateError, answer)
+    app.register_error_handler(HTTPException, _answer_http)
+    app.register_error_handler(Exception, _answer_unexpected)
+
+
+def answer(error: GateError) -> Response:
+    """The response to an error of the product."""
+    status, word = _BY_CODE[error.code]
+    if isinstance(error, AccessForbidden):
+        status = HTTPStatus.FORBIDDEN
+    body: dict[str, Any] = {"c": "unclear"} if request.path == DECIDE_PATH else {}
+    body |= {"v": word, "error": error.code, "message": error.message, "request_id": g.request_id}
+    if error.errors:
+        body["errors"] = [fault.to_dict() for fault in error.errors]
+    return json_response(body | dict(error.details), status)
+
+
+def _answer_http(error: HTTPException) -> Response:
+    code, message = _BY_STATUS.get(error.code or 500, ("SVC_API_JSON_INVALID", "The request cannot be read; check it."))
+    response = answer(GateError(code, message))
+    if isinstance(error, MethodNotAllowed) and error.valid_methods:
+        response.headers["allow"] = ", ".join(sorted(error.valid_methods))
+    return response
+
+
+def _answer_unexpected(error: Exception) -> Response:
+    # The type alone: a message could quote a body or a key.
+    _log.error("Unexpected %s in request %s", type(error).__qualname__, g.request_id, exc_info=error)
+    message = (
+        "The service failed unexpectedly and recorded nothing it acknowledges; retry with the same idempotency key."
+    )
+    return answer(GateError("SVC_INTERNAL_ERROR", message))

@@ -1,0 +1,39 @@
+"""Public registries: the keys that sign, and the published contract."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response
+
+from api.requests import json_response
+from api.state import state
+from gate import resources
+from gate.signing import ED25519, KeyRegistry
+
+blueprint = Blueprint("registries", __name__)
+
+
+@blueprint.get("/api/decision/receipt-keys")
+def receipt_keys() -> Response:
+    """The public keys of receipts and checkpoints, active and past."""
+    instance = state().instance
+    return _published(instance.receipt_keys.registry(), signs=instance.settings.receipt_signing == ED25519)
+
+
+@blueprint.get("/.well-known/rulebook-attestation-keys.json")
+def attestation_keys() -> Response:
+    """The public keys of rulebook attestations and registrations, active and past."""
+    instance = state().instance
+    return _published(instance.registry_keys.registry(), signs=instance.settings.registry_signing == ED25519)
+
+
+@blueprint.get("/schemas/rulebook-v1.schema.json")
+def rulebook_schema() -> Response:
+    """The Rulebook v1 schema that records cite as rulebook_contract.schema_url."""
+    response = json_response(resources.schema("rulebook-v1"))
+    response.headers["cache-control"] = "public, max-age=3600"
+    return response
+
+
+def _published(registry: KeyRegistry, *, signs: bool) -> Response:
+    """A registry as published. Past keys stay, so that past records verify; without signing none is active."""
+    return json_response(registry.to_dict() if signs else KeyRegistry(registry.keys).to_dict())

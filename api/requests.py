@@ -1,0 +1,112 @@
+"""Reading requests and writing responses: bodies, views, ids, JSON."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import orjson
+from flask import Response, g, request
+
+from gate.errors import FieldError, MaterialRefused, RequestRefused
+from gate.ids import new_id, utc_now
+from gate.labels import VIEWS
+from gate.strict_json import MAX_REQUEST_DEPTH, parse
+
+MAX_BODY: Final = 1024 * 1024
+"""The largest request body, in bytes."""
+
+MAX_VERIFY_BODY: Final = 16 * 1024 * 1024
+"""The largest body of the verify endpoints, in bytes."""
+
+_SAFE_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,160}")
+_PREFERENCE: Final = re.compile(r"\s*return\s*=\s*\"?(minimal|standard|full)\"?\s*", re.IGNORECASE)
+
+
+def assign_request_id() -> None:
+    """Gives the request the id under which logs, its error body and its record know it."""
+    g.request_id = new_id("req", utc_now())
+
+
+def finish_response(response: Response) -> Response:
+    """Adds the headers that every response carries."""
+    sent = request.headers.get("x-request-id", "")
+    response.headers["x-request-id"] = sent if _SAFE_REQUEST_ID.fullmatch(sent) else g.request_id
+    response.headers["x-content-type-options"] = "nosniff"
+    response.headers.setdefault("cache-control", "no-store")
+    return response
+
+
+def json_response(body: Any, status: int = 200) -> Response:
+    """A JSON response."""
+    return Response(orjson.dumps(body), status, mimetype="application/json")
+
+
+def read_body(limit: int = MAX_BODY) -> bytes:
+    """The bytes of the request body.
+
+    Raises:
+        MaterialRefused: SVC_API_PAYLOAD_TOO_LARGE, or SVC_API_MEDIA_TYPE_UNSUPPORTED for a body that is no JSON.
+    """
+    request.max_content_length = limit
+    too_large = MaterialRefused(
+        "SVC_API_PAYLOAD_TOO_LARGE", f"The body is larger than {limit} bytes; send a smaller one."
+    )
+    if (request.content_length or 0) > limit:
+        raise too_large
+    body = request.stream.read(limit + 1)
+    if len(body) > limit:
+        raise too_large
+    if body and (request.mimetype != "application/json" or request.headers.get("content-encoding")):
+        raise MaterialRefused(
+            "SVC_API_MEDIA_TYPE_UNSUPPORTED",
+            "The body must be plain JSON; send it with `content-type: application/json` and no content-encoding.",
+        )
+    return bytes(body)
+
+
+def parse_body(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH) -> Any:
+    """The JSON value of a body.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID.
+    """
+    if not body:
+        raise MaterialRefused("SVC_API_JSON_INVALID", "The body is empty; send a JSON object.")
+    return parse(body, max_depth=max_depth)
+
+
+def preferred_view() -> str:
+    """The view that the headers ask for: x-decision-response-view, else Prefer, else full.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: x-decision-response-view names no view. An unknown preference is
+            ignored, as RFC 7240 asks.
+    """
+    named = request.headers.get("x-decision-response-view")
+    if named is not None:
+        if named not in VIEWS:
+            fault = FieldError("x-decision-response-view", "enum", f"It must be one of {', '.join(VIEWS)}.")
+            raise RequestRefused(
+                "SVC_API_REQUEST_INVALID", "The header x-decision-response-view names no view.", [fault]
+            )
+        return named
+    for preference in request.headers.get("prefer", "").split(","):
+        if found := _PREFERENCE.fullmatch(preference.partition(";")[0]):
+            return found[1].lower()
+    return "full"
+
+
+def query_integer(name: str, default: int, lowest: int, highest: int) -> int:
+    """An integer query parameter within its bounds.
+
+    Raises:
+        RequestRefused: SVC_API_QUERY_INVALID.
+    """
+    text = request.args.get(name)
+    if text is None:
+        return default
+    if re.fullmatch(r"[0-9]{1,9}", text) and lowest <= int(text) <= highest:
+        return int(text)
+    fault = FieldError(name, "range", f"It must be a whole number from {lowest} to {highest}.")
+    raise RequestRefused("SVC_API_QUERY_INVALID", f"The query parameter {name} is not usable.", [fault])

@@ -1,0 +1,93 @@
+"""Checking a whole chain against the records that are stored, and against a checkpoint that someone else kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gate import chain
+from gate.chain import Break
+from gate.decide import link_material, stored_record, stored_request
+from gate.instance import Instance
+from gate.ledger.entries import StoredEntry
+from gate.signing import ED25519, verify_ed25519, verify_hmac
+from gate.verify import Trust, verify_record
+
+
+def check_chain(instance: Instance, scope_id: str) -> tuple[int, Break | None]:
+    """Recomputes every hash, link and root of a scope's chain from its stored records.
+
+    A record must hold in itself (its hashes, its derived members, its signature, the stored request behind its input
+    hash), and must be what its link says. The state of the key that signed it is no matter of the chain.
+
+    Returns:
+        How many entries were read, and where the chain breaks; None where it is whole.
+    """
+    head = instance.ledger.entries.head(scope_id)
+    trust = instance.trust()
+    read = 0
+    unsound: Break | None = None
+
+    def links() -> Iterator[dict[str, Any]]:
+        nonlocal read, unsound
+        for entry in instance.ledger.entries.walk(scope_id, up_to=head.size):
+            read += 1
+            reason = _unsound(instance, scope_id, entry, trust)
+            if reason is not None:
+                unsound = Break(entry.link["chain_position"], reason)
+                return
+            yield entry.link
+
+    broken = chain.find_break(links(), start=chain.Head(head.chain_id), end=head)
+    return read, unsound or broken
+
+
+def check_checkpoint(instance: Instance, scope_id: str, document: Any) -> str | None:
+    """Why a scope's chain is not the one that a checkpoint of this instance saw; None where it is.
+
+    Args:
+        instance: The instance.
+        scope_id: The scope.
+        document: The checkpoint.
+    """
+    members = {
+        "checkpoint_version",
+        "chain_id",
+        "chain_size",
+        "merkle_root",
+        "link_hash",
+        "issued_at",
+        "key_id",
+        "signature",
+    }
+    if not isinstance(document, dict) or set(document) != members or type(document["chain_size"]) is not int:
+        return "It is no checkpoint: its members are not those of decision_checkpoint_v1."
+    if not _signature_holds(instance.trust(), document):
+        return "Its signature does not hold under a receipt key of this instance."
+    entry = instance.ledger.entries.at(scope_id, document["chain_size"])
+    contradicted = chain.contradicts(document, None if entry is None else entry.link)
+    if contradicted:
+        return f"The chain no longer has what it saw: {', '.join(contradicted)} at position {document['chain_size']}."
+    return None
+
+
+def _signature_holds(trust: Trust, document: dict[str, Any]) -> bool:
+    signature, payload = str(document["signature"]), chain.checkpoint_payload(document)
+    if trust.hmac_secret is not None and not signature.startswith(f"{ED25519}:"):
+        return verify_hmac(trust.hmac_secret, payload, signature)
+    key = trust.receipt_keys.find(str(document["key_id"])) if trust.receipt_keys is not None else None
+    return key is not None and key.status != "compromised" and verify_ed25519(key.public_key, payload, signature)
+
+
+def _unsound(instance: Instance, scope_id: str, entry: StoredEntry, trust: Trust) -> str | None:
+    record = stored_record(entry)
+    result = verify_record(record, trust, request_body=stored_request(instance.ledger, scope_id, entry))
+    if not result.integrity_valid or (
+        result.checks.get("receipt_signature") is False and "receipt_signature" in record
+    ):
+        failed = ", ".join(name for name, holds in result.checks.items() if holds is False)
+        return f"The stored record does not hold; these checks fail: {failed}."
+    material = link_material(record)
+    if any(entry.link[name] != getattr(material, name) for name in material.__slots__):
+        return "The link is not that of the stored record."
+    return None

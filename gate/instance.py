@@ -1,0 +1,117 @@
+"""A running instance, composed: its settings, its ledger, its signing keys."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from gate.decide import DecisionGate
+from gate.errors import OperatorError
+from gate.ids import utc_now
+from gate.keys import KeyRing, hmac_signer
+from gate.ledger import Ledger, open_ledger
+from gate.record import Signers
+from gate.settings import FILE_NAME, INITIAL_FILE, Settings
+from gate.signing import ED25519, HMAC_SHA256
+from gate.verify import Trust
+
+
+class Instance:
+    """What every edge works with: the HTTP service and the command line alike.
+
+    Attributes:
+        settings: The settings.
+        ledger: The open ledger.
+        receipt_keys: The keys that sign receipts and checkpoints.
+        registry_keys: The keys that sign attestations.
+    """
+
+    def __init__(self, settings: Settings, ledger: Ledger) -> None:
+        """Composes an instance; `open_instance` is the way in."""
+        self.settings: Final = settings
+        self.ledger: Final = ledger
+        self.receipt_keys: Final = KeyRing(settings.home / "keys", "receipt")
+        self.registry_keys: Final = KeyRing(settings.home / "keys", "registry")
+        signs_with_hmac = settings.receipt_signing == HMAC_SHA256
+        self._hmac = hmac_signer(settings.receipt_hmac_secret_file) if signs_with_hmac else None
+
+    def signers(self) -> Signers:
+        """What signs a record made now.
+
+        Raises:
+            ServiceUnavailable: SVC_SIGNING_UNAVAILABLE.
+        """
+        return Signers(
+            receipt=self.receipt_keys.signer() if self.settings.receipt_signing == ED25519 else self._hmac,
+            registry=self.registry_keys.signer() if self.settings.registry_signing == ED25519 else None,
+        )
+
+    def trust(self) -> Trust:
+        """What this instance trusts when it verifies: its own keys, active and past, and its own secret.
+
+        Raises:
+            ServiceUnavailable: SVC_SIGNING_UNAVAILABLE.
+        """
+        return Trust(
+            receipt_keys=self.receipt_keys.registry(),
+            hmac_secret=None if self._hmac is None else self._hmac.secret,
+            attestation_keys=self.registry_keys.registry(),
+            source="server",
+        )
+
+    def gate(self, clock: Callable[[], datetime] = utc_now) -> DecisionGate:
+        """The gate over this instance's ledger and keys."""
+        return DecisionGate(self.ledger, self.signers, clock, self.settings.schema_url)
+
+    def close(self) -> None:
+        """Closes the ledger."""
+        self.ledger.close()
+
+
+def open_instance(settings: Settings) -> Instance:
+    """Opens the instance that the settings describe.
+
+    Raises:
+        OperatorError: INSTANCE_MISSING where there is none, or what `open_ledger` and the HMAC secret raise.
+    """
+    if not (settings.home / FILE_NAME).is_file():
+        raise OperatorError(
+            "INSTANCE_MISSING",
+            f"There is no instance in {settings.home}; create one with `gate serve --home {settings.home}`, "
+            f"or name another directory with --home.",
+        )
+    return Instance(settings, open_ledger(settings.ledger_url))
+
+
+def create_instance(home: Path, base_url: str) -> bool:
+    """Lays out an instance in a directory: settings and signing keys. What is there already stays as it is.
+
+    Args:
+        home: The directory.
+        base_url: Where callers reach the service.
+
+    Returns:
+        Whether anything was laid out.
+
+    Raises:
+        OperatorError: INSTANCE_UNWRITABLE.
+    """
+    file = home / FILE_NAME
+    if file.is_file():
+        return False
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for purpose in ("receipt", "registry"):
+            KeyRing(home / "keys", purpose).create(utc_now())
+        # Last, because it is what marks the instance as complete.
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as opened:
+            opened.write(INITIAL_FILE.format(base_url=base_url))
+    except OSError as error:
+        raise OperatorError(
+            "INSTANCE_UNWRITABLE", f"No instance can be created in {home}: {error.strerror}."
+        ) from error
+    return True
