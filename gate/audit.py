@@ -82,9 +82,8 @@ def _signature_holds(trust: Trust, document: dict[str, Any]) -> bool:
 def _unsound(instance: Instance, scope_id: str, entry: StoredEntry, trust: Trust) -> str | None:
     record = stored_record(entry)
     result = verify_record(record, trust, request_body=stored_request(instance.ledger, scope_id, entry))
-    if not result.integrity_valid or (
-        result.checks.get("receipt_signature") is False and "receipt_signature" in record
-    ):
+    forged = "receipt_signature" in record and result.checks.get("receipt_signature") is False
+    if forged or not result.integrity_valid:
         failed = ", ".join(name for name, holds in result.checks.items() if holds is False)
         return f"The stored record does not hold; these checks fail: {failed}."
     material = link_material(record)

@@ -26,7 +26,8 @@ from gate.errors import OperatorError
 
 app = typer.Typer()
 
-_THREADS: Final = 16
+# Threads wait for the disk most of the time; more of them than this only pass the interpreter's lock around.
+_THREADS: Final = 2 * (os.cpu_count() or 1) + 1
 # A worker that has not finished its requests by then is stopped; the ledger answers within 5 seconds.
 _DRAIN_SECONDS: Final = 30
 _START_SECONDS: Final = 60
