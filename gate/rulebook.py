@@ -127,13 +127,15 @@ def find_warnings(body: Mapping[str, Any]) -> list[FieldError]:
         that is no number) and `output_material` (a declared field whose name a request may not carry).
     """
     schema = body["input_schema"]
+    declared = {f"input_schema.properties.{name}": name for name in schema["properties"]}
+    required = {f"input_schema.required[{index}]": name for index, name in enumerate(schema["required"])}
     warnings = [
         FieldError(
-            f"input_schema.properties.{name}",
+            path,
             "output_material",
             f"A request that carries {segment!r} among its inputs is refused; rename the field.",
         )
-        for name in dict.fromkeys([*schema["properties"], *schema["required"]])
+        for path, name in {**declared, **required}.items()
         for segment in name.split(".")
         if segment in OUTPUT_MATERIAL
     ]

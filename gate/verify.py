@@ -172,6 +172,14 @@ OPTIONAL_MEMBERS: Final[Mapping[str, type | tuple[type, ...]]] = {
 }
 """The members that a full record may have."""
 
+_NESTED: Final[Mapping[tuple[str, ...], type]] = {
+    ("evidence_manifest", "sources"): list,
+    ("rulebook_attestation", "bundle"): dict,
+    ("rulebook_attestation", "bundle", "outcome"): dict,
+    ("rulebook_attestation", "signature"): dict,
+    ("rulebook_registry", "registry_attestation"): dict,
+}
+
 _AUTHENTICITY: Final = (
     "receipt_signature",
     "receipt_key",
@@ -227,7 +235,9 @@ def _verdict_on(failed: list[str]) -> tuple[str, str]:
 
 
 def _check_members(result: Verification, record: Any) -> bool:
-    """Whether the record can be looked at further: all members of the full view are there, with their types."""
+    """Whether the record can be looked at further: all members of the full view are there, with their types, and so are
+    the nested ones that the checks read.
+    """
     if not isinstance(record, dict):
         result.checks["members"] = False
         result.error, result.message = (
@@ -237,7 +247,8 @@ def _check_members(result: Verification, record: Any) -> bool:
         return False
     missing = sorted(name for name in FULL_RECORD if name not in record)
     known = {**FULL_RECORD, **OPTIONAL_MEMBERS}
-    mistyped = sorted(name for name in record if name in known and not isinstance(record[name], known[name]))
+    mistyped = [name for name in record if name in known and not isinstance(record[name], known[name])]
+    mistyped += [".".join(path) for path, type_ in _NESTED.items() if not isinstance(_at(record, *path), type_)]
     result.checks["members"] = not missing and not mistyped
     if missing:
         result.error = "RECORD_INCOMPLETE"
@@ -252,10 +263,9 @@ def _check_hashes(result: Verification, record: Mapping[str, Any]) -> None:
     result.compare("record_hash", content_hash(envelope(record)), record["record_hash"])
     result.compare("receipt_hash", content_hash(receipt_material(record)), record["receipt_hash"])
     result.compare("policy_bundle_hash", content_hash(record["policy_bundle"]), record["policy_bundle_hash"])
-    status = _at(record, "rulebook_attestation", "bundle", "outcome", "status")
+    status = record["rulebook_attestation"]["bundle"]["outcome"].get("status")
     result.compare("output_hash", content_hash(output_material(record, status)), record["output_hash"])
-    sources = _at(record, "evidence_manifest", "sources")
-    bound = [source for source in sources or () if _at(source, "id") == "evaluation"]
+    bound = [source for source in record["evidence_manifest"]["sources"] if _at(source, "id") == "evaluation"]
     result.compare(
         "evaluation",
         content_hash(record["evaluation"]),
@@ -265,7 +275,7 @@ def _check_hashes(result: Verification, record: Mapping[str, Any]) -> None:
 
 def _check_derived(result: Verification, record: Mapping[str, Any]) -> None:
     """Derives again what the record repeats. None of these members is free to differ from what it repeats."""
-    status = _at(record, "rulebook_attestation", "bundle", "outcome", "status")
+    status = record["rulebook_attestation"]["bundle"]["outcome"].get("status")
     hash_, url = record["policy_hash"], decision_url(record["decision_id"])
     derived: dict[str, tuple[Any, Any]] = {
         "decision_record_version": (RECORD, record["decision_record_version"]),
@@ -328,10 +338,10 @@ def _receipt_members_agree(record: Mapping[str, Any]) -> bool:
 
 def _check_attestations(result: Verification, record: Mapping[str, Any], trust: Trust) -> None:
     attestation, registry = record["rulebook_attestation"], record["rulebook_registry"]
-    bundle = attestation.get("bundle")
+    bundle, signature = attestation["bundle"], attestation["signature"]
     result.compare("bundle_hash", content_hash(bundle), attestation.get("bundle_hash"))
     outcome = {
-        "status": _at(bundle, "outcome", "status"),
+        "status": bundle["outcome"].get("status"),
         "verdict": record["verdict"],
         "application_verdict": record["application_verdict"],
         "action": record["action"],
@@ -342,34 +352,37 @@ def _check_attestations(result: Verification, record: Mapping[str, Any], trust: 
         "engine": record["evaluator_version"],
         "evaluator_version": record["evaluator_version"],
         "rulebook": record["rulebook"],
-        "input_hash": _at(bundle, "input_hash"),
+        "input_hash": bundle.get("input_hash"),
         "outcome": outcome,
         "runtime_binding": record["runtime_binding"],
         "trusted_adapter": record.get("trusted_adapter"),
     }
     result.compare("rulebook_attestation", repeated, bundle)
-    result.checks["rulebook_attestation_members"] = set(attestation) == _ATTESTATION_MEMBERS and (
-        set(_at(attestation, "signature") or ()) == _ATTESTATION_SIGNATURE_MEMBERS
+    result.checks["rulebook_attestation_members"] = (
+        set(attestation) == _ATTESTATION_MEMBERS
+        and set(attestation["signature"]) == _ATTESTATION_SIGNATURE_MEMBERS
+        and _signed_or_not(signature)
     )
-    signature = attestation.get("signature")
     result.checks["attestation_signature"] = _attestation_holds(
         trust,
         record["created_at"],
         attestation.get("bundle_hash"),
-        _at(signature, "status"),
-        _at(signature, "key_id"),
-        f"{ED25519}:{_at(signature, 'signature')}",
+        signature.get("status"),
+        signature.get("key_id"),
+        f"{ED25519}:{signature.get('signature')}",
     )
-    registered = registry.get("registry_attestation")
-    result.compare("registry_attestation_hash", registration_hash(registry), _at(registered, "attestation_hash"))
-    result.checks["registry_attestation_members"] = set(registered or ()) == _REGISTRY_ATTESTATION_MEMBERS
+    registered = registry["registry_attestation"]
+    result.compare("registry_attestation_hash", registration_hash(registry), registered.get("attestation_hash"))
+    result.checks["registry_attestation_members"] = set(registered) == _REGISTRY_ATTESTATION_MEMBERS and _signed_or_not(
+        registered
+    )
     result.checks["registry_attestation_signature"] = _attestation_holds(
         trust,
         registry.get("registered_at"),
-        _at(registered, "attestation_hash"),
-        _at(registered, "status"),
-        _at(registered, "key_id"),
-        _at(registered, "signature"),
+        registered.get("attestation_hash"),
+        registered.get("status"),
+        registered.get("key_id"),
+        registered.get("signature"),
     )
 
 
@@ -392,6 +405,17 @@ _REGISTRY_ATTESTATION_MEMBERS: Final = {
 }
 
 
+def _signed_or_not(signature: Any) -> bool:
+    """Whether key and signature are both named where it is signed, and both null where it is not.
+
+    The envelope drops empty members, so that "" in the place of null would leave record_hash as it is.
+    """
+    named = [signature["key_id"], signature["signature"]]
+    if signature["status"] == "signed":
+        return all(isinstance(text, str) for text in named)
+    return named == [None, None]
+
+
 def _attestation_holds(
     trust: Trust, signed_at: Any, signed_hash: Any, status: Any, key_id: Any, signature: Any
 ) -> bool | None:
@@ -408,8 +432,8 @@ def _attestation_holds(
 
 
 def _check_input(result: Verification, record: Mapping[str, Any], request_body: Any) -> None:
-    facts_hash = _at(record, "rulebook_attestation", "bundle", "input_hash")
-    binding_mode = _at(record, "runtime_binding", "binding_mode")
+    facts_hash = record["rulebook_attestation"]["bundle"].get("input_hash")
+    binding_mode = record["runtime_binding"].get("binding_mode")
     if binding_mode == BINDING_ADAPTER:
         result.compare("facts_hash", content_hash(record.get("adapter_facts", {})), facts_hash)
     else:

@@ -1,0 +1,69 @@
+"""`python -m bench [evaluation|service|profile ...] [--quick]`: runs the benchmarks and writes bench/results.json."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import signal
+import sqlite3
+import sys
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import orjson
+
+from bench import evaluation, profile, service
+
+_RESULTS: Final = Path(__file__).with_name("results.json")
+_PARTS: Final = {"evaluation": evaluation, "service": service, "profile": profile}
+
+
+def main() -> None:
+    """Runs the parts named on the command line, or all."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure evaluation, service and one decide.")
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"{', '.join(_PARTS)}; all where none is named")
+    parser.add_argument("--quick", action="store_true", help="shorter rounds, whose figures are rough")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.parts) - set(_PARTS):
+        parser.error(f"there is no part {', '.join(sorted(unknown))}")
+    # As Ctrl-C, so that what was started is stopped.
+    signal.signal(signal.SIGTERM, _interrupt)
+    machine = _machine()
+    print(", ".join(f"{name} {value}" for name, value in machine.items()))
+    results = _kept(machine)
+    for name in arguments.parts or _PARTS:
+        part = _PARTS[name]
+        result = part.run(quick=arguments.quick)
+        print(f"\n{part.show(result)}", flush=True)
+        results[name] = {"quick": arguments.quick, **result}
+        _RESULTS.write_bytes(orjson.dumps({"machine": machine, **results}, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "python": platform.python_version(),
+        "cpu_count": os.cpu_count(),
+        "platform": platform.platform(),
+        "sqlite": sqlite3.sqlite_version,
+    }
+
+
+def _kept(machine: dict[str, Any]) -> dict[str, Any]:
+    """The parts measured before, if that was on such a machine."""
+    try:
+        results: dict[str, Any] = orjson.loads(_RESULTS.read_bytes())
+    except (FileNotFoundError, orjson.JSONDecodeError):
+        return {}
+    return {name: results[name] for name in _PARTS if name in results} if results.get("machine") == machine else {}
+
+
+def _interrupt(_signal: int, _frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

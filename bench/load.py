@@ -1,0 +1,129 @@
+"""A load client that costs little: one thread, non-blocking sockets, requests made beforehand."""
+
+from __future__ import annotations
+
+import re
+import selectors
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import count
+from typing import Final
+
+from bench.measure import Mismatch, percentile
+
+_BUFFER: Final = 65536
+_SILENCE_SECONDS: Final = 30
+_LENGTH: Final = re.compile(rb"\r\ncontent-length: *([0-9]+)\r\n", re.IGNORECASE)
+_END_OF_HEAD: Final = b"\r\n\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What one round of load showed.
+
+    Attributes:
+        answers: How many requests were sent and answered with 200.
+        seconds: From the first request to the last answer.
+        latencies_ms: The time of each request, ascending.
+    """
+
+    answers: int
+    seconds: float
+    latencies_ms: Sequence[float]
+
+    @property
+    def per_second(self) -> float:
+        """Requests answered a second."""
+        return self.answers / self.seconds
+
+    def latency_ms(self, percent: float) -> float:
+        """The latency that so many percent of the requests did not exceed."""
+        return percentile(self.latencies_ms, percent)
+
+
+@dataclass(slots=True)
+class _Exchange:
+    connection: socket.socket
+    received: bytearray
+    sent_at: float
+
+
+class Client:
+    """Keep-alive connections, each with one request under way at a time; every request has a new idempotency key."""
+
+    def __init__(self, connections: Sequence[socket.socket], path: str, headers: Sequence[str], body: bytes) -> None:
+        """Takes open connections, which `close` closes, and what every request is made of."""
+        self._connections = connections
+        self._selector = selectors.DefaultSelector()
+        for connection in connections:
+            connection.setblocking(False)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+            self._selector.register(connection, selectors.EVENT_READ, _Exchange(connection, bytearray(), 0.0))
+        lines = [f"POST {path} HTTP/1.1", "host: 127.0.0.1", "content-type: application/json", *headers]
+        self._before_key = "\r\n".join([*lines, f"content-length: {len(body)}", "x-idempotency-key: "]).encode()
+        self._after_key = _END_OF_HEAD + body
+        self._keys: Iterator[int] = count()
+
+    def run(self, seconds: float) -> Load:
+        """Keeps every connection busy for so many seconds, then waits for what is under way.
+
+        Raises:
+            Mismatch: An answer is not 200, or the server fell silent.
+        """
+        exchanges = [key.data for key in self._selector.get_map().values()]
+        latencies: list[float] = []
+        started = time.perf_counter()
+        for exchange in exchanges:
+            self._send(exchange)
+        pending = len(exchanges)
+        while pending:
+            ready = self._selector.select(_SILENCE_SECONDS)
+            if not ready:
+                raise Mismatch(f"The server was silent for {_SILENCE_SECONDS} seconds.")
+            for key, _ in ready:
+                exchange = key.data
+                if not _receive(exchange):
+                    continue
+                now = time.perf_counter()
+                latencies.append((now - exchange.sent_at) * 1000)
+                if now - started < seconds:
+                    self._send(exchange)
+                else:
+                    pending -= 1
+        elapsed = time.perf_counter() - started
+        return Load(len(latencies), elapsed, sorted(latencies))
+
+    def close(self) -> None:
+        """Closes the connections."""
+        with ExitStack() as stack:
+            stack.callback(self._selector.close)
+            for connection in self._connections:
+                stack.callback(connection.close)
+
+    def _send(self, exchange: _Exchange) -> None:
+        request = b"%bbench-%012d%b" % (self._before_key, next(self._keys), self._after_key)
+        exchange.received.clear()
+        exchange.sent_at = time.perf_counter()
+        if exchange.connection.send(request) != len(request):
+            raise Mismatch("The server does not take a whole request at once.")
+
+
+def _receive(exchange: _Exchange) -> bool:
+    """Reads what has come; whether the answer is complete."""
+    chunk = exchange.connection.recv(_BUFFER)
+    if not chunk:
+        raise Mismatch("The server closed a connection that was to be kept alive.")
+    received = exchange.received
+    received += chunk
+    head = received.find(_END_OF_HEAD)
+    if head < 0:
+        return False
+    if received[9:12] != b"200":
+        raise Mismatch(f"A request was not answered with 200 but: {bytes(received[:800])!r}")
+    length = _LENGTH.search(received, 0, head + 2)
+    if length is None:
+        raise Mismatch("An answer has no content-length.")
+    return len(received) >= head + len(_END_OF_HEAD) + int(length[1])

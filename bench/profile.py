@@ -1,0 +1,201 @@
+"""One decide in process, stage by stage, and the same through Flask.
+
+The stages are called as the service calls them and in its order, each decision going through all of them, so that each
+stage meets the caches as the one before it leaves them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final
+
+from flask.testing import FlaskClient
+
+from api.app import create_app
+from api.decisions import _headers
+from api.requests import json_response
+from bench import bare
+from bench.measure import Mismatch, percentile
+from bench.samples import decide_request
+from bench.service import scratch
+from bench.tables import table
+from gate.canonical import content_hash
+from gate.chain import record_link
+from gate.decide import _claim, _entry
+from gate.ids import new_id, timestamp, utc_now
+from gate.instance import Instance, create_instance, open_instance
+from gate.ledger import open_ledger
+from gate.ledger.entries import Appended
+from gate.ledger.scopes import FULL_ACCESS
+from gate.record import Identity, build_record, input_material
+from gate.request import read_request
+from gate.rulebook import RulebookCache
+from gate.settings import DEFAULT_BASE_URL, load_settings
+from gate.strict_json import parse
+from gate.views import project
+
+_REPETITIONS: Final = 4000
+_QUICK_REPETITIONS: Final = 300
+_WARM_UP: Final = 100
+
+_REQUEST: Final = decide_request()
+
+_TOTAL: Final = "POST /api/decide, test client"
+_BARE: Final = "bare JSON route, test client"
+
+
+@dataclass(slots=True)
+class _Laps:
+    """Times of consecutive stages, in microseconds."""
+
+    by_stage: dict[str, list[float]] = field(default_factory=dict)
+    last: int = 0
+
+    def start(self) -> None:
+        self.last = time.perf_counter_ns()
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter_ns()
+        self.by_stage.setdefault(stage, []).append((now - self.last) / 1000)
+        # Not `now`: what noting a lap costs is no part of the next one.
+        self.last = time.perf_counter_ns()
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    instance: Instance
+    rulebooks: RulebookCache
+    key: str
+    scope_id: str
+
+
+def run(*, quick: bool) -> dict[str, Any]:
+    """Times the stages of a few thousand decisions, and as many requests to both applications, in turn.
+
+    Raises:
+        Mismatch: A request was not answered with 200, or the chain does not hold one record for each decision.
+    """
+    repetitions = _QUICK_REPETITIONS if quick else _REPETITIONS
+    with scratch() as directory, ExitStack() as stack:
+        setting = _set_up(directory / "home", stack)
+        application = create_app(setting.instance).test_client()
+        plain = bare.create_app().test_client()
+        # The first request registers the rulebook, so that the stages find it.
+        _post(application, setting.key, "first")
+        for number in range(_WARM_UP):
+            _turn(setting, application, plain, f"warm-{number}", _Laps())
+        laps = _Laps()
+        for number in range(repetitions):
+            _turn(setting, application, plain, f"turn-{number}", laps)
+        records = setting.instance.ledger.entries.head(setting.scope_id).size
+    if records != 1 + 2 * (_WARM_UP + repetitions):
+        raise Mismatch(f"{1 + 2 * (_WARM_UP + repetitions)} decisions were made, and the chain holds {records}.")
+    total, plain_total = laps.by_stage.pop(_TOTAL), laps.by_stage.pop(_BARE)
+    return {
+        "repetitions": repetitions,
+        "stages": {stage: _summary(times) for stage, times in laps.by_stage.items()},
+        "stages_together": _summary([sum(times) for times in zip(*laps.by_stage.values(), strict=True)]),
+        "flask_total": _summary(total),
+        "flask_bare": _summary(plain_total),
+    }
+
+
+def show(result: Mapping[str, Any]) -> str:
+    """The result as a table."""
+    whole = result["flask_total"]["median_us"]
+    named = {
+        **result["stages"],
+        "stages together": result["stages_together"],
+        _TOTAL: result["flask_total"],
+        _BARE: result["flask_bare"],
+    }
+    rows = [
+        [name, f"{times['median_us']:.1f}", f"{times['p10_us']:.1f}..{times['p90_us']:.1f}", f"{share:.1f} %"]
+        for name, times in named.items()
+        for share in [100 * times["median_us"] / whole]
+    ]
+    return "\n\n".join(
+        [
+            f"Profile of one decide in process, {result['repetitions']} repetitions",
+            table(["microseconds", "median", "p10..p90", "of the whole"], rows),
+        ]
+    )
+
+
+def _set_up(home: Path, stack: ExitStack) -> _Setting:
+    create_instance(home, DEFAULT_BASE_URL)
+    # Named, so that no database set in the environment is written to.
+    settings = load_settings(home, database_url=f"sqlite:///{home / 'ledger.db'}")
+    open_ledger(settings.ledger_url, create=True).close()
+    instance = open_instance(settings)
+    stack.callback(instance.close)
+    scope = instance.ledger.directory.create_scope("bench", "unlimited", utc_now())
+    key, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS, None, utc_now())
+    return _Setting(instance, RulebookCache(), key, scope.scope_id)
+
+
+def _turn(setting: _Setting, application: FlaskClient, plain: FlaskClient, name: str, laps: _Laps) -> None:
+    laps.start()
+    _decide(setting, f"stages-{name}", laps.lap)
+    laps.start()
+    _post(application, setting.key, f"flask-{name}")
+    laps.lap(_TOTAL)
+    _post(plain, setting.key, f"bare-{name}")
+    laps.lap(_BARE)
+
+
+def _decide(setting: _Setting, idempotency_key: str, lap: Callable[[str], None]) -> None:
+    ledger = setting.instance.ledger
+    request_id = new_id("req", utc_now())
+    authority = ledger.directory.authenticate(setting.key, utc_now())
+    authority.require("decide")
+    lap("authentication (key lookup)")
+    body = parse(_REQUEST)
+    lap("strict parse")
+    input_hash = content_hash(input_material(body))
+    claim = _claim(idempotency_key, input_hash)
+    lap("input hash")
+    request = read_request(body, input_hash)
+    lap("request shape and conflicts")
+    rulebook = setting.rulebooks.load(request.rulebook, root="rulebook")
+    lap("rulebook through the cache")
+    registered = ledger.rulebooks.find(authority.scope_id, rulebook.hash)
+    signers = setting.instance.signers()
+    lap("registration and signing keys")
+    explained = rulebook.evaluator.explain(request.inputs)
+    lap("evaluation with explanation")
+    if registered is None:
+        raise Mismatch("The rulebook is not registered.")
+    now = utc_now()
+    identity = Identity(new_id("dec", now), request_id, idempotency_key, timestamp(now))
+    schema_url = setting.instance.settings.schema_url
+    record = build_record(request, rulebook, registered.metadata, explained, identity, signers, schema_url=schema_url)
+    lap("record (hashes, two signatures)")
+    entry = _entry(authority, request, record, claim)
+    lap("entry (bytes to store)")
+    appended = ledger.entries.append(entry)
+    lap("append with sync")
+    if not isinstance(appended, Appended):
+        raise Mismatch("The idempotency key was used before.")
+    full = {**record, "audit_chain": record_link(appended.link)}
+    response = json_response(project(full, "full"))
+    response.headers.update(_headers(full))
+    lap("projection, JSON and headers")
+
+
+def _post(client: FlaskClient, key: str, idempotency_key: str) -> None:
+    headers = {"x-api-key": key, "x-idempotency-key": idempotency_key}
+    response = client.post("/api/decide", data=_REQUEST, content_type="application/json", headers=headers)
+    if response.status_code != HTTPStatus.OK:
+        raise Mismatch(f"A request was answered with {response.status}: {response.text}")
+
+
+def _summary(times: Sequence[float]) -> dict[str, float]:
+    ordered = sorted(times)
+    shown = {"median_us": 50, "p10_us": 10, "p90_us": 90}
+    return {name: round(percentile(ordered, percent), 2) for name, percent in shown.items()}
