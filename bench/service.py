@@ -19,7 +19,7 @@ from api.cli.options import instance_at
 from bench.load import Client, Load
 from bench.measure import Mismatch, Spread, alternate, ratio, spread
 from bench.samples import ROOT, decide_request
-from bench.servers import Server, connect_evenly, environment, free_port, running
+from bench.servers import Server, ServerFailed, connect_evenly, environment, free_port, running
 from bench.tables import table
 
 WORKERS: Final = 2
@@ -147,7 +147,9 @@ def _gate(home: Path, directory: Path) -> Iterator[Server]:
 
 def _create_key(home: Path) -> str:
     options = ["--scope", _SCOPE, "--plan", "unlimited", "--json", "--home", str(home)]
-    made = subprocess.run([_GATE, "keys", "create", *options], check=True, stdout=subprocess.PIPE, env=environment())
+    made = subprocess.run([_GATE, "keys", "create", *options], capture_output=True, cwd=ROOT, env=environment())
+    if made.returncode != 0:
+        raise ServerFailed(f"No key could be made:\n{made.stderr.decode(errors='replace')}")
     return str(orjson.loads(made.stdout)["key"])
 
 

@@ -42,6 +42,7 @@ class SqliteStore:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         self._lock_file = os.open(database.with_name(f"{database.name}.lock"), os.O_RDWR)
         self._turn = threading.Lock()
+        self._closed = False
         self.engine: Final[Engine] = create_engine(
             URL.create("sqlite", database=str(database)), pool_size=16, max_overflow=48, pool_timeout=WRITE_TIMEOUT
         )
@@ -78,9 +79,14 @@ class SqliteStore:
 
     def close(self) -> None:
         """Closes every connection. The last one to close copies the WAL into the file, so it takes the lock."""
-        with _translated(), self._exclusive():
-            self.engine.dispose()
-        os.close(self._lock_file)
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            with _translated(), self._exclusive():
+                self.engine.dispose()
+        finally:
+            os.close(self._lock_file)
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:

@@ -1,0 +1,68 @@
+"""Fixtures: an instance on disk, its scope and key, and the HTTP application over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+from hypothesis import settings
+
+from api.app import create_app
+from gate.ids import utc_now
+from gate.instance import Instance, create_instance, open_instance
+from gate.ledger import Ledger, open_ledger
+from gate.ledger.scopes import FULL_ACCESS, Authority, Scope
+from gate.settings import load_settings
+
+# A shared machine may pause at any moment; how long an example takes proves nothing.
+settings.register_profile("gate", deadline=None)
+settings.load_profile("gate")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The home directory of a fresh instance with an empty ledger."""
+    directory = tmp_path / "home"
+    create_instance(directory, "http://gate.example")
+    open_ledger(load_settings(directory).ledger_url, create=True).close()
+    return directory
+
+
+@pytest.fixture
+def instance(home: Path) -> Iterator[Instance]:
+    """The open instance."""
+    opened = open_instance(load_settings(home))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def ledger(instance: Instance) -> Ledger:
+    """The instance's ledger."""
+    return instance.ledger
+
+
+@pytest.fixture
+def scope(ledger: Ledger) -> Scope:
+    """A scope on plan unlimited."""
+    return ledger.directory.create_scope("acme", "unlimited", utc_now())
+
+
+@pytest.fixture
+def key(ledger: Ledger, scope: Scope) -> str:
+    """A key of the scope with full access."""
+    return ledger.directory.create_key(scope, FULL_ACCESS, None, utc_now())[0]
+
+
+@pytest.fixture
+def authority(ledger: Ledger, key: str) -> Authority:
+    """The caller that the key stands for."""
+    return ledger.directory.authenticate(key, utc_now())
+
+
+@pytest.fixture
+def client(instance: Instance) -> FlaskClient:
+    """An HTTP client of the application."""
+    return create_app(instance).test_client()

@@ -1,0 +1,147 @@
+"""Group commit: batches form behind a slow commit, each item gets its own answer, nobody waits for ever."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from gate.errors import GateError, ServiceUnavailable
+from gate.ledger import group_commit
+from gate.ledger.group_commit import GroupCommit
+
+
+class SlowCommit:
+    """Commits by doubling; the first batch waits until it is let go."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[int]] = []
+        self.started = threading.Event()
+        self.go = threading.Event()
+
+    def __call__(self, items: Sequence[int]) -> Sequence[int | GateError]:
+        self.batches.append(list(items))
+        if len(self.batches) == 1:
+            self.started.set()
+            assert self.go.wait(10)
+        return [GateError("ODD", "odd") if item % 2 else item * 2 for item in items]
+
+
+def submit_all(commits: GroupCommit[int, int], items: list[int]) -> tuple[list[threading.Thread], dict[int, object]]:
+    results: dict[int, object] = {}
+
+    def submit(item: int) -> None:
+        try:
+            results[item] = commits.submit(item)
+        except GateError as error:
+            results[item] = error.code
+
+    threads = [threading.Thread(target=submit, args=(item,)) for item in items]
+    for thread in threads:
+        thread.start()
+    return threads, results
+
+
+def wait_until_queued(commits: GroupCommit[int, int], count: int) -> None:
+    pause = threading.Event()
+    for _ in range(5000):
+        if len(commits._queue) == count:
+            return
+        pause.wait(0.001)
+    raise AssertionError(f"{len(commits._queue)} of {count} are queued")
+
+
+def test_what_arrives_during_a_commit_is_committed_together_and_answered_one_by_one() -> None:
+    slow = SlowCommit()
+    commits: GroupCommit[int, int] = GroupCommit(slow)
+    first, first_result = submit_all(commits, [0])
+    assert slow.started.wait(10)
+    others, results = submit_all(commits, list(range(1, 20)))
+    wait_until_queued(commits, 19)
+    slow.go.set()
+    for thread in first + others:
+        thread.join(10)
+    assert first_result == {0: 0}
+    assert results == {item: "ODD" if item % 2 else item * 2 for item in range(1, 20)}
+    assert [len(batch) for batch in slow.batches] == [1, 19]
+
+
+def test_a_batch_is_bounded_and_the_rest_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_commit, "MAX_BATCH", 4)
+    slow = SlowCommit()
+    commits: GroupCommit[int, int] = GroupCommit(slow)
+    first, _ = submit_all(commits, [0])
+    assert slow.started.wait(10)
+    others, results = submit_all(commits, list(range(2, 22, 2)))
+    wait_until_queued(commits, 10)
+    slow.go.set()
+    for thread in first + others:
+        thread.join(10)
+    assert results == {item: item * 2 for item in range(2, 22, 2)}
+    assert max(len(batch) for batch in slow.batches) == 4
+
+
+def test_a_full_queue_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_commit, "MAX_QUEUE", 2)
+    slow = SlowCommit()
+    commits: GroupCommit[int, int] = GroupCommit(slow)
+    first, _ = submit_all(commits, [0])
+    assert slow.started.wait(10)
+    others, results = submit_all(commits, [2, 4])
+    wait_until_queued(commits, 2)
+    with pytest.raises(ServiceUnavailable, match="too many requests"):
+        commits.submit(6)
+    slow.go.set()
+    for thread in first + others:
+        thread.join(10)
+    assert results == {2: 4, 4: 8}
+
+
+def test_who_waits_too_long_leaves_the_queue_uncommitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_commit, "WRITE_TIMEOUT", 0.05)
+    slow = SlowCommit()
+    commits: GroupCommit[int, int] = GroupCommit(slow)
+    first, _ = submit_all(commits, [0])
+    assert slow.started.wait(10)
+    with pytest.raises(ServiceUnavailable, match="no commit within"):
+        commits.submit(2)
+    slow.go.set()
+    for thread in first:
+        thread.join(10)
+    assert slow.batches == [[0]]
+    assert commits.submit(4) == 8, "the queue goes on"
+
+
+def test_a_commit_that_breaks_off_fails_its_batch_and_not_the_next() -> None:
+    calls = 0
+
+    def commit(items: Sequence[int]) -> Sequence[int | GateError]:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise RuntimeError("torn")
+        return list(items)
+
+    commits: GroupCommit[int, int] = GroupCommit(commit)
+    with pytest.raises(RuntimeError):
+        commits.submit(1)
+    assert commits.submit(2) == 2
+
+
+def test_many_threads_get_their_own_answers() -> None:
+    commits: GroupCommit[int, int] = GroupCommit(lambda items: [item * 2 for item in items])
+    results: dict[int, int] = {}
+
+    def work(part: int) -> None:
+        for number in range(200):
+            item = part * 1000 + number
+            results[item] = commits.submit(item)
+
+    threads = [threading.Thread(target=work, args=(part,)) for part in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 1600
+    assert all(result == item * 2 for item, result in results.items())

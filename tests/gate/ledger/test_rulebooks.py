@@ -1,0 +1,101 @@
+"""The rulebook registry: bound for good, first writer wins, never seen outside its scope."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from gate.attestation import registration
+from gate.errors import RulebookRefused
+from gate.ids import timestamp
+from gate.ledger import Ledger, open_ledger
+from gate.ledger.scopes import Scope
+from gate.rulebook import Rulebook, load
+from tests.support import NOW, REGISTRY_SIGNER, sample_rulebook
+
+
+def metadata(rulebook: Rulebook, scope: Scope) -> dict[str, Any]:
+    return registration(rulebook.reference, scope.scope_id, timestamp(NOW), REGISTRY_SIGNER)
+
+
+def test_a_rulebook_is_registered_once_and_found_by_hash_and_by_version(ledger: Ledger, scope: Scope) -> None:
+    rulebook = load(sample_rulebook())
+    registered = ledger.rulebooks.register(scope.scope_id, rulebook, metadata(rulebook, scope))
+    later = {**metadata(rulebook, scope), "registered_at": "2030-01-01T00:00:00.000Z"}
+    assert ledger.rulebooks.register(scope.scope_id, rulebook, later) == registered
+    assert registered.metadata == metadata(rulebook, scope)
+    fresh = open_ledger(f"sqlite:///{ledger.store.database}")
+    for registry in (ledger.rulebooks, fresh.rulebooks):
+        assert registry.find(scope.scope_id, rulebook.hash) == registered
+        assert registry.find_version(scope.scope_id, "pricing_exception", "2026-06-11") == registered
+        assert registry.body(scope.scope_id, rulebook.hash) == sample_rulebook()
+    fresh.close()
+
+
+def test_an_id_and_version_never_take_another_body(ledger: Ledger, scope: Scope) -> None:
+    first = load(sample_rulebook())
+    ledger.rulebooks.register(scope.scope_id, first, metadata(first, scope))
+    changed = sample_rulebook()
+    changed["rules"][0]["condition"]["value"] = 14
+    other = load(changed)
+    with pytest.raises(RulebookRefused) as refusal:
+        ledger.rulebooks.register(scope.scope_id, other, metadata(other, scope))
+    assert refusal.value.code == "RULEBOOK_VERSION_CONFLICT"
+    assert refusal.value.details == {"hash": other.hash, "registered_hash": first.hash}
+    assert ledger.rulebooks.find(scope.scope_id, other.hash) is None
+
+
+def test_an_equal_body_in_other_spelling_is_the_same_rulebook(ledger: Ledger, scope: Scope) -> None:
+    first = load(sample_rulebook())
+    ledger.rulebooks.register(scope.scope_id, first, metadata(first, scope))
+    respelled = sample_rulebook()
+    respelled["rules"][0]["condition"]["value"] = 15.0
+    again = load(dict(reversed(respelled.items())))
+    assert ledger.rulebooks.register(scope.scope_id, again, metadata(again, scope)).hash == first.hash
+
+
+def test_a_rulebook_is_never_seen_from_another_scope(ledger: Ledger, scope: Scope) -> None:
+    other = ledger.directory.create_scope("other", "starter", NOW)
+    rulebook = load(sample_rulebook())
+    ledger.rulebooks.register(scope.scope_id, rulebook, metadata(rulebook, scope))
+    assert ledger.rulebooks.find(other.scope_id, rulebook.hash) is None
+    assert ledger.rulebooks.find_version(other.scope_id, "pricing_exception", "2026-06-11") is None
+    assert ledger.rulebooks.body(other.scope_id, rulebook.hash) is None
+
+
+def test_versions_that_postgresql_text_would_refuse_are_kept(ledger: Ledger, scope: Scope) -> None:
+    rulebook = load({**sample_rulebook(), "version": "v\u0000é😀"})
+    ledger.rulebooks.register(scope.scope_id, rulebook, metadata(rulebook, scope))
+    found = ledger.rulebooks.find_version(scope.scope_id, "pricing_exception", "v\u0000é😀")
+    assert found is not None
+    assert found.version == "v\u0000é😀"
+
+
+def test_of_two_writers_at_once_the_first_wins(ledger: Ledger, scope: Scope) -> None:
+    bodies = []
+    for number in range(8):
+        body = sample_rulebook()
+        body["rules"][0]["condition"]["value"] = number
+        bodies.append(load(body))
+    outcomes: list[str] = []
+    start = threading.Barrier(len(bodies))
+
+    def attempt(rulebook: Rulebook) -> None:
+        start.wait()
+        try:
+            outcomes.append(ledger.rulebooks.register(scope.scope_id, rulebook, metadata(rulebook, scope)).hash)
+        except RulebookRefused as error:
+            outcomes.append(error.code)
+
+    threads = [threading.Thread(target=attempt, args=(rulebook,)) for rulebook in bodies]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outcomes.count("RULEBOOK_VERSION_CONFLICT") == 7
+    (winner,) = set(outcomes) - {"RULEBOOK_VERSION_CONFLICT"}
+    found = ledger.rulebooks.find_version(scope.scope_id, "pricing_exception", "2026-06-11")
+    assert found is not None
+    assert found.hash == winner
