@@ -23,7 +23,7 @@ from typing import Final
 
 import orjson
 
-from gate.errors import GateError, OperatorError, ServiceUnavailable
+from gate.errors import GateError, MaterialRefused, OperatorError, ServiceUnavailable
 from gate.ids import timestamp
 from gate.signing import (
     ED25519,
@@ -143,12 +143,16 @@ class KeyRing:
             self._registry, self._seen = registry, seen
         except (OSError, GateError) as error:
             self._signer, self._seen = None, None
-            raise self._unavailable(str(error)) from error
+            # Callers read this sentence, and a path of the server is none of their business.
+            why = (error.strerror or "unreadable") if isinstance(error, OSError) else error.message.rstrip(".")
+            raise self._unavailable(why) from error
 
     def _load_signer(self, key: PublicKey) -> Ed25519Signer:
         signer = Ed25519Signer(key.key_id, seed_of_private_key(self._private_file(key.key_id).read_text()))
         if signer.fingerprint != key.fingerprint:
-            raise self._unavailable(f"the private key of {key.key_id} is not that of its public key")
+            raise MaterialRefused(
+                "PRIVATE_KEY_INVALID", f"The private key of {key.key_id} is not that of its public key."
+            )
         return signer
 
     def _with_new_key(self, registry: KeyRegistry, now: datetime) -> KeyRegistry:

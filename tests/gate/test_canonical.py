@@ -25,7 +25,7 @@ from tests.support import sample_rulebook
 @example(5e-324)
 @example(9007199254740991)
 @example({"\U0001f600": 1, "\ufb33": 2, "é": 3, "\u0000": 4, "": 5})
-@example({"b": [1e15, 1e16, 123456789012345680.0, 0.0001, 0.00001], "a": "\u2028\u007f\\/\"\b"})
+@example({"b": [1e15, 1e16, 123456789012345680.0, 0.0001, 0.00001], "a": '\u2028\u007f\\/"\b'})
 def test_canonical_bytes_are_those_of_rfc_8785(value: Any) -> None:
     assert canonical(value) == rfc8785.dumps(value)
 
@@ -68,7 +68,7 @@ def test_the_vectors_of_the_wire_format_hold() -> None:
 
 
 def test_compact_drops_what_is_empty_at_every_depth_and_keeps_false_and_zero() -> None:
-    value = {
+    value: dict[str, Any] = {
         "null": None,
         "text": "",
         "object": {},

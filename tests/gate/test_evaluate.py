@@ -103,12 +103,16 @@ def test_higher_priority_wins_and_ties_go_by_rule_id_whatever_the_order() -> Non
     ]
     for ordered in (rules, rules[::-1]):
         assert load(rulebook(*ordered)).evaluator.decide({}).matched_rule_id == "zz_high"
-        assert load(rulebook(*[r for r in ordered if r["rule_id"] != "zz_high"])).evaluator.decide(
-            {}
-        ).matched_rule_id == "a_tie"
-        assert load(
-            rulebook(*[r for r in ordered if r["rule_id"] in ("no_priority", "below")])
-        ).evaluator.decide({}).matched_rule_id == "no_priority"
+        assert (
+            load(rulebook(*[r for r in ordered if r["rule_id"] != "zz_high"])).evaluator.decide({}).matched_rule_id
+            == "a_tie"
+        )
+        assert (
+            load(rulebook(*[r for r in ordered if r["rule_id"] in ("no_priority", "below")]))
+            .evaluator.decide({})
+            .matched_rule_id
+            == "no_priority"
+        )
 
 
 def test_a_blocking_rule_of_higher_priority_wins_over_an_approving_one() -> None:

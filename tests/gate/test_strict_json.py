@@ -18,10 +18,10 @@ def _bytes(case: dict[str, Any]) -> bytes:
     if "hex" in case:
         return bytes.fromhex(case["hex"])
     if "repeat" in case:
-        return (case["repeat"][0] * case["repeat"][1]).encode()
+        return str(case["repeat"][0] * case["repeat"][1]).encode()
     if "nest" in case:
         opening, closing, depth = case["nest"]
-        return (opening * depth + case.get("middle", "") + closing * depth).encode()
+        return str(opening * depth + case.get("middle", "") + closing * depth).encode()
     return str(case["text"]).encode()
 
 

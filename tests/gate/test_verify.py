@@ -82,8 +82,13 @@ def test_a_record_verifies_with_its_request() -> None:
     assert [result.checks[name] for name in ("input_hash", "facts_hash", "rulebook_hash")] == [True] * 3
     viewed = verify_record(make_record(request), TRUST, request_body=request | {"response_view": "minimal"})
     assert viewed.verified
-    keys = {"receipt_keys": RECEIPT_KEYS.to_dict(), "attestation_keys": ATTESTATION_KEYS.to_dict()}
-    assert verifier.record_failures(make_record(request), **keys, request_body=request) == []
+    failures = verifier.record_failures(
+        make_record(request),
+        RECEIPT_KEYS.to_dict(),
+        attestation_keys=ATTESTATION_KEYS.to_dict(),
+        request_body=request,
+    )
+    assert failures == []
 
 
 @pytest.mark.parametrize(

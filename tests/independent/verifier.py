@@ -362,9 +362,7 @@ def _registry_entry(
         if isinstance(entry, dict) and isinstance(key_id, str) and entry.get("key_id") == key_id
     ]
     if len(entries) != 1:
-        findings.fail(
-            f"{what}: key {key_id!r} stands {len(entries)} times in the key registry, expected once"
-        )
+        findings.fail(f"{what}: key {key_id!r} stands {len(entries)} times in the key registry, expected once")
         return None
     entry = entries[0]
     status = entry.get("status")
@@ -396,9 +394,7 @@ def _ed25519_key(
     findings.equal(f"{what}: key algorithm", entry.get("algorithm"), "ed25519")
     pem = _text(entry.get("public_key"))
     fingerprint = _pem_fingerprint(pem)
-    findings.equal(
-        f"{what}: public_key_fingerprint in the registry", entry.get("public_key_fingerprint"), fingerprint
-    )
+    findings.equal(f"{what}: public_key_fingerprint in the registry", entry.get("public_key_fingerprint"), fingerprint)
     try:
         key = load_pem_public_key(pem.strip().encode("utf-8"))
     except (ValueError, UnsupportedAlgorithm):
@@ -410,9 +406,7 @@ def _ed25519_key(
     return key, fingerprint
 
 
-def _check_ed25519(
-    findings: _Findings, what: str, key: Ed25519PublicKey, signature_text: str, message: bytes
-) -> None:
+def _check_ed25519(findings: _Findings, what: str, key: Ed25519PublicKey, signature_text: str, message: bytes) -> None:
     signature = _base64url(signature_text)
     if signature is None:
         findings.fail(f"{what}: signature is not base64url without padding")
@@ -468,9 +462,7 @@ def _envelope(record: dict[str, Any]) -> dict[str, Any]:
     if not _empty(record.get("policy_bundle_hash")):
         envelope["policy_bundle_hash"] = record["policy_bundle_hash"]
     policy_bundle = _object(record.get("policy_bundle"))
-    stated = {
-        name: policy_bundle[name] for name in POLICY_BUNDLE_MEMBERS if not _empty(policy_bundle.get(name))
-    }
+    stated = {name: policy_bundle[name] for name in POLICY_BUNDLE_MEMBERS if not _empty(policy_bundle.get(name))}
     if stated:
         envelope["policy_bundle"] = stated
     for name in ENVELOPE_COMPACTED:
@@ -527,12 +519,8 @@ def _check_rulebook_identity(findings: _Findings, record: dict[str, Any]) -> Non
     findings.require(_is_hash(record.get("policy_hash")), "policy_hash is not a hash")
     findings.equal("evaluator_version", record.get("evaluator_version"), EVALUATOR_VERSION)
     contract = _object(record.get("rulebook_contract"))
-    findings.equal(
-        "rulebook_contract.schema_version", contract.get("schema_version"), RULEBOOK_SCHEMA_VERSION
-    )
-    findings.equal(
-        "rulebook_contract.evaluator_version", contract.get("evaluator_version"), EVALUATOR_VERSION
-    )
+    findings.equal("rulebook_contract.schema_version", contract.get("schema_version"), RULEBOOK_SCHEMA_VERSION)
+    findings.equal("rulebook_contract.evaluator_version", contract.get("evaluator_version"), EVALUATOR_VERSION)
     findings.require(
         _text(contract.get("schema_url")).endswith("/schemas/rulebook-v1.schema.json"),
         "rulebook_contract.schema_url does not name the rulebook schema",
@@ -540,9 +528,7 @@ def _check_rulebook_identity(findings: _Findings, record: dict[str, Any]) -> Non
     findings.require(_is_hash(contract.get("schema_hash")), "rulebook_contract.schema_hash is not a hash")
 
 
-def _check_rulebook_body(
-    findings: _Findings, record: dict[str, Any], where: str, body: dict[str, Any]
-) -> None:
+def _check_rulebook_body(findings: _Findings, record: dict[str, Any], where: str, body: dict[str, Any]) -> None:
     rulebook = _object(record.get("rulebook"))
     findings.equal(f"rulebook.hash against {where}", rulebook.get("hash"), canonical_hash(body))
     findings.equal(f"rulebook.id against {where}", rulebook.get("id"), body.get("rulebook_id"))
@@ -569,19 +555,13 @@ def _check_trusted_adapter(findings: _Findings, record: dict[str, Any]) -> None:
     adapter = _object(record.get("trusted_adapter"))
     dependency = _object(_object(record.get("rulebook_registry")).get("adapter_dependency"))
     if not adapter:
-        findings.require(
-            _empty(record.get("adapter_facts")), "adapter_facts stand in a record without trusted_adapter"
-        )
+        findings.require(_empty(record.get("adapter_facts")), "adapter_facts stand in a record without trusted_adapter")
         findings.require(
             not dependency, "rulebook_registry.adapter_dependency stands in a record without trusted_adapter"
         )
         return
-    findings.equal(
-        "trusted_adapter.manifest_version", adapter.get("manifest_version"), ADAPTER_MANIFEST_VERSION
-    )
-    findings.equal(
-        "trusted_adapter.execution_isolation", adapter.get("execution_isolation"), ADAPTER_ISOLATION
-    )
+    findings.equal("trusted_adapter.manifest_version", adapter.get("manifest_version"), ADAPTER_MANIFEST_VERSION)
+    findings.equal("trusted_adapter.execution_isolation", adapter.get("execution_isolation"), ADAPTER_ISOLATION)
     for name in ("implementation_hash", "manifest_hash", "input_hash", "output_hash"):
         findings.require(_is_hash(adapter.get(name)), f"trusted_adapter.{name} is not a hash")
     findings.equal(
@@ -592,10 +572,7 @@ def _check_trusted_adapter(findings: _Findings, record: dict[str, Any]) -> None:
     findings.equal(
         "rulebook_registry.adapter_dependency",
         dependency,
-        {
-            name: adapter.get(name)
-            for name in ("adapter_id", "version", "manifest_hash", "implementation_hash")
-        },
+        {name: adapter.get(name) for name in ("adapter_id", "version", "manifest_hash", "implementation_hash")},
     )
 
 
@@ -604,9 +581,7 @@ def _check_rulebook_attestation(
 ) -> None:
     attestation = _object(record.get("rulebook_attestation"))
     bundle = _object(attestation.get("bundle"))
-    findings.equal(
-        "rulebook_attestation.schema_version", attestation.get("schema_version"), ATTESTATION_VERSION
-    )
+    findings.equal("rulebook_attestation.schema_version", attestation.get("schema_version"), ATTESTATION_VERSION)
     findings.equal("rulebook_attestation.bundle_hash", attestation.get("bundle_hash"), canonical_hash(bundle))
 
     outcome = _object(bundle.get("outcome"))
@@ -637,9 +612,7 @@ def _check_rulebook_attestation(
             "trusted_adapter": record.get("trusted_adapter") or None,
         },
     )
-    findings.require(
-        _is_hash(bundle.get("input_hash")), "rulebook_attestation.bundle.input_hash is not a hash"
-    )
+    findings.require(_is_hash(bundle.get("input_hash")), "rulebook_attestation.bundle.input_hash is not a hash")
     if not _empty(record.get("trusted_adapter")):
         findings.equal(
             "facts hash of adapter_facts",
@@ -653,13 +626,9 @@ def _check_rulebook_attestation(
     findings.equal(f"{what}.algorithm", signature.get("algorithm"), "Ed25519")
     findings.equal(f"{what}.signed_field", signature.get("signed_field"), "bundle_hash")
     signed = signature.get("status")
-    findings.require(
-        signed in ("signed", "unsigned", "error"), f"{what}.status is {signed!r}, which is not a status"
-    )
+    findings.require(signed in ("signed", "unsigned", "error"), f"{what}.status is {signed!r}, which is not a status")
     if signed != "signed":
-        findings.require(
-            _empty(signature.get("signature")), f"{what}: signature stands beside status {signed!r}"
-        )
+        findings.require(_empty(signature.get("signature")), f"{what}: signature stands beside status {signed!r}")
         findings.require(attestation_keys is None, f"{what}: not signed, though attestation keys were given")
         return
     findings.require(not _empty(signature.get("signature")), f"{what}: status signed without a signature")
@@ -689,9 +658,7 @@ def _check_rulebook_registry(
     for name, value in expected.items():
         findings.equal(f"rulebook_registry.{name}", registry.get(name), value)
     findings.require(_is_hash(registry.get("scope_hash")), "rulebook_registry.scope_hash is not a hash")
-    findings.require(
-        _is_timestamp(registry.get("registered_at")), "rulebook_registry.registered_at is not a timestamp"
-    )
+    findings.require(_is_timestamp(registry.get("registered_at")), "rulebook_registry.registered_at is not a timestamp")
 
     what = "rulebook_registry.registry_attestation"
     attestation = _object(registry.get("registry_attestation"))
@@ -718,9 +685,7 @@ def _check_rulebook_registry(
     if attestation_keys is None:
         return
     # The metadata is signed once, at its first registration.
-    key = _ed25519_key(
-        findings, what, attestation_keys, attestation.get("key_id"), registry.get("registered_at")
-    )
+    key = _ed25519_key(findings, what, attestation_keys, attestation.get("key_id"), registry.get("registered_at"))
     if key is not None:
         message = _text(attestation.get("attestation_hash")).encode("utf-8")
         _check_prefixed_ed25519(findings, what, key[0], attestation.get("signature"), message)
@@ -730,9 +695,7 @@ def _check_policy_bundle(findings: _Findings, record: dict[str, Any], is_ruleboo
     policy_bundle = _object(record.get("policy_bundle"))
     if not policy_bundle:
         findings.require(not is_rulebook, "policy_bundle is absent")
-        findings.require(
-            _empty(record.get("policy_bundle_hash")), "policy_bundle_hash stands without a policy_bundle"
-        )
+        findings.require(_empty(record.get("policy_bundle_hash")), "policy_bundle_hash stands without a policy_bundle")
         return
     findings.equal(
         "policy_bundle",
@@ -749,9 +712,7 @@ def _check_policy_bundle(findings: _Findings, record: dict[str, Any], is_ruleboo
 
 
 def _check_input(findings: _Findings, record: dict[str, Any], request_body: dict[str, Any]) -> None:
-    findings.equal(
-        "input_hash", record.get("input_hash"), canonical_hash(_without(request_body, "response_view"))
-    )
+    findings.equal("input_hash", record.get("input_hash"), canonical_hash(_without(request_body, "response_view")))
     context = _object(request_body.get("context"))
     binding: dict[str, Any] = {
         "system": context.get("target_system") or "",
@@ -776,9 +737,7 @@ def _check_facts(findings: _Findings, record: dict[str, Any], request_body: dict
     if request_adapter:
         # The facts themselves are not in the request; their hash is checked against adapter_facts.
         for name in ("adapter_id", "version", "manifest_hash"):
-            findings.equal(
-                f"trusted_adapter.{name} against the request", adapter.get(name), request_adapter.get(name)
-            )
+            findings.equal(f"trusted_adapter.{name} against the request", adapter.get(name), request_adapter.get(name))
         findings.equal(
             "trusted_adapter.input_hash",
             adapter.get("input_hash"),
@@ -873,9 +832,7 @@ def _check_receipt_signature(
             "receipt_public_key_fingerprint",
         ):
             findings.require(_empty(record.get(name)), f"{name} stands in a record without a signature")
-        findings.require(
-            receipt_keys is None and hmac_secret is None, f"{what}: absent, though key material was given"
-        )
+        findings.require(receipt_keys is None and hmac_secret is None, f"{what}: absent, though key material was given")
         return
 
     message = canonical(
@@ -912,15 +869,11 @@ def _check_receipt_signature(
 
 def _check_derived(findings: _Findings, record: dict[str, Any], is_rulebook: bool) -> None:
     verdict = record.get("verdict")
-    findings.require(
-        verdict in ("yes", "no", "review"), f"verdict is {verdict!r}, expected 'yes', 'no' or 'review'"
-    )
+    findings.require(verdict in ("yes", "no", "review"), f"verdict is {verdict!r}, expected 'yes', 'no' or 'review'")
     findings.equal("c", record.get("c"), "unclear" if verdict == "review" else verdict)
     if is_rulebook:
         findings.equal("v", record.get("v"), record.get("application_verdict"))
-        findings.require(
-            record.get("decision_contract") is None, "decision_contract stands in a binding record"
-        )
+        findings.require(record.get("decision_contract") is None, "decision_contract stands in a binding record")
     else:
         findings.require(bool(_text(record.get("v"))), "v is absent")
         findings.equal("decision_contract", record.get("decision_contract"), ADVISORY_CONTRACT)
@@ -954,9 +907,7 @@ def _check_derived(findings: _Findings, record: dict[str, Any], is_rulebook: boo
 def _check_confidence(findings: _Findings, record: dict[str, Any]) -> None:
     confidence = _object(record.get("decision_confidence"))
     if not confidence:
-        findings.require(
-            _empty(record.get("confidence_hash")), "confidence_hash stands without decision_confidence"
-        )
+        findings.require(_empty(record.get("confidence_hash")), "confidence_hash stands without decision_confidence")
         return
     expected = canonical_hash(_without(confidence, "confidence_hash"))
     findings.equal("decision_confidence.confidence_hash", confidence.get("confidence_hash"), expected)
@@ -999,9 +950,7 @@ def _check_limits(findings: _Findings, record: dict[str, Any]) -> None:
         ("action", 140),
         ("decision_id", 200),
     ):
-        findings.require(
-            len(_text(record.get(name))) <= longest, f"{name} is longer than {longest} characters"
-        )
+        findings.require(len(_text(record.get(name))) <= longest, f"{name} is longer than {longest} characters")
     for name in ("decision_id", "request_id"):
         findings.require(bool(_text(record.get(name))), f"{name} is absent")
     action = _text(record.get("action"))
@@ -1097,9 +1046,7 @@ def _check_link(findings: _Findings, what: str, link: dict[str, Any]) -> None:
     findings.equal(f"{what}: merkle_strategy", link.get("merkle_strategy"), MERKLE_STRATEGY)
     entry_type = link.get("entry_type")
     findings.require(entry_type in ENTRY_TYPES, f"{what}: entry_type is {entry_type!r}")
-    findings.require(
-        CHAIN_ID_TEXT.fullmatch(_text(link.get("chain_id"))) is not None, f"{what}: chain_id is malformed"
-    )
+    findings.require(CHAIN_ID_TEXT.fullmatch(_text(link.get("chain_id"))) is not None, f"{what}: chain_id is malformed")
     findings.require(_is_timestamp(link.get("created_at")), f"{what}: created_at is not a timestamp")
     findings.require(_is_hash(link.get("record_hash")), f"{what}: record_hash is not a hash")
     if entry_type == "decision":
@@ -1116,12 +1063,8 @@ def _check_link(findings: _Findings, what: str, link: dict[str, Any]) -> None:
     position = _integer(link.get("chain_position"))
     findings.require(position is not None and position >= 1, f"{what}: chain_position is not a position")
     if position == 1:
-        findings.require(
-            link.get("previous_link_hash") is None, f"{what}: position 1 has a previous_link_hash"
-        )
-        findings.require(
-            link.get("previous_merkle_root") is None, f"{what}: position 1 has a previous_merkle_root"
-        )
+        findings.require(link.get("previous_link_hash") is None, f"{what}: position 1 has a previous_link_hash")
+        findings.require(link.get("previous_merkle_root") is None, f"{what}: position 1 has a previous_merkle_root")
         merkle_root = leaf_hash
     else:
         for name in ("previous_link_hash", "previous_merkle_root"):
@@ -1177,9 +1120,7 @@ def link_failures(links: list[dict[str, Any]]) -> list[str]:
                 position is not None and before is not None and position == before + 1,
                 f"{what}: does not follow position {previous.get('chain_position')}",
             )
-            findings.equal(
-                f"{what}: previous_link_hash", link.get("previous_link_hash"), previous.get("link_hash")
-            )
+            findings.equal(f"{what}: previous_link_hash", link.get("previous_link_hash"), previous.get("link_hash"))
             findings.equal(
                 f"{what}: previous_merkle_root", link.get("previous_merkle_root"), previous.get("merkle_root")
             )
@@ -1194,9 +1135,7 @@ def checkpoint_failures(checkpoint: dict[str, Any], receipt_keys: dict[str, Any]
         return findings.failures
     findings.equal("checkpoint members", sorted(checkpoint), sorted(CHECKPOINT_MEMBERS))
     findings.equal("checkpoint_version", checkpoint.get("checkpoint_version"), CHECKPOINT_VERSION)
-    findings.require(
-        CHAIN_ID_TEXT.fullmatch(_text(checkpoint.get("chain_id"))) is not None, "chain_id is malformed"
-    )
+    findings.require(CHAIN_ID_TEXT.fullmatch(_text(checkpoint.get("chain_id"))) is not None, "chain_id is malformed")
     size = _integer(checkpoint.get("chain_size"))
     findings.require(size is not None and size >= 1, "chain_size is not a position")
     for name in ("merkle_root", "link_hash"):
@@ -1207,9 +1146,7 @@ def checkpoint_failures(checkpoint: dict[str, Any], receipt_keys: dict[str, Any]
     )
     if key is not None:
         message = canonical(_without(checkpoint, "signature"))
-        _check_prefixed_ed25519(
-            findings, "checkpoint signature", key[0], checkpoint.get("signature"), message
-        )
+        _check_prefixed_ed25519(findings, "checkpoint signature", key[0], checkpoint.get("signature"), message)
     return findings.failures
 
 

@@ -37,9 +37,7 @@ def evaluate(rulebook: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
     for rule in sorted(rulebook["rules"], key=lambda rule: (-_priority(rule), rule["rule_id"])):
         tests: list[dict[str, Any]] = []
         passed = _condition_holds(rule["condition"], "condition", facts, tests)
-        rules.append(
-            {"rule_id": rule["rule_id"], "priority": _priority(rule), "passed": passed, "tests": tests}
-        )
+        rules.append({"rule_id": rule["rule_id"], "priority": _priority(rule), "passed": passed, "tests": tests})
         if passed:
             return _result("ok", rule["outcome"], rule["rule_id"], [], [], rules)
     return _result("ok", rulebook["default_outcome"], None, [], [], rules)
@@ -139,9 +137,7 @@ def _is_of_type(value: Any, expected: str) -> bool:
     return json_type(value) == expected
 
 
-def _condition_holds(
-    condition: dict[str, Any], path: str, facts: dict[str, Any], tests: list[dict[str, Any]]
-) -> bool:
+def _condition_holds(condition: dict[str, Any], path: str, facts: dict[str, Any], tests: list[dict[str, Any]]) -> bool:
     """Whether a condition holds; every test in it is carried out and appended to `tests`."""
     if "all" in condition:
         return all(_children_hold(condition["all"], f"{path}.all", facts, tests))

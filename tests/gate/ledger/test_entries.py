@@ -29,9 +29,7 @@ def entry(scope_id: str, number: int, claim: Claim | None = None, **link: Any) -
         policy_version="2026 \u0000 é",
         created_at="2026-06-11T12:00:00.000Z",
     )
-    return NewEntry(
-        scope_id, decision_id, replace(material, **link), b'{"n": 10.0}', b'{"request": "\\u0000"}', claim
-    )
+    return NewEntry(scope_id, decision_id, replace(material, **link), b'{"n": 10.0}', b'{"request": "\\u0000"}', claim)
 
 
 def test_entries_take_positions_and_what_is_stored_is_what_was_sent(ledger: Ledger, scope: Scope) -> None:
@@ -84,9 +82,7 @@ def test_the_latest_links_are_consecutive_and_ascending(
 def test_walking_reads_every_entry_in_order_across_pages(ledger: Ledger, scope: Scope) -> None:
     threads = [
         threading.Thread(
-            target=lambda part=part: [
-                ledger.entries.append(entry(scope.scope_id, part * 1000 + n)) for n in range(130)
-            ]
+            target=lambda part=part: [ledger.entries.append(entry(scope.scope_id, part * 1000 + n)) for n in range(130)]
         )
         for part in range(8)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -32,7 +33,7 @@ def test_a_scope_needs_a_usable_name(ledger: Ledger, name: str) -> None:
 
 def test_unknown_plans_scopes_keys_and_accesses_are_named(ledger: Ledger, scope: Scope) -> None:
     directory = ledger.directory
-    attempts = {
+    attempts: dict[str, Callable[[], object]] = {
         "PLAN_UNKNOWN": lambda: directory.create_scope("x", "gold", NOW),
         "SCOPE_UNKNOWN": lambda: directory.scope("nobody"),
         "KEY_UNKNOWN": lambda: directory.disable_key("0123", NOW),

@@ -37,9 +37,14 @@ def test_every_connection_syncs_every_commit_and_never_checkpoints_by_itself(led
 
 def test_a_block_that_fails_writes_nothing(ledger: Ledger) -> None:
     before = rows(ledger)
-    with pytest.raises(RuntimeError), ledger.store.write() as connection:
-        connection.execute(insert(chain_heads).values(scope_id="s", chain_id="c", chain_size=0))
-        raise RuntimeError
+
+    def write_and_fail() -> None:
+        with ledger.store.write() as connection:
+            connection.execute(insert(chain_heads).values(scope_id="s", chain_id="c", chain_size=0))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_and_fail()
     assert rows(ledger) == before
     with ledger.store.write() as connection:
         connection.execute(insert(chain_heads).values(scope_id="s", chain_id="c", chain_size=0))

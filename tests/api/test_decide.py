@@ -1,0 +1,549 @@
+"""POST /api/decide: every request field, response field, header, view and refusal."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from gate import resources
+from gate.canonical import content_hash
+from gate.decide import MAX_IDEMPOTENCY_KEY
+from gate.ids import utc_now
+from gate.instance import Instance
+from gate.ledger.scopes import FULL_ACCESS, Scope
+from tests.gate.test_rulebook import change
+from tests.independent import verifier
+from tests.support import cases, sample_request, sample_rulebook
+
+
+def decide(client: FlaskClient, key: str | None, body: Any, **headers: str) -> TestResponse:
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    if key is not None:
+        sent["x-api-key"] = key
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return client.post("/api/decide", data=data, content_type="application/json", headers=sent)
+
+
+def chain_size(instance: Instance, scope: Scope) -> int:
+    return instance.ledger.entries.head(scope.scope_id).size
+
+
+def refused(response: TestResponse, status: int, error: str) -> dict[str, Any]:
+    assert (response.status_code, response.json["error"] if response.json else None) == (status, error)
+    body: dict[str, Any] = response.get_json()
+    jsonschema.Draft202012Validator(resources.schema("error")).validate(body)
+    assert body["c"] == "unclear"
+    assert not {"verdict", "application_verdict", "decision"} & body.keys()
+    assert body["message"].endswith(".")
+    assert body["request_id"].startswith("req_")
+    return body
+
+
+def test_an_approval_is_a_signed_chained_record_that_verifies_elsewhere(
+    client: FlaskClient, key: str, instance: Instance
+) -> None:
+    request = sample_request()
+    response = decide(client, key, request, x_idempotency_key="order-1", x_request_id="trace-1")
+    assert response.status_code == 200
+    record = response.get_json()
+    assert (record["c"], record["v"], record["verdict"]) == ("yes", "APPROVE", "yes")
+    assert record["rulebook_contract"]["schema_url"] == "http://gate.example/schemas/rulebook-v1.schema.json"
+    assert record["audit_chain"]["chain_position"] == 1
+    failures = verifier.record_failures(
+        record,
+        instance.receipt_keys.registry().to_dict(),
+        attestation_keys=instance.registry_keys.registry().to_dict(),
+        request_body=request,
+    )
+    assert failures == []
+
+
+def test_every_response_header(client: FlaskClient, key: str) -> None:
+    response = decide(client, key, sample_request(), x_idempotency_key="order-1", x_request_id="trace-1")
+    record = response.get_json()
+    assert {name: value for name, value in response.headers.items() if name.startswith("x-")} == {
+        "x-decision-id": record["decision_id"],
+        "x-decision-record-hash": record["record_hash"],
+        "x-decision-receipt-hash": record["receipt_hash"],
+        "x-decision-receipt-signature": record["receipt_signature"],
+        "x-decision-verify-url": record["verify_url"],
+        "x-idempotency-status": "created",
+        "x-request-id": "trace-1",
+        "x-content-type-options": "nosniff",
+    }
+    assert response.headers["content-type"] == "application/json"
+    assert response.headers["cache-control"] == "no-store"
+
+
+def test_confidence_headers_come_with_confidence(
+    client: FlaskClient, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from api import decisions
+
+    confidence = {"score": 0.91, "level": "high", "confidence_hash": "c" * 64}
+    headers = decisions._headers(decide(client, key, sample_request()).get_json() | {"decision_confidence": confidence})
+    assert headers["x-decision-confidence-score"] == "0.91"
+    assert headers["x-decision-confidence-level"] == "high"
+    assert headers["x-decision-confidence-hash"] == "c" * 64
+
+
+@pytest.mark.parametrize(
+    ("inputs", "verdict", "reason", "rule"),
+    [
+        (
+            {"discount_percent": 10, "margin_percent": 22},
+            "yes",
+            "STANDARD_EXCEPTION_ALLOWED",
+            "approve_standard_exception",
+        ),
+        ({"discount_percent": 10, "margin_percent": 2}, "no", "MARGIN_FLOOR_BREACH", "block_below_margin_floor"),
+        ({"discount_percent": 40, "margin_percent": 22}, "review", "NO_RULE_MATCHED", None),
+        ({"discount_percent": 10}, "review", "INPUT_SCHEMA_FAILED", None),
+        ({"discount_percent": True, "margin_percent": 22}, "review", "INPUT_SCHEMA_FAILED", None),
+        ({"discount_percent": None, "margin_percent": 22}, "review", "INPUT_SCHEMA_FAILED", None),
+    ],
+)
+def test_facts_decide(
+    client: FlaskClient, key: str, inputs: dict[str, Any], verdict: str, reason: str, rule: str | None
+) -> None:
+    record = decide(client, key, sample_request(**inputs)).get_json()
+    assert (record["verdict"], record["reason_code"], record["matched_rule_id"]) == (verdict, reason, rule)
+
+
+@pytest.mark.parametrize("context", [None, {}, {"inputs": {}}])
+def test_absent_facts_are_no_facts(client: FlaskClient, key: str, context: Any) -> None:
+    request = {"mode": "rulebook", "rulebook": sample_rulebook()} | ({} if context is None else {"context": context})
+    record = decide(client, key, request).get_json()
+    assert record["verdict"] == "review"
+    assert record["evaluation"]["missing_fields"] == ["discount_percent", "margin_percent"]
+
+
+@pytest.mark.parametrize("case", cases("decide_refusals"), ids=lambda case: case["name"])
+def test_a_refused_request_leaves_no_record_and_claims_no_key(
+    client: FlaskClient, key: str, instance: Instance, scope: Scope, case: dict[str, Any]
+) -> None:
+    body = case.get("body", sample_request())
+    for name in case.get("unset", []):
+        del body[name]
+    for path, value in case.get("set", {}).items():
+        change(body, path, value)
+    answer = refused(decide(client, key, body, x_idempotency_key="k"), case["status"], case["error"])
+    for field, code in case.get("fields", []):
+        assert (field, code) in [(error["field"], error["code"]) for error in answer["errors"]]
+    assert case.get("details", {}).items() <= answer.items()
+    assert chain_size(instance, scope) == 0
+    assert decide(client, key, sample_request(), x_idempotency_key="k").headers["x-idempotency-status"] == "created"
+
+
+# Each request is wrong in several ways at once; what is checked first answers.
+@pytest.mark.parametrize(
+    ("status", "error", "wrong"),
+    [
+        (422, "SVC_API_REQUEST_INVALID", ["shape", "binding", "output", "conflict", "inputs", "rulebook"]),
+        (422, "RULEBOOK_BINDING_MODE_UNSUPPORTED", ["binding", "output", "conflict", "inputs", "rulebook"]),
+        (422, "RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN", ["output", "conflict", "inputs", "rulebook"]),
+        (422, "RULEBOOK_BINDING_MODE_CONFLICT", ["conflict", "inputs", "rulebook"]),
+        (422, "TRUSTED_ADAPTER_INPUT_CONFLICT", ["inputs", "rulebook"]),
+        (422, "RULEBOOK_INVALID", ["adapter", "rulebook"]),
+        (422, "TRUSTED_ADAPTER_NOT_REGISTERED", ["adapter", "version"]),
+        (409, "RULEBOOK_VERSION_CONFLICT", ["version"]),
+    ],
+)
+def test_of_several_faults_the_first_in_order_answers(
+    client: FlaskClient, key: str, status: int, error: str, wrong: list[str]
+) -> None:
+    assert decide(client, key, sample_request()).status_code == 200
+    body = sample_request()
+    adapter = {"adapter_id": "a", "version": "1", "manifest_hash": "0" * 64, "input": {}}
+    for fault in wrong:
+        if fault == "shape":
+            body["colour"] = "red"
+        elif fault == "binding":
+            body["binding_mode"] = "customer_executable_rulebook"
+        elif fault == "output":
+            body["context"]["inputs"]["action"] = "x"
+        elif fault == "conflict":
+            body["rulebook_ref"] = {"rulebook_id": "x", "version": "1"}
+        elif fault == "inputs":
+            body["adapter"] = adapter
+        elif fault == "adapter":
+            body["adapter"] = adapter
+            body["context"].pop("inputs", None)
+        elif fault == "rulebook":
+            body["rulebook"]["rules"] = []
+        elif fault == "version":
+            body["rulebook"]["rules"][0]["condition"]["value"] = 14
+    refused(decide(client, key, body), status, error)
+
+
+def test_checks_before_the_body_come_in_order(client: FlaskClient, key: str) -> None:
+    big = b"x" * (1024 * 1024 + 1)
+
+    def post(data: bytes, type_: str, key: str | None) -> TestResponse:
+        return client.post(
+            "/api/decide", data=data, content_type=type_, headers={} if key is None else {"x-api-key": key}
+        )
+
+    response = client.put("/api/decide", data=big)
+    refused(response, 405, "SVC_API_METHOD_NOT_ALLOWED")
+    assert response.headers["allow"] == "OPTIONS, POST"
+    refused(post(big, "text/plain", None), 413, "SVC_API_PAYLOAD_TOO_LARGE")
+    refused(post(b"{", "text/plain", None), 415, "SVC_API_MEDIA_TYPE_UNSUPPORTED")
+    refused(post(b"{", "application/json", None), 401, "SVC_API_UNAUTHORIZED")
+    refused(post(b"{", "application/json", key), 400, "SVC_API_JSON_INVALID")
+    refused(post(b"", "application/json", key), 400, "SVC_API_JSON_INVALID")
+    assert post(b"{}", "application/json; charset=utf-8", key).status_code == 422
+    assert client.get("/api/nowhere").status_code == 404
+
+
+def test_a_body_at_the_limit_is_read_and_a_compressed_one_is_not(client: FlaskClient, key: str) -> None:
+    padded = sample_request()
+    padded["context"]["note"] = ""
+    padded["context"]["note"] = "x" * (1024 * 1024 - len(json.dumps(padded)))
+    assert len(json.dumps(padded)) == 1024 * 1024
+    assert decide(client, key, padded).status_code == 200
+    padded["context"]["note"] += "x"
+    refused(decide(client, key, padded), 413, "SVC_API_PAYLOAD_TOO_LARGE")
+    refused(decide(client, key, sample_request(), content_encoding="gzip"), 415, "SVC_API_MEDIA_TYPE_UNSUPPORTED")
+
+
+@pytest.mark.parametrize("case", [case for case in cases("strict_json") if "refused" in case and "text" in case])
+def test_malformed_json_never_decides(client: FlaskClient, key: str, case: dict[str, Any]) -> None:
+    refused(decide(client, key, case["text"].encode()), 400, "SVC_API_JSON_INVALID")
+
+
+@pytest.mark.parametrize("number", ["1e400", "NaN", "Infinity", "-Infinity", "9007199254740993"])
+def test_a_number_that_no_double_holds_never_approves(client: FlaskClient, key: str, number: str) -> None:
+    text = json.dumps(sample_request(discount_percent=10, margin_percent=777)).replace("777", number)
+    refused(decide(client, key, text.encode()), 400, "SVC_API_JSON_INVALID")
+
+
+def test_a_duplicate_fact_never_approves(client: FlaskClient, key: str) -> None:
+    text = json.dumps(sample_request(margin_percent=2, discount_percent=10)).replace(
+        '"margin_percent": 2', '"margin_percent": 2, "margin_percent": 22'
+    )
+    refused(decide(client, key, text.encode()), 400, "SVC_API_JSON_INVALID")
+
+
+class TestKeys:
+    """Who may decide."""
+
+    def test_no_key_and_unknown_keys_are_unauthorized(self, client: FlaskClient, key: str) -> None:
+        for sent in (None, "", "x", key[:-1], f"{key}x", "dgk_0_0"):
+            answer = refused(decide(client, sent, sample_request()), 401, "SVC_API_UNAUTHORIZED")
+            assert answer["v"] == "unauthorized"
+            assert key not in json.dumps(answer)
+
+    def test_a_key_in_the_address_is_no_key(self, client: FlaskClient, key: str) -> None:
+        response = client.post(f"/api/decide?x-api-key={key}", json=sample_request())
+        refused(response, 401, "SVC_API_UNAUTHORIZED")
+
+    def test_disabled_expired_and_lacking_keys_are_forbidden(
+        self, client: FlaskClient, instance: Instance, scope: Scope
+    ) -> None:
+        directory = instance.ledger.directory
+        disabled, made = directory.create_key(scope, FULL_ACCESS, None, utc_now())
+        directory.disable_key(made.key_id, utc_now())
+        lacking, _ = directory.create_key(scope, {"read", "report", "register"}, None, utc_now())
+        for sent in (disabled, lacking):
+            answer = refused(decide(client, sent, sample_request()), 403, "SVC_API_UNAUTHORIZED")
+            assert answer["v"] == "unauthorized"
+        assert chain_size(instance, scope) == 0
+
+    def test_a_key_without_register_decides_only_with_registered_rulebooks(
+        self, client: FlaskClient, key: str, instance: Instance, scope: Scope
+    ) -> None:
+        deciding, _ = instance.ledger.directory.create_key(scope, {"decide"}, None, utc_now())
+        refused(decide(client, deciding, sample_request()), 403, "SVC_API_UNAUTHORIZED")
+        assert decide(client, key, sample_request()).status_code == 200
+        assert decide(client, deciding, sample_request()).status_code == 200
+
+
+class TestRulebookReferences:
+    """Rulebooks named instead of sent."""
+
+    @pytest.mark.parametrize(
+        "reference",
+        [
+            {"rulebook_id": "pricing_exception", "version": "2026-06-11"},
+            {"hash": "c986eb64d4d724d7a86436458d3d6502a97fea01ef1f7f37c015d94426fb56ee"},
+        ],
+    )
+    def test_a_registered_rulebook_decides_by_reference(
+        self, client: FlaskClient, key: str, instance: Instance, reference: dict[str, str]
+    ) -> None:
+        sent = decide(client, key, sample_request()).get_json()
+        request = sample_request()
+        del request["rulebook"]
+        request["rulebook_ref"] = reference
+        referred = decide(client, key, request).get_json()
+        assert referred["rulebook"] == sent["rulebook"]
+        assert referred["rulebook_registry"] == sent["rulebook_registry"]
+        assert referred["rulebook_attestation"]["bundle_hash"] == sent["rulebook_attestation"]["bundle_hash"]
+        assert referred["input_hash"] == content_hash(request) != sent["input_hash"]
+        keys = instance.receipt_keys.registry().to_dict()
+        assert verifier.record_failures(referred, keys, request_body=request, rulebook=sample_rulebook()) == []
+
+    def test_another_scopes_rulebook_is_unknown(self, client: FlaskClient, key: str, instance: Instance) -> None:
+        assert decide(client, key, sample_request()).status_code == 200
+        other = instance.ledger.directory.create_scope("other", "starter", utc_now())
+        other_key, _ = instance.ledger.directory.create_key(other, FULL_ACCESS, None, utc_now())
+        request = sample_request()
+        del request["rulebook"]
+        request["rulebook_ref"] = {"rulebook_id": "pricing_exception", "version": "2026-06-11"}
+        refused(decide(client, other_key, request), 422, "RULEBOOK_REF_UNKNOWN")
+
+    def test_a_version_never_takes_another_body(self, client: FlaskClient, key: str) -> None:
+        assert decide(client, key, sample_request()).status_code == 200
+        request = sample_request()
+        request["rulebook"]["rules"][0]["condition"]["value"] = 1
+        answer = refused(decide(client, key, request), 409, "RULEBOOK_VERSION_CONFLICT")
+        assert answer["v"] == "rulebook_version_conflict"
+        request["rulebook"]["version"] = "2026-06-12"
+        assert decide(client, key, request).status_code == 200
+
+    def test_every_record_cites_the_first_registration(self, client: FlaskClient, key: str) -> None:
+        first, second = (decide(client, key, sample_request()).get_json() for _ in range(2))
+        assert first["rulebook_registry"] == second["rulebook_registry"]
+        assert first["rulebook_registry"]["registered_at"] <= first["created_at"]
+
+
+class TestIdempotency:
+    """Created, replayed, conflict."""
+
+    def test_the_same_payload_is_replayed_byte_for_byte(
+        self, client: FlaskClient, key: str, instance: Instance, scope: Scope
+    ) -> None:
+        first = decide(client, key, sample_request(), x_idempotency_key="order-1")
+        again = decide(client, key, sample_request(), x_idempotency_key="order-1")
+        assert (first.headers["x-idempotency-status"], again.headers["x-idempotency-status"]) == ("created", "replayed")
+        assert again.data == first.data
+        assert first.get_json()["idempotency_key"] == "order-1"
+        assert chain_size(instance, scope) == 1
+
+    def test_numbers_of_equal_value_and_members_in_another_order_are_the_same_payload(
+        self, client: FlaskClient, key: str
+    ) -> None:
+        first = decide(client, key, sample_request(discount_percent=10, margin_percent=22), x_idempotency_key="k")
+        respelled = dict(reversed(sample_request(margin_percent=22.0, discount_percent=10.0).items()))
+        again = decide(client, key, respelled, x_idempotency_key="k")
+        assert again.headers["x-idempotency-status"] == "replayed"
+        assert again.data == first.data
+
+    @pytest.mark.parametrize("view", ["minimal", "standard", "full"])
+    def test_another_view_of_the_same_record_is_replayed(self, client: FlaskClient, key: str, view: str) -> None:
+        full = decide(client, key, sample_request(), x_idempotency_key="k").get_json()
+        again = decide(client, key, sample_request() | {"response_view": view}, x_idempotency_key="k")
+        assert again.headers["x-idempotency-status"] == "replayed"
+        assert again.get_json().items() <= full.items()
+
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            {"context": {"inputs": {"discount_percent": 11, "margin_percent": 22}}},
+            {"question": "?"},
+            {"colour": "not even a request"},
+            {"mode": "single", "question": "?"},
+        ],
+    )
+    def test_another_payload_conflicts_before_anything_else_is_said_of_it(
+        self, client: FlaskClient, key: str, instance: Instance, scope: Scope, changed: dict[str, Any]
+    ) -> None:
+        first = decide(client, key, sample_request(), x_idempotency_key="order-1").get_json()
+        body = sample_request() | changed
+        answer = refused(decide(client, key, body, x_idempotency_key="order-1"), 409, "SVC_API_IDEMPOTENCY_CONFLICT")
+        assert answer["v"] == "idempotency_conflict"
+        assert answer["idempotency_key"] == "order-1"
+        assert answer["decision_id"] == first["decision_id"]
+        assert answer["existing_input_hash"] == first["input_hash"]
+        assert answer["input_hash"] == content_hash(body)
+        assert chain_size(instance, scope) == 1
+
+    def test_a_conflicting_request_registers_no_rulebook(
+        self, client: FlaskClient, key: str, instance: Instance, scope: Scope
+    ) -> None:
+        decide(client, key, sample_request(), x_idempotency_key="k")
+        request = sample_request()
+        request["rulebook"]["version"] = "never registered"
+        refused(decide(client, key, request, x_idempotency_key="k"), 409, "SVC_API_IDEMPOTENCY_CONFLICT")
+        registry = instance.ledger.rulebooks
+        assert registry.find_version(scope.scope_id, "pricing_exception", "never registered") is None
+
+    def test_scopes_do_not_share_keys(self, client: FlaskClient, key: str, instance: Instance) -> None:
+        other = instance.ledger.directory.create_scope("other", "starter", utc_now())
+        other_key, _ = instance.ledger.directory.create_key(other, FULL_ACCESS, None, utc_now())
+        for sent in (key, other_key):
+            response = decide(client, sent, sample_request(), x_idempotency_key="k")
+            assert response.headers["x-idempotency-status"] == "created"
+
+    def test_without_a_key_every_call_creates(
+        self, client: FlaskClient, key: str, instance: Instance, scope: Scope
+    ) -> None:
+        records = [decide(client, key, sample_request()).get_json() for _ in range(2)]
+        assert records[0]["decision_id"] != records[1]["decision_id"]
+        assert "idempotency_key" not in records[0]
+        assert chain_size(instance, scope) == 2
+
+    @pytest.mark.parametrize("sent", ["", "é", "a\tb", "k" * (MAX_IDEMPOTENCY_KEY + 1)])
+    def test_a_key_that_could_be_cut_or_misread_is_refused(self, client: FlaskClient, key: str, sent: str) -> None:
+        response = client.post(
+            "/api/decide", json=sample_request(), headers={"x-api-key": key, "x-idempotency-key": sent}
+        )
+        refused(response, 422, "SVC_API_REQUEST_INVALID")
+
+    def test_the_longest_key_is_kept_whole(self, client: FlaskClient, key: str) -> None:
+        longest = "k" * MAX_IDEMPOTENCY_KEY
+        record = decide(client, key, sample_request(), x_idempotency_key=longest).get_json()
+        assert record["idempotency_key"] == longest
+
+
+class TestViews:
+    """Which view is answered."""
+
+    @pytest.mark.parametrize(
+        ("body", "headers", "view"),
+        [
+            (None, {}, "full"),
+            ("minimal", {}, "minimal"),
+            ("standard", {}, "standard"),
+            ("full", {}, "full"),
+            (None, {"x_decision_response_view": "minimal"}, "minimal"),
+            (None, {"prefer": "return=standard"}, "standard"),
+            (None, {"prefer": 'respond-async, return="minimal"; x=1'}, "minimal"),
+            (None, {"prefer": "Return=Minimal"}, "minimal"),
+            (None, {"prefer": "return=representation"}, "full"),
+            (None, {"prefer": "wait=10"}, "full"),
+            (None, {"x_decision_response_view": "standard", "prefer": "return=minimal"}, "standard"),
+            ("full", {"x_decision_response_view": "standard", "prefer": "return=minimal"}, "full"),
+        ],
+    )
+    def test_the_body_wins_over_the_header_and_the_header_over_prefer(
+        self, client: FlaskClient, key: str, body: str | None, headers: dict[str, str], view: str
+    ) -> None:
+        request = sample_request() | ({} if body is None else {"response_view": body})
+        record = decide(client, key, request, **headers).get_json()
+        found = "full" if "evaluation" in record else "standard" if "evidence" in record else "minimal"
+        assert found == view
+        assert record["v"] == "APPROVE"
+
+    def test_a_header_that_names_no_view_is_refused(self, client: FlaskClient, key: str) -> None:
+        response = decide(client, key, sample_request(), x_decision_response_view="tiny")
+        answer = refused(response, 422, "SVC_API_REQUEST_INVALID")
+        assert answer["errors"][0]["field"] == "x-decision-response-view"
+
+    def test_the_view_is_no_part_of_the_input_hash(self, client: FlaskClient, key: str) -> None:
+        hashes = {
+            decide(client, key, sample_request() | view).get_json()["record_hash"] is not None
+            and decide(client, key, sample_request() | view, prefer="return=full").headers["x-decision-id"] is not None
+            for view in ({}, {"response_view": "minimal"})
+        }
+        assert hashes == {True}
+        full = decide(client, key, sample_request() | {"response_view": "full"}).get_json()
+        assert full["input_hash"] == content_hash(sample_request())
+
+    def test_all_views_keep_the_same_proof(self, client: FlaskClient, key: str) -> None:
+        views = [
+            decide(client, key, sample_request() | {"response_view": view}, x_idempotency_key="k").get_json()
+            for view in ("minimal", "standard", "full")
+        ]
+        for name in (
+            "decision_id",
+            "record_hash",
+            "receipt_hash",
+            "policy_bundle_hash",
+            "receipt_key_id",
+            "receipt_signature",
+            "receipt_signature_algorithm",
+            "receipt_public_key_fingerprint",
+            "verify_url",
+        ):
+            assert len({view[name] for view in views}) == 1, name
+
+
+@pytest.mark.parametrize(
+    ("sent", "echoed"),
+    [("trace-1", True), ("a" * 160, True), ("a" * 161, False), ("a b", False), ("<script>", False), ("", False)],
+)
+def test_a_safe_request_id_is_echoed_and_the_record_keeps_its_own(
+    client: FlaskClient, key: str, sent: str, echoed: bool
+) -> None:
+    response = decide(client, key, sample_request(), x_request_id=sent)
+    record = response.get_json()
+    assert record["request_id"].startswith("req_")
+    assert response.headers["x-request-id"] == (sent if echoed else record["request_id"])
+
+
+def test_an_error_is_found_in_logs_by_its_request_id(client: FlaskClient) -> None:
+    response = client.post("/api/decide", json={})
+    assert response.headers["x-request-id"] == response.get_json()["request_id"]
+
+
+def test_money_is_the_callers_number_untouched(client: FlaskClient, key: str) -> None:
+    text = json.dumps(sample_request()).replace("1200.5", "0.1000000000000000055511151231257827")
+    record = decide(client, key, text.encode()).get_json()
+    assert record["action_binding"]["amount"] == 0.1
+    big = decide(client, key, json.dumps(sample_request()).replace("1200.5", "9007199254740991").encode())
+    assert b'"amount":9007199254740991' in big.data
+
+
+def test_u0000_and_astral_characters_are_legal_everywhere(client: FlaskClient, key: str, instance: Instance) -> None:
+    request = sample_request(discount_percent=10, margin_percent=22, note="\u0000😀")
+    request["rulebook"]["version"] = "v\u0000😀"
+    request["context"]["target_object_id"] = "\u0000"
+    record = decide(client, key, request).get_json()
+    assert record["policy_version"] == "v\u0000😀"
+    stored = client.get(record["decision_url"], headers={"x-api-key": key}).get_json()
+    assert stored == record
+    keys = instance.receipt_keys.registry().to_dict()
+    assert verifier.record_failures(stored, keys, request_body=request) == []
+
+
+def test_without_a_signing_key_nothing_is_decided(
+    client: FlaskClient, key: str, instance: Instance, scope: Scope
+) -> None:
+    first = decide(client, key, sample_request(), x_idempotency_key="k")
+    (instance.settings.home / "keys" / "receipt.json").unlink()
+    refused(decide(client, key, sample_request()), 503, "SVC_SIGNING_UNAVAILABLE")
+    assert chain_size(instance, scope) == 1
+    again = decide(client, key, sample_request(), x_idempotency_key="k")
+    assert again.data == first.data, "what was signed before is still replayed"
+
+
+def test_without_storage_nothing_is_decided(client: FlaskClient, key: str, instance: Instance) -> None:
+    assert decide(client, key, sample_request()).status_code == 200
+    with instance.ledger.store.write() as connection:
+        connection.exec_driver_sql("ALTER TABLE entries RENAME TO gone")
+    answer = refused(decide(client, key, sample_request(), x_idempotency_key="k"), 503, "SVC_STORAGE_UNAVAILABLE")
+    assert answer["v"] == "service_unavailable"
+    with instance.ledger.store.write() as connection:
+        connection.exec_driver_sql("ALTER TABLE gone RENAME TO entries")
+    response = decide(client, key, sample_request(), x_idempotency_key="k")
+    assert (response.status_code, response.headers["x-idempotency-status"]) == (200, "created")
+
+
+def test_an_unexpected_failure_says_nothing_of_the_request(
+    client: FlaskClient, key: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from gate import decide as module
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("torn")
+
+    monkeypatch.setattr(module, "build_record", fail)
+    response = decide(client, key, sample_request())
+    refused(response, 500, "SVC_INTERNAL_ERROR")
+    assert key not in caplog.text
+    assert response.get_json()["request_id"] in caplog.text
+
+
+def test_a_request_is_not_changed_by_being_answered(client: FlaskClient, key: str) -> None:
+    request = sample_request()
+    before = copy.deepcopy(request)
+    decide(client, key, request)
+    assert request == before

@@ -1,0 +1,115 @@
+"""What anyone can read: key registries, the published schema, readiness."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from flask.testing import FlaskClient
+
+from api.app import create_app
+from gate import resources
+from gate.canonical import content_hash
+from gate.ids import utc_now
+from gate.instance import Instance
+from gate.settings import load_settings
+from gate.signing import load_registry
+from tests.support import sample_request
+
+REGISTRIES = ["/api/decision/receipt-keys", "/.well-known/rulebook-attestation-keys.json"]
+
+
+@pytest.mark.parametrize("path", REGISTRIES)
+def test_public_keys_are_published_with_their_states(client: FlaskClient, instance: Instance, path: str) -> None:
+    ring = instance.receipt_keys if "receipt" in path else instance.registry_keys
+    ring.rotate(utc_now())
+    document = client.get(path).get_json()
+    jsonschema.Draft202012Validator(resources.schema("key-registry")).validate(document)
+    assert load_registry(document) == ring.registry()
+    assert [key["status"] for key in document["keys"]] == ["retired", "active"]
+    assert document["active_key_id"] == document["keys"][1]["key_id"]
+    assert "PRIVATE" not in str(document)
+
+
+def test_the_two_registries_hold_different_keys(client: FlaskClient) -> None:
+    first, second = (client.get(path).get_json()["keys"][0] for path in REGISTRIES)
+    assert first["public_key"] != second["public_key"]
+
+
+def test_without_signing_no_key_is_active_and_past_keys_stay(home: Path) -> None:
+    (home / "settings.toml").write_text('receipt_signing = "off"\nregistry_signing = "off"\n')
+    client = create_app(load_settings(home)).test_client()
+    for path in REGISTRIES:
+        document = client.get(path).get_json()
+        assert (len(document["keys"]), document["active_key_id"]) == (1, None)
+
+
+def test_the_schema_that_records_cite_is_served(client: FlaskClient, key: str) -> None:
+    record = client.post("/api/decide", json=sample_request(), headers={"x-api-key": key}).get_json()
+    contract = record["rulebook_contract"]
+    served = client.get(contract["schema_url"].removeprefix("http://gate.example"))
+    assert content_hash(served.get_json()) == contract["schema_hash"]
+
+
+def test_a_ready_service_says_so_part_by_part(client: FlaskClient) -> None:
+    response = client.get("/api/decision/status")
+    body = response.get_json()
+    jsonschema.Draft202012Validator(resources.schema("status")).validate(body)
+    assert (response.status_code, body["ok"], body["status"]) == (200, True, "ready")
+    assert body["contracts"]["record"] == "decision_record_v1"
+    assert body["interface_version"] == "1.13.0"
+    assert body["rulebook_runtime"]["schema_hash"] == content_hash(resources.schema("rulebook-v1"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "part"),
+    [("keys/receipt.json", "signing"), ("keys/registry.json", "signing"), ("ledger", "ledger")],
+)
+def test_a_degraded_service_says_so_in_the_same_shape(
+    client: FlaskClient, instance: Instance, fault: str, part: str
+) -> None:
+    ready = client.get("/api/decision/status").get_json()
+    if fault == "ledger":
+        with instance.ledger.store.write() as connection:
+            connection.exec_driver_sql("ALTER TABLE scopes RENAME TO gone")
+    else:
+        (instance.settings.home / fault).unlink()
+    response = client.get("/api/decision/status")
+    body = response.get_json()
+    jsonschema.Draft202012Validator(resources.schema("status")).validate(body)
+    assert (response.status_code, body["ok"], body["status"]) == (503, False, "degraded")
+    assert body.keys() == ready.keys()
+    assert body[part]["ready"] is False
+    assert body[part]["reason"]
+    assert str(instance.settings.home) not in response.text
+
+
+@pytest.mark.parametrize("path", ["/", "/api/decision", "/api/nothing", "/api/decision/a/b/c"])
+def test_an_unknown_path_is_told_in_json(client: FlaskClient, path: str) -> None:
+    response = client.get(path)
+    body: dict[str, Any] = response.get_json()
+    assert (response.status_code, body["error"]) == (404, "SVC_API_NOT_FOUND")
+    assert "c" not in body
+    jsonschema.Draft202012Validator(resources.schema("error")).validate(body)
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/api/decision/status", "GET, HEAD, OPTIONS"),
+        ("/api/decision/receipt-keys", "GET, HEAD, OPTIONS"),
+        ("/api/decision/verify", "GET, HEAD, OPTIONS, POST"),
+        ("/api/decision/x/verify", "GET, HEAD, OPTIONS, POST"),
+    ],
+)
+def test_another_method_is_told_which_are_allowed(client: FlaskClient, path: str, allowed: str) -> None:
+    response = client.delete(path)
+    assert (response.status_code, response.headers["allow"]) == (405, allowed)
+    assert response.get_json()["error"] == "SVC_API_METHOD_NOT_ALLOWED"
+
+
+def test_no_answer_allows_other_origins(client: FlaskClient) -> None:
+    response = client.options("/api/decide", headers={"origin": "https://evil.example"})
+    assert not [name for name, _ in response.headers.items() if name.lower().startswith("access-control")]
