@@ -8,6 +8,7 @@ from typing import Any
 from gate import chain
 from gate.chain import Break
 from gate.decide import link_material, stored_record, stored_request
+from gate.errors import GateError
 from gate.instance import Instance
 from gate.ledger.entries import StoredEntry
 from gate.signing import ED25519, verify_ed25519, verify_hmac
@@ -80,8 +81,14 @@ def _signature_holds(trust: Trust, document: dict[str, Any]) -> bool:
 
 
 def _unsound(instance: Instance, scope_id: str, entry: StoredEntry, trust: Trust) -> str | None:
-    record = stored_record(entry)
-    result = verify_record(record, trust, request_body=stored_request(instance.ledger, scope_id, entry))
+    try:
+        record = stored_record(entry)
+        request = stored_request(instance.ledger, scope_id, entry)
+    except GateError as error:
+        return error.message
+    result = verify_record(record, trust, request_body=request)
+    if not result.checks.get("members"):
+        return f"The stored record does not hold. {result.message}"
     forged = "receipt_signature" in record and result.checks.get("receipt_signature") is False
     if forged or not result.integrity_valid:
         failed = ", ".join(name for name, holds in result.checks.items() if holds is False)

@@ -14,7 +14,14 @@ import orjson
 from gate import chain
 from gate.attestation import registration
 from gate.canonical import canonical, content_hash
-from gate.errors import GateError, IdempotencyConflict, RequestRefused, RulebookRefused, ServiceUnavailable
+from gate.errors import (
+    GateError,
+    IdempotencyConflict,
+    MaterialRefused,
+    RequestRefused,
+    RulebookRefused,
+    ServiceUnavailable,
+)
 from gate.ids import new_id, timestamp
 from gate.ledger import Ledger
 from gate.ledger.entries import Appended, Claim, Claimed, NewEntry, StoredEntry
@@ -177,22 +184,41 @@ class DecisionGate:
 
 
 def stored_record(entry: StoredEntry) -> dict[str, Any]:
-    """The full record of a stored decision."""
-    record: dict[str, Any] = orjson.loads(entry.body)
-    return {**record, "audit_chain": chain.record_link(entry.link)}
+    """The full record of a stored decision.
+
+    Raises:
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable.
+    """
+    return {**_stored_object(entry, entry.body), "audit_chain": chain.record_link(entry.link)}
 
 
 def stored_request(ledger: Ledger, scope_id: str, entry: StoredEntry) -> Any:
     """The request of a stored decision as it was sent, or None where it is no longer kept.
 
     A rulebook that was sent inline is kept once, with its registration, and put back here.
+
+    Raises:
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable.
     """
     if entry.request is None:
         return None
-    body = parse(entry.request, max_depth=MAX_VERIFY_DEPTH)
+    body = _stored_object(entry, entry.request)
     if "rulebook_ref" not in body:
         body["rulebook"] = ledger.rulebooks.body(scope_id, stored_record(entry)["policy_hash"])
     return body
+
+
+def _stored_object(entry: StoredEntry, stored: bytes) -> dict[str, Any]:
+    try:
+        found = parse(stored, max_depth=MAX_VERIFY_DEPTH)
+    except MaterialRefused:
+        found = None
+    if not isinstance(found, dict):
+        raise ServiceUnavailable(
+            "SVC_STORAGE_UNAVAILABLE",
+            f"What is stored of {entry.entry_id} is not readable; the operator must check the chain.",
+        )
+    return found
 
 
 def _claim(key: str | None, input_hash: str) -> Claim | None:

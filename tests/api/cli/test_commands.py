@@ -1,0 +1,542 @@
+"""The `gate` command: every subcommand, for people and machines, with its exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+from flask.testing import FlaskClient
+
+from api.app import create_app
+from gate import resources
+from gate.instance import Instance
+from gate.settings import load_settings
+from tests.support import make_record, sample_request, sample_rulebook
+
+SAMPLE = str(resources.path("data", "rulebooks", "pricing_exception.json"))
+
+Gate = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    """Runs `gate ...` against the home directory of this test, as a process of its own."""
+
+    def run(*arguments: str, home: bool = True, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        command = [str(Path(sys.executable).with_name("gate")), *arguments]
+        if home:
+            command += ["--home", str(tmp_path / "home")]
+        return subprocess.run(command, capture_output=True, text=True, input=stdin, timeout=60, check=False)
+
+    return run
+
+
+def printed(done: subprocess.CompletedProcess[str], code: int = 0) -> Any:
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def made(gate: Gate, tmp_path: Path) -> dict[str, Any]:
+    """A scope with a key, made by the command line, and three decisions in it."""
+    made: dict[str, Any] = printed(gate("keys", "create", "--scope", "acme", "--plan", "unlimited", "--json"))
+    client = create_app(load_settings(tmp_path / "home")).test_client()
+    made["records"] = [
+        client.post("/api/decide", json=sample_request(), headers={"x-api-key": made["key"]}).get_json()
+        for _ in range(3)
+    ]
+    return made
+
+
+def test_help_names_every_command_and_the_exit_codes(gate: Gate) -> None:
+    done = gate("--help", home=False)
+    assert done.returncode == 0
+    for name in ("serve", "status", "scopes", "keys", "signing-keys", "rulebook", "verify", "chain", "Exit codes"):
+        assert name in done.stdout
+    assert gate("nonsense", home=False).returncode == 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["serve"],
+        ["status"],
+        ["scopes", "create"],
+        ["scopes", "list"],
+        ["scopes", "show"],
+        ["keys", "create"],
+        ["keys", "list"],
+        ["keys", "disable"],
+        ["keys", "rotate"],
+        ["signing-keys", "list"],
+        ["signing-keys", "rotate"],
+        ["signing-keys", "retire"],
+        ["signing-keys", "compromise"],
+        ["rulebook", "check"],
+        ["rulebook", "hash"],
+        ["rulebook", "explain"],
+        ["verify"],
+        ["chain", "check"],
+        ["chain", "checkpoint"],
+    ],
+    ids=" ".join,
+)
+def test_every_subcommand_takes_the_common_options(gate: Gate, command: list[str]) -> None:
+    done = gate(*command, "--help", home=False)
+    assert done.returncode == 0
+    for option in ("--home", "--database-url", "--json"):
+        assert option in done.stdout
+
+
+class TestScopesAndKeys:
+    """gate scopes, gate keys."""
+
+    def test_a_first_command_creates_the_instance_and_says_so(self, gate: Gate, tmp_path: Path) -> None:
+        done = gate("scopes", "create", "acme", "--plan", "team", "--json")
+        assert "Created a new instance" in done.stderr
+        shown = printed(done)
+        assert (shown["scope"], shown["plan"], shown["chain_size"]) == ("acme", "team", 0)
+        assert (tmp_path / "home" / "settings.toml").is_file()
+        assert printed(gate("scopes", "list", "--json")) == {"scopes": [shown]}
+        assert printed(gate("scopes", "show", "acme", "--json")) == shown
+
+    def test_a_command_that_reads_creates_nothing(self, gate: Gate, tmp_path: Path) -> None:
+        for command in (["scopes", "list"], ["keys", "list"], ["status"], ["chain", "check"], ["signing-keys", "list"]):
+            done = gate(*command)
+            assert done.returncode == 2
+            assert "There is no instance in" in done.stderr
+        assert not (tmp_path / "home").exists()
+
+    def test_a_key_is_created_with_its_scope_and_plan(self, gate: Gate) -> None:
+        made = printed(gate("keys", "create", "--scope", "acme", "--plan", "team", "--json"))
+        assert made.keys() == {"key", "key_id", "scope", "plan"}
+        assert (made["scope"], made["plan"]) == ("acme", "team")
+        changed = printed(gate("keys", "create", "--scope", "acme", "--plan", "unlimited", "--json"))
+        assert changed["plan"] == "unlimited"
+        kept = printed(gate("keys", "create", "--scope", "acme", "--json"))
+        assert kept["plan"] == "unlimited"
+
+    def test_a_key_has_its_access_and_expiry_and_is_shown_once(self, gate: Gate) -> None:
+        options = ["--access", "decide", "--access", "read", "--expires", "2999-01-31T00:00:00Z"]
+        made = printed(gate("keys", "create", "--scope", "acme", *options, "--json"))
+        (listed,) = printed(gate("keys", "list", "--scope", "acme", "--json"))["keys"]
+        assert listed == {
+            "key_id": made["key_id"],
+            "scope": "acme",
+            "status": "active",
+            "access": ["decide", "read"],
+            "created_at": listed["created_at"],
+            "expires_at": "2999-01-31T00:00:00.000Z",
+            "last_used_at": None,
+        }
+        for command in (["keys", "list"], ["keys", "list", "--json"], ["scopes", "list"], ["status"]):
+            done = gate(*command)
+            assert made["key"] not in done.stdout + done.stderr
+
+    def test_keys_are_disabled_and_rotated(self, gate: Gate) -> None:
+        first = printed(gate("keys", "create", "--scope", "acme", "--json"))
+        rotated = printed(gate("keys", "rotate", first["key_id"], "--json"))
+        assert rotated["key"] != first["key"]
+        assert printed(gate("keys", "disable", rotated["key_id"], "--json"))["status"] == "disabled"
+        statuses = {key["key_id"]: key["status"] for key in printed(gate("keys", "list", "--json"))["keys"]}
+        assert statuses == {first["key_id"]: "disabled", rotated["key_id"]: "disabled"}
+
+    @pytest.mark.parametrize(
+        ("command", "code"),
+        [
+            (["scopes", "show", "nobody"], "SCOPE_UNKNOWN"),
+            (["scopes", "create", "x", "--plan", "gold"], "PLAN_UNKNOWN"),
+            (["keys", "create", "--scope", "x", "--plan", "gold"], "PLAN_UNKNOWN"),
+            (["keys", "create", "--scope", "x", "--access", "root"], "ACCESS_UNKNOWN"),
+            (["keys", "create", "--scope", "x", "--expires", "tomorrow"], "DATE_INVALID"),
+            (["keys", "create", "--scope", "x", "--expires", "2001-01-01T00:00:00Z"], "KEY_EXPIRY_PAST"),
+            (["keys", "disable", "0123"], "KEY_UNKNOWN"),
+            (["keys", "list", "--scope", "nobody"], "SCOPE_UNKNOWN"),
+            (["signing-keys", "rotate", "--purpose", "x"], "PURPOSE_UNKNOWN"),
+            (["signing-keys", "retire", "x"], "SIGNING_KEY_UNKNOWN"),
+        ],
+    )
+    def test_what_cannot_be_done_exits_with_2_and_says_why(self, gate: Gate, command: list[str], code: str) -> None:
+        gate("scopes", "create", "acme")
+        for extra in ([], ["--json"]):
+            done = gate(*command, *extra)
+            assert (done.returncode, done.stdout) == (2, "")
+            assert code in done.stderr
+            assert "Traceback" not in done.stderr
+        assert json.loads(done.stderr)["error"] == code
+
+
+class TestStatus:
+    """gate status."""
+
+    def test_a_ready_instance(self, gate: Gate, made: dict[str, Any]) -> None:
+        shown = printed(gate("status", "--json"))
+        assert shown["ok"] is True
+        assert shown["scopes"][0]["chain_size"] == 3
+        assert "ready" in gate("status").stdout
+
+    def test_a_degraded_instance_exits_with_1(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
+        (tmp_path / "home" / "keys" / "receipt.json").unlink()
+        assert printed(gate("status", "--json"), code=1)["signing"]["ready"] is False
+        assert "degraded" in gate("status").stdout
+
+
+class TestSigningKeys:
+    """gate signing-keys."""
+
+    def test_keys_are_listed_rotated_retired_and_compromised(self, gate: Gate) -> None:
+        gate("scopes", "create", "acme")
+        first = printed(gate("signing-keys", "list", "--json"))
+        assert first.keys() == {"receipt", "registry"}
+        old = first["receipt"]["active_key_id"]
+        new = printed(gate("signing-keys", "rotate", "--json"))
+        assert (new["status"], new["key_id"] != old) == ("active", True)
+        retired = printed(gate("signing-keys", "retire", old, "--not-after", "2999-01-01T00:00:00Z", "--json"))
+        assert (retired["status"], retired["not_after"]) == ("retired", "2999-01-01T00:00:00.000Z")
+        compromised = printed(gate("signing-keys", "compromise", old, "--at", "2026-01-01T00:00:00Z", "--json"))
+        assert (compromised["status"], compromised["not_after"]) == ("compromised", "2026-01-01T00:00:00.000Z")
+        listed = printed(gate("signing-keys", "list", "--json"))
+        assert listed["registry"] == first["registry"]
+        assert listed["receipt"]["active_key_id"] == new["key_id"]
+        assert old in gate("signing-keys", "list").stdout
+
+    def test_the_registry_purpose_has_keys_of_its_own(self, gate: Gate) -> None:
+        gate("scopes", "create", "acme")
+        first = printed(gate("signing-keys", "list", "--json"))
+        printed(gate("signing-keys", "rotate", "--purpose", "registry", "--json"))
+        listed = printed(gate("signing-keys", "list", "--json"))
+        assert listed["receipt"] == first["receipt"]
+        assert len(listed["registry"]["keys"]) == 2
+
+
+class TestRulebook:
+    """gate rulebook."""
+
+    def test_a_valid_rulebook(self, gate: Gate) -> None:
+        assert printed(gate("rulebook", "check", SAMPLE, "--json")) == {
+            "valid": True,
+            "hash": "c986eb64d4d724d7a86436458d3d6502a97fea01ef1f7f37c015d94426fb56ee",
+            "errors": [],
+            "warnings": [],
+        }
+        assert "valid rulebook" in gate("rulebook", "check", SAMPLE).stdout
+        assert gate("rulebook", "hash", SAMPLE).stdout.strip().startswith("c986eb64")
+        assert printed(gate("rulebook", "hash", SAMPLE, "--json"))["version"] == "2026-06-11"
+
+    def test_an_invalid_rulebook_exits_with_1(self, gate: Gate) -> None:
+        broken = json.dumps(sample_rulebook() | {"title": "x"})
+        shown = printed(gate("rulebook", "check", "-", "--json", stdin=broken), code=1)
+        assert [error["field"] for error in shown["errors"]] == ["title"]
+        assert "title" in gate("rulebook", "check", "-", stdin=broken).stdout
+        for command in ("hash", "explain"):
+            assert gate("rulebook", command, "-", stdin=broken).returncode == 1
+
+    def test_warnings_do_not_fail(self, gate: Gate) -> None:
+        body = sample_rulebook()
+        body["rules"][0]["condition"] = {"field": "country", "operator": "neq", "value": "DE"}
+        shown = printed(gate("rulebook", "check", "-", "--json", stdin=json.dumps(body)))
+        assert [warning["code"] for warning in shown["warnings"]] == ["silent_when_absent"]
+        assert "warning" in gate("rulebook", "check", "-", stdin=json.dumps(body)).stdout
+
+    def test_explain_shows_the_rules_and_what_they_decide(self, gate: Gate, tmp_path: Path) -> None:
+        rules = gate("rulebook", "explain", SAMPLE).stdout
+        assert (
+            rules.index("block_below_margin_floor") < rules.index("approve_standard_exception") < rules.index("default")
+        )
+        assert "(discount_percent lte 15 and margin_percent gte 15)" in rules
+        facts = tmp_path / "facts.json"
+        facts.write_text('{"discount_percent": 30, "margin_percent": 22}')
+        shown = printed(gate("rulebook", "explain", SAMPLE, "--facts", str(facts), "--json"))
+        assert (shown["verdict"], shown["reason_code"], shown["evaluation"]["matched"]) == (
+            "review",
+            "NO_RULE_MATCHED",
+            False,
+        )
+        told = gate("rulebook", "explain", SAMPLE, "--facts", str(facts)).stdout
+        assert "discount_percent lte 15  (observed 30)" in told
+        assert "default outcome" in told
+        facts.write_text('{"margin_percent": "22"}')
+        told = gate("rulebook", "explain", SAMPLE, "--facts", str(facts)).stdout
+        assert "discount_percent is required and missing" in told
+        assert "margin_percent must be number and is string" in told
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["check", "/nowhere.json"],
+            ["check", __file__],
+            ["explain", SAMPLE, "--facts", "/nowhere.json"],
+            ["explain", SAMPLE, "--facts", "-"],
+        ],
+    )
+    def test_unusable_files_exit_with_2(self, gate: Gate, arguments: list[str]) -> None:
+        done = gate("rulebook", *arguments, stdin="[1, 2]")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "Traceback" not in done.stderr
+
+
+class TestVerify:
+    """gate verify."""
+
+    @pytest.fixture
+    def files(self, made: dict[str, Any], tmp_path: Path) -> dict[str, str]:
+        """The record, its request and the registry, as an auditor would keep them."""
+        home = tmp_path / "home"
+        registry = json.loads((home / "keys" / "receipt.json").read_text())
+        texts = {
+            "record": json.dumps(made["records"][0]),
+            "wrapped": json.dumps({"record": made["records"][0]}),
+            "tampered": json.dumps(made["records"][0] | {"action": "approve_everything"}),
+            "foreign": json.dumps(make_record()),
+            "request": json.dumps(sample_request()),
+            "other_request": json.dumps(sample_request(discount_percent=1, margin_percent=90)),
+            "registry": json.dumps(registry),
+            "pem": registry["keys"][0]["public_key"],
+        }
+        for name, text in texts.items():
+            (tmp_path / name).write_text(text)
+        return {name: str(tmp_path / name) for name in texts}
+
+    def test_a_record_verifies_against_a_registry_a_key_and_the_instance(
+        self, gate: Gate, files: dict[str, str]
+    ) -> None:
+        for source, trust in {
+            "registry": ["--registry", files["registry"]],
+            "public_key": ["--public-key", files["pem"]],
+        }.items():
+            shown = printed(gate("verify", files["record"], *trust, "--json", home=False))
+            assert (shown["verified"], shown["key_source"]) == (True, source)
+        assert printed(gate("verify", files["record"], "--json"))["checks"]["attestation_signature"] is True
+        wrapped = gate("verify", files["wrapped"], "--registry", files["registry"], home=False)
+        assert (wrapped.returncode, "verified" in wrapped.stdout) == (0, True)
+
+    def test_its_signature_verifies_under_a_second_implementation(
+        self, made: dict[str, Any], files: dict[str, str]
+    ) -> None:
+        from base64 import urlsafe_b64decode
+
+        from rfc8785 import dumps
+
+        record = made["records"][0]
+        key = load_pem_public_key(Path(files["pem"]).read_bytes())
+        assert isinstance(key, Ed25519PublicKey)
+        payload = {name: record[name] for name in ("decision_id", "receipt_hash", "record_hash")}
+        signature = urlsafe_b64decode(record["receipt_signature"].removeprefix("ed25519:") + "==")
+        key.verify(signature, dumps(payload | {"key_id": record["receipt_key_id"]}))
+
+    @pytest.mark.parametrize(
+        ("record", "options", "error"),
+        [
+            ("tampered", ["--registry", "registry"], "RECORD_INTEGRITY_FAILED"),
+            ("foreign", ["--registry", "registry"], "SIGNING_KEY_UNKNOWN"),
+            ("record", [], "SIGNING_KEY_UNKNOWN"),
+            ("record", ["--registry", "registry", "--input", "other_request"], "RECORD_INTEGRITY_FAILED"),
+            ("request", ["--registry", "registry"], "RECORD_INCOMPLETE"),
+        ],
+    )
+    def test_what_does_not_verify_exits_with_1(
+        self, gate: Gate, files: dict[str, str], record: str, options: list[str], error: str
+    ) -> None:
+        arguments = [files.get(option, option) for option in options]
+        shown = printed(gate("verify", files[record], *arguments, "--json", home=False), code=1)
+        assert (shown["verified"], shown["error"]) == (False, error)
+        assert "NOT VERIFIED" in gate("verify", files[record], *arguments, home=False).stdout
+
+    def test_the_original_request_is_checked(self, gate: Gate, files: dict[str, str]) -> None:
+        options = ["--registry", files["registry"], "--input", files["request"], "--json"]
+        assert printed(gate("verify", files["record"], *options, home=False))["checks"]["input_hash"] is True
+
+    def test_what_differs_is_shown_to_people(self, gate: Gate, files: dict[str, str]) -> None:
+        told = gate("verify", files["tampered"], "--registry", files["registry"], home=False).stdout
+        assert 'rulebook_attestation.outcome.action: the record says "approve_discount"' in told
+
+    @pytest.mark.parametrize(
+        ("record", "options"),
+        [
+            ("/nowhere.json", []),
+            ("pem", []),
+            ("record", ["--registry", "pem"]),
+            ("record", ["--registry", "request"]),
+            ("record", ["--registry", "http://127.0.0.1:1"]),
+            ("record", ["--public-key", "request"]),
+            ("record", ["--public-key", "pem", "--registry", "registry"]),
+            ("record", ["--hmac-secret-file", "/nowhere"]),
+            ("record", ["--input", "/nowhere"]),
+        ],
+    )
+    def test_unusable_material_exits_with_2(
+        self, gate: Gate, files: dict[str, str], record: str, options: list[str]
+    ) -> None:
+        arguments = [files.get(name, name) for name in (record, *options)]
+        done = gate("verify", *arguments, home=False)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "Traceback" not in done.stderr
+
+    def test_an_hmac_record_verifies_with_its_secret(self, gate: Gate, tmp_path: Path) -> None:
+        secret = tmp_path / "secret"
+        secret.write_text("a secret of at least 32 bytes, yes")
+        key = printed(gate("keys", "create", "--scope", "acme", "--json"))["key"]
+        (tmp_path / "home" / "settings.toml").write_text(
+            f'receipt_signing = "hmac-sha256"\nreceipt_hmac_secret_file = "{secret}"\n'
+        )
+        client = create_app(load_settings(tmp_path / "home")).test_client()
+        record = client.post("/api/decide", json=sample_request(), headers={"x-api-key": key}).data.decode()
+        shown = printed(gate("verify", "-", "--hmac-secret-file", str(secret), "--json", home=False, stdin=record))
+        assert (shown["verified"], shown["key_source"]) == (True, "hmac_secret")
+        secret.write_text("another secret of at least 32 bytes")
+        done = gate("verify", "-", "--hmac-secret-file", str(secret), home=False, stdin=record)
+        assert done.returncode == 1
+
+
+class TestChain:
+    """gate chain."""
+
+    def test_a_whole_chain(self, gate: Gate, made: dict[str, Any]) -> None:
+        shown = printed(gate("chain", "check", "--json"))
+        assert shown["whole"] is True
+        assert (shown["chains"][0]["scope"], shown["chains"][0]["entries_checked"]) == ("acme", 3)
+        assert "whole" in gate("chain", "check", "--scope", "acme").stdout
+
+    @pytest.mark.parametrize(
+        ("change", "position"),
+        [
+            ("UPDATE entries SET link_hash = leaf_hash WHERE position = 2", 2),
+            ("UPDATE entries SET merkle_root = leaf_hash WHERE position = 3", 3),
+            ("UPDATE entries SET decision_id = 'dec_x' WHERE position = 1", 1),
+            ("UPDATE entries SET policy_version = X'00' WHERE position = 2", 2),
+            ("UPDATE entries SET body = (SELECT body FROM entries WHERE position = 1) WHERE position = 2", 2),
+            ("UPDATE entries SET body = CAST(replace(CAST(body AS TEXT), 'crm', 'erp') AS BLOB) WHERE position = 2", 2),
+            ("UPDATE entries SET request = X'7b7d' WHERE position = 3", 3),
+            ("UPDATE entries SET request = X'00' WHERE position = 2", 2),
+            ("UPDATE entries SET body = X'00' WHERE position = 3", 3),
+            ("UPDATE entries SET body = X'7b7d' WHERE position = 1", 1),
+            ("UPDATE rulebooks SET body = X'7b7d'", 1),
+            ("DELETE FROM entries WHERE position = 2", 2),
+            ("DELETE FROM entries WHERE position = 3", 3),
+            ("UPDATE chain_heads SET chain_size = 2", 2),
+        ],
+    )
+    def test_a_change_in_the_ledger_is_found_with_its_place(
+        self, gate: Gate, made: dict[str, Any], tmp_path: Path, change: str, position: int
+    ) -> None:
+        import sqlite3
+
+        with sqlite3.connect(tmp_path / "home" / "ledger.db") as connection:
+            connection.execute(change)
+        connection.close()
+        shown = printed(gate("chain", "check", "--json"), code=1)
+        assert shown["whole"] is False
+        assert (shown["chains"][0]["broken_at"], bool(shown["chains"][0]["reason"])) == (position, True)
+        told = gate("chain", "check")
+        assert (told.returncode, "BROKEN" in told.stdout, f"position {position}" in told.stdout) == (1, True, True)
+
+    def test_a_record_forged_with_all_its_hashes_is_found_by_its_signature(
+        self, gate: Gate, made: dict[str, Any], tmp_path: Path
+    ) -> None:
+        """Whoever can write the database can recompute hashes and links; the signing key they do not have."""
+        import sqlite3
+
+        import orjson
+
+        from gate import chain
+        from gate.canonical import content_hash
+        from gate.decide import link_material
+        from gate.record import envelope, receipt_material
+
+        record = {n: v for n, v in made["records"][2].items() if n != "audit_chain"} | {"request_id": "req_forged"}
+        record["record_hash"] = content_hash(envelope(record))
+        record["receipt_hash"] = content_hash(receipt_material(record))
+        before = made["records"][1]["audit_chain"]
+        head = chain.Head(before["chain_id"], 2, before["merkle_root"], before["link_hash"])
+        link = chain.append(head, link_material(record))
+        with sqlite3.connect(tmp_path / "home" / "ledger.db") as connection:
+            connection.execute(
+                "UPDATE entries SET body = ?, record_hash = ?, receipt_hash = ?, leaf_hash = ?, merkle_root = ?, "
+                "link_hash = ? WHERE position = 3",
+                (
+                    orjson.dumps(record),
+                    record["record_hash"],
+                    record["receipt_hash"],
+                    link["leaf_hash"],
+                    link["merkle_root"],
+                    link["link_hash"],
+                ),
+            )
+            connection.execute(
+                "UPDATE chain_heads SET merkle_root = ?, link_hash = ?", (link["merkle_root"], link["link_hash"])
+            )
+        connection.close()
+        shown = printed(gate("chain", "check", "--json"), code=1)
+        assert shown["chains"][0]["broken_at"] == 3
+        assert "receipt_signature" in shown["chains"][0]["reason"]
+
+    def test_a_checkpoint_shows_what_a_chain_alone_cannot(
+        self, gate: Gate, made: dict[str, Any], tmp_path: Path
+    ) -> None:
+        import sqlite3
+
+        checkpoint = tmp_path / "checkpoint.json"
+        checkpoint.write_text(gate("chain", "checkpoint", "--scope", "acme").stdout)
+        assert printed(gate("chain", "check", "--checkpoint", str(checkpoint), "--json"))["whole"] is True
+        # The last entry is taken away and the head moved back: the chain alone is whole again.
+        with sqlite3.connect(tmp_path / "home" / "ledger.db") as connection:
+            connection.execute("DELETE FROM entries WHERE position = 3")
+            connection.execute(
+                "UPDATE chain_heads SET chain_size = 2, (merkle_root, link_hash) = "
+                "(SELECT merkle_root, link_hash FROM entries WHERE position = 2)"
+            )
+        connection.close()
+        assert printed(gate("chain", "check", "--json"))["whole"] is True
+        shown = printed(gate("chain", "check", "--checkpoint", str(checkpoint), "--json"), code=1)
+        assert "chain_size" in shown["chains"][-1]["reason"]
+
+    @pytest.mark.parametrize("name", ["chain_size", "merkle_root", "link_hash", "issued_at", "signature", "key_id"])
+    def test_a_changed_checkpoint_is_refused(self, gate: Gate, made: dict[str, Any], tmp_path: Path, name: str) -> None:
+        document = printed(gate("chain", "checkpoint", "--scope", "acme"))
+        document[name] = 2 if name == "chain_size" else f"{document[name]}0"
+        checkpoint = tmp_path / "checkpoint.json"
+        checkpoint.write_text(json.dumps(document))
+        shown = printed(gate("chain", "check", "--checkpoint", str(checkpoint), "--json"), code=1)
+        assert "signature does not hold" in shown["chains"][-1]["reason"]
+
+    def test_a_checkpoint_of_another_chain_is_unusable(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
+        gate("scopes", "create", "other")
+        checkpoint = tmp_path / "checkpoint.json"
+        checkpoint.write_text(gate("chain", "checkpoint", "--scope", "other").stdout)
+        done = gate("chain", "check", "--scope", "acme", "--checkpoint", str(checkpoint))
+        assert (done.returncode, "CHECKPOINT_FOREIGN" in done.stderr) == (2, True)
+
+
+def test_the_demo_scope_is_made_once_and_mended(instance: Instance) -> None:
+    from api.cli.demo import demo_key_file
+
+    file = demo_key_file(instance)
+    key = file.read_text()
+    assert demo_key_file(instance).read_text() == key
+    file.unlink()
+    assert demo_key_file(instance).read_text() != key
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert instance.ledger.directory.scope("demo").plan == "unlimited"
+
+
+def test_the_first_request_is_one_line_that_decides(instance: Instance, client: FlaskClient) -> None:
+    from api.cli.demo import demo_key_file
+    from api.cli.serve import first_request
+
+    command = first_request("http://127.0.0.1:8080", demo_key_file(instance))
+    assert "\n" not in command
+    body = command.partition(" -d '")[2].rstrip("'")
+    response = client.post(
+        "/api/decide",
+        data=body,
+        content_type="application/json",
+        headers={"x-api-key": demo_key_file(instance).read_text().strip()},
+    )
+    assert response.get_json()["verdict"] == "yes"

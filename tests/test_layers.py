@@ -1,0 +1,122 @@
+"""The house's one-way imports: gate <- workbench <- api, and what each layer may know of the world."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LAYERS = ("gate", "workbench", "api")
+
+# The pure part takes values and returns values.
+PURE = (
+    "strict_json",
+    "canonical",
+    "errors",
+    "labels",
+    "rulebook",
+    "evaluate",
+    "request",
+    "record",
+    "attestation",
+    "views",
+    "signing",
+    "chain",
+    "verify",
+    "shape",
+)
+IMPURE = {
+    "os",
+    "sys",
+    "time",
+    "random",
+    "secrets",
+    "socket",
+    "subprocess",
+    "pathlib",
+    "sqlalchemy",
+    "alembic",
+    "flask",
+    "granian",
+    "httpx",
+    "pydantic_settings",
+}
+
+
+def imports(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def modules(layer: str) -> list[Path]:
+    return sorted((ROOT / layer).rglob("*.py"))
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_layer_imports_only_itself_and_those_below(layer: str) -> None:
+    above = set(LAYERS[LAYERS.index(layer) + 1 :])
+    wrong = [
+        f"{file.relative_to(ROOT)} imports {name}"
+        for file in modules(layer)
+        for name in imports(file)
+        if name.split(".")[0] in above | {"tests", "bench"}
+    ]
+    assert wrong == []
+
+
+def test_the_domain_knows_no_web_frames_or_panels() -> None:
+    foreign = {"flask", "werkzeug", "polars", "pyarrow", "panel", "granian", "typer", "rich"}
+    wrong = [
+        f"{file.relative_to(ROOT)} imports {name}"
+        for file in modules("gate")
+        for name in imports(file)
+        if name.split(".")[0] in foreign
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_the_pure_core_reaches_for_nothing(name: str) -> None:
+    found = set(imports(ROOT / "gate" / f"{name}.py"))
+    assert {module.split(".")[0] for module in found} & IMPURE == set()
+    allowed = {f"gate.{pure}" for pure in (*PURE, "resources", "ids")}
+    own = {module for module in found if module.startswith("gate.") and module.count(".") == 1}
+    assert own <= allowed
+
+
+def test_only_the_error_table_turns_domain_errors_into_http() -> None:
+    for file in modules("gate"):
+        assert "http" not in {name.split(".")[0] for name in imports(file)}, file
+
+
+def test_nothing_evaluates_code_or_unpickles() -> None:
+    for layer in LAYERS:
+        for file in modules(layer):
+            tree = ast.parse(file.read_text())
+            calls = {
+                node.func.id
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            }
+            assert not calls & {"eval", "exec", "__import__"}, file
+            assert not {name.split(".")[0] for name in imports(file)} & {"pickle", "marshal", "shelve", "dill"}, file
+
+
+def test_the_verifier_needs_no_server() -> None:
+    """`gate verify` runs on the base install: none of the server's libraries is loaded for it."""
+    code = (
+        "import sys; import api.cli.verify; "
+        "server = {'flask', 'sqlalchemy', 'alembic', 'granian', 'pydantic', 'jsonschema_rs', 'cachetools'}; "
+        "print(sorted(server & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
