@@ -62,7 +62,7 @@ def run(*, quick: bool) -> dict[str, Any]:
         "connections": CONNECTIONS,
         "blocking_threads": _BLOCKING_THREADS,
         "rounds": rounds,
-        "seconds_a_round_s": seconds,
+        "round_s": seconds,
         "body_bytes": len(decide_request()),
         "records": records,
         "bare": _summary(loads["bare"]),

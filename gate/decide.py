@@ -17,7 +17,6 @@ from gate.canonical import canonical, content_hash
 from gate.errors import (
     GateError,
     IdempotencyConflict,
-    MaterialRefused,
     RequestRefused,
     RulebookRefused,
     ServiceUnavailable,
@@ -27,10 +26,10 @@ from gate.ledger import Ledger
 from gate.ledger.entries import Appended, Claim, Claimed, NewEntry, StoredEntry
 from gate.ledger.rulebooks import Registered
 from gate.ledger.scopes import Authority
+from gate.ledger.store import read_object
 from gate.record import Identity, Signers, build_record, input_material
 from gate.request import DecisionRequest, read_request
 from gate.rulebook import Rulebook, RulebookCache
-from gate.strict_json import MAX_VERIFY_DEPTH, parse
 
 MAX_IDEMPOTENCY_KEY: Final = 300
 
@@ -189,7 +188,7 @@ def stored_record(entry: StoredEntry) -> dict[str, Any]:
     Raises:
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable.
     """
-    return {**_stored_object(entry, entry.body), "audit_chain": chain.record_link(entry.link)}
+    return {**read_object(entry.body, entry.entry_id), "audit_chain": chain.record_link(entry.link)}
 
 
 def stored_request(ledger: Ledger, scope_id: str, entry: StoredEntry) -> Any:
@@ -202,23 +201,10 @@ def stored_request(ledger: Ledger, scope_id: str, entry: StoredEntry) -> Any:
     """
     if entry.request is None:
         return None
-    body = _stored_object(entry, entry.request)
+    body = read_object(entry.request, entry.entry_id)
     if "rulebook_ref" not in body:
-        body["rulebook"] = ledger.rulebooks.body(scope_id, stored_record(entry)["policy_hash"])
+        body["rulebook"] = ledger.rulebooks.body(scope_id, stored_record(entry).get("policy_hash", ""))
     return body
-
-
-def _stored_object(entry: StoredEntry, stored: bytes) -> dict[str, Any]:
-    try:
-        found = parse(stored, max_depth=MAX_VERIFY_DEPTH)
-    except MaterialRefused:
-        found = None
-    if not isinstance(found, dict):
-        raise ServiceUnavailable(
-            "SVC_STORAGE_UNAVAILABLE",
-            f"What is stored of {entry.entry_id} is not readable; the operator must check the chain.",
-        )
-    return found
 
 
 def _claim(key: str | None, input_hash: str) -> Claim | None:

@@ -15,10 +15,9 @@ from sqlalchemy import Connection, Row, bindparam, insert, select
 
 from gate.canonical import canonical
 from gate.errors import RulebookRefused
-from gate.ledger.store import SqliteStore
+from gate.ledger.store import SqliteStore, read_object
 from gate.ledger.tables import rulebooks
 from gate.rulebook import Rulebook
-from gate.strict_json import MAX_VERIFY_DEPTH, parse
 
 _CACHED: Final = 4096
 
@@ -70,7 +69,7 @@ class RulebookRegistry:
         """The body of a registered rulebook, or None."""
         with self._store.read() as connection:
             row = connection.execute(_BY_HASH, {"scope": scope_id, "hash": hash_}).one_or_none()
-        return None if row is None else parse(row.body, max_depth=MAX_VERIFY_DEPTH)
+        return None if row is None else read_object(row.body, f"rulebook {hash_}")
 
     def register(self, scope_id: str, rulebook: Rulebook, metadata: dict[str, Any]) -> Registered:
         """Registers a rulebook, or returns what was registered before.
@@ -107,7 +106,9 @@ class RulebookRegistry:
         return self._remember(scope_id, row)
 
     def _remember(self, scope_id: str, row: Row[Any]) -> Registered:
-        found = Registered(row.rulebook_id, row.version, row.hash, parse(row.registration))
+        found = Registered(
+            row.rulebook_id, row.version, row.hash, read_object(row.registration, f"rulebook {row.hash}")
+        )
         with self._lock:
             self._by_hash[scope_id, row.hash] = found
         return found

@@ -21,7 +21,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from gate.errors import GateError, OperatorError, ServiceUnavailable
+from gate.errors import GateError, MaterialRefused, OperatorError, ServiceUnavailable
+from gate.strict_json import MAX_VERIFY_DEPTH, parse
 
 WRITE_TIMEOUT: Final = 5.0
 """How long a writer waits for its turn, in seconds."""
@@ -141,6 +142,28 @@ def open_store(database_url: str) -> SqliteStore:
         raise OperatorError(
             "DATABASE_UNREACHABLE", f"The ledger {url.database} cannot be opened: {error.strerror}."
         ) from error
+
+
+def read_object(stored: bytes, what: str) -> dict[str, Any]:
+    """The JSON object in stored bytes.
+
+    Args:
+        stored: The bytes.
+        what: What they are, for the error.
+
+    Raises:
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: they hold no JSON object.
+    """
+    try:
+        found = parse(stored, max_depth=MAX_VERIFY_DEPTH)
+    except MaterialRefused:
+        found = None
+    if not isinstance(found, dict):
+        raise ServiceUnavailable(
+            "SVC_STORAGE_UNAVAILABLE",
+            f"What is stored of {what} is not readable; the operator must check the chain.",
+        )
+    return found
 
 
 def _prepare(connection: Any, _: ConnectionPoolEntry) -> None:

@@ -7,13 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import jsonschema
+import orjson
 import pytest
+from hypothesis import given
 
 from gate import resources
 from gate.canonical import content_hash
 from gate.record import RULEBOOK_SCHEMA_HASH, Signers, action_binding, envelope
 from gate.signing import HmacSigner
+from gate.strict_json import parse
 from gate.views import project
+from tests.reference.strategies import json_values
 from tests.support import RECEIPT_SIGNER, REGISTRY_SIGNER, SIGNERS, VECTORS, make_record, sample_request
 
 FROZEN = json.loads((VECTORS / "record.json").read_text())
@@ -272,3 +276,10 @@ def test_views_are_projections_of_one_record() -> None:
         "evaluation",
         "integrity",
     }
+
+
+@given(json_values(max_depth=4))
+def test_what_is_stored_reads_back_to_the_same_bytes(value: Any) -> None:
+    """A replay answers from stored bytes what the first answer wrote from memory."""
+    sent = parse(json.dumps(value).encode())
+    assert orjson.dumps(parse(orjson.dumps(sent))) == orjson.dumps(sent)

@@ -418,6 +418,8 @@ class TestChain:
             ("UPDATE entries SET body = X'00' WHERE position = 3", 3),
             ("UPDATE entries SET body = X'7b7d' WHERE position = 1", 1),
             ("UPDATE rulebooks SET body = X'7b7d'", 1),
+            ("UPDATE rulebooks SET body = X'00'", 1),
+            ("DELETE FROM rulebooks", 1),
             ("DELETE FROM entries WHERE position = 2", 2),
             ("DELETE FROM entries WHERE position = 3", 3),
             ("UPDATE chain_heads SET chain_size = 2", 2),
