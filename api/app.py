@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 from flask import Flask
@@ -27,6 +28,7 @@ def create_app(settings: Settings | Instance) -> Flask:
     """
     instance = settings if isinstance(settings, Instance) else open_instance(settings)
     app = Flask("decision-gate", static_folder=None)
+    app.url_map.merge_slashes = False
     app.extensions["gate"] = State(instance, instance.gate())
     app.before_request(assign_request_id)
     app.after_request(finish_response)
@@ -44,4 +46,7 @@ def create_app(settings: Settings | Instance) -> Flask:
 
 def worker() -> Flask:
     """The application of one server process; its home directory and database come from the environment."""
+    # A terminal's Ctrl-C reaches every process. The parent then asks each worker to drain, and a worker that is asked
+    # twice does not finish.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     return create_app(load_settings(Path(os.environ[HOME_VARIABLE])))

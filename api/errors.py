@@ -48,7 +48,7 @@ _BY_CODE: Final[dict[str, tuple[int, str]]] = {
 }
 
 _BY_STATUS: Final = {
-    404: ("SVC_API_NOT_FOUND", "There is nothing at this path; the README and docs/api.md list the endpoints."),
+    404: ("SVC_API_NOT_FOUND", "There is nothing at this path; docs/decide.md lists the endpoints."),
     405: ("SVC_API_METHOD_NOT_ALLOWED", "This path does not answer that method; the header Allow names those it does."),
     413: ("SVC_API_PAYLOAD_TOO_LARGE", "The body is too large; send a smaller one."),
 }
@@ -76,7 +76,8 @@ def answer(error: GateError) -> Response:
 
 
 def _answer_http(error: HTTPException) -> Response:
-    code, message = _BY_STATUS.get(error.code or 500, ("SVC_API_JSON_INVALID", "The request cannot be read; check it."))
+    unreadable = ("SVC_API_JSON_INVALID", "The request cannot be read; check how it is sent.")
+    code, message = _BY_STATUS.get(error.code or 400, unreadable)
     response = answer(GateError(code, message))
     if isinstance(error, MethodNotAllowed) and error.valid_methods:
         response.headers["allow"] = ", ".join(sorted(error.valid_methods))

@@ -11,7 +11,7 @@ from gate.decide import link_material, stored_record, stored_request
 from gate.errors import GateError
 from gate.instance import Instance
 from gate.ledger.entries import StoredEntry
-from gate.signing import ED25519, verify_ed25519, verify_hmac
+from gate.signing import verify_ed25519, verify_hmac
 from gate.verify import Trust, verify_record
 
 
@@ -63,8 +63,9 @@ def check_checkpoint(instance: Instance, scope_id: str, document: Any) -> str | 
     }
     if not isinstance(document, dict) or set(document) != members or type(document["chain_size"]) is not int:
         return "It is no checkpoint: its members are not those of decision_checkpoint_v1."
-    if not _signature_holds(instance.trust(), document):
-        return "Its signature does not hold under a receipt key of this instance."
+    fault = _signature_fault(instance.trust(), document)
+    if fault is not None:
+        return fault
     entry = instance.ledger.entries.at(scope_id, document["chain_size"])
     contradicted = chain.contradicts(document, None if entry is None else entry.link)
     if contradicted:
@@ -72,12 +73,20 @@ def check_checkpoint(instance: Instance, scope_id: str, document: Any) -> str | 
     return None
 
 
-def _signature_holds(trust: Trust, document: dict[str, Any]) -> bool:
+def _signature_fault(trust: Trust, document: dict[str, Any]) -> str | None:
     signature, payload = str(document["signature"]), chain.checkpoint_payload(document)
-    if trust.hmac_secret is not None and not signature.startswith(f"{ED25519}:"):
-        return verify_hmac(trust.hmac_secret, payload, signature)
-    key = trust.receipt_keys.find(str(document["key_id"])) if trust.receipt_keys is not None else None
-    return key is not None and key.status != "compromised" and verify_ed25519(key.public_key, payload, signature)
+    key_id, issued_at = str(document["key_id"]), str(document["issued_at"])
+    if trust.hmac_secret is not None and key_id == trust.hmac_key_id:
+        holds = verify_hmac(trust.hmac_secret, payload, signature)
+    else:
+        key = trust.receipt_keys.find(key_id) if trust.receipt_keys is not None else None
+        if key is None:
+            return f"Its key {key_id} is none of this instance's receipt keys."
+        objection = key.objection(issued_at)
+        if objection is not None:
+            return objection
+        holds = verify_ed25519(key.public_key, payload, signature)
+    return None if holds else "Its signature does not hold; it was changed after it was signed."
 
 
 def _unsound(instance: Instance, scope_id: str, entry: StoredEntry, trust: Trust) -> str | None:

@@ -58,6 +58,7 @@ class Instance:
         return Trust(
             receipt_keys=self.receipt_keys.registry(),
             hmac_secret=None if self._hmac is None else self._hmac.secret,
+            hmac_key_id=None if self._hmac is None else self._hmac.key_id,
             attestation_keys=self.registry_keys.registry(),
             source="server",
         )

@@ -72,7 +72,15 @@ class KeyRing:
         Raises:
             ServiceUnavailable: SVC_SIGNING_UNAVAILABLE: the registry file is missing or unusable.
         """
-        self._refresh()
+        try:
+            stat = self._file.stat()
+            seen = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+            if seen != self._seen:
+                self._registry = load_registry(parse(self._file.read_bytes()))
+                self._signer, self._seen = None, seen
+        except (OSError, GateError) as error:
+            self._signer, self._seen = None, None
+            raise self._unavailable(error) from error
         return self._registry
 
     def signer(self) -> Ed25519Signer:
@@ -81,10 +89,14 @@ class KeyRing:
         Raises:
             ServiceUnavailable: SVC_SIGNING_UNAVAILABLE: there is no active key, or its file is missing or unusable.
         """
-        self._refresh()
-        if self._signer is None:
-            raise self._unavailable("no key is active")
-        return self._signer
+        registry, signer = self.registry(), self._signer
+        if signer is None:
+            try:
+                signer = self._load_signer(registry)
+            except (OSError, GateError) as error:
+                raise self._unavailable(error) from error
+            self._signer = signer
+        return signer
 
     def rotate(self, now: datetime) -> PublicKey:
         """Makes a new key that signs from now on; the key that signed so far is retired.
@@ -131,23 +143,10 @@ class KeyRing:
             self._save(changed)
         return self._known(changed, key_id)
 
-    def _refresh(self) -> None:
-        try:
-            stat = self._file.stat()
-            seen = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
-            if seen == self._seen:
-                return
-            registry = load_registry(parse(self._file.read_bytes()))
-            active = registry.find(registry.active_key_id) if registry.active_key_id is not None else None
-            self._signer = None if active is None or active.status != "active" else self._load_signer(active)
-            self._registry, self._seen = registry, seen
-        except (OSError, GateError) as error:
-            self._signer, self._seen = None, None
-            # Callers read this sentence, and a path of the server is none of their business.
-            why = (error.strerror or "unreadable") if isinstance(error, OSError) else error.message.rstrip(".")
-            raise self._unavailable(why) from error
-
-    def _load_signer(self, key: PublicKey) -> Ed25519Signer:
+    def _load_signer(self, registry: KeyRegistry) -> Ed25519Signer:
+        key = registry.find(registry.active_key_id) if registry.active_key_id is not None else None
+        if key is None or key.status != "active":
+            raise MaterialRefused("SIGNING_KEY_INACTIVE", "No key is active.")
         signer = Ed25519Signer(key.key_id, seed_of_private_key(self._private_file(key.key_id).read_text()))
         if signer.fingerprint != key.fingerprint:
             raise MaterialRefused(
@@ -199,11 +198,13 @@ class KeyRing:
     def _private_file(self, key_id: str) -> Path:
         return self._directory / f"{key_id}.pem"
 
-    def _unavailable(self, why: str) -> ServiceUnavailable:
+    def _unavailable(self, error: OSError | GateError) -> ServiceUnavailable:
+        # Callers read this sentence: it names the file that the operator must restore, and not where it lies.
+        why = f"{Path(error.filename).name}: {error.strerror}" if isinstance(error, OSError) else error.message
         return ServiceUnavailable(
             "SVC_SIGNING_UNAVAILABLE",
-            f"The {self._purpose} signing key cannot be used ({why}). Nothing was recorded; "
-            f"the operator must restore it.",
+            f"The {self._purpose} signing keys cannot be used ({why.rstrip('.')}). Nothing was recorded; "
+            f"the operator must restore them.",
         )
 
 

@@ -139,10 +139,12 @@ def find_warnings(body: Mapping[str, Any]) -> list[FieldError]:
         for segment in name.split(".")
         if segment in OUTPUT_MATERIAL
     ]
-    for path, rule, test in _tests(body):
+    for path, rule, test, inverted in _tests(body):
         operator, field, value = test["operator"], test["field"], test.get("value")
         blocking = rule["outcome"]["decision"] != "yes"
-        if blocking and operator in ("neq", "not_in", "not_contains") and field not in schema["required"]:
+        # Inverted by a `not`, the false comparison makes the rule fire, which is no silence.
+        negative = operator in ("neq", "not_in", "not_contains") and not inverted
+        if blocking and negative and field not in schema["required"]:
             warnings.append(
                 FieldError(
                     path,
@@ -172,15 +174,13 @@ def _duplicate_rule_ids(body: Mapping[str, Any], root: str) -> Iterator[FieldErr
 def _condition_limits(body: Mapping[str, Any], root: str) -> Iterator[FieldError]:
     nodes = 0
     for index, rule in enumerate(body["rules"]):
-        deepest = 0
-        for _, _, depth in _nodes(rule["condition"], "", 1):
-            nodes += 1
-            deepest = max(deepest, depth)
-        if deepest > MAX_CONDITION_DEPTH:
+        depths = [node.depth for node in _nodes(rule["condition"], "", 1, inverted=False)]
+        nodes += len(depths)
+        if max(depths) > MAX_CONDITION_DEPTH:
             yield FieldError(
                 member(root, f"rules[{index}].condition"),
                 "too_deep",
-                f"It nests {deepest} deep; at most {MAX_CONDITION_DEPTH} are allowed.",
+                f"It nests {max(depths)} deep; at most {MAX_CONDITION_DEPTH} are allowed.",
             )
     if nodes > MAX_CONDITION_NODES:
         yield FieldError(
@@ -190,20 +190,28 @@ def _condition_limits(body: Mapping[str, Any], root: str) -> Iterator[FieldError
         )
 
 
-def _nodes(condition: Mapping[str, Any], path: str, depth: int) -> Iterator[tuple[str, Mapping[str, Any], int]]:
-    yield path, condition, depth
+@dataclass(frozen=True, slots=True)
+class _Node:
+    path: str
+    condition: Mapping[str, Any]
+    depth: int
+    inverted: bool
+
+
+def _nodes(condition: Mapping[str, Any], path: str, depth: int, *, inverted: bool) -> Iterator[_Node]:
+    yield _Node(path, condition, depth, inverted)
     for combinator in ("all", "any"):
         for index, child in enumerate(condition.get(combinator, ())):
-            yield from _nodes(child, f"{path}.{combinator}[{index}]", depth + 1)
+            yield from _nodes(child, f"{path}.{combinator}[{index}]", depth + 1, inverted=inverted)
     if "not" in condition:
-        yield from _nodes(condition["not"], f"{path}.not", depth + 1)
+        yield from _nodes(condition["not"], f"{path}.not", depth + 1, inverted=not inverted)
 
 
-def _tests(body: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
+def _tests(body: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any], bool]]:
     for index, rule in enumerate(body["rules"]):
-        for path, node, _ in _nodes(rule["condition"], f"rules[{index}].condition", 1):
-            if "operator" in node:
-                yield path, rule, node
+        for node in _nodes(rule["condition"], f"rules[{index}].condition", 1, inverted=False):
+            if "operator" in node.condition:
+                yield node.path, rule, node.condition, node.inverted
 
 
 def _count(number: int, noun: str) -> str:

@@ -19,7 +19,7 @@ FILE_NAME: Final = "settings.toml"
 DEFAULT_BASE_URL: Final = "http://127.0.0.1:8080"
 
 INITIAL_FILE: Final = """\
-# Settings of this instance; docs/settings.md lists them all. GATE_<NAME> in the environment wins over this file.
+# Settings of this instance; docs/operating.md lists them all. GATE_<NAME> in the environment wins over this file.
 
 # The address under which callers reach the service; records cite the rulebook schema beneath it.
 base_url = "{base_url}"
@@ -95,7 +95,8 @@ def load_settings(home: Path, *, database_url: str | None = None) -> Settings:
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
         raise OperatorError(
-            "SETTINGS_INVALID", f"The settings in {home / FILE_NAME} are unusable: {faults}."
+            "SETTINGS_INVALID",
+            f"The settings in {home / FILE_NAME}, or in the environment as GATE_*, are unusable: {faults}.",
         ) from error
     except (tomllib.TOMLDecodeError, OSError) as error:
         raise OperatorError("SETTINGS_INVALID", f"{home / FILE_NAME} cannot be read: {error}.") from error

@@ -192,11 +192,11 @@ class PublicKey:
         try:
             moment = parse_timestamp(signed_at)
         except ValueError:
-            return f"The record's date {signed_at!r} is no timestamp."
+            return f"Its date {signed_at!r} is no timestamp."
         if moment < parse_timestamp(self.not_before):
-            return f"The record is dated {signed_at}, before its key {self.key_id} was in use ({self.not_before})."
+            return f"It is dated {signed_at}, before its key {self.key_id} was in use ({self.not_before})."
         if self.not_after is not None and moment > parse_timestamp(self.not_after):
-            return f"The record is dated {signed_at}, after its key {self.key_id} was retired ({self.not_after})."
+            return f"It is dated {signed_at}, after its key {self.key_id} was retired ({self.not_after})."
         return None
 
     def to_dict(self) -> dict[str, Any]:

@@ -42,6 +42,7 @@ class Trust:
         receipt_keys: Receipt keys by id, with their states.
         public_key: A single trusted receipt key (PEM), for whatever key_id a record names.
         hmac_secret: The secret of hmac-sha256 receipts.
+        hmac_key_id: The key_id that the secret goes by; None for whatever key_id a record names.
         attestation_keys: Registry keys by id, for the attestations inside a record.
         source: What to report as `key_source` when one of these verified: server, registry, public_key, hmac_secret.
     """
@@ -49,6 +50,7 @@ class Trust:
     receipt_keys: KeyRegistry | None = None
     public_key: str | None = None
     hmac_secret: bytes | None = None
+    hmac_key_id: str | None = None
     attestation_keys: KeyRegistry | None = None
     source: str = "none"
 
@@ -222,9 +224,13 @@ def verify_record(
         and result.checks.get("receipt_key") is True
         and not [name for name in failed if name in _AUTHENTICITY]
     )
-    if failed and result.error is None:
+    if failed and (result.error is None or (not result.integrity_valid and result.error not in _UNREADABLE)):
         result.error, result.message = _verdict_on(failed)
     return result
+
+
+# What cannot be read is said as such; otherwise a change weighs more than a key that is not known.
+_UNREADABLE: Final = ("RECORD_INVALID", "RECORD_INCOMPLETE", "SVC_API_JSON_INVALID", "PUBLIC_KEY_INVALID")
 
 
 def _verdict_on(failed: list[str]) -> tuple[str, str]:
@@ -250,6 +256,8 @@ def _check_members(result: Verification, record: Any) -> bool:
     mistyped = [name for name in record if name in known and not isinstance(record[name], known[name])]
     mistyped += [".".join(path) for path, type_ in _NESTED.items() if not isinstance(_at(record, *path), type_)]
     result.checks["members"] = not missing and not mistyped
+    # Later versions of the protocol may add members, which nothing here can vouch for.
+    result.checks["unknown_members"] = None if set(record) - set(known) - {"decision_contract"} else True
     if missing:
         result.error = "RECORD_INCOMPLETE"
         result.message = f"Only the full view of a record verifies; this one lacks {', '.join(missing)}."
@@ -494,8 +502,8 @@ def _check_receipt(result: Verification, record: Mapping[str, Any], trust: Trust
 
 def _check_hmac_receipt(result: Verification, record: Mapping[str, Any], trust: Trust, payload: bytes) -> None:
     result.compare("receipt_public_key_fingerprint", None, record["receipt_public_key_fingerprint"])
-    if trust.hmac_secret is None:
-        _no_key(result, "The record is signed with HMAC; only the holder of the secret can verify it.")
+    if trust.hmac_secret is None or trust.hmac_key_id not in (None, record["receipt_key_id"]):
+        _no_key(result, "The record is signed with HMAC; only the holder of that secret can verify it.")
         return
     result.key_source = trust.source
     result.checks["receipt_signature"] = verify_hmac(trust.hmac_secret, payload, record["receipt_signature"])

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from api.cli.output import fail
-from gate.errors import GateError
+from gate.errors import GateError, OperatorError
 
 # Loaded when called, so that verifying a record needs no server's libraries and no command waits for another's.
 _MODULES: Final = {
@@ -37,9 +37,26 @@ class _Commands(TyperGroup):
         module = _MODULES.get(cmd_name)
         if module is None:
             return None
-        command = typer.main.get_command(import_module(module).app)
+        try:
+            command = typer.main.get_command(import_module(module).app)
+        except ModuleNotFoundError as error:
+            command = _not_installed(error)
         command.name = cmd_name
         return command
+
+
+def _not_installed(error: ModuleNotFoundError) -> Any:
+    """Stands for a command whose libraries the base install does not have."""
+    stub = typer.Typer(rich_markup_mode=None)
+
+    @stub.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+    def not_installed() -> None:
+        """(needs the extra `server` of decision-gate)"""
+        raise OperatorError(
+            "EXTRA_MISSING", f"This command needs {error.name}; install it with: pip install 'decision-gate[server]'"
+        )
+
+    return typer.main.get_command(stub)
 
 
 app = typer.Typer(
@@ -62,11 +79,4 @@ def main() -> None:
         app()
     except GateError as error:
         fail(error, as_json="--json" in sys.argv)
-        sys.exit(2)
-    except ModuleNotFoundError as error:
-        missing = GateError(
-            "EXTRA_MISSING",
-            f"This command needs {error.name}; install it with: pip install 'decision-gate[server]'",
-        )
-        fail(missing, as_json="--json" in sys.argv)
         sys.exit(2)

@@ -25,11 +25,11 @@ def status(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json:
             }
             for scope in instance.ledger.directory.scopes()
         ]
-        where = {"home": str(instance.settings.home), "ledger": instance.ledger.store.location}
+        where = {"home": str(instance.settings.home), "location": instance.ledger.store.location}
     if as_json:
         print_json({**report, **where, "scopes": chains})
     else:
-        say(f"{report['status']}: {where['ledger']}", style="green" if report["ok"] else "red")
+        say(f"{report['status']}: {where['location']}", style="green" if report["ok"] else "red")
         parts = {name: part for name, part in report.items() if isinstance(part, dict) and "ready" in part}
         table(
             ["part", "ready", "reason"],

@@ -102,12 +102,12 @@ def _fetch(url: str) -> Any:
 
 def _print(result: Verification) -> None:
     if result.verified:
-        say(f"verified: unchanged, and signed by a trusted key (from: {result.key_source})", style="green")
+        say(f"verified: unchanged since a trusted key signed it (key from: {result.key_source})", style="green")
     else:
         say(f"NOT VERIFIED: {result.message} ({result.error})", style="red")
     for name in result.expected:
         for path, expected, actual in _differences(name, result.expected[name], result.actual[name]):
-            say(f"  {path}: the record says {actual}; the rest of it gives {expected}")
+            say(f"  {path}: the record says {actual}; recomputed: {expected}")
     unchecked = [name for name, holds in result.checks.items() if holds is None]
     if unchecked:
         say(f"  not checked, for want of material: {', '.join(unchecked)}")

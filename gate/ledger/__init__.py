@@ -45,13 +45,13 @@ def open_ledger(database_url: str, *, create: bool = False) -> Ledger:
 
     Args:
         database_url: For example `sqlite:////absolute/path/ledger.db`.
-        create: Whether to lay out the tables where the database is empty.
+        create: Whether to create the database, and its tables where it is empty.
 
     Raises:
         OperatorError: DATABASE_URL_INVALID, DATABASE_UNREACHABLE, or LEDGER_SCHEMA_UNFIT where the tables are not those
             of this release.
     """
-    store = open_store(database_url)
+    store = open_store(database_url, create=create)
     found = schema.revision(store)
     if found is None and create:
         schema.upgrade(store)

@@ -71,9 +71,10 @@ class GroupCommit(Generic[Item, Result]):
         if not waiting.wake.acquire(timeout=WRITE_TIMEOUT):
             with self._mutex:
                 if not waiting.leads:
-                    if waiting in self._queue:
-                        self._queue.remove(waiting)
-                    raise _unavailable(f"no commit within {WRITE_TIMEOUT:g} seconds")
+                    if waiting not in self._queue:
+                        raise _unavailable(f"no commit within {WRITE_TIMEOUT:g} seconds, and it may yet come")
+                    self._queue.remove(waiting)
+                    raise _unavailable(f"no turn to commit within {WRITE_TIMEOUT:g} seconds")
         return waiting.leads
 
     def _lead(self) -> None:
@@ -95,5 +96,5 @@ class GroupCommit(Generic[Item, Result]):
 
 def _unavailable(why: str) -> ServiceUnavailable:
     return ServiceUnavailable(
-        "SVC_STORAGE_UNAVAILABLE", f"The decision was not recorded: {why}. Retry with the same idempotency key."
+        "SVC_STORAGE_UNAVAILABLE", f"Nothing was acknowledged: {why}. Retry with the same idempotency key."
     )

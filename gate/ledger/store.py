@@ -27,21 +27,27 @@ from gate.strict_json import MAX_VERIFY_DEPTH, parse
 WRITE_TIMEOUT: Final = 5.0
 """How long a writer waits for its turn, in seconds."""
 
-# A WAL of this many bytes is copied into the database file after the commit that made it so long.
-_CHECKPOINT_BYTES: Final = 16 * 1024 * 1024
+# The commit that makes the WAL this many pages long (16 MiB) copies it into the database file, still under the lock.
+_CHECKPOINT_PAGES: Final = 4096
 _LOCK_POLL: Final = 0.0001
 
 
 class SqliteStore:
     """A SQLite database file and its file lock."""
 
-    def __init__(self, database: Path) -> None:
-        """Opens the file, creating it (mode 0600) where there is none."""
+    def __init__(self, database: Path, *, create: bool = False) -> None:
+        """Opens the file.
+
+        Args:
+            database: The file.
+            create: Whether to create it (mode 0600) where there is none.
+
+        Raises:
+            OSError: It cannot be opened.
+        """
         self.database: Final = database
-        self._wal = database.with_name(f"{database.name}-wal")
-        for path in (database, database.with_name(f"{database.name}.lock")):
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        self._lock_file = os.open(database.with_name(f"{database.name}.lock"), os.O_RDWR)
+        os.close(os.open(database, os.O_RDWR | (os.O_CREAT if create else 0), 0o600))
+        self._lock_file = os.open(database.with_name(f"{database.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
         self._turn = threading.Lock()
         self._closed = False
         self.engine: Final[Engine] = create_engine(
@@ -73,10 +79,8 @@ class SqliteStore:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: no turn within `WRITE_TIMEOUT` seconds, or the database failed.
         """
-        with _translated(), self._exclusive():
-            with self._writing.begin() as connection:
-                yield connection
-            self._checkpoint()
+        with _translated(), self._exclusive(), self._writing.begin() as connection:
+            yield connection
 
     def close(self) -> None:
         """Closes every connection. The last one to close copies the WAL into the file, so it takes the lock."""
@@ -107,22 +111,13 @@ class SqliteStore:
         finally:
             self._turn.release()
 
-    def _checkpoint(self) -> None:
-        try:
-            if self._wal.stat().st_size < _CHECKPOINT_BYTES:
-                return
-        except FileNotFoundError:
-            return
-        # Outside any transaction, which a SQLAlchemy connection would begin by itself.
-        connection = self.engine.raw_connection()
-        try:
-            connection.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)")
-        finally:
-            connection.close()
 
-
-def open_store(database_url: str) -> SqliteStore:
+def open_store(database_url: str, *, create: bool = False) -> SqliteStore:
     """The store that a database URL names: `sqlite:////absolute/path/ledger.db`.
+
+    Args:
+        database_url: The URL.
+        create: Whether to create the database where there is none.
 
     Raises:
         OperatorError: DATABASE_URL_INVALID: it names no database that this release supports.
@@ -137,7 +132,7 @@ def open_store(database_url: str) -> SqliteStore:
             f"The database URL {url.render_as_string()} names no SQLite file; write sqlite:////absolute/path/ledger.db.",
         )
     try:
-        return SqliteStore(Path(url.database))
+        return SqliteStore(Path(url.database), create=create)
     except OSError as error:
         raise OperatorError(
             "DATABASE_UNREACHABLE", f"The ledger {url.database} cannot be opened: {error.strerror}."
@@ -155,7 +150,8 @@ def read_object(stored: bytes, what: str) -> dict[str, Any]:
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: they hold no JSON object.
     """
     try:
-        found = parse(stored, max_depth=MAX_VERIFY_DEPTH)
+        # SQLite hands out text where something else wrote text.
+        found = parse(stored, max_depth=MAX_VERIFY_DEPTH) if isinstance(stored, bytes) else None
     except MaterialRefused:
         found = None
     if not isinstance(found, dict):
@@ -173,7 +169,7 @@ def _prepare(connection: Any, _: ConnectionPoolEntry) -> None:
         "journal_mode=WAL",
         "synchronous=FULL",
         "busy_timeout=5000",
-        "wal_autocheckpoint=0",
+        f"wal_autocheckpoint={_CHECKPOINT_PAGES}",
         "cache_size=-32768",
         "foreign_keys=ON",
         "trusted_schema=OFF",

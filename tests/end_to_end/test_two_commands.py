@@ -49,7 +49,12 @@ def test_a_new_user_starts_decides_stops_and_starts_again(tmp_path: Path) -> Non
         second = json.loads(subprocess.run(["bash", "-c", command], capture_output=True, check=True).stdout)
         assert second["audit_chain"]["chain_position"] == 2
         taken = subprocess.run(
-            ["make", "run", f"PORT={port}"], cwd=project, capture_output=True, text=True, timeout=60, check=False
+            ["make", "--assume-old=.venv/.installed", "run", f"PORT={port}"],
+            cwd=project,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
         )
         assert taken.returncode != 0
         assert "choose another --port" in taken.stderr

@@ -85,7 +85,7 @@ def test_receipts_can_be_signed_with_hmac_or_not_at_all(home: Path) -> None:
 
 def test_a_ledger_that_was_not_created_is_not_opened(tmp_path: Path) -> None:
     create_instance(tmp_path / "home", "http://gate.example")
-    with pytest.raises(OperatorError, match="schema none"):
+    with pytest.raises(OperatorError, match="cannot be opened"):
         open_instance(load_settings(tmp_path / "home"))
     open_ledger(load_settings(tmp_path / "home").ledger_url, create=True).close()
     open_instance(load_settings(tmp_path / "home")).close()

@@ -116,10 +116,10 @@ def test_without_usable_files_nothing_is_signed(ring: KeyRing, tmp_path: Path) -
     document = json.loads(good_registry)
     document["keys"][0]["status"] = "retired"
     file.write_text(json.dumps(document))
-    refused("no key is active")
+    refused("No key is active")
     document["active_key_id"] = None
     file.write_text(json.dumps(document))
-    refused("no key is active")
+    refused("No key is active")
     file.write_bytes(good_registry)
     private.write_text(private_key_pem(b"z" * 32))
     refused("not that of its public key")

@@ -145,6 +145,8 @@ def test_warnings_name_rules_that_can_fall_silent_and_facts_that_would_be_refuse
             {"field": "country", "operator": "not_in", "value": ["DE"]},
             {"field": "margin_percent", "operator": "neq", "value": 3},
             {"field": "country", "operator": "gt", "value": "DE"},
+            {"not": {"field": "country", "operator": "neq", "value": "DE"}},
+            {"not": {"not": {"field": "country", "operator": "not_contains", "value": "D"}}},
         ]
     }
     body["input_schema"]["properties"] |= {"action": {"type": "string"}, "order.verdict": {"type": "string"}}
@@ -152,6 +154,7 @@ def test_warnings_name_rules_that_can_fall_silent_and_facts_that_would_be_refuse
     assert {(warning.code, warning.field) for warning in find_warnings(body)} == {
         ("silent_when_absent", "rules[0].condition.any[0]"),
         ("never_holds", "rules[0].condition.any[2]"),
+        ("silent_when_absent", "rules[0].condition.any[4].not.not"),
         ("output_material", "input_schema.properties.action"),
         ("output_material", "input_schema.required[2]"),
     }

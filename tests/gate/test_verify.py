@@ -322,6 +322,24 @@ def test_attestations_are_checked_where_their_keys_are_known() -> None:
     assert ([compromised.checks[name] for name in names], compromised.verified) == ([None, None], True)
 
 
+def test_a_change_weighs_more_than_an_unknown_key() -> None:
+    for trust in (Trust(), TRUST):
+        assert verify_record(make_record() | {"v": "DENY"}, trust).error == "RECORD_INTEGRITY_FAILED"
+
+
+def test_members_that_nothing_vouches_for_are_named_unchecked() -> None:
+    result = verify_record(make_record() | {"approved_by": "the chief"}, TRUST)
+    assert (result.verified, result.checks["unknown_members"]) == (True, None)
+    assert verify_record(make_record(), TRUST).checks["unknown_members"] is True
+
+
+def test_an_hmac_receipt_under_an_earlier_secret_is_unknown_rather_than_false() -> None:
+    record = VARIANTS["hmac receipt"][0]
+    result = verify_record(record, replace(HMAC_TRUST, hmac_secret=b"n" * 32, hmac_key_id="another"))
+    assert (result.verified, result.error) == (False, "SIGNING_KEY_UNKNOWN")
+    assert result.checks["receipt_signature"] is None
+
+
 def test_what_differs_is_shown() -> None:
     result = verify_record(make_record() | {"v": "DENY"}, TRUST)
     assert (result.expected["v"], result.actual["v"]) == ("APPROVE", "DENY")

@@ -18,7 +18,7 @@ from api.app import create_app
 from gate import resources
 from gate.instance import Instance
 from gate.settings import load_settings
-from tests.support import make_record, sample_request, sample_rulebook
+from tests.support import RECEIPT_SIGNER, make_record, sample_request, sample_rulebook
 
 SAMPLE = str(resources.path("data", "rulebooks", "pricing_exception.json"))
 
@@ -506,7 +506,16 @@ class TestChain:
         checkpoint = tmp_path / "checkpoint.json"
         checkpoint.write_text(json.dumps(document))
         shown = printed(gate("chain", "check", "--checkpoint", str(checkpoint), "--json"), code=1)
-        assert "signature does not hold" in shown["chains"][-1]["reason"]
+        faults = {"issued_at": "no timestamp", "key_id": "none of this instance's receipt keys"}
+        assert faults.get(name, "signature does not hold") in shown["chains"][-1]["reason"]
+
+    def test_a_compromised_key_speaks_for_no_checkpoint(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
+        checkpoint = tmp_path / "checkpoint.json"
+        checkpoint.write_text(gate("chain", "checkpoint", "--scope", "acme").stdout)
+        gate("signing-keys", "compromise", json.loads(checkpoint.read_text())["key_id"])
+        shown = printed(gate("chain", "check", "--checkpoint", str(checkpoint), "--json"), code=1)
+        assert "compromised" in shown["chains"][-1]["reason"]
+        assert shown["chains"][0]["whole"] is True, "the chain itself does not depend on the state of keys"
 
     def test_a_checkpoint_of_another_chain_is_unusable(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
         gate("scopes", "create", "other")
@@ -514,6 +523,37 @@ class TestChain:
         checkpoint.write_text(gate("chain", "checkpoint", "--scope", "other").stdout)
         done = gate("chain", "check", "--scope", "acme", "--checkpoint", str(checkpoint))
         assert (done.returncode, "CHECKPOINT_FOREIGN" in done.stderr) == (2, True)
+
+
+def test_a_base_install_lists_its_commands_and_says_what_is_missing(tmp_path: Path) -> None:
+    """Run with the server's libraries hidden, as on a base install."""
+    script = (
+        "import sys\n"
+        "HIDDEN = {'flask', 'sqlalchemy', 'granian', 'jsonschema_rs', 'pydantic_settings', 'cachetools'}\n"
+        "class Hide:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] in HIDDEN:\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Hide())\n"
+        "from api.cli.main import main\n"
+        "sys.argv = ['gate', *sys.argv[1:]]\n"
+        "main()\n"
+    )
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", script, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=resources.path())
+
+    listed = run("--help")
+    assert (listed.returncode, "serve" in listed.stdout, "verify" in listed.stdout) == (0, True, True)
+    missing = run("serve", "--port", "1")
+    assert (missing.returncode, "decision-gate[server]" in missing.stderr) == (2, True)
+    record = tmp_path / "record.json"
+    record.write_text(json.dumps(make_record()))
+    pem = tmp_path / "key.pem"
+    pem.write_text(RECEIPT_SIGNER.public_key)
+    verified = run("verify", str(record), "--public-key", str(pem))
+    assert (verified.returncode, "verified" in verified.stdout) == (0, True), verified.stderr
 
 
 def test_the_demo_scope_is_made_once_and_mended(instance: Instance) -> None:

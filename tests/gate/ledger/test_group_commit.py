@@ -104,7 +104,7 @@ def test_who_waits_too_long_leaves_the_queue_uncommitted(monkeypatch: pytest.Mon
     commits: GroupCommit[int, int] = GroupCommit(slow)
     first, _ = submit_all(commits, [0])
     assert slow.started.wait(10)
-    with pytest.raises(ServiceUnavailable, match="no commit within"):
+    with pytest.raises(ServiceUnavailable, match="no turn to commit within"):
         commits.submit(2)
     slow.go.set()
     for thread in first:

@@ -17,7 +17,7 @@ from gate.errors import OperatorError, ServiceUnavailable
 from gate.ledger import Ledger, open_ledger, schema, store
 from gate.ledger.scopes import Scope
 from gate.ledger.store import SqliteStore
-from gate.ledger.tables import chain_heads, metadata
+from gate.ledger.tables import chain_heads, metadata, rulebooks
 
 
 def rows(ledger: Ledger) -> int:
@@ -25,14 +25,14 @@ def rows(ledger: Ledger) -> int:
         return len(connection.execute(select(chain_heads)).all())
 
 
-def test_every_connection_syncs_every_commit_and_never_checkpoints_by_itself(ledger: Ledger) -> None:
+def test_every_connection_syncs_every_commit(ledger: Ledger) -> None:
     for open_ in (ledger.store.read, ledger.store.write):
         with open_() as connection:
             found = {
                 name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
                 for name in ("journal_mode", "synchronous", "wal_autocheckpoint", "foreign_keys")
             }
-        assert found == {"journal_mode": "wal", "synchronous": 2, "wal_autocheckpoint": 0, "foreign_keys": 1}
+        assert found == {"journal_mode": "wal", "synchronous": 2, "wal_autocheckpoint": 4096, "foreign_keys": 1}
 
 
 def test_a_block_that_fails_writes_nothing(ledger: Ledger) -> None:
@@ -98,14 +98,16 @@ def test_a_writer_that_gets_no_turn_is_told_so(ledger: Ledger, monkeypatch: pyte
         pass
 
 
-def test_a_long_wal_is_copied_into_the_database(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "_CHECKPOINT_BYTES", 100_000)
+def test_a_long_wal_is_copied_into_the_database_and_used_again(ledger: Ledger) -> None:
     wal = ledger.store.database.with_name("ledger.db-wal")
-    for number in range(200):
+    row = {"rulebook_id": "r", "version": "v", "hash": "h", "registration": b"", "body": b"x" * 1_000_000}
+    for transaction in range(8):
         with ledger.store.write() as connection:
-            connection.execute(insert(chain_heads).values(scope_id=f"{number}", chain_id="c" * 170, chain_size=0))
-    assert wal.stat().st_size < 400_000
-    assert ledger.store.database.stat().st_size > 50_000
+            for number in range(6):
+                name = f"{transaction}-{number}"
+                connection.execute(insert(rulebooks).values(**row | {"scope_id": name}))
+    assert wal.stat().st_size < 30_000_000
+    assert ledger.store.database.stat().st_size > 30_000_000
 
 
 def test_database_errors_become_the_products_own_and_quote_no_values(ledger: Ledger) -> None:
@@ -133,10 +135,12 @@ def test_a_url_that_names_no_sqlite_file_is_refused(url: str) -> None:
     assert "secret" not in refusal.value.message
 
 
-def test_a_ledger_in_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("file", "create"), [("nowhere/ledger.db", True), ("ledger.db", False)])
+def test_a_ledger_that_is_not_there_is_refused_and_not_made(tmp_path: Path, file: str, create: bool) -> None:
     with pytest.raises(OperatorError) as refusal:
-        open_ledger(f"sqlite:///{tmp_path}/nowhere/ledger.db", create=True)
+        open_ledger(f"sqlite:///{tmp_path}/{file}", create=create)
     assert refusal.value.code == "DATABASE_UNREACHABLE"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_migrations_make_exactly_the_tables_that_the_code_uses(ledger: Ledger) -> None:
@@ -145,6 +149,7 @@ def test_the_migrations_make_exactly_the_tables_that_the_code_uses(ledger: Ledge
 
 
 def test_an_empty_or_newer_ledger_is_refused(ledger: Ledger, tmp_path: Path) -> None:
+    (tmp_path / "empty.db").touch()
     with pytest.raises(OperatorError, match="schema none"):
         open_ledger(f"sqlite:///{tmp_path}/empty.db")
     with ledger.store.write() as connection:
