@@ -27,12 +27,13 @@ from bench.tables import table
 from gate.canonical import content_hash
 from gate.chain import record_link
 from gate.decide import _claim, _entry
+from gate.envelope import input_material
 from gate.ids import new_id, timestamp, utc_now
 from gate.instance import Instance, create_instance, open_instance
 from gate.ledger import open_ledger
 from gate.ledger.entries import Appended
 from gate.ledger.scopes import FULL_ACCESS
-from gate.record import Identity, build_record, input_material
+from gate.record import Identity, build_record
 from gate.request import read_request
 from gate.rulebook import RulebookCache
 from gate.settings import DEFAULT_BASE_URL, load_settings

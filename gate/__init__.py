@@ -5,6 +5,7 @@ The pure part takes values and returns values: no clock, no randomness, no files
     strict_json, canonical     JSON as the protocol reads and hashes it
     rulebook, evaluate         Rulebook v1: validation and compiled evaluation with its explanation
     request, record, views     a request read, a Decision Record made, its three projections
+    envelope, attestation      what a record's hashes and attestations cover
     signing, chain, verify     signatures, chain links and checkpoints, offline verification
 
 The edges are thin: `keys` (key files), `settings`, `ledger` (the database). `decide` composes both into the product's

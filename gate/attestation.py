@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gate.canonical import content_hash
+from gate.evaluate import Outcome
 from gate.labels import (
     CANONICALIZATION,
     EVALUATOR,
@@ -16,9 +17,6 @@ from gate.labels import (
     RULEBOOK_REGISTRY,
 )
 from gate.signing import ED25519, Signer
-
-if TYPE_CHECKING:
-    from gate.evaluate import Outcome
 
 
 def rulebook_attestation(

@@ -14,6 +14,7 @@ import orjson
 from gate import chain
 from gate.attestation import registration
 from gate.canonical import canonical, content_hash
+from gate.envelope import input_material
 from gate.errors import (
     GateError,
     IdempotencyConflict,
@@ -27,7 +28,7 @@ from gate.ledger.entries import Appended, Claim, Claimed, NewEntry, StoredEntry
 from gate.ledger.rulebooks import Registered
 from gate.ledger.scopes import Authority
 from gate.ledger.store import read_object
-from gate.record import Identity, Signers, build_record, input_material
+from gate.record import Identity, Signers, build_record
 from gate.request import DecisionRequest, read_request
 from gate.rulebook import Rulebook, RulebookCache
 

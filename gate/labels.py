@@ -41,3 +41,32 @@ CUSTOMER_CODE: Final = "rejected"
 
 VIEWS: Final = ("minimal", "standard", "full")
 ENTRY_TYPES: Final = ("decision", "execution", "outcome", "crm_sync", "erasure")
+
+OUTPUT_MATERIAL: Final = frozenset(
+    {
+        "runtime_binding",
+        "trusted_adapter",
+        "adapter_facts",
+        "rulebook_attestation",
+        "decision_contract",
+        "application_verdict",
+        "action",
+    }
+)
+"""The response-only fields: refused at the root, in context, and at any depth of the facts of a rulebook request."""
+
+ROOT_OUTPUT_MATERIAL: Final = OUTPUT_MATERIAL | {
+    "rulebook_contract",
+    "input_hash",
+    "decision_id",
+    "record_hash",
+    "receipt_hash",
+    "verify_url",
+    "replay_url",
+    "engine",
+    "evaluator_version",
+    "verdict",
+    "reason_code",
+    "matched_rule_id",
+}
+"""What is refused at the root of a rulebook request."""

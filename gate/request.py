@@ -8,41 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
+from gate.envelope import input_material
 from gate.errors import FieldError, RequestRefused
-from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, BINDING_MODES
-from gate.record import input_material
+from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, BINDING_MODES, OUTPUT_MATERIAL, ROOT_OUTPUT_MATERIAL
 from gate.shape import member, shape
-
-OUTPUT_MATERIAL: Final = frozenset(
-    {
-        "runtime_binding",
-        "trusted_adapter",
-        "adapter_facts",
-        "rulebook_attestation",
-        "decision_contract",
-        "application_verdict",
-        "action",
-    }
-)
-"""The response-only fields: refused at the root, in context, and at any depth of the facts of a rulebook request."""
-
-ROOT_OUTPUT_MATERIAL: Final = OUTPUT_MATERIAL | {
-    "rulebook_contract",
-    "input_hash",
-    "decision_id",
-    "record_hash",
-    "receipt_hash",
-    "verify_url",
-    "replay_url",
-    "engine",
-    "evaluator_version",
-    "verdict",
-    "reason_code",
-    "matched_rule_id",
-}
-"""What is refused at the root of a rulebook request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +48,7 @@ def read_request(body: Any, input_hash: str) -> DecisionRequest:
 
     Args:
         body: The parsed JSON value.
-        input_hash: H(record.input_material(body)), which the caller needs before the body is known to be a request.
+        input_hash: H(envelope.input_material(body)), which the caller needs before the body is known to be a request.
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID, RULEBOOK_BINDING_MODE_UNSUPPORTED, RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN,

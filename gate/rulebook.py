@@ -20,8 +20,7 @@ from cachetools import LRUCache
 from gate.canonical import canonical, content_hash
 from gate.errors import FieldError, RulebookRefused
 from gate.evaluate import Evaluator, compile_rulebook
-from gate.labels import RULEBOOK_SCHEMA
-from gate.request import OUTPUT_MATERIAL
+from gate.labels import OUTPUT_MATERIAL, RULEBOOK_SCHEMA
 from gate.shape import MAX_ERRORS, json_type, member, shape
 
 MAX_CONDITION_NODES: Final = 256

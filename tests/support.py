@@ -11,8 +11,9 @@ from gate import chain, resources
 from gate.attestation import registration
 from gate.canonical import content_hash
 from gate.decide import link_material
+from gate.envelope import input_material
 from gate.ids import timestamp
-from gate.record import Identity, Signers, build_record, input_material
+from gate.record import Identity, Signers, build_record
 from gate.request import read_request
 from gate.rulebook import load
 from gate.signing import Ed25519Signer, KeyRegistry, PublicKey

@@ -1,0 +1,111 @@
+"""The two attestations inside a record: of the evaluation, and of the rulebook's registration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gate.attestation import registration_hash
+from gate.canonical import content_hash
+from gate.signing import ED25519, verify_ed25519
+from gate.verify.result import Trust, Verification
+
+
+def check_attestations(result: Verification, record: Mapping[str, Any], trust: Trust) -> None:
+    """Checks what both attestations repeat of the record, and their signatures where the registry key is known."""
+    attestation, registry = record["rulebook_attestation"], record["rulebook_registry"]
+    bundle, signature = attestation["bundle"], attestation["signature"]
+    result.compare("bundle_hash", content_hash(bundle), attestation.get("bundle_hash"))
+    outcome = {
+        "status": bundle["outcome"].get("status"),
+        "verdict": record["verdict"],
+        "application_verdict": record["application_verdict"],
+        "action": record["action"],
+        "reason_code": record["reason_code"],
+        "matched_rule_id": record["matched_rule_id"],
+    }
+    repeated = {
+        "engine": record["evaluator_version"],
+        "evaluator_version": record["evaluator_version"],
+        "rulebook": record["rulebook"],
+        "input_hash": bundle.get("input_hash"),
+        "outcome": outcome,
+        "runtime_binding": record["runtime_binding"],
+        "trusted_adapter": record.get("trusted_adapter"),
+    }
+    result.compare("rulebook_attestation", repeated, bundle)
+    result.checks["rulebook_attestation_members"] = (
+        set(attestation) == _ATTESTATION_MEMBERS
+        and set(attestation["signature"]) == _ATTESTATION_SIGNATURE_MEMBERS
+        and _signed_or_not(signature)
+    )
+    result.checks["attestation_signature"] = _attestation_holds(
+        trust,
+        record["created_at"],
+        attestation.get("bundle_hash"),
+        signature.get("status"),
+        signature.get("key_id"),
+        f"{ED25519}:{signature.get('signature')}",
+    )
+    registered = registry["registry_attestation"]
+    result.compare("registry_attestation_hash", registration_hash(registry), registered.get("attestation_hash"))
+    result.checks["registry_attestation_members"] = set(registered) == _REGISTRY_ATTESTATION_MEMBERS and _signed_or_not(
+        registered
+    )
+    result.checks["registry_attestation_signature"] = _attestation_holds(
+        trust,
+        registry.get("registered_at"),
+        registered.get("attestation_hash"),
+        registered.get("status"),
+        registered.get("key_id"),
+        registered.get("signature"),
+    )
+
+
+_ATTESTATION_MEMBERS: Final = {"schema_version", "bundle", "bundle_hash", "signature"}
+
+
+_ATTESTATION_SIGNATURE_MEMBERS: Final = {
+    "schema_version",
+    "algorithm",
+    "signed_field",
+    "status",
+    "key_id",
+    "signature",
+}
+
+
+_REGISTRY_ATTESTATION_MEMBERS: Final = {
+    "registry_attestation_version",
+    "status",
+    "attestation_hash",
+    "key_id",
+    "signature_algorithm",
+    "signature",
+}
+
+
+def _signed_or_not(signature: Any) -> bool:
+    """Whether key and signature are both named where it is signed, and both null where it is not.
+
+    The envelope drops empty members, so that "" in the place of null would leave record_hash as it is.
+    """
+    named = [signature["key_id"], signature["signature"]]
+    if signature["status"] == "signed":
+        return all(isinstance(text, str) for text in named)
+    return named == [None, None]
+
+
+def _attestation_holds(
+    trust: Trust, signed_at: Any, signed_hash: Any, status: Any, key_id: Any, signature: Any
+) -> bool | None:
+    if status != "signed" or trust.attestation_keys is None:
+        return None
+    texts = (signed_at, signed_hash, key_id, signature)
+    if not all(isinstance(text, str) for text in texts):
+        return False
+    key = trust.attestation_keys.find(key_id)
+    # A compromised key's signature neither confirms nor refutes; the receipt still binds the attestation.
+    if key is None or key.status == "compromised":
+        return None
+    return key.objection(signed_at) is None and verify_ed25519(key.public_key, signed_hash.encode(), signature)

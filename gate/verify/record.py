@@ -1,0 +1,183 @@
+"""Verification of one record, check by check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gate.canonical import compact, content_hash
+from gate.chain import leaf
+from gate.envelope import (
+    compact_verdict,
+    decision_url,
+    envelope,
+    evidence_codes,
+    input_material,
+    integrity,
+    output_material,
+    receipt_material,
+)
+from gate.errors import MaterialRefused
+from gate.labels import BINDING_ADAPTER, CHAIN, EVALUATOR, PROTOCOL, RECORD
+from gate.verify.attestations import check_attestations
+from gate.verify.members import at, check_members, receipt_members_agree
+from gate.verify.receipt import check_receipt
+from gate.verify.result import Trust, Verification
+
+
+def verify_record(
+    record: Any, trust: Trust, *, request_body: Any = None, untrusted_key: str | None = None
+) -> Verification:
+    """Verifies an exported full record.
+
+    Args:
+        record: The parsed record.
+        trust: What the verifier trusts.
+        request_body: The original Decision Request, where it is at hand: its hashes are then checked as well.
+        untrusted_key: A PEM key that came with the record. It serves diagnosis where no trusted key is known and never
+            makes a record verified.
+
+    Returns:
+        The result; never raises for what a record holds.
+    """
+    result = Verification()
+    try:
+        if check_members(result, record):
+            _check_hashes(result, record)
+            _check_derived(result, record)
+            check_attestations(result, record, trust)
+            _check_input(result, record, request_body)
+            _check_outside_signature(result, record)
+            check_receipt(result, record, trust, untrusted_key)
+    except MaterialRefused as error:
+        result.checks["material"] = False
+        result.error, result.message = error.code, error.message
+    failed = [name for name, holds in result.checks.items() if holds is False]
+    result.integrity_valid = not [name for name in failed if name not in _AUTHENTICITY]
+    result.authenticity_valid = (
+        result.checks.get("receipt_signature") is True
+        and result.checks.get("receipt_key") is True
+        and not [name for name in failed if name in _AUTHENTICITY]
+    )
+    if failed and (result.error is None or (not result.integrity_valid and result.error not in _UNREADABLE)):
+        result.error, result.message = _verdict_on(failed)
+    return result
+
+
+_AUTHENTICITY: Final = (
+    "receipt_signature",
+    "receipt_key",
+    "attestation_signature",
+    "registry_attestation_signature",
+)
+
+
+# What cannot be read is said as such; otherwise a change weighs more than a key that is not known.
+_UNREADABLE: Final = ("RECORD_INVALID", "RECORD_INCOMPLETE", "SVC_API_JSON_INVALID", "PUBLIC_KEY_INVALID")
+
+
+def _verdict_on(failed: list[str]) -> tuple[str, str]:
+    named = ", ".join(failed)
+    if all(name in _AUTHENTICITY for name in failed):
+        return "RECORD_SIGNATURE_INVALID", f"The record is not authentic; these checks fail: {named}."
+    return "RECORD_INTEGRITY_FAILED", f"The record was changed after it was made; these checks fail: {named}."
+
+
+def _check_hashes(result: Verification, record: Mapping[str, Any]) -> None:
+    result.compare("record_hash", content_hash(envelope(record)), record["record_hash"])
+    result.compare("receipt_hash", content_hash(receipt_material(record)), record["receipt_hash"])
+    result.compare("policy_bundle_hash", content_hash(record["policy_bundle"]), record["policy_bundle_hash"])
+    status = record["rulebook_attestation"]["bundle"]["outcome"].get("status")
+    result.compare("output_hash", content_hash(output_material(record, status)), record["output_hash"])
+    bound = [source for source in record["evidence_manifest"]["sources"] if at(source, "id") == "evaluation"]
+    result.compare(
+        "evaluation",
+        content_hash(record["evaluation"]),
+        at(bound[0], "snapshot_hash") if len(bound) == 1 else None,
+    )
+
+
+def _check_derived(result: Verification, record: Mapping[str, Any]) -> None:
+    """Derives again what the record repeats. None of these members is free to differ from what it repeats."""
+    status = record["rulebook_attestation"]["bundle"]["outcome"].get("status")
+    hash_, url = record["policy_hash"], decision_url(record["decision_id"])
+    derived: dict[str, tuple[Any, Any]] = {
+        "decision_record_version": (RECORD, record["decision_record_version"]),
+        "decision_protocol_version": (PROTOCOL, record.get("decision_protocol_version", PROTOCOL)),
+        "evaluator_version": (EVALUATOR, record["evaluator_version"]),
+        "c": (compact_verdict(record["verdict"]), record["c"]),
+        "v": (record["application_verdict"], record["v"]),
+        "evidence": (
+            evidence_codes(record["reason_code"], record["matched_rule_id"], status),
+            record["evidence"],
+        ),
+        "evidence_manifest.codes": (record["evidence"], at(record, "evidence_manifest", "codes")),
+        "source_hash": (hash_, record["source_hash"]),
+        "policy_bundle": (
+            [record["policy_id"], record["policy_version"], hash_],
+            [at(record, "policy_bundle", name) for name in ("id", "version", "hash")],
+        ),
+        "rulebook": (
+            [record["policy_id"], record["policy_version"], hash_],
+            [at(record, "rulebook", name) for name in ("id", "version", "hash")],
+        ),
+        "rulebook_registry": (
+            [record["policy_id"], record["policy_version"], hash_, record["evaluator_version"]],
+            [at(record, "rulebook_registry", name) for name in ("rulebook_id", "version", "hash", "evaluator_version")],
+        ),
+        # The envelope drops empty members, so that adding one here would leave record_hash as it is.
+        "rulebook_contract": (compact(record["rulebook_contract"]), record["rulebook_contract"]),
+        "registry_attestation": (
+            record["rulebook_registry"].get("registry_attestation"),
+            record["registry_attestation"],
+        ),
+        "urls": (
+            [url, f"{url}/replay", f"{url}/verify"],
+            [record["decision_url"], record["replay_url"], record["verify_url"]],
+        ),
+        "integrity": (integrity(record) if receipt_members_agree(record) else None, record["integrity"]),
+    }
+    for name, (expected, actual) in derived.items():
+        result.compare(name, expected, actual)
+    result.checks["verdict"] = record["verdict"] in ("yes", "no", "review")
+    # Only advisory records carry a decision contract, and no advisory record has a rulebook.
+    result.checks["decision_contract"] = "decision_contract" not in record
+    result.checks["idempotency_key"] = record.get("idempotency_key") != ""
+
+
+def _check_input(result: Verification, record: Mapping[str, Any], request_body: Any) -> None:
+    facts_hash = record["rulebook_attestation"]["bundle"].get("input_hash")
+    binding_mode = record["runtime_binding"].get("binding_mode")
+    if binding_mode == BINDING_ADAPTER:
+        result.compare("facts_hash", content_hash(record.get("adapter_facts", {})), facts_hash)
+    else:
+        result.checks["facts_hash"] = None
+        result.checks["adapter_facts"] = "adapter_facts" not in record and "trusted_adapter" not in record
+    result.checks["input_hash"] = None
+    result.checks["rulebook_hash"] = None
+    if request_body is None:
+        return
+    result.compare("input_hash", content_hash(input_material(request_body)), record["input_hash"])
+    if binding_mode != BINDING_ADAPTER:
+        inputs = at(request_body, "context", "inputs")
+        result.compare("facts_hash", content_hash({} if inputs is None else inputs), facts_hash)
+    rulebook = at(request_body, "rulebook")
+    if rulebook is not None:
+        result.compare("rulebook_hash", content_hash(rulebook), record["policy_hash"])
+
+
+def _check_outside_signature(result: Verification, record: Mapping[str, Any]) -> None:
+    confidence = record.get("decision_confidence")
+    result.checks["confidence_hash"] = None
+    if confidence is not None:
+        expected = content_hash({name: value for name, value in confidence.items() if name != "confidence_hash"})
+        said = [confidence.get("confidence_hash"), record.get("confidence_hash")]
+        result.compare("confidence_hash", [expected, expected], said)
+    elif "confidence_hash" in record:
+        result.checks["confidence_hash"] = False
+    audit_chain = record.get("audit_chain")
+    result.checks["audit_chain"] = None
+    if audit_chain is not None:
+        leaf_hash = leaf("decision", record["decision_id"], record["record_hash"], record["receipt_hash"])
+        link = {"decision_chain_version": CHAIN, "entry_type": "decision", "leaf_hash": leaf_hash}
+        result.compare("audit_chain", link, {name: audit_chain.get(name) for name in link})
