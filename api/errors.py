@@ -7,6 +7,7 @@ error carries a verdict.
 from __future__ import annotations
 
 import logging
+import traceback
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -85,8 +86,9 @@ def _answer_http(error: HTTPException) -> Response:
 
 
 def _answer_unexpected(error: Exception) -> Response:
-    # The type alone: a message could quote a body or a key.
-    _log.error("Unexpected %s in request %s", type(error).__qualname__, g.request_id, exc_info=error)
+    # The type and the places alone: a message could quote a body or a key.
+    where = "".join(traceback.format_tb(error.__traceback__))
+    _log.error("Unexpected %s in request %s\n%s", type(error).__qualname__, g.request_id, where)
     message = (
         "The service failed unexpectedly and recorded nothing it acknowledges; retry with the same idempotency key."
     )

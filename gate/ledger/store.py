@@ -51,7 +51,7 @@ class SqliteStore:
         self._turn = threading.Lock()
         self._closed = False
         self.engine: Final[Engine] = create_engine(
-            URL.create("sqlite", database=str(database)), pool_size=16, max_overflow=48, pool_timeout=WRITE_TIMEOUT
+            URL.create("sqlite", database=str(database)), pool_size=8, max_overflow=56, pool_timeout=WRITE_TIMEOUT
         )
         event.listen(self.engine, "connect", _prepare)
         event.listen(self.engine, "begin", _begin)
@@ -170,7 +170,7 @@ def _prepare(connection: Any, _: ConnectionPoolEntry) -> None:
         "synchronous=FULL",
         "busy_timeout=5000",
         f"wal_autocheckpoint={_CHECKPOINT_PAGES}",
-        "cache_size=-32768",
+        "cache_size=-8192",
         "foreign_keys=ON",
         "trusted_schema=OFF",
     ):

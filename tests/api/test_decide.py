@@ -533,13 +533,15 @@ def test_an_unexpected_failure_says_nothing_of_the_request(
     from gate import decide as module
 
     def fail(*_: object, **__: object) -> None:
-        raise RuntimeError("torn")
+        raise RuntimeError(sample_request()["context"]["subject"])
 
     monkeypatch.setattr(module, "build_record", fail)
     response = decide(client, key, sample_request())
     refused(response, 500, "SVC_INTERNAL_ERROR")
     assert key not in caplog.text
+    assert "customer-9" not in caplog.text
     assert response.get_json()["request_id"] in caplog.text
+    assert "RuntimeError" in caplog.text
 
 
 def test_a_request_is_not_changed_by_being_answered(client: FlaskClient, key: str) -> None:
