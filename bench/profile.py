@@ -30,13 +30,12 @@ from gate.decide import _claim, _entry
 from gate.envelope import input_material
 from gate.ids import new_id, timestamp, utc_now
 from gate.instance import Instance, create_instance, open_instance
-from gate.ledger import open_ledger
 from gate.ledger.entries import Appended
 from gate.ledger.scopes import FULL_ACCESS
 from gate.record import Identity, build_record
 from gate.request import read_request
 from gate.rulebook import RulebookCache
-from gate.settings import DEFAULT_BASE_URL, load_settings
+from gate.settings import load_settings
 from gate.strict_json import parse
 from gate.views import project
 
@@ -129,11 +128,10 @@ def show(result: Mapping[str, Any]) -> str:
 
 
 def _set_up(home: Path, stack: ExitStack) -> _Setting:
-    create_instance(home, DEFAULT_BASE_URL)
     # Named, so that no database set in the environment is written to.
-    settings = load_settings(home, database_url=f"sqlite:///{home / 'ledger.db'}")
-    open_ledger(settings.ledger_url, create=True).close()
-    instance = open_instance(settings)
+    ledger_url = f"sqlite:///{home / 'ledger.db'}"
+    create_instance(home, database_url=ledger_url)
+    instance = open_instance(load_settings(home, database_url=ledger_url))
     stack.callback(instance.close)
     scope = instance.ledger.directory.create_scope("bench", "unlimited", utc_now())
     key, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS, None, utc_now())

@@ -14,7 +14,7 @@ from gate.ids import utc_now
 from gate.keys import KeyRing, hmac_signer
 from gate.ledger import Ledger, open_ledger
 from gate.record import Signers
-from gate.settings import FILE_NAME, INITIAL_FILE, Settings
+from gate.settings import DEFAULT_BASE_URL, FILE_NAME, INITIAL_FILE, Settings, load_settings
 from gate.signing import ED25519, HMAC_SHA256
 from gate.verify import Trust
 
@@ -87,18 +87,22 @@ def open_instance(settings: Settings) -> Instance:
     return Instance(settings, open_ledger(settings.ledger_url))
 
 
-def create_instance(home: Path, base_url: str) -> bool:
-    """Lays out an instance in a directory: settings and signing keys. What is there already stays as it is.
+def create_instance(home: Path, *, base_url: str = DEFAULT_BASE_URL, database_url: str | None = None) -> bool:
+    """Lays out an instance in a directory: signing keys, the ledger, settings. What is there already stays as it is.
+
+    Only a new instance gets a new ledger: one that is missing later was lost, and an empty one in its place would hide
+    that.
 
     Args:
         home: The directory.
         base_url: Where callers reach the service.
+        database_url: The ledger; by default `ledger.db` in the directory.
 
     Returns:
-        Whether anything was laid out.
+        Whether an instance was laid out.
 
     Raises:
-        OperatorError: INSTANCE_UNWRITABLE.
+        OperatorError: INSTANCE_UNWRITABLE, or what `open_ledger` raises.
     """
     file = home / FILE_NAME
     if file.is_file():
@@ -107,6 +111,7 @@ def create_instance(home: Path, base_url: str) -> bool:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         for purpose in ("receipt", "registry"):
             KeyRing(home / "keys", purpose).create(utc_now())
+        open_ledger(load_settings(home, database_url=database_url).ledger_url, create=True).close()
         # Last, because it is what marks the instance as complete.
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as opened:

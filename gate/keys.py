@@ -179,7 +179,9 @@ class KeyRing:
     @contextmanager
     def _changed(self) -> Iterator[KeyRegistry]:
         if not self._file.exists():
-            raise OperatorError("INSTANCE_MISSING", f"There are no keys in {self._directory}; `gate serve` makes them.")
+            raise OperatorError(
+                "INSTANCE_MISSING", f"There are no keys in {self._directory}; restore them from a backup."
+            )
         with self._locked():
             yield load_registry(parse(self._file.read_bytes()))
 
@@ -203,8 +205,8 @@ class KeyRing:
         why = f"{Path(error.filename).name}: {error.strerror}" if isinstance(error, OSError) else error.message
         return ServiceUnavailable(
             "SVC_SIGNING_UNAVAILABLE",
-            f"The {self._purpose} signing keys cannot be used ({why.rstrip('.')}). Nothing was recorded; "
-            f"the operator must restore them.",
+            f"The {self._purpose} signing keys cannot be used ({why.rstrip('.')}). "
+            f"Until the operator restores them, nothing is decided.",
         )
 
 

@@ -12,7 +12,7 @@ from hypothesis import settings
 from api.app import create_app
 from gate.ids import utc_now
 from gate.instance import Instance, create_instance, open_instance
-from gate.ledger import Ledger, open_ledger
+from gate.ledger import Ledger
 from gate.ledger.scopes import FULL_ACCESS, Authority, Scope
 from gate.settings import load_settings
 
@@ -25,8 +25,7 @@ settings.load_profile("gate")
 def home(tmp_path: Path) -> Path:
     """The home directory of a fresh instance with an empty ledger."""
     directory = tmp_path / "home"
-    create_instance(directory, "http://gate.example")
-    open_ledger(load_settings(directory).ledger_url, create=True).close()
+    create_instance(directory, base_url="http://gate.example")
     return directory
 
 

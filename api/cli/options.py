@@ -41,21 +41,17 @@ def instance_at(
         home: The directory.
         database_url: A ledger to use instead of the one set.
         base_url: Where callers reach a newly created instance.
-        create: Whether to create the instance and its ledger where there is none, and to say so on stderr.
+        create: Whether to create the instance where there is none, and to say so on stderr.
 
     Raises:
         OperatorError: There is no such instance, or it cannot be opened.
     """
     from gate.instance import create_instance, open_instance
-    from gate.ledger import open_ledger
     from gate.settings import DEFAULT_BASE_URL, load_settings
 
-    if create and create_instance(home, base_url or DEFAULT_BASE_URL):
+    if create and create_instance(home, base_url=base_url or DEFAULT_BASE_URL, database_url=database_url):
         sys.stderr.write(f"Created a new instance in {home.absolute()}.\n")
-    settings = load_settings(home, database_url=database_url)
-    if create:
-        open_ledger(settings.ledger_url, create=True).close()
-    instance = open_instance(settings)
+    instance = open_instance(load_settings(home, database_url=database_url))
     try:
         yield instance
     finally:

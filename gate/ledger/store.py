@@ -135,7 +135,9 @@ def open_store(database_url: str, *, create: bool = False) -> SqliteStore:
         return SqliteStore(Path(url.database), create=create)
     except OSError as error:
         raise OperatorError(
-            "DATABASE_UNREACHABLE", f"The ledger {url.database} cannot be opened: {error.strerror}."
+            "DATABASE_UNREACHABLE",
+            f"The ledger {url.database} cannot be opened: {error.strerror}. "
+            f"If it was lost, restore it from a backup; an instance gets no second ledger.",
         ) from error
 
 

@@ -9,16 +9,15 @@ import pytest
 
 from gate.errors import OperatorError
 from gate.instance import create_instance, open_instance
-from gate.ledger import open_ledger
 from gate.settings import load_settings
 from gate.signing import HmacSigner
 
 
 def test_an_instance_is_laid_out_once(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    assert create_instance(home, "http://gate.example") is True
+    assert create_instance(home, base_url="http://gate.example") is True
     before = {file: file.read_bytes() for file in home.rglob("*") if file.is_file()}
-    assert create_instance(home, "http://other.example") is False
+    assert create_instance(home, base_url="http://other.example") is False
     assert {file: file.read_bytes() for file in home.rglob("*") if file.is_file()} == before
     assert load_settings(home).base_url == "http://gate.example"
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
@@ -33,7 +32,7 @@ def test_there_is_no_instance_where_none_was_laid_out(tmp_path: Path) -> None:
 def test_an_instance_cannot_be_laid_out_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(OperatorError) as refusal:
-        create_instance(tmp_path / "file" / "home", "http://gate.example")
+        create_instance(tmp_path / "file" / "home")
     assert refusal.value.code == "INSTANCE_UNWRITABLE"
 
 
@@ -83,9 +82,17 @@ def test_receipts_can_be_signed_with_hmac_or_not_at_all(home: Path) -> None:
     instance.close()
 
 
-def test_a_ledger_that_was_not_created_is_not_opened(tmp_path: Path) -> None:
-    create_instance(tmp_path / "home", "http://gate.example")
-    with pytest.raises(OperatorError, match="cannot be opened"):
-        open_instance(load_settings(tmp_path / "home"))
-    open_ledger(load_settings(tmp_path / "home").ledger_url, create=True).close()
-    open_instance(load_settings(tmp_path / "home")).close()
+def test_a_lost_ledger_is_said_to_be_lost_and_never_replaced_by_an_empty_one(home: Path) -> None:
+    (home / "ledger.db").unlink()
+    assert create_instance(home) is False
+    with pytest.raises(OperatorError, match="restore it from a backup") as refusal:
+        open_instance(load_settings(home))
+    assert refusal.value.code == "DATABASE_UNREACHABLE"
+    assert not (home / "ledger.db").exists()
+
+
+def test_an_instance_can_keep_its_ledger_elsewhere(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/elsewhere.db"
+    create_instance(tmp_path / "home", database_url=url)
+    assert not (tmp_path / "home" / "ledger.db").exists()
+    open_instance(load_settings(tmp_path / "home", database_url=url)).close()
