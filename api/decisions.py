@@ -9,7 +9,7 @@ from flask import Blueprint, Response, g, request
 from api.auth import authenticate
 from api.requests import json_response, parse_body, preferred_view, read_body
 from api.state import state
-from gate.errors import NotFound
+from gate.errors import NotFound, RequestRefused
 from gate.labels import VIEWS
 from gate.views import project
 
@@ -22,9 +22,17 @@ def decide() -> Response:
     sent = read_body()
     authority = authenticate("decide")
     body = parse_body(sent)
-    view = preferred_view()
+    refusal, view = None, "full"
+    try:
+        view = preferred_view()
+    except RequestRefused as error:
+        refusal = error
     decision = state().gate.decide(
-        authority, body, request_id=g.request_id, idempotency_key=request.headers.get("x-idempotency-key")
+        authority,
+        body,
+        request_id=g.request_id,
+        idempotency_key=request.headers.get("x-idempotency-key"),
+        refusal=refusal,
     )
     record = decision.record
     # A replay answers whatever else the body holds, so its response_view may be none of the three.

@@ -66,7 +66,7 @@ def install(app: Flask) -> None:
 
 def answer(error: GateError) -> Response:
     """The response to an error of the product."""
-    status, word = _BY_CODE[error.code]
+    status, word = _BY_CODE.get(error.code, (500, "internal_error"))
     if isinstance(error, AccessForbidden):
         status = HTTPStatus.FORBIDDEN
     body: dict[str, Any] = {"c": "unclear"} if request.path == DECIDE_PATH else {}

@@ -46,23 +46,33 @@ def read_body(limit: int = MAX_BODY) -> bytes:
     """The bytes of the request body.
 
     Raises:
-        MaterialRefused: SVC_API_PAYLOAD_TOO_LARGE, or SVC_API_MEDIA_TYPE_UNSUPPORTED for a body that is no JSON.
+        MaterialRefused: SVC_API_PAYLOAD_TOO_LARGE, SVC_API_MEDIA_TYPE_UNSUPPORTED for a body that is no plain JSON, or
+            SVC_API_JSON_INVALID for one that ended early.
     """
-    request.max_content_length = limit
-    too_large = MaterialRefused(
-        "SVC_API_PAYLOAD_TOO_LARGE", f"The body is larger than {limit} bytes; send a smaller one."
-    )
-    if (request.content_length or 0) > limit:
-        raise too_large
-    body = request.stream.read(limit + 1)
-    if len(body) > limit:
-        raise too_large
+    declared = request.content_length
+    if declared is not None and declared > limit:
+        raise _too_large(limit)
+    # One more than the limit, so that a body of undeclared length shows itself as too large instead of being cut.
+    request.max_content_length = limit + 1
+    body = b""
+    while piece := request.stream.read(limit + 1 - len(body)):
+        body += piece
+        if len(body) > limit:
+            raise _too_large(limit)
+    if declared is not None and len(body) != declared:
+        raise MaterialRefused(
+            "SVC_API_JSON_INVALID", f"The body ended after {len(body)} of {declared} bytes; send it again, whole."
+        )
     if body and (request.mimetype != "application/json" or request.headers.get("content-encoding")):
         raise MaterialRefused(
             "SVC_API_MEDIA_TYPE_UNSUPPORTED",
             "The body must be plain JSON; send it with `content-type: application/json` and no content-encoding.",
         )
-    return bytes(body)
+    return body
+
+
+def _too_large(limit: int) -> MaterialRefused:
+    return MaterialRefused("SVC_API_PAYLOAD_TOO_LARGE", f"The body is larger than {limit} bytes; send a smaller one.")
 
 
 def parse_body(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH) -> Any:

@@ -49,6 +49,8 @@ def verify_exported() -> Response:
     """Verifies an exported record without looking it up."""
     body = parse_body(read_body(MAX_VERIFY_BODY), max_depth=MAX_VERIFY_DEPTH)
     record, input_, public_key = _material(body)
+    if record is None:
+        raise _unusable("record", "It is missing; send the exported Decision Record.")
     return json_response(_verify(record, input_, public_key).to_dict())
 
 
@@ -60,7 +62,9 @@ def verify_stored(decision_id: str) -> Response:
     record = gate.decision(authority, decision_id)
     if record is None:
         raise decision_not_found()
-    return json_response(_verify(record, gate.request_body(authority, decision_id), None).to_dict())
+    result = _verify(record, gate.request_body(authority, decision_id), None)
+    result.require("audit_chain.link_hash", gate.is_linked(authority, decision_id))
+    return json_response(result.to_dict())
 
 
 @blueprint.post("/api/decision/<decision_id>/verify")
@@ -71,16 +75,16 @@ def verify_supplied(decision_id: str) -> Response:
     body = parse_body(sent, max_depth=MAX_VERIFY_DEPTH) if sent else {}
     gate = state().gate
     stored = gate.decision(authority, decision_id)
-    supplied = body != {}
-    record, input_, public_key = _material(body) if supplied else (stored, None, None)
+    record, input_, public_key = _material(body, stored)
     if record is None:
         raise decision_not_found()
     if input_ is None and stored is not None:
         input_ = gate.request_body(authority, decision_id)
     result = _verify(record, input_, public_key)
-    if supplied:
-        result.require("decision_id", record.get("decision_id") == decision_id)
-        result.require("stored_record", None if stored is None else canonical(stored) == canonical(record))
+    result.require("decision_id", record.get("decision_id") == decision_id)
+    result.require("stored_record", None if stored is None else canonical(stored) == canonical(record))
+    if stored is not None:
+        result.require("audit_chain.link_hash", gate.is_linked(authority, decision_id))
     return json_response(result.to_dict())
 
 
@@ -88,19 +92,32 @@ def _verify(record: Any, input_: Any, public_key: str | None) -> Verification:
     return verify_record(record, state().instance.trust(), request_body=input_, untrusted_key=public_key)
 
 
-def _material(body: Any) -> tuple[dict[str, Any], Any, str | None]:
-    """The record, its request and a key, from {record, input?, public_key?} or from the bare record."""
-    wrapped = isinstance(body, dict) and "record" in body
-    record = body["record"] if wrapped else body
-    if not isinstance(record, dict):
-        fault = FieldError("record" if wrapped else "", "type", "It must be an object: an exported Decision Record.")
-        raise RequestRefused("SVC_API_REQUEST_INVALID", "The body holds no record to verify.", [fault])
-    if not wrapped:
-        return record, None, None
-    public_key = body.get("public_key")
+_WRAPPER = {"record", "input", "public_key"}
+
+
+def _material(body: Any, stored: dict[str, Any] | None = None) -> tuple[dict[str, Any] | None, Any, str | None]:
+    """The record, its request and a key, from {record, input?, public_key?} or from the bare record.
+
+    Args:
+        body: The parsed body.
+        stored: The record to take where the body supplies none.
+    """
+    if not isinstance(body, dict):
+        raise _unusable("", "It must be an object: an exported Decision Record.")
+    if body and not _WRAPPER & body.keys():
+        return body, None, None
+    for name in sorted(body.keys() - _WRAPPER):
+        raise _unusable(name, f"It is not one of {', '.join(sorted(_WRAPPER))}; remove it or check its spelling.")
+    record, public_key = body.get("record", stored), body.get("public_key")
+    if "record" in body and not isinstance(record, dict):
+        raise _unusable("record", "It must be an object: an exported Decision Record.")
     if public_key is not None:
         if not isinstance(public_key, str):
-            fault = FieldError("public_key", "type", "It must be a string: an Ed25519 public key in PEM (SPKI).")
-            raise RequestRefused("SVC_API_REQUEST_INVALID", "The public key cannot be read.", [fault])
+            raise _unusable("public_key", "It must be a string: an Ed25519 public key in PEM (SPKI).")
         raw_public_key(public_key)
     return record, body.get("input"), public_key
+
+
+def _unusable(field: str, message: str) -> RequestRefused:
+    fault = FieldError(field, "unusable", message)
+    return RequestRefused("SVC_API_REQUEST_INVALID", "The body cannot be verified as it was sent; see errors.", [fault])

@@ -69,7 +69,13 @@ class DecisionGate:
         self._rulebooks = RulebookCache()
 
     def decide(
-        self, authority: Authority, body: Any, *, request_id: str, idempotency_key: str | None = None
+        self,
+        authority: Authority,
+        body: Any,
+        *,
+        request_id: str,
+        idempotency_key: str | None = None,
+        refusal: RequestRefused | None = None,
     ) -> Decision:
         """Answers a Decision Request with a record that is durably stored.
 
@@ -78,6 +84,7 @@ class DecisionGate:
             body: The parsed request body.
             request_id: The handle under which logs know this request.
             idempotency_key: The caller's retry handle.
+            refusal: What is wrong with the request beside its body; a used key still replays.
 
         Raises:
             RequestRefused, RulebookRefused: The request cannot be decided.
@@ -88,6 +95,8 @@ class DecisionGate:
         input_hash = content_hash(input_material(body))
         claim = _claim(idempotency_key, input_hash)
         try:
+            if refusal is not None:
+                raise refusal
             request = read_request(body, input_hash)
             _require_binding(request)
             rulebook = self._rulebook(authority, request)
@@ -120,6 +129,15 @@ class DecisionGate:
         """The original request of a decision, without response_view, or None."""
         entry = self._ledger.entries.decision(authority.scope_id, decision_id)
         return None if entry is None else stored_request(self._ledger, authority.scope_id, entry)
+
+    def is_linked(self, authority: Authority, decision_id: str) -> bool:
+        """Whether a stored decision's chain link follows from its record and from the link before it."""
+        entry = self._ledger.entries.decision(authority.scope_id, decision_id)
+        if entry is None:
+            return False
+        material = link_material(stored_record(entry))
+        same = all(entry.link[name] == getattr(material, name) for name in material.__slots__)
+        return same and chain.find_break([entry.link]) is None
 
     def _rulebook(self, authority: Authority, request: DecisionRequest) -> Rulebook:
         if request.rulebook_ref is None:

@@ -75,7 +75,19 @@ _ABSENT: Final = _Absent()
 _Getter = Callable[[Mapping[str, Any]], Any]
 _Predicate = Callable[[Any], bool]
 _Holds = Callable[[Mapping[str, Any]], bool]
-_Explain = Callable[[Mapping[str, Any], list[dict[str, Any]]], bool]
+
+
+class _Trace:
+    """The tests of one rule as they are explained, and what each field showed, which is worked out once."""
+
+    __slots__ = ("shown", "tests")
+
+    def __init__(self, shown: dict[str, Any]) -> None:
+        self.shown = shown
+        self.tests: list[dict[str, Any]] = []
+
+
+_Explain = Callable[[Mapping[str, Any], _Trace], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +153,13 @@ class Evaluator:
         if missing or invalid:
             outcome = NEEDS_INPUT
         else:
+            shown: dict[str, Any] = {}
             for rule in self._rules:
-                tests: list[dict[str, Any]] = []
-                matched = rule.explain(facts, tests)
-                rules.append({"rule_id": rule.rule_id, "priority": rule.priority, "passed": matched, "tests": tests})
+                trace = _Trace(shown)
+                matched = rule.explain(facts, trace)
+                rules.append(
+                    {"rule_id": rule.rule_id, "priority": rule.priority, "passed": matched, "tests": trace.tests}
+                )
                 if matched:
                     outcome = rule.outcome
                     break
@@ -182,7 +197,7 @@ def _outcome(body: Mapping[str, Any], rule_id: str | None) -> Outcome:
 def _compile_condition(condition: Mapping[str, Any], path: str) -> tuple[_Holds, _Explain]:
     if "not" in condition:
         holds, explain = _compile_condition(condition["not"], f"{path}.not")
-        return lambda facts: not holds(facts), lambda facts, tests: not explain(facts, tests)
+        return lambda facts: not holds(facts), lambda facts, trace: not explain(facts, trace)
     for combinator, together in (("all", all), ("any", any)):
         if combinator in condition:
             children = [
@@ -205,8 +220,8 @@ def _combined(together: Callable[[Any], bool], children: list[tuple[_Holds, _Exp
                 return stop_at
         return not stop_at
 
-    def explain(facts: Mapping[str, Any], tests: list[dict[str, Any]]) -> bool:
-        return together([child(facts, tests) for child in all_explain])
+    def explain(facts: Mapping[str, Any], trace: _Trace) -> bool:
+        return together([child(facts, trace) for child in all_explain])
 
     return holds, explain
 
@@ -224,13 +239,15 @@ def _compile_test(test: Mapping[str, Any], path: str) -> tuple[_Holds, _Explain]
     def holds(facts: Mapping[str, Any]) -> bool:
         return predicate(get(facts))
 
-    def explain(facts: Mapping[str, Any], tests: list[dict[str, Any]]) -> bool:
+    def explain(facts: Mapping[str, Any], trace: _Trace) -> bool:
         value = get(facts)
         passed = predicate(value)
         if value is _ABSENT:
-            tests.append({**told, "passed": passed})
+            trace.tests.append({**told, "passed": passed})
         else:
-            tests.append({**told, "observed": _shown(value), "passed": passed})
+            if field not in trace.shown:
+                trace.shown[field] = _shown(value)
+            trace.tests.append({**told, "observed": trace.shown[field], "passed": passed})
         return passed
 
     return holds, explain
@@ -294,19 +311,31 @@ def _equals(expected: Any) -> _Predicate:
     if kind is int or kind is float:
         return lambda value: (type(value) is int or type(value) is float) and value == expected
     if kind is list or kind is dict:
-        written = canonical(expected)
-        return lambda value: type(value) is kind and canonical(value) == written
+        return lambda value: _same(value, expected)
     return lambda value: type(value) is kind and value == expected
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Whether two JSON values have equal canonical bytes, at no more cost than the smaller of them."""
+    if type(left) is dict:
+        return (
+            type(right) is dict
+            and left.keys() == right.keys()
+            and all(_same(left[name], item) for name, item in right.items())
+        )
+    if type(left) is list:
+        return type(right) is list and len(left) == len(right) and all(map(_same, left, right))
+    return _scalar_kind(left) is _scalar_kind(right) and bool(left == right)
 
 
 def _is_in(expected: list[Any]) -> _Predicate:
     # Scalars by type and value: 1 and 1.0 meet as equal floats hash alike, true and 1 do not.
     scalars = {(_scalar_kind(item), item) for item in expected if type(item) not in (list, dict)}
-    written = {canonical(item) for item in expected if type(item) in (list, dict)}
+    containers = [item for item in expected if type(item) in (list, dict)]
 
     def predicate(value: Any) -> bool:
         if type(value) is list or type(value) is dict:
-            return bool(written) and canonical(value) in written
+            return any(_same(value, item) for item in containers)
         return (_scalar_kind(value), value) in scalars
 
     return predicate

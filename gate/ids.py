@@ -25,7 +25,10 @@ def parse_timestamp(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} names no time zone; write UTC times as 2026-01-31T12:00:00.000Z.")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"{text!r} lies outside the years 1 to 9999 in UTC.") from error
 
 
 def new_id(prefix: str, moment: datetime) -> str:

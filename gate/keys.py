@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from threading import RLock
 from typing import Final
 
 import orjson
@@ -58,6 +59,8 @@ class KeyRing:
         self._seen: tuple[int, int, int] | None = None
         self._registry = KeyRegistry()
         self._signer: Ed25519Signer | None = None
+        # Registry and signer change together, or a thread that read the old registry could put back its signer.
+        self._lock = RLock()
 
     def create(self, now: datetime) -> None:
         """Makes the first key where there is none."""
@@ -72,16 +75,17 @@ class KeyRing:
         Raises:
             ServiceUnavailable: SVC_SIGNING_UNAVAILABLE: the registry file is missing or unusable.
         """
-        try:
-            stat = self._file.stat()
-            seen = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
-            if seen != self._seen:
-                self._registry = load_registry(parse(self._file.read_bytes()))
-                self._signer, self._seen = None, seen
-        except (OSError, GateError) as error:
-            self._signer, self._seen = None, None
-            raise self._unavailable(error) from error
-        return self._registry
+        with self._lock:
+            try:
+                stat = self._file.stat()
+                seen = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+                if seen != self._seen:
+                    self._registry = load_registry(parse(self._file.read_bytes()))
+                    self._signer, self._seen = None, seen
+            except (OSError, GateError) as error:
+                self._signer, self._seen = None, None
+                raise self._unavailable(error) from error
+            return self._registry
 
     def signer(self) -> Ed25519Signer:
         """What signs now.
@@ -89,14 +93,14 @@ class KeyRing:
         Raises:
             ServiceUnavailable: SVC_SIGNING_UNAVAILABLE: there is no active key, or its file is missing or unusable.
         """
-        registry, signer = self.registry(), self._signer
-        if signer is None:
-            try:
-                signer = self._load_signer(registry)
-            except (OSError, GateError) as error:
-                raise self._unavailable(error) from error
-            self._signer = signer
-        return signer
+        with self._lock:
+            registry = self.registry()
+            if self._signer is None:
+                try:
+                    self._signer = self._load_signer(registry)
+                except (OSError, GateError) as error:
+                    raise self._unavailable(error) from error
+            return self._signer
 
     def rotate(self, now: datetime) -> PublicKey:
         """Makes a new key that signs from now on; the key that signed so far is retired.

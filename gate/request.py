@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from gate.envelope import input_material
 from gate.errors import FieldError, RequestRefused
@@ -29,7 +29,6 @@ class DecisionRequest:
         adapter: The adapter invocation, where one was sent.
         context: The context; {} where absent.
         inputs: The facts of context.inputs; {} where absent.
-        response_view: minimal, standard or full, where the body names one.
     """
 
     body: Mapping[str, Any]
@@ -40,7 +39,6 @@ class DecisionRequest:
     adapter: Mapping[str, Any] | None
     context: Mapping[str, Any]
     inputs: Mapping[str, Any]
-    response_view: str | None
 
 
 def read_request(body: Any, input_hash: str) -> DecisionRequest:
@@ -70,15 +68,25 @@ def read_request(body: Any, input_hash: str) -> DecisionRequest:
         adapter=body.get("adapter"),
         context=context,
         inputs=context.get("inputs", {}),
-        response_view=body.get("response_view"),
     )
 
 
 def _check_shape(body: Any, binds: bool) -> None:
     # Output material at the root has a code of its own, so the closed shape does not see it.
     seen = {name: body[name] for name in body if name not in ROOT_OUTPUT_MATERIAL} if binds else body
-    if errors := shape("decision-request").errors(seen):
+    errors = shape("decision-request").errors(seen)
+    if not errors and binds and not {"rulebook", "rulebook_ref"} & body.keys():
+        errors = [FieldError("rulebook", "required", "Mode rulebook needs it, or rulebook_ref; add one of them.")]
+    if not errors and not binds and not {"question", *_BINDING_MEMBERS} & body.keys():
+        errors = [
+            FieldError("question", "required", "The advisory modes need it; a binding verdict needs mode rulebook.")
+        ]
+    if errors:
         raise _invalid(errors)
+
+
+# What only mode rulebook knows; with another mode it is a conflict, which says more than a missing question.
+_BINDING_MEMBERS: Final = ("rulebook", "rulebook_ref", "binding_mode", "adapter")
 
 
 def _invalid(errors: list[FieldError]) -> RequestRefused:
@@ -134,19 +142,11 @@ def _check_conflicts(body: Mapping[str, Any], binds: bool) -> None:
             "TRUSTED_ADAPTER_INPUT_CONFLICT",
             "adapter and context.inputs are both sent; facts come from exactly one of them, so remove the other.",
         )
-    if binds and "rulebook" not in body and "rulebook_ref" not in body:
-        missing = FieldError("rulebook", "required", "Mode rulebook needs it, or rulebook_ref; add one of them.")
-        raise _invalid([missing])
-    if not binds and "question" not in body:
-        missing = FieldError(
-            "question", "required", "The advisory modes need it; a binding verdict needs mode rulebook."
-        )
-        raise _invalid([missing])
 
 
 def _conflicts(body: Mapping[str, Any], binds: bool) -> Iterator[str]:
     if not binds:
-        for name in ("rulebook", "rulebook_ref", "binding_mode", "adapter"):
+        for name in _BINDING_MEMBERS:
             if name in body:
                 yield f"{name} is sent with mode {body.get('mode', 'single')}; send mode rulebook, or leave {name} out."
     if "rulebook" in body and "rulebook_ref" in body:

@@ -48,7 +48,9 @@ def serve(
     _check_port(host, port)
     with instance_at(home, database_url, create=True, base_url=url) as instance:
         key_file = demo_key_file(instance) if demo else None
-        ledger_url = instance.settings.ledger_url
+        ledger_url, base_url = instance.settings.ledger_url, instance.settings.base_url
+    if base_url != url and not as_json:
+        say(f"Records cite {base_url}, as base_url in {home / 'settings.toml'} says.")
     os.environ[HOME_VARIABLE] = str(home.absolute())
     os.environ["GATE_DATABASE_URL"] = ledger_url
     # A forked worker would inherit this process's locks and descriptors; a spawned one starts clean.
@@ -83,7 +85,7 @@ def first_request(url: str, key_file: Path) -> str:
         },
     }
     return (
-        f"curl -s {url}/api/decide"
+        f"curl -s -w '\\n' {url}/api/decide"
         f' -H "x-api-key: $(cat {shlex.quote(str(key_file))})"'
         f" -H 'content-type: application/json'"
         f" -d '{orjson.dumps(body).decode()}'"
@@ -129,5 +131,6 @@ def _check_port(host: str, port: int) -> None:
     except OSError as error:
         raise OperatorError(
             "ADDRESS_UNAVAILABLE",
-            f"Nothing can listen on {host}:{port} ({error.strerror}); stop what does, or choose another --port.",
+            f"Nothing can listen on {host}:{port} ({error.strerror}); stop what does, or choose another --port "
+            f"(with make: make run PORT=8081).",
         ) from error

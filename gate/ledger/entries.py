@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from gate import chain
 from gate.canonical import canonical
@@ -152,8 +152,11 @@ class Entries:
         try:
             return self._commit_together(batch)
         except ServiceUnavailable as error:
-            # Without a cause there was no turn to write at all, and trying again would only wait longer.
-            if len(batch) == 1 or not isinstance(error.__cause__, SQLAlchemyError):
+            # Where the database itself is locked, full or failing, trying again would only wait longer.
+            database_fails = not isinstance(error.__cause__, SQLAlchemyError) or isinstance(
+                error.__cause__, OperationalError
+            )
+            if len(batch) == 1 or database_fails:
                 return [error] * len(batch)
         # One bad entry must not fail the others, so each gets a transaction of its own.
         return [self._commit([entry])[0] for entry in batch]

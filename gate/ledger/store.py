@@ -73,13 +73,20 @@ class SqliteStore:
             yield connection
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
+    def write(self, *, patience: float | None = None) -> Iterator[Connection]:
         """A transaction that is on disk when the block has ended without an exception, and undone otherwise.
 
+        Args:
+            patience: How long to wait for the turn, in seconds; `WRITE_TIMEOUT` where None.
+
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: no turn within `WRITE_TIMEOUT` seconds, or the database failed.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: no turn came in time, or the database failed.
         """
-        with _translated(), self._exclusive(), self._writing.begin() as connection:
+        with (
+            _translated(),
+            self._exclusive(WRITE_TIMEOUT if patience is None else patience),
+            self._writing.begin() as connection,
+        ):
             yield connection
 
     def close(self) -> None:
@@ -88,15 +95,15 @@ class SqliteStore:
             return
         self._closed = True
         try:
-            with _translated(), self._exclusive():
+            with _translated(), self._exclusive(WRITE_TIMEOUT):
                 self.engine.dispose()
         finally:
             os.close(self._lock_file)
 
     @contextmanager
-    def _exclusive(self) -> Iterator[None]:
-        deadline = time.monotonic() + WRITE_TIMEOUT
-        if not self._turn.acquire(timeout=WRITE_TIMEOUT):
+    def _exclusive(self, patience: float) -> Iterator[None]:
+        deadline = time.monotonic() + patience
+        if not self._turn.acquire(timeout=patience):
             raise _unavailable("other requests hold the ledger")
         try:
             # Polled, because a blocking flock cannot be given up, and a stopped process would then hold everyone.
@@ -170,7 +177,7 @@ def _prepare(connection: Any, _: ConnectionPoolEntry) -> None:
     for pragma in (
         "journal_mode=WAL",
         "synchronous=FULL",
-        "busy_timeout=5000",
+        "busy_timeout=1000",
         f"wal_autocheckpoint={_CHECKPOINT_PAGES}",
         "cache_size=-8192",
         "foreign_keys=ON",

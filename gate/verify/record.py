@@ -168,7 +168,6 @@ def _check_input(result: Verification, record: Mapping[str, Any], request_body: 
 
 def _check_outside_signature(result: Verification, record: Mapping[str, Any]) -> None:
     confidence = record.get("decision_confidence")
-    result.checks["confidence_hash"] = None
     if confidence is not None:
         expected = content_hash({name: value for name, value in confidence.items() if name != "confidence_hash"})
         said = [confidence.get("confidence_hash"), record.get("confidence_hash")]
@@ -176,8 +175,7 @@ def _check_outside_signature(result: Verification, record: Mapping[str, Any]) ->
     elif "confidence_hash" in record:
         result.checks["confidence_hash"] = False
     audit_chain = record.get("audit_chain")
-    result.checks["audit_chain"] = None
     if audit_chain is not None:
         leaf_hash = leaf("decision", record["decision_id"], record["record_hash"], record["receipt_hash"])
         link = {"decision_chain_version": CHAIN, "entry_type": "decision", "leaf_hash": leaf_hash}
-        result.compare("audit_chain", link, {name: audit_chain.get(name) for name in link})
+        result.compare("audit_chain.leaf_hash", link, {name: audit_chain.get(name) for name in link})
