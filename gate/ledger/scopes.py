@@ -248,7 +248,7 @@ class Directory:
     def _note_use(self, key: ApiKey, now: datetime) -> None:
         if key.last_used_at is not None and key.last_used_at > timestamp(now - _LAST_USE):
             return
-        # The last use is advice to operators; no request waits for it, and reading goes on where nothing can be written.
+        # The last use is advice to operators: no request waits for it, and reading goes on where none can write.
         with suppress(ServiceUnavailable), self._store.write(patience=0) as connection:
             connection.execute(_update_key(key.key_id).values(last_used_at=timestamp(now)))
 

@@ -145,6 +145,7 @@ def test_a_refused_request_leaves_no_record_and_claims_no_key(
 @pytest.mark.parametrize(
     ("status", "error", "wrong"),
     [
+        (422, "SVC_API_REQUEST_INVALID", ["nothing", "binding", "output", "inputs"]),
         (422, "SVC_API_REQUEST_INVALID", ["shape", "binding", "output", "conflict", "inputs", "rulebook"]),
         (422, "RULEBOOK_BINDING_MODE_UNSUPPORTED", ["binding", "output", "conflict", "inputs", "rulebook"]),
         (422, "RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN", ["output", "conflict", "inputs", "rulebook"]),
@@ -162,7 +163,9 @@ def test_of_several_faults_the_first_in_order_answers(
     body = sample_request()
     adapter = {"adapter_id": "a", "version": "1", "manifest_hash": "0" * 64, "input": {}}
     for fault in wrong:
-        if fault == "shape":
+        if fault == "nothing":
+            del body["rulebook"]
+        elif fault == "shape":
             body["colour"] = "red"
         elif fault == "binding":
             body["binding_mode"] = "customer_executable_rulebook"
@@ -216,6 +219,18 @@ def test_a_body_at_the_limit_is_read_and_a_compressed_one_is_not(client: FlaskCl
 @pytest.mark.parametrize("case", [case for case in cases("strict_json") if "refused" in case and "text" in case])
 def test_malformed_json_never_decides(client: FlaskClient, key: str, case: dict[str, Any]) -> None:
     refused(decide(client, key, case["text"].encode()), 400, "SVC_API_JSON_INVALID")
+
+
+def test_a_body_that_ended_early_never_decides(client: FlaskClient, key: str) -> None:
+    whole = json.dumps(sample_request()).encode()
+    response = client.post(
+        "/api/decide",
+        data=whole,
+        content_type="application/json",
+        headers={"x-api-key": key},
+        environ_overrides={"CONTENT_LENGTH": str(len(whole) + 100)},
+    )
+    refused(response, 400, "SVC_API_JSON_INVALID")
 
 
 @pytest.mark.parametrize("number", ["1e400", "NaN", "Infinity", "-Infinity", "9007199254740993"])
@@ -432,20 +447,22 @@ class TestViews:
         assert found == view
         assert record["v"] == "APPROVE"
 
+    def test_a_used_key_replays_whatever_view_the_header_names(self, client: FlaskClient, key: str) -> None:
+        first = decide(client, key, sample_request(), x_idempotency_key="k")
+        again = decide(client, key, sample_request(), x_idempotency_key="k", x_decision_response_view="tiny")
+        assert (again.headers["x-idempotency-status"], again.data) == ("replayed", first.data)
+
     def test_a_header_that_names_no_view_is_refused(self, client: FlaskClient, key: str) -> None:
         response = decide(client, key, sample_request(), x_decision_response_view="tiny")
         answer = refused(response, 422, "SVC_API_REQUEST_INVALID")
         assert answer["errors"][0]["field"] == "x-decision-response-view"
 
     def test_the_view_is_no_part_of_the_input_hash(self, client: FlaskClient, key: str) -> None:
-        hashes = {
-            decide(client, key, sample_request() | view).get_json()["record_hash"] is not None
-            and decide(client, key, sample_request() | view, prefer="return=full").headers["x-decision-id"] is not None
-            for view in ({}, {"response_view": "minimal"})
-        }
-        assert hashes == {True}
-        full = decide(client, key, sample_request() | {"response_view": "full"}).get_json()
-        assert full["input_hash"] == content_hash(sample_request())
+        hashes = set()
+        for view in ({}, {"response_view": "minimal"}, {"response_view": "standard"}, {"response_view": "full"}):
+            made = decide(client, key, sample_request() | view).get_json()
+            hashes.add(client.get(made["decision_url"], headers={"x-api-key": key}).get_json()["input_hash"])
+        assert hashes == {content_hash(sample_request())}
 
     def test_all_views_keep_the_same_proof(self, client: FlaskClient, key: str) -> None:
         views = [

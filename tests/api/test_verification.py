@@ -97,6 +97,9 @@ def test_a_partial_view_is_incomplete(client: FlaskClient, key: str, record: dic
         ([], 422, "SVC_API_REQUEST_INVALID"),
         ("record", 422, "SVC_API_REQUEST_INVALID"),
         ({"record": "x"}, 422, "SVC_API_REQUEST_INVALID"),
+        ({}, 422, "SVC_API_REQUEST_INVALID"),
+        ({"input": {}}, 422, "SVC_API_REQUEST_INVALID"),
+        ({"record": {}, "inptu": {}}, 422, "SVC_API_REQUEST_INVALID"),
         ({"record": {}, "public_key": 1}, 422, "SVC_API_REQUEST_INVALID"),
         ({"record": {}, "public_key": "x"}, 422, "PUBLIC_KEY_INVALID"),
         ({"record": {}, "public_key": public_key_pem(bytes(32))}, 422, "PUBLIC_KEY_INVALID"),
@@ -184,6 +187,34 @@ class TestStored:
         assert client.get(record["decision_url"], headers=headers).get_json() == record
         minimal = client.get(record["decision_url"], headers=headers | {"x-decision-response-view": "minimal"})
         assert minimal.get_json().items() < record.items()
+
+    def test_a_supplied_input_is_checked_against_the_stored_record(
+        self, client: FlaskClient, key: str, record: dict[str, Any]
+    ) -> None:
+        headers = {"x-api-key": key}
+        good = client.post(record["verify_url"], json={"input": sample_request()}, headers=headers)
+        assert result_of(good)["verified"] is True
+        wrong = client.post(record["verify_url"], json={"input": sample_request(margin_percent=1)}, headers=headers)
+        assert result_of(wrong)["checks"]["input_hash"] is False
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "UPDATE entries SET link_hash = record_hash WHERE position = 1",
+            "UPDATE entries SET merkle_root = record_hash WHERE position = 1",
+            "UPDATE entries SET leaf_hash = record_hash WHERE position = 1",
+            "UPDATE entries SET record_hash = leaf_hash WHERE position = 1",
+            "UPDATE entries SET created_at = '2026-01-01T00:00:00.000Z' WHERE position = 1",
+        ],
+    )
+    def test_a_link_changed_in_the_ledger_is_found_out(
+        self, client: FlaskClient, key: str, record: dict[str, Any], instance: Instance, change: str
+    ) -> None:
+        client.post("/api/decide", json=sample_request(), headers={"x-api-key": key})
+        with instance.ledger.store.write() as connection:
+            connection.exec_driver_sql(change)
+        result = result_of(client.get(record["verify_url"], headers={"x-api-key": key}))
+        assert (result["verified"], result["checks"]["audit_chain.link_hash"]) == (False, False)
 
     def test_a_record_changed_in_the_ledger_is_found_out(
         self, client: FlaskClient, key: str, record: dict[str, Any], instance: Instance

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import stat
+import sys
+import threading
 from datetime import timedelta
 from pathlib import Path
 
@@ -56,6 +58,29 @@ def test_rotation_signs_with_a_new_key_and_keeps_the_old_one_for_what_it_signed(
     assert kept.objection(timestamp(LATER)) is None, "what was dated at the moment of rotation counts"
     assert kept.objection(timestamp(LATER + timedelta(minutes=6))) is not None
     assert new.objection(timestamp(LATER)) is None
+
+
+def test_no_thread_keeps_signing_with_a_key_that_was_rotated_away(ring: KeyRing) -> None:
+    stop = threading.Event()
+
+    def sign() -> None:
+        while not stop.is_set():
+            ring.signer()
+
+    threads = [threading.Thread(target=sign) for _ in range(6)]
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        for number in range(60):
+            new = ring.rotate(NOW + timedelta(minutes=number))
+            assert ring.signer().key_id == new.key_id
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+        sys.setswitchinterval(switching)
 
 
 def test_another_process_notices_a_rotation_at_its_next_signature(ring: KeyRing, tmp_path: Path) -> None:

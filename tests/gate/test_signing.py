@@ -183,6 +183,7 @@ def test_a_registry_is_published_and_read_back() -> None:
         ({"algorithm": "rsa"}, "unknown algorithm"),
         ({"status": "fine"}, "unknown algorithm or status"),
         ({"not_before": "yesterday"}, "dates"),
+        ({"not_before": "0001-01-01T00:00:00+23:59"}, "dates"),
         ({"not_before": "2026-01-01T00:00:00.000"}, "dates"),
         ({"not_after": ""}, "dates"),
         ({"not_after": 5}, "dates"),

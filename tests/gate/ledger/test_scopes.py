@@ -157,3 +157,9 @@ def test_the_last_use_is_kept_to_the_minute(ledger: Ledger, key: str) -> None:
     assert last_used() == timestamp(NOW)
     ledger.directory.authenticate(key, NOW + timedelta(seconds=60))
     assert last_used() == timestamp(NOW + timedelta(seconds=60))
+
+
+def test_nobody_waits_to_note_a_use(ledger: Ledger, key: str) -> None:
+    with ledger.store.write():
+        assert ledger.directory.authenticate(key, NOW).plan == "unlimited"
+    assert ledger.directory.keys()[0].last_used_at is None

@@ -63,7 +63,7 @@ def test_a_writer_locks_the_database_before_it_reads(ledger: Ledger) -> None:
     other.close()
 
 
-def test_writers_in_threads_and_processes_take_turns(ledger: Ledger) -> None:
+def test_writers_in_threads_and_through_several_openings_take_turns(ledger: Ledger) -> None:
     inside, most = 0, 0
     guard = threading.Lock()
     second = SqliteStore(ledger.store.database)
