@@ -29,7 +29,7 @@ app = typer.Typer()
 # Threads wait for the disk most of the time; more of them than this only pass the interpreter's lock around.
 _THREADS: Final = 2 * (os.cpu_count() or 1) + 1
 # A worker that has not finished its requests by then is stopped; the ledger answers within 5 seconds.
-_DRAIN_SECONDS: Final = 30
+_DRAIN_SECONDS: Final = 15
 _START_SECONDS: Final = 60
 
 

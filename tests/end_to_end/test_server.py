@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,22 @@ def key(tmp_path: Path) -> str:
     return create_key(tmp_path / "home")
 
 
+def serving(home: Path, workers: int) -> AbstractContextManager[Server]:
+    port = free_port()
+    command = [GATE, "serve", "--home", str(home), "--port", str(port), "--workers", str(workers)]
+    return running(command, home.parent, f"http://127.0.0.1:{port}", "is ready at")
+
+
 @pytest.fixture
 def server(tmp_path: Path, key: str) -> Iterator[Server]:
-    port = free_port()
-    command = [GATE, "serve", "--home", str(tmp_path / "home"), "--port", str(port), "--workers", "2"]
-    with running(command, tmp_path, f"http://127.0.0.1:{port}", "is ready at") as started:
+    with serving(tmp_path / "home", workers=2) as started:
+        yield started
+
+
+@pytest.fixture
+def single(tmp_path: Path, key: str) -> Iterator[Server]:
+    """One worker: once it answers, none is still starting, and a signal meets a server that is up as a whole."""
+    with serving(tmp_path / "home", workers=1) as started:
         yield started
 
 
@@ -97,7 +109,7 @@ def test_one_key_from_many_clients_makes_one_record(server: Server, key: str, tm
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_lets_requests_in_flight_finish(server: Server, key: str, tmp_path: Path, sign: int) -> None:
+def test_a_signal_lets_requests_in_flight_finish(single: Server, key: str, tmp_path: Path, sign: int) -> None:
     acknowledged: list[str] = []
     broken: list[str] = []
     going = threading.Barrier(5)
@@ -108,7 +120,7 @@ def test_a_signal_lets_requests_in_flight_finish(server: Server, key: str, tmp_p
                 if number == 3:
                     going.wait()
                 try:
-                    response = client.post(f"{server.url}/api/decide", json=sample_request())
+                    response = client.post(f"{single.url}/api/decide", json=sample_request())
                 except httpx.ConnectError:
                     return
                 except httpx.TransportError as error:
@@ -121,11 +133,11 @@ def test_a_signal_lets_requests_in_flight_finish(server: Server, key: str, tmp_p
     for thread in threads:
         thread.start()
     going.wait()
-    code = server.stop(sign)
+    code = single.stop(sign)
     for thread in threads:
         thread.join(60)
     assert code == 0
-    assert "Traceback" not in server.text()
+    assert "Traceback" not in single.text()
     assert len(acknowledged) >= 12
     # What a client saw broken was a connection that the server had closed between two requests: no decision was made
     # that nobody heard of.
