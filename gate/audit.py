@@ -7,7 +7,7 @@ from typing import Any
 
 from gate import chain
 from gate.chain import Break
-from gate.decide import link_material, stored_record, stored_request
+from gate.decide import is_link_of, stored_record, stored_request
 from gate.errors import GateError
 from gate.instance import Instance
 from gate.ledger.entries import StoredEntry
@@ -102,7 +102,6 @@ def _unsound(instance: Instance, scope_id: str, entry: StoredEntry, trust: Trust
     if forged or not result.integrity_valid:
         failed = ", ".join(name for name, holds in result.checks.items() if holds is False)
         return f"The stored record does not hold; these checks fail: {failed}."
-    material = link_material(record)
-    if any(entry.link[name] != getattr(material, name) for name in material.__slots__):
+    if not is_link_of(entry.link, record):
         return "The link is not that of the stored record."
     return None

@@ -135,9 +135,7 @@ class DecisionGate:
         entry = self._ledger.entries.decision(authority.scope_id, decision_id)
         if entry is None:
             return False
-        material = link_material(stored_record(entry))
-        same = all(entry.link[name] == getattr(material, name) for name in material.__slots__)
-        return same and chain.find_break([entry.link]) is None
+        return is_link_of(entry.link, stored_record(entry)) and chain.find_break([entry.link]) is None
 
     def _rulebook(self, authority: Authority, request: DecisionRequest) -> Rulebook:
         if request.rulebook_ref is None:
@@ -276,3 +274,9 @@ def link_material(record: dict[str, Any]) -> chain.Entry:
         policy_version=record["policy_version"],
         created_at=record["created_at"],
     )
+
+
+def is_link_of(link: Mapping[str, Any], record: dict[str, Any]) -> bool:
+    """Whether a chain link holds what its decision's record gives it."""
+    material = link_material(record)
+    return all(link[name] == getattr(material, name) for name in material.__slots__)

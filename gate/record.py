@@ -107,21 +107,7 @@ def build_record(
         "action": outcome.action,
         "action_binding": action_binding(request.context),
         "evidence": evidence,
-        "evidence_manifest": {
-            "codes": evidence,
-            "sources": [
-                {
-                    "id": f"rulebook:{rulebook.rulebook_id}@{rulebook.version}",
-                    "type": "rulebook",
-                    "snapshot_hash": rulebook.hash,
-                },
-                {
-                    "id": "evaluation",
-                    "type": "evaluation",
-                    "snapshot_hash": content_hash(explained.evaluation),
-                },
-            ],
-        },
+        "evidence_manifest": _evidence_manifest(evidence, rulebook, explained),
         "evaluation": explained.evaluation,
         "policy_id": rulebook.rulebook_id,
         "policy_version": rulebook.version,
@@ -152,6 +138,18 @@ def build_record(
     record.update(_receipt_signature(record, signers.receipt))
     record["integrity"] = integrity(record)
     return record
+
+
+def _evidence_manifest(evidence: list[str], rulebook: Rulebook, explained: Explained) -> dict[str, Any]:
+    """The evidence with what it came from; so the record hash binds the explanation."""
+    source = f"rulebook:{rulebook.rulebook_id}@{rulebook.version}"
+    return {
+        "codes": evidence,
+        "sources": [
+            {"id": source, "type": "rulebook", "snapshot_hash": rulebook.hash},
+            {"id": "evaluation", "type": "evaluation", "snapshot_hash": content_hash(explained.evaluation)},
+        ],
+    }
 
 
 def action_binding(context: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import shlex
 import socket
 import threading
 import time
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -44,7 +45,7 @@ def serve(
     as_json: Json = False,
 ) -> None:
     """Serve the HTTP API. The first start creates the instance: settings, signing keys and the ledger."""
-    url = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"  # noqa: S104
+    url = f"http://{_reachable(host)}:{port}"
     _check_port(host, port)
     with instance_at(home, database_url, create=True, base_url=url) as instance:
         key_file = demo_key_file(instance) if demo else None
@@ -90,6 +91,17 @@ def first_request(url: str, key_file: Path) -> str:
         f" -H 'content-type: application/json'"
         f" -d '{orjson.dumps(body).decode()}'"
     )
+
+
+def _reachable(host: str) -> str:
+    """The name under which this machine reaches a listening address, as a URL writes it."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host
+    if address.is_unspecified:
+        return "127.0.0.1" if address.version == 4 else "[::1]"
+    return host if address.version == 4 else f"[{host}]"
 
 
 def _announce_when_ready(url: str, key_file: Path | None, as_json: bool) -> None:

@@ -556,6 +556,22 @@ def test_a_base_install_lists_its_commands_and_says_what_is_missing(tmp_path: Pa
     assert (verified.returncode, "verified" in verified.stdout) == (0, True), verified.stderr
 
 
+@pytest.mark.parametrize(
+    ("host", "reached"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("localhost", "localhost"),
+        ("0.0.0.0", "127.0.0.1"),
+        ("::", "[::1]"),
+        ("::1", "[::1]"),
+    ],
+)
+def test_a_listening_address_is_named_as_it_is_reached(host: str, reached: str) -> None:
+    from api.cli.serve import _reachable
+
+    assert _reachable(host) == reached
+
+
 def test_the_demo_scope_is_made_once_and_mended(instance: Instance) -> None:
     from api.cli.demo import demo_key_file
 
