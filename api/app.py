@@ -9,6 +9,7 @@ from pathlib import Path
 from flask import Flask
 
 from api import chains, decisions, errors, operations, registries, verification
+from api.limits import add_limit_headers
 from api.requests import assign_request_id, finish_response
 from api.state import State
 from gate.instance import Instance, open_instance
@@ -32,6 +33,7 @@ def create_app(settings: Settings | Instance) -> Flask:
     app.extensions["gate"] = State(instance, instance.gate())
     app.before_request(assign_request_id)
     app.after_request(finish_response)
+    app.after_request(add_limit_headers)
     for blueprint in (
         decisions.blueprint,
         verification.blueprint,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
+
 from flask import request
 
 from api.state import state
@@ -21,11 +24,20 @@ def authenticate(access: str, *, code: str = "SVC_API_UNAUTHORIZED") -> Authorit
         AccessRefused: No key, or an unknown one.
         AccessForbidden: A key that is disabled, expired, or lacks the access.
     """
+    return _admitted(state().instance.ledger.directory.authenticate, access, code)
+
+
+def recognize(access: str) -> Authority:
+    """As `authenticate`, by what this process remembers of the key: to be confirmed before anything rests on it."""
+    return _admitted(state().instance.ledger.directory.recognize, access, "SVC_API_UNAUTHORIZED")
+
+
+def _admitted(find: Callable[[str, datetime], Authority], access: str, code: str) -> Authority:
     try:
         key = request.headers.get("x-api-key")
         if not key:
             raise AccessRefused(code, "The request carries no key; send it in the header x-api-key.")
-        authority = state().instance.ledger.directory.authenticate(key, utc_now())
+        authority = find(key, utc_now())
         authority.require(access)
     except AccessForbidden as error:
         raise AccessForbidden(code, error.message) from error

@@ -6,10 +6,12 @@ from typing import Any
 
 from flask import Blueprint, Response, g, request
 
-from api.auth import authenticate
+from api.auth import authenticate, recognize
+from api.limits import require_rate, tell_remaining
 from api.requests import json_response, parse_body, preferred_view, read_body
 from api.state import state
-from gate.errors import NotFound, RequestRefused
+from gate.errors import GateError, NotFound, RequestRefused
+from gate.ids import utc_now
 from gate.labels import VIEWS
 from gate.views import project
 
@@ -20,8 +22,13 @@ blueprint = Blueprint("decisions", __name__)
 def decide() -> Response:
     """Creates a Decision Record, or replays the one of a used idempotency key."""
     sent = read_body()
-    authority = authenticate("decide")
-    body = parse_body(sent)
+    authority = recognize("decide")
+    try:
+        require_rate(authority)
+        body = parse_body(sent)
+    except GateError:
+        state().instance.ledger.directory.confirm(authority, utc_now())
+        raise
     refusal, view = None, "full"
     try:
         view = preferred_view()
@@ -34,6 +41,7 @@ def decide() -> Response:
         idempotency_key=request.headers.get("x-idempotency-key"),
         refusal=refusal,
     )
+    tell_remaining(decision.remaining)
     record = decision.record
     # A replay answers whatever else the body holds, so its response_view may be none of the three.
     asked = body.get("response_view")

@@ -14,8 +14,9 @@ from typing import Any, Final
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
+from api.limits import tell_remaining
 from api.requests import json_response
-from gate.errors import AccessForbidden, GateError
+from gate.errors import AccessForbidden, GateError, LimitReached
 
 DECIDE_PATH: Final = "/api/decide"
 
@@ -42,6 +43,8 @@ _BY_CODE: Final[dict[str, tuple[int, str]]] = {
     "RULEBOOK_INVALID": (422, "rulebook_invalid"),
     "RULEBOOK_REF_UNKNOWN": (422, "rulebook_unknown"),
     "PUBLIC_KEY_INVALID": (422, "public_key_invalid"),
+    "SVC_API_RATE_LIMITED": (429, "rate_limited"),
+    "SVC_API_MONTHLY_CAP_EXCEEDED": (429, "monthly_cap_exceeded"),
     "SVC_INTERNAL_ERROR": (500, "internal_error"),
     "SVC_STORAGE_UNAVAILABLE": (503, "service_unavailable"),
     "SVC_SIGNING_UNAVAILABLE": (503, "service_unavailable"),
@@ -73,7 +76,11 @@ def answer(error: GateError) -> Response:
     body |= {"v": word, "error": error.code, "message": error.message, "request_id": g.request_id}
     if error.errors:
         body["errors"] = [fault.to_dict() for fault in error.errors]
-    return json_response(body | dict(error.details), status)
+    response = json_response(body | dict(error.details), status)
+    if isinstance(error, LimitReached):
+        response.headers["retry-after"] = str(error.details["retry_after"])
+        tell_remaining(error.details.get("monthly_remaining"))
+    return response
 
 
 def _answer_http(error: HTTPException) -> Response:

@@ -30,8 +30,8 @@ from gate.decide import _claim, _entry
 from gate.envelope import input_material
 from gate.ids import new_id, timestamp, utc_now
 from gate.instance import Instance, create_instance, open_instance
-from gate.ledger.entries import Appended
 from gate.ledger.scopes import FULL_ACCESS
+from gate.ledger.writer import Appended
 from gate.record import Identity, build_record
 from gate.request import read_request
 from gate.rulebook import RulebookCache

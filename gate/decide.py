@@ -4,8 +4,9 @@ before anyone hears of it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -18,16 +19,18 @@ from gate.envelope import input_material
 from gate.errors import (
     GateError,
     IdempotencyConflict,
+    LimitReached,
     RequestRefused,
     RulebookRefused,
     ServiceUnavailable,
 )
-from gate.ids import new_id, timestamp
+from gate.ids import month_end, new_id, timestamp
 from gate.ledger import Ledger
-from gate.ledger.entries import Appended, Claim, Claimed, NewEntry, StoredEntry
+from gate.ledger.entries import StoredEntry
 from gate.ledger.rulebooks import Registered
 from gate.ledger.scopes import Authority
 from gate.ledger.store import read_object
+from gate.ledger.writer import AccessChanged, Appended, CapReached, Claim, Claimed, NewEntry, Outcome
 from gate.record import Identity, Signers, build_record
 from gate.request import DecisionRequest, read_request
 from gate.rulebook import Rulebook, RulebookCache
@@ -42,10 +45,12 @@ class Decision:
     Attributes:
         record: The full Decision Record.
         status: `created`, or `replayed` where the idempotency key had been used with the same payload.
+        remaining: How many more records the scope may make in this UTC month; None without a cap.
     """
 
     record: dict[str, Any]
     status: str
+    remaining: int | None
 
 
 class DecisionGate:
@@ -80,7 +85,7 @@ class DecisionGate:
         """Answers a Decision Request with a record that is durably stored.
 
         Args:
-            authority: Who asks.
+            authority: Who asks; may be as this process remembers it, for it is confirmed before anything rests on it.
             body: The parsed request body.
             request_id: The handle under which logs know this request.
             idempotency_key: The caller's retry handle.
@@ -89,12 +94,14 @@ class DecisionGate:
         Raises:
             RequestRefused, RulebookRefused: The request cannot be decided.
             IdempotencyConflict: SVC_API_IDEMPOTENCY_CONFLICT.
-            AccessForbidden: The key may not register the rulebook it sent.
+            AccessForbidden: The key may no longer decide, or may not register the rulebook it sent.
+            LimitReached: SVC_API_MONTHLY_CAP_EXCEEDED.
             ServiceUnavailable: Storage, signing or an upstream is not available. Nothing was recorded.
         """
         input_hash = content_hash(input_material(body))
-        claim = _claim(idempotency_key, input_hash)
+        claim = None
         try:
+            claim = _claim(idempotency_key, input_hash)
             if refusal is not None:
                 raise refusal
             request = read_request(body, input_hash)
@@ -102,23 +109,24 @@ class DecisionGate:
             rulebook = self._rulebook(authority, request)
             facts = _facts(request)
             registered = self._registered(authority, rulebook, claim)
-            signers = self._signers()
+            signers, now = self._signing()
         except GateError:
+            authority = self._confirmed(authority)
             # A key that was used before answers before anything that is wrong with this request.
             if (replayed := self._replay(authority, claim)) is not None:
                 return replayed
             raise
         explained = rulebook.evaluator.explain(facts)
-        # The clock is read after the key is chosen, so that no record is older than the key that signs it.
-        now = self._clock()
         identity = Identity(new_id("dec", now), request_id, idempotency_key, timestamp(now))
         record = build_record(
             request, rulebook, registered.metadata, explained, identity, signers, schema_url=self._schema_url
         )
-        appended = self._ledger.entries.append(_entry(authority, request, record, claim))
-        if isinstance(appended, Appended):
-            return Decision({**record, "audit_chain": chain.record_link(appended.link)}, "created")
-        return self._replayed(authority, claim, appended)
+        outcome = self._append(authority, _entry(authority, request, record, claim))
+        if isinstance(outcome, Appended):
+            return Decision({**record, "audit_chain": chain.record_link(outcome.link)}, "created", outcome.remaining)
+        if isinstance(outcome, CapReached):
+            raise _cap_reached(outcome.cap, now)
+        return self._replayed(authority, claim, outcome)
 
     def decision(self, authority: Authority, decision_id: str) -> dict[str, Any] | None:
         """The full record of a decision of the caller's scope, or None."""
@@ -136,6 +144,32 @@ class DecisionGate:
         if entry is None:
             return False
         return is_link_of(entry.link, stored_record(entry)) and chain.find_break([entry.link]) is None
+
+    def _append(self, authority: Authority, entry: NewEntry) -> Appended | Claimed | CapReached:
+        outcome: Outcome = AccessChanged()
+        while isinstance(outcome, AccessChanged):
+            outcome = self._ledger.entries.append(replace(entry, access_epoch=authority.access_epoch))
+            if isinstance(outcome, AccessChanged):
+                authority = self._confirmed(authority)
+        return outcome
+
+    def _confirmed(self, authority: Authority) -> Authority:
+        confirmed = self._ledger.directory.confirm(authority, self._clock())
+        confirmed.require("decide")
+        return confirmed
+
+    def _signing(self) -> tuple[Signers, datetime]:
+        """What signs now, and the moment. The moment is read second, so that no record is older than its key."""
+        signers = self._signers()
+        now = self._clock()
+        for signer in (signers.receipt, signers.registry):
+            if signer is not None and signer.not_before is not None and timestamp(now) < signer.not_before:
+                raise ServiceUnavailable(
+                    "SVC_SIGNING_UNAVAILABLE",
+                    f"The server's clock says {timestamp(now)}, which is before its key {signer.key_id} was in use "
+                    f"({signer.not_before}); until the operator sets it right, nothing is decided.",
+                )
+        return signers, now
 
     def _rulebook(self, authority: Authority, request: DecisionRequest) -> Rulebook:
         if request.rulebook_ref is None:
@@ -162,7 +196,7 @@ class DecisionGate:
         # An idempotency key that was used before binds nothing new, not even a rulebook.
         if claim is not None and self._ledger.entries.claimed(authority.scope_id, claim) is not None:
             raise IdempotencyConflict("SVC_API_IDEMPOTENCY_CONFLICT", "The idempotency key was used before.")
-        authority.require("register")
+        self._confirmed(authority).require("register")
         return self.register(authority.scope_id, rulebook)
 
     def register(self, scope_id: str, rulebook: Rulebook) -> Registered:
@@ -171,8 +205,8 @@ class DecisionGate:
         Raises:
             RulebookRefused: RULEBOOK_VERSION_CONFLICT.
         """
-        signer = self._signers().registry
-        metadata = registration(rulebook.reference, scope_id, timestamp(self._clock()), signer)
+        signers, now = self._signing()
+        metadata = registration(rulebook.reference, scope_id, timestamp(now), signers.registry)
         return self._ledger.rulebooks.register(scope_id, rulebook, metadata)
 
     def _replay(self, authority: Authority, claim: Claim | None) -> Decision | None:
@@ -196,7 +230,22 @@ class DecisionGate:
                     "existing_input_hash": claimed.input_hash,
                 },
             )
-        return Decision(stored_record(entry), "replayed")
+        return Decision(stored_record(entry), "replayed", self._remaining(authority))
+
+    def _remaining(self, authority: Authority) -> int | None:
+        if authority.monthly_cap is None:
+            return None
+        used = self._ledger.entries.used(authority.scope_id, timestamp(self._clock())[:7])
+        return max(0, authority.monthly_cap - used)
+
+
+def _cap_reached(cap: int, now: datetime) -> LimitReached:
+    return LimitReached(
+        "SVC_API_MONTHLY_CAP_EXCEEDED",
+        f"The scope has made the {cap} records that its plan allows in this UTC month; hold the action, and ask the "
+        f"operator for a larger cap.",
+        details={"retry_after": max(1, math.ceil((month_end(now) - now).total_seconds())), "monthly_remaining": 0},
+    )
 
 
 def stored_record(entry: StoredEntry) -> dict[str, Any]:

@@ -82,6 +82,10 @@ class IdempotencyConflict(GateError):
     """An idempotency key was used before with another payload."""
 
 
+class LimitReached(GateError):
+    """A rate limit or a monthly cap; details carry retry_after, in seconds."""
+
+
 class ServiceUnavailable(GateError):
     """Something the answer needs is not there: storage, a signing key, an upstream. Nothing was recorded."""
 

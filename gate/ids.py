@@ -31,6 +31,12 @@ def parse_timestamp(text: str) -> datetime:
         raise ValueError(f"{text!r} lies outside the years 1 to 9999 in UTC.") from error
 
 
+def month_end(moment: datetime) -> datetime:
+    """The moment at which the UTC month of a moment is over."""
+    utc = moment.astimezone(UTC)
+    return datetime(utc.year + utc.month // 12, utc.month % 12 + 1, 1, tzinfo=UTC)
+
+
 def new_id(prefix: str, moment: datetime) -> str:
     """A fresh identifier `<prefix>_<48 bits of milliseconds><80 random bits>` in lower-case hex.
 

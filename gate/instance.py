@@ -13,6 +13,7 @@ from gate.errors import OperatorError
 from gate.ids import utc_now
 from gate.keys import KeyRing, hmac_signer
 from gate.ledger import Ledger, open_ledger
+from gate.ledger.limits import open_limits
 from gate.record import Signers
 from gate.settings import DEFAULT_BASE_URL, FILE_NAME, INITIAL_FILE, Settings, load_settings
 from gate.signing import ED25519, HMAC_SHA256
@@ -27,6 +28,7 @@ class Instance:
         ledger: The open ledger.
         receipt_keys: The keys that sign receipts and checkpoints.
         registry_keys: The keys that sign attestations.
+        limiter: What counts requests.
     """
 
     def __init__(self, settings: Settings, ledger: Ledger) -> None:
@@ -35,6 +37,7 @@ class Instance:
         self.ledger: Final = ledger
         self.receipt_keys: Final = KeyRing(settings.home / "keys", "receipt")
         self.registry_keys: Final = KeyRing(settings.home / "keys", "registry")
+        self.limiter: Final = open_limits(ledger.store)
         signs_with_hmac = settings.receipt_signing == HMAC_SHA256
         self._hmac = hmac_signer(settings.receipt_hmac_secret_file) if signs_with_hmac else None
 
@@ -68,7 +71,8 @@ class Instance:
         return DecisionGate(self.ledger, self.signers, clock, self.settings.schema_url)
 
     def close(self) -> None:
-        """Closes the ledger."""
+        """Closes the ledger and the limits."""
+        self.limiter.close()
         self.ledger.close()
 
 

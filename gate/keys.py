@@ -151,7 +151,9 @@ class KeyRing:
         key = registry.find(registry.active_key_id) if registry.active_key_id is not None else None
         if key is None or key.status != "active":
             raise MaterialRefused("SIGNING_KEY_INACTIVE", "No key is active.")
-        signer = Ed25519Signer(key.key_id, seed_of_private_key(self._private_file(key.key_id).read_text()))
+        signer = Ed25519Signer(
+            key.key_id, seed_of_private_key(self._private_file(key.key_id).read_text()), key.not_before
+        )
         if signer.fingerprint != key.fingerprint:
             raise MaterialRefused(
                 "PRIVATE_KEY_INVALID", f"The private key of {key.key_id} is not that of its public key."

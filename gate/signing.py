@@ -45,6 +45,10 @@ class Signer(Protocol):
     def fingerprint(self) -> str | None:
         """The public key's fingerprint; None where there is no public key."""
 
+    @property
+    def not_before(self) -> str | None:
+        """From when its signatures count; UTC timestamp, or None where they always do."""
+
     def sign(self, payload: bytes) -> str:
         """The signature in the protocol's text form."""
 
@@ -54,9 +58,10 @@ class Ed25519Signer:
 
     algorithm: Final = ED25519
 
-    def __init__(self, key_id: str, seed: bytes) -> None:
-        """Takes the key's name and its 32-byte seed."""
+    def __init__(self, key_id: str, seed: bytes, not_before: str | None = None) -> None:
+        """Takes the key's name, its 32-byte seed, and from when its signatures count."""
         self.key_id: Final = key_id
+        self.not_before: Final = not_before
         self._key = SigningKey(seed)
         self.public_key: Final = public_key_pem(self._key.verify_key.encode())
         self.fingerprint: Final = fingerprint(self.public_key)
@@ -71,6 +76,7 @@ class HmacSigner:
 
     algorithm: Final = HMAC_SHA256
     fingerprint: Final = None
+    not_before: Final = None
 
     def __init__(self, key_id: str, secret: bytes) -> None:
         """Takes the key's name and the secret, at least 32 bytes."""

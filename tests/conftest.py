@@ -15,24 +15,38 @@ from gate.instance import Instance, create_instance, open_instance
 from gate.ledger import Ledger
 from gate.ledger.scopes import FULL_ACCESS, Authority, Scope
 from gate.settings import load_settings
+from tests.postgres import Postgres, postgres_server
 
 # A shared machine may pause at any moment; how long an example takes proves nothing.
 settings.register_profile("gate", deadline=None)
 settings.load_profile("gate")
 
 
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server."""
+    with postgres_server() as server:
+        yield server
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def database_url() -> str | None:
+    """Where the instance keeps its ledger: in its home. Folders whose tests run on PostgreSQL as well override it."""
+    return None
+
+
+@pytest.fixture
+def home(tmp_path: Path, database_url: str | None) -> Path:
     """The home directory of a fresh instance with an empty ledger."""
     directory = tmp_path / "home"
-    create_instance(directory, base_url="http://gate.example")
+    create_instance(directory, base_url="http://gate.example", database_url=database_url)
     return directory
 
 
 @pytest.fixture
-def instance(home: Path) -> Iterator[Instance]:
+def instance(home: Path, database_url: str | None) -> Iterator[Instance]:
     """The open instance."""
-    opened = open_instance(load_settings(home))
+    opened = open_instance(load_settings(home, database_url=database_url))
     yield opened
     opened.close()
 

@@ -13,6 +13,8 @@ from gate.canonical import content_hash
 from gate.decide import link_material
 from gate.envelope import input_material
 from gate.ids import timestamp
+from gate.ledger import Ledger
+from gate.ledger.sqlite import SqliteStore
 from gate.record import Identity, Signers, build_record
 from gate.request import read_request
 from gate.rulebook import load
@@ -60,6 +62,17 @@ def sample_request(**inputs: Any) -> dict[str, Any]:
             "inputs": inputs or {"discount_percent": 10, "margin_percent": 22},
         },
     }
+
+
+def sqlite_file(ledger: Ledger) -> Path:
+    """The file of a ledger that is kept in SQLite."""
+    assert isinstance(ledger.store, SqliteStore)
+    return ledger.store.database
+
+
+def ledger_url(ledger: Ledger) -> str:
+    """The URL under which other processes open the same ledger."""
+    return ledger.store.engine.url.render_as_string(hide_password=False).replace("+psycopg", "")
 
 
 def public_key(signer: Ed25519Signer, *, status: str = "active", not_after: str | None = None) -> PublicKey:

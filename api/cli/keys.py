@@ -94,8 +94,7 @@ def _scope_on_plan(instance: Instance, name: str, plan: str | None) -> Scope:
     except OperatorError:
         return directory.create_scope(name, plan or "starter", utc_now())
     if plan is not None and plan != found.plan:
-        directory.set_plan(found, plan)
-        found = directory.scope(name)
+        found = directory.set_plan(found, plan, utc_now())
     return found
 
 

@@ -1,8 +1,8 @@
 """Group commit: many requests, one transaction, one sync of the disk.
 
-Each request thread queues its item. The first to find nobody leading leads: it commits everything queued, hands the
-lead to the next one waiting, and wakes those whose items it committed. There is no writer thread, so that an idle
-service pays no hand-over and a busy one batches by itself.
+Each request thread queues its item in a lane. The first to find nobody leading its lane leads: once it has its turn to
+write, it commits everything queued, hands the lead to the next one waiting, and wakes those whose items it committed.
+There is no writer thread, so that an idle service pays no hand-over and a busy one batches by itself.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from gate.errors import GateError, ServiceUnavailable
 from gate.ledger.store import WRITE_TIMEOUT
@@ -20,6 +20,9 @@ Result = TypeVar("Result")
 
 MAX_BATCH: Final = 256
 MAX_QUEUE: Final = 4096
+
+Take: TypeAlias = Callable[[], Sequence[Item]]
+"""Gives the batch, the same at every call. Called as late as can be, so that it holds all that came until then."""
 
 
 class _Waiting(Generic[Item, Result]):
@@ -37,15 +40,20 @@ class _Waiting(Generic[Item, Result]):
 class GroupCommit(Generic[Item, Result]):
     """Runs `commit` over batches of what threads submit."""
 
-    def __init__(self, commit: Callable[[Sequence[Item]], Sequence[Result | GateError]]) -> None:
+    def __init__(self, commit: Callable[[Take[Item]], Sequence[Result | GateError]]) -> None:
         """Takes the function that makes a batch durable and answers each of its items, in order."""
         self._commit = commit
         self._mutex = threading.Lock()
-        self._queue: deque[_Waiting[Item, Result]] = deque()
-        self._led = False
+        # A lane is here for as long as someone leads it.
+        self._lanes: dict[str, deque[_Waiting[Item, Result]]] = {}
+        self._queued = 0
 
-    def submit(self, item: Item) -> Result:
+    def submit(self, item: Item, lane: str = "") -> Result:
         """The result for one item, once it is durable.
+
+        Args:
+            item: The item.
+            lane: Items of one lane are committed together and in turn, those of two lanes side by side.
 
         Raises:
             GateError: What commit answered for the item.
@@ -53,42 +61,55 @@ class GroupCommit(Generic[Item, Result]):
         """
         waiting: _Waiting[Item, Result] = _Waiting(item)
         with self._mutex:
-            if len(self._queue) >= MAX_QUEUE:
+            if self._queued >= MAX_QUEUE:
                 raise _unavailable("too many requests wait for the ledger")
-            self._queue.append(waiting)
-            leads = not self._led
-            self._led = True
-        if leads or self._wait(waiting):
-            self._lead()
+            queue = self._lanes.get(lane)
+            leads = queue is None
+            if queue is None:
+                queue = self._lanes[lane] = deque()
+            queue.append(waiting)
+            self._queued += 1
+        if leads or self._wait(waiting, queue):
+            self._lead(lane, queue)
         if isinstance(waiting.outcome, GateError):
             raise waiting.outcome
         if waiting.outcome is None:
             raise _unavailable("the commit broke off")
         return waiting.outcome
 
-    def _wait(self, waiting: _Waiting[Item, Result]) -> bool:
+    def _wait(self, waiting: _Waiting[Item, Result], queue: deque[_Waiting[Item, Result]]) -> bool:
         """Waits until the item is committed (False) or its thread is to lead (True)."""
         if not waiting.wake.acquire(timeout=WRITE_TIMEOUT):
             with self._mutex:
                 if not waiting.leads:
-                    if waiting not in self._queue:
+                    if waiting not in queue:
                         raise _unavailable(f"no commit within {WRITE_TIMEOUT:g} seconds, and it may yet come")
-                    self._queue.remove(waiting)
+                    queue.remove(waiting)
+                    self._queued -= 1
                     raise _unavailable(f"no turn to commit within {WRITE_TIMEOUT:g} seconds")
         return waiting.leads
 
-    def _lead(self) -> None:
-        with self._mutex:
-            batch = [self._queue.popleft() for _ in range(min(len(self._queue), MAX_BATCH))]
+    def _lead(self, lane: str, queue: deque[_Waiting[Item, Result]]) -> None:
+        batch: list[_Waiting[Item, Result]] = []
+
+        def take() -> Sequence[Item]:
+            if not batch:
+                with self._mutex:
+                    batch.extend(queue.popleft() for _ in range(min(len(queue), MAX_BATCH)))
+                    self._queued -= len(batch)
+            return [waiting.item for waiting in batch]
+
         try:
-            for waiting, outcome in zip(batch, self._commit([waiting.item for waiting in batch]), strict=True):
+            for waiting, outcome in zip(batch, self._commit(take), strict=True):
                 waiting.outcome = outcome
         finally:
+            take()
             with self._mutex:
-                self._led = bool(self._queue)
-                if self._queue:
-                    self._queue[0].leads = True
-                    self._queue[0].wake.release()
+                if queue:
+                    queue[0].leads = True
+                    queue[0].wake.release()
+                else:
+                    del self._lanes[lane]
             for waiting in batch:
                 if not waiting.leads:
                     waiting.wake.release()

@@ -11,11 +11,11 @@ from threading import Lock
 from typing import Any, Final
 
 from cachetools import LRUCache
-from sqlalchemy import Connection, Row, bindparam, insert, select
+from sqlalchemy import Connection, Row, bindparam, select
 
 from gate.canonical import canonical
 from gate.errors import RulebookRefused
-from gate.ledger.store import SqliteStore, read_object
+from gate.ledger.store import Store, insert_absent, read_object
 from gate.ledger.tables import rulebooks
 from gate.rulebook import Rulebook
 
@@ -42,7 +42,7 @@ class Registered:
 class RulebookRegistry:
     """The registered rulebooks of a ledger."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store) -> None:
         """Works on the given store."""
         self._store = store
         # Registrations never change, so that one seen once needs no second look.
@@ -85,15 +85,17 @@ class RulebookRegistry:
         with self._store.write() as connection:
             row = _by_version(connection, scope_id, rulebook.rulebook_id, rulebook.version)
             if row is None:
-                connection.execute(
-                    insert(rulebooks).values(
-                        scope_id=scope_id,
-                        rulebook_id=rulebook.rulebook_id,
-                        version=rulebook.version,
-                        hash=rulebook.hash,
-                        body=canonical(rulebook.body),
-                        registration=canonical(metadata),
-                    )
+                insert_absent(
+                    connection,
+                    rulebooks,
+                    {
+                        "scope_id": scope_id,
+                        "rulebook_id": rulebook.rulebook_id,
+                        "version": rulebook.version,
+                        "hash": rulebook.hash,
+                        "body": canonical(rulebook.body),
+                        "registration": canonical(metadata),
+                    },
                 )
                 row = _by_version(connection, scope_id, rulebook.rulebook_id, rulebook.version)
         if row is None or row.hash != rulebook.hash:

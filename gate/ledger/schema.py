@@ -9,19 +9,22 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 
-from gate.ledger.store import SqliteStore
+from gate.ledger.store import Store
 
-HEAD: Final = "0001"
+HEAD: Final = "0002"
 """The revision that this release reads and writes."""
 
+OLDER: Final = ("0001",)
+"""Those that `upgrade` brings to `HEAD`."""
 
-def revision(store: SqliteStore) -> str | None:
+
+def revision(store: Store) -> str | None:
     """The revision that a database is at; None where it has no tables yet."""
     with store.read() as connection:
         return MigrationContext.configure(connection).get_current_revision()
 
 
-def upgrade(store: SqliteStore) -> None:
+def upgrade(store: Store) -> None:
     """Brings a database to `HEAD`, in one transaction."""
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))

@@ -12,18 +12,40 @@ import hmac
 import secrets
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from threading import Lock
 from typing import Any, Final
 
+from cachetools import LRUCache
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from gate.errors import AccessForbidden, AccessRefused, OperatorError, ServiceUnavailable
 from gate.ids import timestamp
-from gate.ledger.store import SqliteStore
+from gate.ledger.operator_log import record
+from gate.ledger.store import Store
 from gate.ledger.tables import api_keys, chain_heads, scopes
 
-PLANS: Final = ("starter", "team", "unlimited")
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a scope may do.
+
+    Attributes:
+        requests_per_minute: Decide requests a key in a sliding minute; None for no limit.
+        records_per_month: Records a scope in a UTC month, unless the operator sets another cap; None for no cap.
+    """
+
+    requests_per_minute: int | None
+    records_per_month: int | None
+
+
+PLANS: Final = {
+    "starter": Plan(20, 10_000),
+    "team": Plan(600, 1_000_000),
+    "unlimited": Plan(None, None),
+}
 ACCESS: Final = ("decide", "report", "read", "register")
 FULL_ACCESS: Final = frozenset(ACCESS)
 
@@ -33,6 +55,7 @@ _MAX_KEY_LENGTH: Final = 200
 _NAME_LENGTH: Final = 120
 # The last use is kept to the minute, so that it costs a write a minute and not one a request.
 _LAST_USE: Final = timedelta(minutes=1)
+_REMEMBERED: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +66,7 @@ class Scope:
         scope_id: Internal random id.
         name: The operator's name for it.
         plan: starter, team or unlimited.
+        monthly_cap: Records it may make in a UTC month; None for no cap.
         chain_id: Its audit chain.
         created_at: UTC timestamp.
     """
@@ -50,6 +74,7 @@ class Scope:
     scope_id: str
     name: str
     plan: str
+    monthly_cap: int | None
     chain_id: str
     created_at: str
 
@@ -77,12 +102,23 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Who calls: a scope and one of its keys, authenticated."""
+    """Who calls: a scope and one of its keys, authenticated.
+
+    Attributes:
+        scope_id: The scope.
+        key_id: The key.
+        plan: The scope's plan.
+        monthly_cap: Records the scope may make in a UTC month; None for no cap.
+        access: What the key may do.
+        access_epoch: Moves on with every change of the scope's keys and plan.
+    """
 
     scope_id: str
     key_id: str
     plan: str
+    monthly_cap: int | None
     access: frozenset[str]
+    access_epoch: int
 
     def require(self, access: str) -> None:
         """Raises AccessForbidden (SVC_API_UNAUTHORIZED) where the key lacks an access of `ACCESS`."""
@@ -96,17 +132,25 @@ class Authority:
 class Directory:
     """The scopes and keys of a ledger."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store) -> None:
         """Works on the given store."""
         self._store = store
+        self._remembered: LRUCache[str, tuple[str, ApiKey, Authority]] = LRUCache(_REMEMBERED)
+        self._lock = Lock()
 
-    def create_scope(self, name: str, plan: str, now: datetime) -> Scope:
+    def create_scope(self, name: str, plan: str, now: datetime, *, monthly_cap: int | None = None) -> Scope:
         """Creates a scope with an empty chain.
 
+        Args:
+            name: The operator's name for it.
+            plan: One of `PLANS`.
+            now: The current moment.
+            monthly_cap: A cap instead of the plan's.
+
         Raises:
-            OperatorError: SCOPE_EXISTS, SCOPE_NAME_INVALID or PLAN_UNKNOWN.
+            OperatorError: SCOPE_EXISTS, SCOPE_NAME_INVALID, PLAN_UNKNOWN or CAP_INVALID.
         """
-        _check_plan(plan)
+        cap = _cap(plan, monthly_cap)
         if not name or name != name.strip() or len(name) > _NAME_LENGTH or not name.isprintable():
             raise OperatorError(
                 "SCOPE_NAME_INVALID",
@@ -116,18 +160,30 @@ class Directory:
             scope_id=secrets.token_hex(_SCOPE_HEX // 2),
             name=name,
             plan=plan,
+            monthly_cap=cap,
             chain_id=f"chain_{secrets.token_hex(12)}",
             created_at=timestamp(now),
         )
         with self._store.write() as connection:
-            if _scope_named(connection, name) is not None:
-                raise OperatorError("SCOPE_EXISTS", f"There is a scope named {name!r} already; choose another name.")
+            try:
+                connection.execute(
+                    insert(scopes).values(scope_id=scope.scope_id, name=name, created_at=scope.created_at)
+                )
+            except IntegrityError as error:
+                raise OperatorError(
+                    "SCOPE_EXISTS", f"There is a scope named {name!r} already; choose another name."
+                ) from error
             connection.execute(
-                insert(scopes).values(scope_id=scope.scope_id, name=name, plan=plan, created_at=scope.created_at)
+                insert(chain_heads).values(
+                    scope_id=scope.scope_id,
+                    chain_id=scope.chain_id,
+                    chain_size=0,
+                    plan=plan,
+                    monthly_cap=cap,
+                    access_epoch=0,
+                )
             )
-            connection.execute(
-                insert(chain_heads).values(scope_id=scope.scope_id, chain_id=scope.chain_id, chain_size=0)
-            )
+            record(connection, "scope.created", name, {"plan": plan, "monthly_cap": cap}, now)
         return scope
 
     def scope(self, name: str) -> Scope:
@@ -147,15 +203,23 @@ class Directory:
         with self._store.read() as connection:
             return [_scope(row) for row in connection.execute(_SCOPES.order_by(scopes.c.name))]
 
-    def set_plan(self, scope: Scope, plan: str) -> None:
-        """Gives a scope another plan.
+    def set_plan(self, scope: Scope, plan: str, now: datetime, *, monthly_cap: int | None = None) -> Scope:
+        """Gives a scope another plan, from the next request on.
+
+        Args:
+            scope: The scope.
+            plan: One of `PLANS`.
+            now: The current moment.
+            monthly_cap: A cap instead of the plan's.
 
         Raises:
-            OperatorError: PLAN_UNKNOWN.
+            OperatorError: PLAN_UNKNOWN or CAP_INVALID.
         """
-        _check_plan(plan)
+        cap = _cap(plan, monthly_cap)
         with self._store.write() as connection:
-            connection.execute(update(scopes).where(scopes.c.scope_id == scope.scope_id).values(plan=plan))
+            _change_access(connection, scope.scope_id, plan=plan, monthly_cap=cap)
+            record(connection, "scope.plan_changed", scope.name, {"plan": plan, "monthly_cap": cap}, now)
+        return replace(scope, plan=plan, monthly_cap=cap)
 
     def create_key(
         self, scope: Scope, access: Collection[str], expires_at: datetime | None, now: datetime
@@ -177,7 +241,10 @@ class Directory:
         if expires_at is not None and expires_at <= now:
             raise OperatorError("KEY_EXPIRY_PAST", "The expiry lies in the past; name a later date.")
         with self._store.write() as connection:
-            return _insert_key(connection, scope.scope_id, access, expires_at, now)
+            key, made = _insert_key(connection, scope.scope_id, access, expires_at, now)
+            details = {"scope": scope.name, "access": sorted(access), "expires_at": made.expires_at}
+            record(connection, "key.created", made.key_id, details, now)
+            return key, made
 
     def keys(self, scope: Scope | None = None) -> list[ApiKey]:
         """The keys of one scope or of all, by id."""
@@ -197,6 +264,8 @@ class Directory:
             found = _existing_key(connection, key_id)
             if found.disabled_at is None:
                 connection.execute(_update_key(key_id).values(disabled_at=timestamp(now)))
+                _change_access(connection, found.scope_id)
+                record(connection, "key.disabled", key_id, {}, now)
             return _existing_key(connection, key_id)
 
     def rotate_key(self, key_id: str, overlap: timedelta, now: datetime) -> tuple[str, ApiKey]:
@@ -221,44 +290,85 @@ class Directory:
                 connection.execute(_update_key(key_id).values(expires_at=ends))
             else:
                 connection.execute(_update_key(key_id).values(disabled_at=timestamp(now)))
+            _change_access(connection, old.scope_id)
+            record(connection, "key.rotated", key_id, {"new_key_id": made[1].key_id}, now)
             return made
 
     def authenticate(self, key: str, now: datetime) -> Authority:
-        """Who a key belongs to.
+        """Who a key belongs to, as the ledger has it now.
 
         Raises:
             AccessRefused: SVC_API_UNAUTHORIZED: the key is unknown.
             AccessForbidden: SVC_API_UNAUTHORIZED: the key is disabled or expired.
         """
         key_id, secret_hash = _split(key)
-        with self._store.read() as connection:
-            row = connection.execute(_KEY_AND_PLAN, {"scope": key_id[:_SCOPE_HEX], "key": key_id}).one_or_none()
+        row = self._look_up(key_id)
         # Compared even where no key was found, so that the time taken does not tell which ids exist.
         known = row.secret_hash if row is not None else "0" * 64
         if not hmac.compare_digest(known, secret_hash) or row is None:
             raise AccessRefused(
                 "SVC_API_UNAUTHORIZED", "The key in x-api-key is not known; check it, or ask for another."
             )
+        return self._admit(row, now)
+
+    def recognize(self, key: str, now: datetime) -> Authority:
+        """Who a key belongs to, as this process remembers it or else as `authenticate` says.
+
+        What is done with it has to be confirmed: by the append, which compares the access epoch, or by `confirm`.
+
+        Raises:
+            AccessRefused, AccessForbidden: As `authenticate`.
+        """
+        key_id, secret_hash = _split(key)
+        with self._lock:
+            remembered = self._remembered.get(key_id)
+        if remembered is not None:
+            known, found, authority = remembered
+            fresh = found.last_used_at is not None and found.last_used_at > timestamp(now - _LAST_USE)
+            if fresh and found.status(now) == "active" and hmac.compare_digest(known, secret_hash):
+                return authority
+        return self.authenticate(key, now)
+
+    def confirm(self, authority: Authority, now: datetime) -> Authority:
+        """The authority of a key that was recognized, as the ledger has it now.
+
+        Raises:
+            AccessForbidden: SVC_API_UNAUTHORIZED: the key is disabled or expired by now.
+        """
+        row = self._look_up(authority.key_id)
+        if row is None:
+            raise AccessForbidden("SVC_API_UNAUTHORIZED", f"The key {authority.key_id} is gone; use another key.")
+        return self._admit(row, now)
+
+    def _look_up(self, key_id: str) -> Row[Any] | None:
+        with self._store.read() as connection:
+            return connection.execute(_KEY_AND_HEAD, {"scope": key_id[:_SCOPE_HEX], "key": key_id}).one_or_none()
+
+    def _admit(self, row: Row[Any], now: datetime) -> Authority:
         found = _key(row)
         if (status := found.status(now)) != "active":
-            raise AccessForbidden("SVC_API_UNAUTHORIZED", f"The key {key_id} is {status}; use another key.")
-        self._note_use(found, now)
-        return Authority(found.scope_id, key_id, row.plan, found.access)
+            raise AccessForbidden("SVC_API_UNAUTHORIZED", f"The key {found.key_id} is {status}; use another key.")
+        found = self._note_use(found, now)
+        authority = Authority(found.scope_id, found.key_id, row.plan, row.monthly_cap, found.access, row.access_epoch)
+        with self._lock:
+            self._remembered[found.key_id] = (row.secret_hash, found, authority)
+        return authority
 
-    def _note_use(self, key: ApiKey, now: datetime) -> None:
+    def _note_use(self, key: ApiKey, now: datetime) -> ApiKey:
         if key.last_used_at is not None and key.last_used_at > timestamp(now - _LAST_USE):
-            return
+            return key
         # The last use is advice to operators: no request waits for it, and reading goes on where none can write.
         with suppress(ServiceUnavailable), self._store.write(patience=0) as connection:
             connection.execute(_update_key(key.key_id).values(last_used_at=timestamp(now)))
+        return replace(key, last_used_at=timestamp(now))
 
 
-_SCOPES: Final = select(scopes, chain_heads.c.chain_id).join(chain_heads, chain_heads.c.scope_id == scopes.c.scope_id)
-
-
-_KEY_AND_PLAN: Final = (
-    select(api_keys, scopes.c.plan)
-    .join(scopes, scopes.c.scope_id == api_keys.c.scope_id)
+_SCOPES: Final = select(scopes, chain_heads.c.chain_id, chain_heads.c.plan, chain_heads.c.monthly_cap).join(
+    chain_heads, chain_heads.c.scope_id == scopes.c.scope_id
+)
+_KEY_AND_HEAD: Final = (
+    select(api_keys, chain_heads.c.plan, chain_heads.c.monthly_cap, chain_heads.c.access_epoch)
+    .join(chain_heads, chain_heads.c.scope_id == api_keys.c.scope_id)
     .where(api_keys.c.scope_id == bindparam("scope"), api_keys.c.key_id == bindparam("key"))
 )
 
@@ -269,7 +379,7 @@ def _scope_named(connection: Connection, name: str) -> Scope | None:
 
 
 def _scope(row: Row[Any]) -> Scope:
-    return Scope(row.scope_id, row.name, row.plan, row.chain_id, row.created_at)
+    return Scope(row.scope_id, row.name, row.plan, row.monthly_cap, row.chain_id, row.created_at)
 
 
 def _key(row: Row[Any]) -> ApiKey:
@@ -335,6 +445,22 @@ def _hash(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _check_plan(plan: str) -> None:
+def _change_access(connection: Connection, scope_id: str, **changes: Any) -> None:
+    """Moves the scope's access epoch on, so that no append trusts what was looked up before."""
+    connection.execute(
+        update(chain_heads)
+        .where(chain_heads.c.scope_id == scope_id)
+        .values(access_epoch=chain_heads.c.access_epoch + 1, **changes)
+    )
+
+
+def _cap(plan: str, monthly_cap: int | None) -> int | None:
     if plan not in PLANS:
         raise OperatorError("PLAN_UNKNOWN", f"The plan {plan!r} is not one of {', '.join(PLANS)}.")
+    if monthly_cap is None:
+        return PLANS[plan].records_per_month
+    if monthly_cap < 0 or PLANS[plan].records_per_month is None:
+        raise OperatorError(
+            "CAP_INVALID", f"A monthly cap is a number from 0 on, for a plan that has one; {plan} with {monthly_cap}."
+        )
+    return monthly_cap

@@ -1,79 +1,96 @@
-"""One database, seen as two verbs: `read` and `write`. Everything foreign stays in here.
+"""One database, seen as a few verbs. Everything foreign stays in here, in `sqlite` and in `postgres`.
 
-SQLite writes with WAL and synchronous=FULL: a commit has reached the disk when it returns. A file lock, shared by all
-processes of the instance, serializes writers and checkpoints: SQLite before 3.51.3 can corrupt a WAL file that two
-connections write and reset at the same moment, and waiting in the kernel is faster than SQLite's own retry sleeps.
+with store.read() as connection: ...            statements that all see one snapshot
+with store.write() as connection: ...           a transaction, durable when the block has ended
+store.run(work)                                 the same for appends: statements compiled once, sent together, and
+                                                tried again after what passes
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
-import threading
+import random
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Final
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Final, TypeAlias, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy import Connection, Dialect, Engine, Executable, Table
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import ConnectionPoolEntry
 
-from gate.errors import GateError, MaterialRefused, OperatorError, ServiceUnavailable
+from gate.errors import GateError, MaterialRefused, ServiceUnavailable
 from gate.strict_json import MAX_VERIFY_DEPTH, parse
 
 WRITE_TIMEOUT: Final = 5.0
 """How long a writer waits for its turn, in seconds."""
 
-# The commit that makes the WAL this many pages long (16 MiB) copies it into the database file, still under the lock.
-_CHECKPOINT_PAGES: Final = 4096
-_LOCK_POLL: Final = 0.0001
+Row: TypeAlias = tuple[Any, ...]
+Answer = TypeVar("Answer")
+
+_FIRST_PAUSE: Final = 0.01
 
 
-class SqliteStore:
-    """A SQLite database file and its file lock."""
+class Statement:
+    """A statement compiled once for each dialect, so that running it costs what the driver costs and no more.
 
-    def __init__(self, database: Path, *, create: bool = False) -> None:
-        """Opens the file.
+    Its values reach the driver as they are: text of a `Utf8` column has to be given, and is handed out, as bytes.
+    """
 
-        Args:
-            database: The file.
-            create: Whether to create it (mode 0600) where there is none.
+    def __init__(self, statement: Executable) -> None:
+        """Takes a statement whose parameters are all named."""
+        self._statement = statement
+        self._compiled: dict[str, tuple[str, Callable[[Mapping[str, Any]], Any]]] = {}
 
-        Raises:
-            OSError: It cannot be opened.
-        """
-        self.database: Final = database
-        os.close(os.open(database, os.O_RDWR | (os.O_CREAT if create else 0), 0o600))
-        self._lock_file = os.open(database.with_name(f"{database.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
-        self._turn = threading.Lock()
-        self._closed = False
-        self.engine: Final[Engine] = create_engine(
-            URL.create("sqlite", database=str(database)), pool_size=8, max_overflow=56, pool_timeout=WRITE_TIMEOUT
-        )
-        event.listen(self.engine, "connect", _prepare)
-        event.listen(self.engine, "begin", _begin)
-        self._writing = self.engine.execution_options(begin="IMMEDIATE")
+    def on(self, dialect: Dialect) -> tuple[str, Callable[[Mapping[str, Any]], Any]]:
+        """The SQL text for a dialect, and what turns named values into the parameters that its driver takes."""
+        found = self._compiled.get(dialect.name)
+        if found is None:
+            compiled: Any = self._statement.compile(dialect=dialect)  # type: ignore[attr-defined]
+            names: Sequence[str] | None = compiled.positiontup
+            found = (str(compiled), dict if names is None else lambda values: [values[name] for name in names])
+            self._compiled[dialect.name] = found
+        return found
+
+
+class Transaction(ABC):
+    """A transaction for appends. What was not committed in the end is undone."""
+
+    @abstractmethod
+    def ask(self, queries: Sequence[tuple[Statement, Mapping[str, Any]]]) -> list[list[Row]]:
+        """The rows of each query, run in order."""
+
+    @abstractmethod
+    def commit(self, writes: Sequence[tuple[Statement, Sequence[Mapping[str, Any]]]]) -> None:
+        """Runs each statement over its rows, and commits; durable when it returns."""
+
+
+class Store(ABC):
+    """A database that keeps a ledger.
+
+    Attributes:
+        engine: What SQLAlchemy works with.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        """Takes the engine."""
+        self.engine: Final = engine
 
     @property
+    @abstractmethod
     def location(self) -> str:
-        """Where the database is, for operators."""
-        return str(self.database)
+        """Where the database is, for operators; never with a password."""
 
-    @contextmanager
-    def read(self) -> Iterator[Connection]:
+    @abstractmethod
+    def read(self) -> AbstractContextManager[Connection]:
         """A connection whose statements all see one snapshot.
 
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
-        with _translated(), self.engine.begin() as connection:
-            yield connection
 
-    @contextmanager
-    def write(self, *, patience: float | None = None) -> Iterator[Connection]:
+    @abstractmethod
+    def write(self, *, patience: float | None = None) -> AbstractContextManager[Connection]:
         """A transaction that is on disk when the block has ended without an exception, and undone otherwise.
 
         Args:
@@ -82,70 +99,83 @@ class SqliteStore:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: no turn came in time, or the database failed.
         """
-        with (
-            _translated(),
-            self._exclusive(WRITE_TIMEOUT if patience is None else patience),
-            self._writing.begin() as connection,
-        ):
-            yield connection
 
+    def run(self, work: Callable[[Transaction, bool], Answer]) -> Answer:
+        """Does work in a transaction for appends, which it has to commit, and again where what failed it may be over.
+
+        Args:
+            work: Takes the transaction, and whether it was tried before: it may then be committed already, without this
+                process having heard so.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE, as `write`, or what failed it did not pass within
+                `WRITE_TIMEOUT`.
+        """
+        deadline = time.monotonic() + WRITE_TIMEOUT
+        pause, tried = _FIRST_PAUSE, False
+        while True:
+            try:
+                with self._transaction() as transaction:
+                    return work(transaction, tried)
+            except ServiceUnavailable as error:
+                if not self._passes(error) or time.monotonic() + pause > deadline:
+                    raise
+            # Never two processes in step.
+            time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 - a pause is no secret
+            pause, tried = 2 * pause, True
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[Transaction]:
+        """A transaction for appends; raises as `write` does."""
+
+    @abstractmethod
+    def lane(self, scope_id: str) -> str:
+        """Which appends share a transaction: those of scopes with the same answer."""
+
+    @abstractmethod
+    def _passes(self, error: GateError) -> bool:
+        """Whether what failed a transaction may be over in a moment."""
+
+    @abstractmethod
+    def size(self) -> int:
+        """How much disk the ledger takes, in bytes."""
+
+    @abstractmethod
+    def disk_left(self) -> int | None:
+        """How many bytes can still be written where the database is; None where this process cannot see that."""
+
+    @abstractmethod
     def close(self) -> None:
-        """Closes every connection. The last one to close copies the WAL into the file, so it takes the lock."""
-        if self._closed:
-            return
-        self._closed = True
-        try:
-            with _translated(), self._exclusive(WRITE_TIMEOUT):
-                self.engine.dispose()
-        finally:
-            os.close(self._lock_file)
+        """Closes every connection."""
 
     @contextmanager
-    def _exclusive(self, patience: float) -> Iterator[None]:
-        deadline = time.monotonic() + patience
-        if not self._turn.acquire(timeout=patience):
-            raise _unavailable("other requests hold the ledger")
+    def _translated(self) -> Iterator[None]:
         try:
-            # Polled, because a blocking flock cannot be given up, and a stopped process would then hold everyone.
-            while not _try_lock(self._lock_file):
-                if time.monotonic() > deadline:
-                    raise _unavailable("another process holds the ledger")
-                time.sleep(_LOCK_POLL)
-            try:
-                yield
-            finally:
-                fcntl.flock(self._lock_file, fcntl.LOCK_UN)
-        finally:
-            self._turn.release()
+            yield
+        except GateError:
+            raise
+        except (SQLAlchemyError, OSError, self.engine.dialect.loaded_dbapi.Error) as error:
+            raise unavailable(_reason(error)) from error
 
 
-def open_store(database_url: str, *, create: bool = False) -> SqliteStore:
-    """The store that a database URL names: `sqlite:////absolute/path/ledger.db`.
+def unavailable(why: str) -> ServiceUnavailable:
+    """SVC_STORAGE_UNAVAILABLE, with the reason in it."""
+    return ServiceUnavailable(
+        "SVC_STORAGE_UNAVAILABLE",
+        f"The ledger cannot be used now ({why}). Nothing was acknowledged; retry with the same idempotency key.",
+    )
 
-    Args:
-        database_url: The URL.
-        create: Whether to create the database where there is none.
 
-    Raises:
-        OperatorError: DATABASE_URL_INVALID: it names no database that this release supports.
-    """
-    try:
-        url = make_url(database_url)
-    except SQLAlchemyError as error:
-        raise OperatorError("DATABASE_URL_INVALID", f"The database URL cannot be read: {error}") from error
-    if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
-        raise OperatorError(
-            "DATABASE_URL_INVALID",
-            f"The database URL {url.render_as_string()} names no SQLite file; write sqlite:////absolute/path/ledger.db.",
-        )
-    try:
-        return SqliteStore(Path(url.database), create=create)
-    except OSError as error:
-        raise OperatorError(
-            "DATABASE_UNREACHABLE",
-            f"The ledger {url.database} cannot be opened: {error.strerror}. "
-            f"If it was lost, restore it from a backup; an instance gets no second ledger.",
-        ) from error
+def insert_absent(connection: Connection, table: Table, values: Mapping[str, Any]) -> None:
+    """Inserts a row unless there is one of its key already."""
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    connection.execute(insert(table).values(**values).on_conflict_do_nothing())
+
+
+def driver_error(error: GateError) -> BaseException | None:
+    """What the database's driver said, where an error of the product stands for it."""
+    cause = error.__cause__
+    return getattr(cause, "orig", None) or cause
 
 
 def read_object(stored: bytes, what: str) -> dict[str, Any]:
@@ -171,50 +201,7 @@ def read_object(stored: bytes, what: str) -> dict[str, Any]:
     return found
 
 
-def _prepare(connection: Any, _: ConnectionPoolEntry) -> None:
-    # The driver would begin transactions by itself, deferred, and so let two writers read the same chain head.
-    connection.isolation_level = None
-    for pragma in (
-        "journal_mode=WAL",
-        "synchronous=FULL",
-        "busy_timeout=1000",
-        f"wal_autocheckpoint={_CHECKPOINT_PAGES}",
-        "cache_size=-8192",
-        "foreign_keys=ON",
-        "trusted_schema=OFF",
-    ):
-        connection.execute(f"PRAGMA {pragma}")
-
-
-def _begin(connection: Connection) -> None:
-    connection.exec_driver_sql(f"BEGIN {connection.get_execution_options().get('begin', 'DEFERRED')}")
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except GateError:
-        raise
-    except (SQLAlchemyError, OSError) as error:
-        raise _unavailable(_reason(error)) from error
-
-
-def _reason(error: Exception) -> str:
-    """The driver's own words; SQLAlchemy's would repeat the statement and its values."""
-    return str(getattr(error, "orig", None) or type(error).__name__)
-
-
-def _unavailable(why: str) -> ServiceUnavailable:
-    return ServiceUnavailable(
-        "SVC_STORAGE_UNAVAILABLE",
-        f"The ledger cannot be used now ({why}). Nothing was acknowledged; retry with the same idempotency key.",
-    )
+def _reason(error: BaseException) -> str:
+    """The driver's own first line; SQLAlchemy's would repeat the statement and its values."""
+    text = str(getattr(error, "orig", None) or error) if not isinstance(error, OSError) else str(error.strerror)
+    return text.strip().partition("\n")[0] or type(error).__name__

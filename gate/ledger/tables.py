@@ -1,5 +1,5 @@
 """The ledger's tables, scope first: every table and every key begins with the scope, so that a distributed PostgreSQL
-can shard by it.
+can shard by it. (The operator log and Alembic's version, which belong to the instance, are the exceptions.)
 
 Bodies are stored as bytes, and so is text that callers choose freely: U+0000 is legal JSON, and PostgreSQL's text
 refuses it. Hashes are 64 characters of lower-case hex; dates are the protocol's UTC timestamps.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import Column, Dialect, Index, Integer, LargeBinary, MetaData, String, Table, TypeDecorator
+from sqlalchemy import BigInteger, Column, Dialect, Index, Integer, LargeBinary, MetaData, String, Table, TypeDecorator
 
 
 class Utf8(TypeDecorator[str]):
@@ -32,13 +32,14 @@ metadata: Final = MetaData()
 _HASH: Final = String(64)
 _TIME: Final = String(24)
 _ID: Final = String(64)
+# SQLite knows one integer type, of 64 bits.
+_BIG: Final = BigInteger().with_variant(Integer(), "sqlite")
 
 scopes: Final = Table(
     "scopes",
     metadata,
     Column("scope_id", _ID, primary_key=True),
     Column("name", Utf8, nullable=False, unique=True),
-    Column("plan", String(20), nullable=False),
     Column("created_at", _TIME, nullable=False),
 )
 
@@ -68,22 +69,35 @@ rulebooks: Final = Table(
 )
 
 # The scope's head: locked by every append, in the transaction that writes. It gives out the positions, which are the
-# order of everything.
+# order of everything; and it says what an append has to respect: the plan with its monthly cap, and the epoch of the
+# scope's access, which every change of its keys and plan moves on.
 chain_heads: Final = Table(
     "chain_heads",
     metadata,
     Column("scope_id", _ID, primary_key=True),
     Column("chain_id", String(180), nullable=False),
-    Column("chain_size", Integer, nullable=False),
+    Column("chain_size", _BIG, nullable=False),
     Column("merkle_root", _HASH),
     Column("link_hash", _HASH),
+    Column("plan", String(20), nullable=False),
+    Column("monthly_cap", _BIG),
+    Column("access_epoch", _BIG, nullable=False),
+)
+
+# Records made, by month. A row a month, so that a clock that was set wrong and back finds its count again.
+usage: Final = Table(
+    "usage",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("month", String(7), primary_key=True),
+    Column("records", _BIG, nullable=False),
 )
 
 entries: Final = Table(
     "entries",
     metadata,
     Column("scope_id", _ID, primary_key=True),
-    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("position", _BIG, primary_key=True, autoincrement=False),
     Column("entry_type", String(20), nullable=False),
     Column("entry_id", _ID, nullable=False),
     Column("decision_id", _ID, nullable=False),
@@ -109,6 +123,31 @@ claims: Final = Table(
     Column("scope_id", _ID, primary_key=True),
     Column("claim", LargeBinary(32), primary_key=True),
     Column("input_hash", _HASH, nullable=False),
-    Column("position", Integer, nullable=False),
+    Column("position", _BIG, nullable=False),
     sqlite_with_rowid=False,
+)
+
+# What operators did, each row bound to the one before it.
+operator_log: Final = Table(
+    "operator_log",
+    metadata,
+    Column("position", _BIG, primary_key=True, autoincrement=False),
+    Column("created_at", _TIME, nullable=False),
+    Column("operator", Utf8, nullable=False),
+    Column("action", String(40), nullable=False),
+    Column("subject", Utf8, nullable=False),
+    Column("details", LargeBinary, nullable=False),
+    Column("entry_hash", _HASH, nullable=False),
+)
+
+limits_metadata: Final = MetaData()
+
+# The requests that each key made in the last minute. It survives no crash and need not: on SQLite it lives in a file of
+# its own that never waits for the disk, on PostgreSQL in an unlogged table.
+rate_windows: Final = Table(
+    "rate_windows",
+    limits_metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("key_id", _ID, primary_key=True),
+    Column("admitted", LargeBinary, nullable=False),
 )

@@ -13,9 +13,10 @@ import pytest
 from gate import chain
 from gate.errors import ServiceUnavailable
 from gate.ledger import Ledger, open_ledger
-from gate.ledger.entries import Appended, Claim, Claimed, NewEntry
 from gate.ledger.scopes import Scope
+from gate.ledger.writer import Appended, Claim, Claimed, NewEntry
 from tests.independent import verifier
+from tests.support import ledger_url
 
 
 def entry(scope_id: str, number: int, claim: Claim | None = None, **link: Any) -> NewEntry:
@@ -141,7 +142,7 @@ def test_equal_keys_in_concurrency_append_once(ledger: Ledger, scope: Scope) -> 
 def test_one_bad_entry_fails_alone(ledger: Ledger, scope: Scope) -> None:
     ledger.entries.append(entry(scope.scope_id, 0))
     batch = [entry(scope.scope_id, 1), entry(scope.scope_id, 0), entry(scope.scope_id, 2)]
-    results: Sequence[Any] = ledger.entries._commit(batch)
+    results: Sequence[Any] = ledger.entries._writer._commit(lambda: batch)
     assert [type(result) for result in results] == [Appended, ServiceUnavailable, Appended]
     head, links = ledger.entries.latest_links(scope.scope_id, 10)
     assert [link["decision_id"][-1] for link in links] == ["0", "1", "2"]
@@ -166,7 +167,7 @@ def _append_many(url: str, scope_id: str, part: int, count: int) -> None:
 
 
 def test_four_processes_append_to_one_chain_without_fork_or_gap(ledger: Ledger, scope: Scope) -> None:
-    url = f"sqlite:///{ledger.store.database}"
+    url = ledger_url(ledger)
     spawn = multiprocessing.get_context("spawn")
     processes = [spawn.Process(target=_append_many, args=(url, scope.scope_id, part, 50)) for part in range(4)]
     for process in processes:
@@ -178,26 +179,3 @@ def test_four_processes_append_to_one_chain_without_fork_or_gap(ledger: Ledger, 
     assert head.size == len(links) == 200
     assert len({link["decision_id"] for link in links}) == 200
     assert verifier.link_failures(links) == []
-
-
-def test_the_hot_path_searches_by_index(ledger: Ledger, scope: Scope) -> None:
-    statements: list[tuple[str, Any]] = []
-    from sqlalchemy import event
-
-    event.listen(
-        ledger.store.engine,
-        "before_cursor_execute",
-        lambda conn, cursor, statement, parameters, context, many: statements.append((statement, parameters)),
-    )
-    claim = Claim("decide", "", "k", "a" * 64)
-    ledger.entries.append(entry(scope.scope_id, 1, claim))
-    ledger.entries.decision(scope.scope_id, "dec_1")
-    ledger.entries.claimed(scope.scope_id, claim)
-    with ledger.store.read() as connection:
-        for statement, parameters in list(statements):
-            if statement.startswith(("SELECT", "UPDATE")):
-                plan = connection.exec_driver_sql(
-                    f"EXPLAIN QUERY PLAN {statement}", parameters[0] if isinstance(parameters, list) else parameters
-                )
-                steps = [row.detail for row in plan]
-                assert not [step for step in steps if step.startswith("SCAN")], (statement, steps)

@@ -9,7 +9,7 @@ import pytest
 
 from gate.errors import GateError, ServiceUnavailable
 from gate.ledger import group_commit
-from gate.ledger.group_commit import GroupCommit
+from gate.ledger.group_commit import GroupCommit, Take
 
 
 class SlowCommit:
@@ -20,7 +20,8 @@ class SlowCommit:
         self.started = threading.Event()
         self.go = threading.Event()
 
-    def __call__(self, items: Sequence[int]) -> Sequence[int | GateError]:
+    def __call__(self, take: Take[int]) -> Sequence[int | GateError]:
+        items = take()
         self.batches.append(list(items))
         if len(self.batches) == 1:
             self.started.set()
@@ -46,10 +47,10 @@ def submit_all(commits: GroupCommit[int, int], items: list[int]) -> tuple[list[t
 def wait_until_queued(commits: GroupCommit[int, int], count: int) -> None:
     pause = threading.Event()
     for _ in range(5000):
-        if len(commits._queue) == count:
+        if commits._queued == count:
             return
         pause.wait(0.001)
-    raise AssertionError(f"{len(commits._queue)} of {count} are queued")
+    raise AssertionError(f"{commits._queued} of {count} are queued")
 
 
 def test_what_arrives_during_a_commit_is_committed_together_and_answered_one_by_one() -> None:
@@ -116,12 +117,12 @@ def test_who_waits_too_long_leaves_the_queue_uncommitted(monkeypatch: pytest.Mon
 def test_a_commit_that_breaks_off_fails_its_batch_and_not_the_next() -> None:
     calls = 0
 
-    def commit(items: Sequence[int]) -> Sequence[int | GateError]:
+    def commit(take: Take[int]) -> Sequence[int | GateError]:
         nonlocal calls
         calls += 1
         if calls == 1:
             raise RuntimeError("torn")
-        return list(items)
+        return list(take())
 
     commits: GroupCommit[int, int] = GroupCommit(commit)
     with pytest.raises(RuntimeError):
@@ -130,7 +131,7 @@ def test_a_commit_that_breaks_off_fails_its_batch_and_not_the_next() -> None:
 
 
 def test_many_threads_get_their_own_answers() -> None:
-    commits: GroupCommit[int, int] = GroupCommit(lambda items: [item * 2 for item in items])
+    commits: GroupCommit[int, int] = GroupCommit(lambda take: [item * 2 for item in take()])
     results: dict[int, int] = {}
 
     def work(part: int) -> None:
@@ -145,3 +146,43 @@ def test_many_threads_get_their_own_answers() -> None:
         thread.join()
     assert len(results) == 1600
     assert all(result == item * 2 for item, result in results.items())
+
+
+def test_what_arrives_while_the_turn_to_write_is_awaited_is_in_the_batch() -> None:
+    turn = threading.Event()
+    batches: list[list[int]] = []
+
+    def commit(take: Take[int]) -> Sequence[int | GateError]:
+        assert turn.wait(10)
+        batches.append(list(take()))
+        assert take() == batches[-1], "a batch stays what it is"
+        return batches[-1]
+
+    commits: GroupCommit[int, int] = GroupCommit(commit)
+    threads, results = submit_all(commits, [1, 2, 3])
+    wait_until_queued(commits, 3)
+    turn.set()
+    for thread in threads:
+        thread.join(10)
+    assert sorted(results) == [1, 2, 3]
+    assert [sorted(batch) for batch in batches] == [[1, 2, 3]]
+
+
+def test_lanes_do_not_wait_for_each_other() -> None:
+    held, go = threading.Event(), threading.Event()
+
+    def commit(take: Take[int]) -> Sequence[int | GateError]:
+        items = take()
+        if 1 in items:
+            held.set()
+            assert go.wait(10)
+        return list(items)
+
+    commits: GroupCommit[int, int] = GroupCommit(commit)
+    blocked = threading.Thread(target=commits.submit, args=(1, "a"))
+    blocked.start()
+    assert held.wait(10)
+    assert commits.submit(2, "b") == 2
+    go.set()
+    blocked.join(10)
+    assert commits._lanes == {}, "nothing is kept of a lane that nobody uses"

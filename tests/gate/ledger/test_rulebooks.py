@@ -13,7 +13,7 @@ from gate.ids import timestamp
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.scopes import Scope
 from gate.rulebook import Rulebook, load
-from tests.support import NOW, REGISTRY_SIGNER, sample_rulebook
+from tests.support import NOW, REGISTRY_SIGNER, ledger_url, sample_rulebook
 
 
 def metadata(rulebook: Rulebook, scope: Scope) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def test_a_rulebook_is_registered_once_and_found_by_hash_and_by_version(ledger: 
     later = {**metadata(rulebook, scope), "registered_at": "2030-01-01T00:00:00.000Z"}
     assert ledger.rulebooks.register(scope.scope_id, rulebook, later) == registered
     assert registered.metadata == metadata(rulebook, scope)
-    fresh = open_ledger(f"sqlite:///{ledger.store.database}")
+    fresh = open_ledger(ledger_url(ledger))
     for registry in (ledger.rulebooks, fresh.rulebooks):
         assert registry.find(scope.scope_id, rulebook.hash) == registered
         assert registry.find_version(scope.scope_id, "pricing_exception", "2026-06-11") == registered

@@ -1,0 +1,172 @@
+"""The PostgreSQL store: one transaction a scope, ordered by the row lock on the scope's head.
+
+Reads see one snapshot (REPEATABLE READ, read only). Appends run under READ COMMITTED, where each statement after the
+lock sees what the lock's last holder committed. A connection that died in the pool is found before it is used, or, on
+the append path, by failing and being tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from psycopg import Error, OperationalError
+from sqlalchemy import URL, Connection, create_engine, text
+
+from gate.errors import GateError, OperatorError
+from gate.ledger.store import WRITE_TIMEOUT, Row, Statement, Store, Transaction, driver_error
+
+DRIVER: Final = "postgresql+psycopg"
+
+# What may be over in a moment, as classes and codes of SQLSTATE: serialization failures and deadlocks, lost
+# connections, a server that restarts.
+_PASSING_CODES: Final = frozenset({"40001", "40P01", "57P01", "57P02", "57P03"})
+_PASSING_CLASS: Final = "08"
+_TIMEOUT_MS: Final = int(WRITE_TIMEOUT * 1000)
+# A server that vanished without a word is given up within this many seconds.
+_SILENCE_SECONDS: Final = 10
+# This session's own: whatever the server's defaults are, a commit waits for the disk, and nothing waits for ever.
+_SESSION: Final = {
+    "application_name": "decision-gate",
+    "synchronous_commit": "on",
+    "statement_timeout": _TIMEOUT_MS,
+    "lock_timeout": _TIMEOUT_MS,
+    "idle_in_transaction_session_timeout": 4 * _TIMEOUT_MS,
+    "client_encoding": "utf8",
+}
+
+
+class PostgresStore(Store):
+    """A PostgreSQL database."""
+
+    def __init__(self, url: URL) -> None:
+        """Works on the database of a URL; connects when it is first used."""
+        url = url.set(drivername=DRIVER)
+        arguments = {
+            "connect_timeout": int(WRITE_TIMEOUT),
+            "options": " ".join(f"-c {name}={value}" for name, value in _SESSION.items()),
+            "keepalives_idle": _SILENCE_SECONDS,
+            "keepalives_interval": 2,
+            "keepalives_count": 3,
+            "tcp_user_timeout": _SILENCE_SECONDS * 1000,
+        }
+        pool: dict[str, Any] = {"pool_size": 8, "max_overflow": 56, "pool_timeout": WRITE_TIMEOUT}
+        super().__init__(create_engine(url, connect_args=arguments, pool_pre_ping=True, **pool))
+        self._reading = self.engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        # Asking a connection whether it lives costs a round trip, and an append that meets a dead one is tried again.
+        self._appending = create_engine(url, connect_args=arguments, **pool)
+
+    @property
+    def location(self) -> str:
+        """The URL, its password hidden."""
+        return self.engine.url.render_as_string()
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """See `Store.read`."""
+        with self._translated(), self._reading.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self, *, patience: float | None = None) -> Iterator[Connection]:
+        """See `Store.write`."""
+        with self._translated(), self.engine.begin() as connection:
+            if patience is not None:
+                # 0 would mean to wait for ever.
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {max(1, int(patience * 1000))}")
+            yield connection
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Transaction]:
+        with self._translated():
+            pooled = self._appending.raw_connection()
+            try:
+                yield _PostgresTransaction(pooled.driver_connection, self.engine.dialect)
+            except BaseException as error:
+                pooled.invalidate()
+                if isinstance(error, Error) and _is_passing(error):
+                    # The other connections of the pool are likely to have died with this one.
+                    self._appending.dispose()
+                raise
+            finally:
+                pooled.close()
+
+    def lane(self, scope_id: str) -> str:
+        """One a scope, so that a database that is sharded by scope never needs two shards for one transaction."""
+        return scope_id
+
+    def _passes(self, error: GateError) -> bool:
+        cause = driver_error(error)
+        return isinstance(cause, Error) and _is_passing(cause)
+
+    def size(self) -> int:
+        """The bytes of the database on the server's disk."""
+        with self.read() as connection:
+            return int(connection.execute(text("SELECT pg_database_size(current_database())")).scalar_one())
+
+    def disk_left(self) -> int | None:
+        """None: the disk is the server's."""
+        return None
+
+    def close(self) -> None:
+        """Closes every connection."""
+        self.engine.dispose()
+        self._appending.dispose()
+
+    def require_durable(self) -> None:
+        """Refuses a server that acknowledges what is not on its disk.
+
+        Raises:
+            OperatorError: DATABASE_NOT_DURABLE, or DATABASE_UNREACHABLE.
+        """
+        try:
+            with self.read() as connection:
+                lax = [
+                    name
+                    for name in ("fsync", "full_page_writes")
+                    if connection.execute(text("SELECT current_setting(:name)"), {"name": name}).scalar_one() != "on"
+                ]
+        except GateError as error:
+            raise OperatorError(
+                "DATABASE_UNREACHABLE",
+                f"The ledger {self.location} cannot be reached: {driver_error(error)}".strip().partition("\n")[0],
+            ) from error
+        if lax:
+            raise OperatorError(
+                "DATABASE_NOT_DURABLE",
+                f"The PostgreSQL server has {' and '.join(lax)} switched off, so that a crash loses what it "
+                f"acknowledged; switch it on in postgresql.conf.",
+            )
+
+
+class _PostgresTransaction(Transaction):
+    """Sends what belongs together in one round trip, as PostgreSQL's pipeline mode allows."""
+
+    def __init__(self, connection: Any, dialect: Any) -> None:
+        self._connection = connection
+        self._dialect = dialect
+
+    def ask(self, queries: Sequence[tuple[Statement, Mapping[str, Any]]]) -> list[list[Row]]:
+        cursors = []
+        with self._connection.pipeline():
+            for statement, values in queries:
+                sql, parameters = statement.on(self._dialect)
+                cursors.append(self._connection.cursor().execute(sql, parameters(values)))
+        return [cursor.fetchall() for cursor in cursors]
+
+    def commit(self, writes: Sequence[tuple[Statement, Sequence[Mapping[str, Any]]]]) -> None:
+        with self._connection.pipeline():
+            for statement, rows in writes:
+                sql, parameters = statement.on(self._dialect)
+                for row in rows:
+                    self._connection.cursor().execute(sql, parameters(row))
+            self._connection.commit()
+
+
+def _is_passing(error: Error) -> bool:
+    state = error.sqlstate
+    if state is None:
+        # A connection that broke off tells no SQLSTATE.
+        return isinstance(error, OperationalError)
+    return state in _PASSING_CODES or state.startswith(_PASSING_CLASS)

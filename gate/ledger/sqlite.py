@@ -1,0 +1,196 @@
+"""The SQLite store: WAL with synchronous=FULL, so that a commit has reached the disk when it returns.
+
+A file lock, shared by all processes of the instance, serializes writers and checkpoints: SQLite before 3.51.3 can
+corrupt a WAL file that two connections write and reset at the same moment, and waiting for a file lock is faster than
+SQLite's own retry sleeps.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import Connection, create_engine, event
+from sqlalchemy.engine import URL
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from gate.errors import GateError
+from gate.ledger.store import WRITE_TIMEOUT, Row, Statement, Store, Transaction, unavailable
+
+# The commit that makes the WAL this many pages long (16 MiB) copies it into the database file, still under the lock.
+_CHECKPOINT_PAGES: Final = 4096
+_LOCK_POLL: Final = 0.0001
+
+
+class SqliteStore(Store):
+    """A SQLite database file and its file lock."""
+
+    def __init__(self, database: Path, *, create: bool = False, durable: bool = True) -> None:
+        """Opens the file.
+
+        Args:
+            database: The file.
+            create: Whether to create it (mode 0600) where there is none.
+            durable: Whether a commit waits for the disk.
+
+        Raises:
+            OSError: It cannot be opened.
+        """
+        self.database: Final = database
+        os.close(os.open(database, os.O_RDWR | (os.O_CREAT if create else 0), 0o600))
+        self._lock_file = os.open(database.with_name(f"{database.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        self._turn = threading.Lock()
+        self._closed = False
+        self._pragmas = (
+            "journal_mode=WAL",
+            f"synchronous={'FULL' if durable else 'OFF'}",
+            "busy_timeout=1000",
+            f"wal_autocheckpoint={_CHECKPOINT_PAGES}",
+            "cache_size=-8192",
+            "foreign_keys=ON",
+            "trusted_schema=OFF",
+        )
+        super().__init__(
+            create_engine(
+                URL.create("sqlite", database=str(database)), pool_size=8, max_overflow=56, pool_timeout=WRITE_TIMEOUT
+            )
+        )
+        event.listen(self.engine, "connect", self._prepare)
+        event.listen(self.engine, "begin", _begin)
+        self._writing = self.engine.execution_options(begin="IMMEDIATE")
+
+    @property
+    def location(self) -> str:
+        """The file."""
+        return str(self.database)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """See `Store.read`."""
+        with self._translated(), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self, *, patience: float | None = None) -> Iterator[Connection]:
+        """See `Store.write`."""
+        with self._translated(), self.exclusive(patience), self._writing.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Transaction]:
+        with self._translated(), self.exclusive():
+            pooled = self.engine.raw_connection()
+            cursor = pooled.cursor()
+            try:
+                cursor.execute("BEGIN IMMEDIATE")
+                yield _SqliteTransaction(cursor, self.engine.dialect)
+            except BaseException:
+                # Some failures have undone the transaction already. Closing alone would not undo it while anything,
+                # such as the traceback of an error that is kept, still holds one of its statements.
+                with suppress(sqlite3.Error):
+                    cursor.execute("ROLLBACK")
+                pooled.invalidate()
+                raise
+            finally:
+                cursor.close()
+                pooled.close()
+
+    def lane(self, scope_id: str) -> str:
+        """One for all: the file has one writer at a time."""
+        return ""
+
+    def _passes(self, error: GateError) -> bool:
+        # Who waits for the file waits inside, and a disk that is full or failing stays so.
+        return False
+
+    def size(self) -> int:
+        """The bytes of the database file and of its WAL."""
+        files = (self.database, self.database.with_name(f"{self.database.name}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def disk_left(self) -> int | None:
+        """The bytes free for this user in the file's file system."""
+        return shutil.disk_usage(self.database.parent).free
+
+    def close(self) -> None:
+        """Closes every connection. The last one to close copies the WAL into the file, so it takes the lock."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            with self._translated(), self.exclusive():
+                self.engine.dispose()
+        finally:
+            os.close(self._lock_file)
+
+    @contextmanager
+    def exclusive(self, patience: float | None = None) -> Iterator[None]:
+        """The turn to write: no thread and no process of the instance has it at the same time.
+
+        Args:
+            patience: How long to wait for it, in seconds; `WRITE_TIMEOUT` where None.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it did not come in time.
+        """
+        patience = WRITE_TIMEOUT if patience is None else patience
+        deadline = time.monotonic() + patience
+        if not self._turn.acquire(timeout=patience):
+            raise unavailable("other requests hold the ledger")
+        try:
+            # Polled, because a blocking flock cannot be given up, and a stopped process would then hold everyone.
+            while not _try_lock(self._lock_file):
+                if time.monotonic() > deadline:
+                    raise unavailable("another process holds the ledger")
+                time.sleep(_LOCK_POLL)
+            try:
+                yield
+            finally:
+                fcntl.flock(self._lock_file, fcntl.LOCK_UN)
+        finally:
+            self._turn.release()
+
+    def _prepare(self, connection: Any, _: ConnectionPoolEntry) -> None:
+        # The driver would begin transactions by itself, deferred, and so let two writers read the same chain head.
+        connection.isolation_level = None
+        for pragma in self._pragmas:
+            connection.execute(f"PRAGMA {pragma}")
+
+
+class _SqliteTransaction(Transaction):
+    def __init__(self, cursor: Any, dialect: Any) -> None:
+        self._cursor = cursor
+        self._dialect = dialect
+
+    def ask(self, queries: Sequence[tuple[Statement, Mapping[str, Any]]]) -> list[list[Row]]:
+        answers = []
+        for statement, values in queries:
+            text, parameters = statement.on(self._dialect)
+            answers.append(self._cursor.execute(text, parameters(values)).fetchall())
+        return answers
+
+    def commit(self, writes: Sequence[tuple[Statement, Sequence[Mapping[str, Any]]]]) -> None:
+        for statement, rows in writes:
+            text, parameters = statement.on(self._dialect)
+            self._cursor.executemany(text, map(parameters, rows))
+        self._cursor.execute("COMMIT")
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql(f"BEGIN {connection.get_execution_options().get('begin', 'DEFERRED')}")
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,330 @@
+"""The one way into the chains: entries are linked and written in groups, each under the lock of its scope's head.
+
+What only the head can say is decided here, in the transaction that writes: the position, whether an idempotency key was
+claimed before, whether the caller's access is still what it was, and whether the month's cap is used up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from sqlalchemy import bindparam, insert, select, update
+
+from gate import chain
+from gate.canonical import canonical
+from gate.chain import Head
+from gate.errors import GateError, ServiceUnavailable
+from gate.labels import CHAIN
+from gate.ledger.group_commit import GroupCommit, Take
+from gate.ledger.store import Row, Statement, Store, Transaction, driver_error
+from gate.ledger.tables import chain_heads, claims, entries, usage
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An idempotency key in use.
+
+    Attributes:
+        operation: What the key is used for: decide, and later execution, outcome and crm-sync.
+        decision_id: The decision it is used on; "" for decide. A key is unique per (scope, operation, decision).
+        key: The caller's key.
+        input_hash: H of the payload it was used with.
+    """
+
+    operation: str
+    decision_id: str
+    key: str
+    input_hash: str
+
+    def digest(self, scope_id: str) -> bytes:
+        """The 32 bytes under which the claim is stored."""
+        return hashlib.sha256(canonical([scope_id, self.operation, self.decision_id, self.key])).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class NewEntry:
+    """An entry to be appended.
+
+    Attributes:
+        scope_id: The scope whose chain it extends.
+        entry_id: Its own id; the decision_id for a decision.
+        link: What its chain link is made of.
+        body: The stored record's JSON bytes.
+        request: The request's JSON bytes, for a decision.
+        claim: The idempotency key that it claims.
+        access_epoch: The epoch at which the caller's access was looked up; None where nobody's access matters.
+    """
+
+    scope_id: str
+    entry_id: str
+    link: chain.Entry
+    body: bytes
+    request: bytes | None = None
+    claim: Claim | None = None
+    access_epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The entry is in the chain, durably.
+
+    Attributes:
+        link: Its link, or at least what a record carries of it.
+        remaining: How many more records the scope may make in the entry's month; None without a cap.
+    """
+
+    link: Mapping[str, Any]
+    remaining: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """The idempotency key was claimed before, by the entry at this position, with this payload."""
+
+    position: int
+    input_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class AccessChanged:
+    """Keys or plan of the scope changed since the caller's access was looked up: look again."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapReached:
+    """The scope has made as many records in the entry's month as its plan allows."""
+
+    cap: int
+
+
+Outcome: TypeAlias = Appended | Claimed | AccessChanged | CapReached
+
+
+class Writer:
+    """Appends entries to the chains of a ledger."""
+
+    def __init__(self, store: Store) -> None:
+        """Works on the given store."""
+        self._store = store
+        self._commits: GroupCommit[NewEntry, Outcome] = GroupCommit(self._commit)
+
+    def append(self, entry: NewEntry) -> Outcome:
+        """Appends an entry to its scope's chain and returns once it is durable, or says why it is not in the chain.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was acknowledged.
+        """
+        return self._commits.submit(entry, self._store.lane(entry.scope_id))
+
+    def _commit(self, take: Take[NewEntry]) -> Sequence[Outcome | GateError]:
+        try:
+            return self._store.run(lambda transaction, tried: _write(transaction, take(), tried=tried))
+        except ServiceUnavailable as error:
+            batch = take()
+            if len(batch) == 1 or self._concerns_all(error):
+                return [error] * len(batch)
+        # One bad entry must not fail the others, so each gets a transaction of its own.
+        return [self._commit(lambda entry=entry: [entry])[0] for entry in batch]  # type: ignore[misc]
+
+    def _concerns_all(self, error: ServiceUnavailable) -> bool:
+        # Where no turn came, or the database itself is locked, full or failing, trying again would only wait longer.
+        cause, driver = driver_error(error), self._store.engine.dialect.loaded_dbapi
+        return not isinstance(cause, driver.Error) or isinstance(cause, driver.OperationalError)
+
+
+@dataclass(slots=True)
+class _ScopeHead:
+    """A locked head, moved on by each entry that is linked."""
+
+    chain: Head
+    monthly_cap: int | None
+    access_epoch: int
+
+
+_LOCK_HEAD: Final = Statement(
+    select(
+        chain_heads.c.chain_id,
+        chain_heads.c.chain_size,
+        chain_heads.c.merkle_root,
+        chain_heads.c.link_hash,
+        chain_heads.c.monthly_cap,
+        chain_heads.c.access_epoch,
+    )
+    .where(chain_heads.c.scope_id == bindparam("scope"))
+    .with_for_update()
+)
+_CLAIMED: Final = Statement(
+    select(claims.c.position, claims.c.input_hash).where(
+        claims.c.scope_id == bindparam("scope"), claims.c.claim == bindparam("digest")
+    )
+)
+_LINK_OF: Final = Statement(
+    select(entries.c.position, entries.c.leaf_hash, entries.c.merkle_root, entries.c.link_hash).where(
+        entries.c.scope_id == bindparam("scope"),
+        entries.c.decision_id == bindparam("decision"),
+        entries.c.entry_id == bindparam("entry"),
+    )
+)
+_USED: Final = Statement(
+    select(usage.c.records).where(usage.c.scope_id == bindparam("scope"), usage.c.month == bindparam("of_month"))
+)
+_INSERT_ENTRY: Final = Statement(insert(entries))
+_INSERT_CLAIM: Final = Statement(insert(claims))
+_INSERT_USAGE: Final = Statement(insert(usage))
+_COUNT_USAGE: Final = Statement(
+    update(usage)
+    .where(usage.c.scope_id == bindparam("scope"), usage.c.month == bindparam("of_month"))
+    .values(records=bindparam("total"))
+)
+_MOVE_HEAD: Final = Statement(
+    update(chain_heads)
+    .where(chain_heads.c.scope_id == bindparam("scope"))
+    .values(chain_size=bindparam("size"), merkle_root=bindparam("root"), link_hash=bindparam("link"))
+)
+
+
+def _write(transaction: Transaction, batch: Sequence[NewEntry], *, tried: bool) -> Sequence[Outcome]:
+    """Links a batch, writes it and commits.
+
+    Args:
+        transaction: The transaction.
+        batch: The entries.
+        tried: Whether the batch was tried before, so that it may have been committed without this process hearing so.
+    """
+    heads, taken, linked = _look_up(transaction, batch, tried=tried)
+    used = _usage(transaction, batch, heads)
+    counts = dict(used)
+    outcomes: list[Outcome] = []
+    entry_rows: list[dict[str, Any]] = []
+    claim_rows: list[dict[str, Any]] = []
+    for entry in batch:
+        head = heads[entry.scope_id]
+        digest = None if entry.claim is None else entry.claim.digest(entry.scope_id)
+        month = _month(entry)
+        cap = head.monthly_cap if entry.link.entry_type == "decision" else None
+        if entry.entry_id in linked:
+            outcomes.append(Appended(linked[entry.entry_id], None if cap is None else cap - (counts[month] or 0)))
+        elif entry.access_epoch not in (None, head.access_epoch):
+            outcomes.append(AccessChanged())
+        elif digest is not None and digest in taken:
+            outcomes.append(taken[digest])
+        elif cap is not None and (counts[month] or 0) >= cap:
+            outcomes.append(CapReached(cap))
+        else:
+            link = chain.append(head.chain, entry.link)
+            head.chain = chain.head_of(link)
+            entry_rows.append(_entry_row(entry, link))
+            if digest is not None and entry.claim is not None:
+                taken[digest] = Claimed(link["chain_position"], entry.claim.input_hash)
+                claim_rows.append(_claim_row(entry.scope_id, digest, taken[digest]))
+            if cap is not None:
+                counts[month] = (counts[month] or 0) + 1
+            outcomes.append(Appended(link, None if cap is None else cap - (counts[month] or 0)))
+    writes: list[tuple[Statement, list[dict[str, Any]]]] = []
+    if entry_rows:
+        moved = {row["scope_id"] for row in entry_rows}
+        writes += [
+            (_INSERT_ENTRY, entry_rows),
+            (_MOVE_HEAD, [_head_row(scope_id, heads[scope_id].chain) for scope_id in moved]),
+        ]
+    if claim_rows:
+        writes.append((_INSERT_CLAIM, claim_rows))
+    transaction.commit(writes + _usage_writes(used, counts))
+    return outcomes
+
+
+_Month: TypeAlias = tuple[str, str]
+"""A scope's id and a UTC month: 2026-11."""
+
+
+def _month(entry: NewEntry) -> _Month:
+    return entry.scope_id, entry.link.created_at[:7]
+
+
+def _look_up(
+    transaction: Transaction, batch: Sequence[NewEntry], *, tried: bool
+) -> tuple[dict[str, _ScopeHead], dict[bytes, Claimed], dict[str, dict[str, Any]]]:
+    """Locks the heads, and then finds the claims and the links that are there already: by scope, digest, entry id."""
+    # In order, so that two writers never wait for each other's heads.
+    scopes = sorted({entry.scope_id for entry in batch})
+    digests = [(entry.scope_id, entry.claim.digest(entry.scope_id)) for entry in batch if entry.claim is not None]
+    again = batch if tried else ()
+    answers = iter(
+        transaction.ask(
+            [(_LOCK_HEAD, {"scope": scope_id}) for scope_id in scopes]
+            + [(_CLAIMED, {"scope": scope_id, "digest": digest}) for scope_id, digest in digests]
+            + [(_LINK_OF, {"scope": e.scope_id, "decision": e.link.decision_id, "entry": e.entry_id}) for e in again]
+        )
+    )
+    heads = {scope_id: _scope_head(next(answers)) for scope_id in scopes}
+    taken = {digest: Claimed(*rows[0]) for _, digest in digests if (rows := next(answers))}
+    linked = {e.entry_id: _known_link(heads[e.scope_id], e, rows[0]) for e in again if (rows := next(answers))}
+    return heads, taken, linked
+
+
+def _scope_head(rows: list[Row]) -> _ScopeHead:
+    ((chain_id, size, merkle_root, link_hash, monthly_cap, access_epoch),) = rows
+    return _ScopeHead(Head(chain_id, size, merkle_root, link_hash), monthly_cap, access_epoch)
+
+
+def _known_link(head: _ScopeHead, entry: NewEntry, row: Row) -> dict[str, Any]:
+    """What a record carries of the link that an earlier try gave it."""
+    names = ("chain_position", "leaf_hash", "merkle_root", "link_hash")
+    return {
+        "decision_chain_version": CHAIN,
+        "chain_id": head.chain.chain_id,
+        "entry_type": entry.link.entry_type,
+        **dict(zip(names, row, strict=True)),
+    }
+
+
+def _usage(
+    transaction: Transaction, batch: Sequence[NewEntry], heads: Mapping[str, _ScopeHead]
+) -> dict[_Month, int | None]:
+    """How many records each capped scope has made in each month of the batch; None where none is counted yet."""
+    months = sorted({_month(entry) for entry in batch if heads[entry.scope_id].monthly_cap is not None})
+    if not months:
+        return {}
+    answers = transaction.ask([(_USED, {"scope": scope_id, "of_month": month}) for scope_id, month in months])
+    return {month: rows[0][0] if rows else None for month, rows in zip(months, answers, strict=True)}
+
+
+def _usage_writes(
+    used: Mapping[_Month, int | None], counts: Mapping[_Month, int | None]
+) -> list[tuple[Statement, list[dict[str, Any]]]]:
+    changed = {month: count for month, count in counts.items() if count != used[month]}
+    new = [{"scope_id": s, "month": m, "records": n} for (s, m), n in changed.items() if used[s, m] is None]
+    known = [{"scope": s, "of_month": m, "total": n} for (s, m), n in changed.items() if used[s, m] is not None]
+    return [(statement, rows) for statement, rows in ((_INSERT_USAGE, new), (_COUNT_USAGE, known)) if rows]
+
+
+def _claim_row(scope_id: str, digest: bytes, claimed: Claimed) -> dict[str, Any]:
+    return {"scope_id": scope_id, "claim": digest, "input_hash": claimed.input_hash, "position": claimed.position}
+
+
+def _entry_row(entry: NewEntry, link: Mapping[str, Any]) -> dict[str, Any]:
+    version = link["policy_version"]
+    return {
+        "scope_id": entry.scope_id,
+        "position": link["chain_position"],
+        "entry_type": link["entry_type"],
+        "entry_id": entry.entry_id,
+        "decision_id": link["decision_id"],
+        "record_hash": link["record_hash"],
+        "receipt_hash": link["receipt_hash"],
+        "policy_id": link["policy_id"],
+        "policy_version": None if version is None else version.encode(),
+        "created_at": link["created_at"],
+        "leaf_hash": link["leaf_hash"],
+        "merkle_root": link["merkle_root"],
+        "link_hash": link["link_hash"],
+        "body": entry.body,
+        "request": entry.request,
+    }
+
+
+def _head_row(scope_id: str, head: Head) -> dict[str, Any]:
+    return {"scope": scope_id, "size": head.size, "root": head.merkle_root, "link": head.link_hash}

@@ -1,0 +1,20 @@
+"""The ledger's contract: every test here runs on SQLite and on PostgreSQL, unless it says which one it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.postgres import Postgres
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    """Where the ledger is."""
+    if request.param == "sqlite":
+        yield None
+    else:
+        server: Postgres = request.getfixturevalue("postgres")
+        with server.database() as url:
+            yield url

