@@ -30,7 +30,7 @@ def create_app(settings: Settings | Instance) -> Flask:
     instance = settings if isinstance(settings, Instance) else open_instance(settings)
     app = Flask("decision-gate", static_folder=None)
     app.url_map.merge_slashes = False
-    app.extensions["gate"] = State(instance, instance.gate())
+    app.extensions["gate"] = State(instance, instance.gate(), instance.limiter)
     app.before_request(assign_request_id)
     app.after_request(finish_response)
     app.after_request(add_limit_headers)

@@ -19,7 +19,7 @@ def require_rate(authority: Authority) -> None:
     limit = PLANS[authority.plan].requests_per_minute
     if limit is None:
         return
-    rate = state().instance.limiter.admit(authority.scope_id, authority.key_id, limit)
+    rate = state().limiter.admit(authority.scope_id, authority.key_id, limit)
     g.limit_headers = {"x-ratelimit-limit": str(rate.limit), "x-ratelimit-remaining": str(rate.remaining)}
     if not rate.admitted:
         raise LimitReached(

@@ -8,14 +8,16 @@ from flask import current_app
 
 from gate.decide import DecisionGate
 from gate.instance import Instance
+from gate.ledger.limits import RateLimiter
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The instance that an application serves, and the gate over it."""
+    """The instance that an application serves, the gate over it, and what counts requests."""
 
     instance: Instance
     gate: DecisionGate
+    limiter: RateLimiter
 
 
 def state() -> State:

@@ -42,4 +42,9 @@ def new_id(prefix: str, moment: datetime) -> str:
 
     Identifiers of one prefix sort by the moment they were made at; 80 random bits keep them unguessable.
     """
-    return f"{prefix}_{int(moment.timestamp() * 1000) & (2**48 - 1):012x}{secrets.token_hex(10)}"
+    return first_id(prefix, moment) + secrets.token_hex(10)
+
+
+def first_id(prefix: str, moment: datetime) -> str:
+    """What sorts before every identifier made at a moment or later, and after every earlier one."""
+    return f"{prefix}_{int(moment.timestamp() * 1000) & (2**48 - 1):012x}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -12,8 +13,8 @@ from gate.decide import DecisionGate
 from gate.errors import OperatorError
 from gate.ids import utc_now
 from gate.keys import KeyRing, hmac_signer
-from gate.ledger import Ledger, open_ledger
-from gate.ledger.limits import open_limits
+from gate.ledger import Ledger, open_ledger, open_store, schema
+from gate.ledger.limits import RateLimiter, open_limits
 from gate.record import Signers
 from gate.settings import DEFAULT_BASE_URL, FILE_NAME, INITIAL_FILE, Settings, load_settings
 from gate.signing import ED25519, HMAC_SHA256
@@ -28,7 +29,6 @@ class Instance:
         ledger: The open ledger.
         receipt_keys: The keys that sign receipts and checkpoints.
         registry_keys: The keys that sign attestations.
-        limiter: What counts requests.
     """
 
     def __init__(self, settings: Settings, ledger: Ledger) -> None:
@@ -37,9 +37,13 @@ class Instance:
         self.ledger: Final = ledger
         self.receipt_keys: Final = KeyRing(settings.home / "keys", "receipt")
         self.registry_keys: Final = KeyRing(settings.home / "keys", "registry")
-        self.limiter: Final = open_limits(ledger.store)
         signs_with_hmac = settings.receipt_signing == HMAC_SHA256
         self._hmac = hmac_signer(settings.receipt_hmac_secret_file) if signs_with_hmac else None
+
+    @cached_property
+    def limiter(self) -> RateLimiter:
+        """What counts requests; opened when it is first asked for."""
+        return open_limits(self.ledger.store)
 
     def signers(self) -> Signers:
         """What signs a record made now.
@@ -72,7 +76,8 @@ class Instance:
 
     def close(self) -> None:
         """Closes the ledger and the limits."""
-        self.limiter.close()
+        if "limiter" in self.__dict__:
+            self.limiter.close()
         self.ledger.close()
 
 
@@ -82,13 +87,37 @@ def open_instance(settings: Settings) -> Instance:
     Raises:
         OperatorError: INSTANCE_MISSING where there is none, or what `open_ledger` and the HMAC secret raise.
     """
-    if not (settings.home / FILE_NAME).is_file():
+    _require_instance(settings.home)
+    return Instance(settings, open_ledger(settings.ledger_url))
+
+
+def _require_instance(home: Path) -> None:
+    if not (home / FILE_NAME).is_file():
         raise OperatorError(
             "INSTANCE_MISSING",
-            f"There is no instance in {settings.home}; create one with `gate serve --home {settings.home}`, "
+            f"There is no instance in {home}; create one with `gate serve --home {home}`, "
             f"or name another directory with --home.",
         )
-    return Instance(settings, open_ledger(settings.ledger_url))
+
+
+def upgrade_ledger(settings: Settings, now: datetime) -> str:
+    """Brings the tables of an instance's ledger to this release's; the schema that it had.
+
+    Raises:
+        OperatorError: INSTANCE_MISSING, or what `open_ledger` raises.
+    """
+    _require_instance(settings.home)
+    store = open_store(settings.ledger_url)
+    before = schema.revision(store) or "none"
+    store.close()
+    ledger = open_ledger(settings.ledger_url, upgrade=True)
+    try:
+        if before != schema.HEAD:
+            with ledger.operator_log.recording("ledger.upgraded", schema.HEAD, now) as details:
+                details["from"] = before
+    finally:
+        ledger.close()
+    return before
 
 
 def create_instance(home: Path, *, base_url: str = DEFAULT_BASE_URL, database_url: str | None = None) -> bool:

@@ -164,7 +164,7 @@ class KeyRing:
         seed = secrets.token_bytes(32)
         key_id = f"{self._purpose}_{now:%Y%m%d}_{secrets.token_hex(4)}"
         signer = Ed25519Signer(key_id, seed)
-        _write(self._private_file(key_id), private_key_pem(seed).encode())
+        write_private(self._private_file(key_id), private_key_pem(seed).encode())
         key = PublicKey(key_id, ED25519, signer.public_key, "active", timestamp(now - CLOCK_TOLERANCE), None)
         return KeyRegistry((*registry.keys, key), key_id)
 
@@ -201,7 +201,7 @@ class KeyRing:
             os.close(descriptor)
 
     def _save(self, registry: KeyRegistry) -> None:
-        _write(self._file, orjson.dumps(registry.to_dict(), option=orjson.OPT_INDENT_2) + b"\n")
+        write_private(self._file, orjson.dumps(registry.to_dict(), option=orjson.OPT_INDENT_2) + b"\n")
 
     def _private_file(self, key_id: str) -> Path:
         return self._directory / f"{key_id}.pem"
@@ -255,7 +255,7 @@ def _changed_key(registry: KeyRegistry, key_id: str | None, change: Callable[[Pu
     return KeyRegistry(keys, None if active is not None else registry.active_key_id)
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_private(path: Path, content: bytes) -> None:
     """Writes a file whole or not at all, mode 0600, and on disk when it returns."""
     scratch = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -33,7 +33,7 @@ def check(
     document = None if checkpoint is None else read_json(checkpoint)
     with instance_at(home, database_url) as instance:
         scopes = _scopes(instance, scope)
-        results = [_result(instance, found) for found in scopes]
+        results = [chain_result(instance, found) for found in scopes]
         if document is not None:
             results.append(_checkpoint_result(instance, scopes, document))
     whole = all(result["whole"] for result in results)
@@ -41,7 +41,7 @@ def check(
         print_json({"whole": whole, "chains": results})
     else:
         for result in results:
-            _print(result)
+            print_result(result)
     raise typer.Exit(0 if whole else 1)
 
 
@@ -69,7 +69,7 @@ def _scopes(instance: Instance, name: str | None) -> list[Scope]:
     return directory.scopes() if name is None else [directory.scope(name)]
 
 
-def _result(instance: Instance, scope: Scope) -> dict[str, Any]:
+def chain_result(instance: Instance, scope: Scope) -> dict[str, Any]:
     checked, broken = check_chain(instance, scope.scope_id)
     return {
         "scope": scope.name,
@@ -90,7 +90,7 @@ def _checkpoint_result(instance: Instance, scopes: list[Scope], document: Any) -
     return {"scope": found.name, "chain_id": chain_id, "checkpoint": True, "whole": reason is None, "reason": reason}
 
 
-def _print(result: dict[str, Any]) -> None:
+def print_result(result: dict[str, Any]) -> None:
     what = "checkpoint" if "checkpoint" in result else f"chain {result['chain_id']}"
     if result["whole"]:
         detail = "the chain contains it" if "checkpoint" in result else f"{result['entries_checked']} entries"

@@ -26,6 +26,10 @@ _MODULES: Final = {
     "rulebook": "api.cli.rulebook",
     "verify": "api.cli.verify",
     "chain": "api.cli.chain",
+    "log": "api.cli.log",
+    "backup": "api.cli.backup",
+    "restore": "api.cli.restore",
+    "db": "api.cli.db",
 }
 
 

@@ -8,28 +8,56 @@ import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say, table
-from gate.ids import utc_now
+from gate.ids import timestamp, utc_now
 from gate.instance import Instance
 from gate.ledger.scopes import PLANS, Scope
 
 app = typer.Typer(no_args_is_help=True, help="Create and show scopes: the accounts that records belong to.")
+
+MonthlyCap = Annotated[
+    int | None,
+    typer.Option(min=0, help="Records in a UTC month, instead of the plan's own number.", show_default=False),
+]
 
 
 @app.command()
 def create(
     name: Annotated[str, typer.Argument(help="The scope's name.")],
     plan: Annotated[str, typer.Option(help=f"One of {', '.join(PLANS)}.")] = "starter",
+    monthly_cap: MonthlyCap = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
     """Create a scope with an empty audit chain."""
     with instance_at(home, database_url, create=True) as instance:
-        shown = _shown(instance, instance.ledger.directory.create_scope(name, plan, utc_now()))
+        made = instance.ledger.directory.create_scope(name, plan, utc_now(), monthly_cap=monthly_cap)
+        shown = _shown(instance, made)
     if as_json:
         print_json(shown)
     else:
         say(f"Created the scope {name} on plan {plan}; give it a key with: gate keys create --scope {name}")
+
+
+@app.command("plan")
+def set_plan(
+    name: Annotated[str, typer.Argument(help="The scope's name.")],
+    plan: Annotated[str, typer.Argument(help=f"One of {', '.join(PLANS)}.")],
+    monthly_cap: MonthlyCap = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Give a scope another plan, from the next request on."""
+    with instance_at(home, database_url) as instance:
+        directory = instance.ledger.directory
+        changed = directory.set_plan(directory.scope(name), plan, utc_now(), monthly_cap=monthly_cap)
+        shown = _shown(instance, changed)
+    if as_json:
+        print_json(shown)
+    else:
+        cap = "no monthly cap" if changed.monthly_cap is None else f"{changed.monthly_cap} records a month"
+        say(f"The scope {name} is on plan {plan} from now on: {cap}.")
 
 
 @app.command("list")
@@ -40,7 +68,8 @@ def list_scopes(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_
     if as_json:
         print_json({"scopes": shown})
     else:
-        table(["scope", "plan", "chain", "entries", "created"], [list(scope.values()) for scope in shown])
+        columns = ["scope", "plan", "monthly cap", "used this month", "chain", "entries", "created"]
+        table(columns, [list(scope.values()) for scope in shown])
 
 
 @app.command()
@@ -59,10 +88,16 @@ def show(
         table(["", ""], shown.items())
 
 
+def _used(instance: Instance, scope: Scope) -> int:
+    return instance.ledger.entries.used(scope.scope_id, timestamp(utc_now())[:7])
+
+
 def _shown(instance: Instance, scope: Scope) -> dict[str, Any]:
     return {
         "scope": scope.name,
         "plan": scope.plan,
+        "monthly_cap": scope.monthly_cap,
+        "used_this_month": None if scope.monthly_cap is None else _used(instance, scope),
         "chain_id": scope.chain_id,
         "chain_size": instance.ledger.entries.head(scope.scope_id).size,
         "created_at": scope.created_at,

@@ -24,6 +24,7 @@ from api.cli.demo import demo_key_file
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say
 from gate.errors import OperatorError
+from gate.ledger.limits import replace_damaged_limits
 
 app = typer.Typer()
 
@@ -48,6 +49,7 @@ def serve(
     url = f"http://{_reachable(host)}:{port}"
     _check_port(host, port)
     with instance_at(home, database_url, create=True, base_url=url) as instance:
+        replace_damaged_limits(instance.ledger.store)
         key_file = demo_key_file(instance) if demo else None
         ledger_url, base_url = instance.settings.ledger_url, instance.settings.base_url
     if base_url != url and not as_json:

@@ -47,7 +47,10 @@ def rotate(
 ) -> None:
     """Make a new key that signs from now on. What the old one signed still verifies."""
     with instance_at(home, database_url) as instance:
-        key = _ring(instance, purpose).rotate(utc_now())
+        ring, now = _ring(instance, purpose), utc_now()
+        with instance.ledger.operator_log.recording("signing_key.rotated", purpose, now) as details:
+            key = ring.rotate(now)
+            details["new_key_id"] = key.key_id
     _print(key, f"The {purpose} key {key.key_id} signs from now on; the one before it is retired.", as_json)
 
 
@@ -62,7 +65,10 @@ def retire(
 ) -> None:
     """End the validity of a key that no longer signs. Records dated later do not verify under it."""
     with instance_at(home, database_url) as instance:
-        key = _ring(instance, purpose).retire(key_id, moment(not_after) or utc_now())
+        ring, now = _ring(instance, purpose), utc_now()
+        with instance.ledger.operator_log.recording("signing_key.retired", key_id, now) as details:
+            key = ring.retire(key_id, moment(not_after) or now)
+            details |= {"purpose": purpose, "not_after": key.not_after}
     _print(key, f"The key {key_id} is retired; records dated after {key.not_after} do not verify under it.", as_json)
 
 
@@ -77,8 +83,10 @@ def compromise(
 ) -> None:
     """Mark a key as known to others. Nothing it signed verifies any more; if it was active, a new key signs at once."""
     with instance_at(home, database_url) as instance:
-        now = utc_now()
-        key = _ring(instance, purpose).compromise(key_id, moment(at) or now, now)
+        ring, now = _ring(instance, purpose), utc_now()
+        with instance.ledger.operator_log.recording("signing_key.compromised", key_id, now) as details:
+            key = ring.compromise(key_id, moment(at) or now, now)
+            details |= {"purpose": purpose, "since": key.not_after}
     _print(key, f"The key {key_id} is compromised; nothing it signed verifies any more.", as_json)
 
 

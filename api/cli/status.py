@@ -1,40 +1,95 @@
-"""gate status: whether an instance is ready, and what it holds."""
+"""gate status: whether an instance is ready, what it holds, and how fast it grows."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Final
 
 import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say, table
 from api.operations import readiness
+from gate.ids import first_id, utc_now
+from gate.instance import Instance
+from gate.ledger.scopes import Scope
 
 app = typer.Typer()
+
+_DAY: Final = timedelta(days=1)
 
 
 @app.command()
 def status(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Show readiness and each scope's chain. Exits with 1 where the instance is degraded."""
+    """Show readiness, each scope's chain, and the ledger's size and growth. Exits with 1 where it is degraded."""
     with instance_at(home, database_url) as instance:
         report = readiness(instance)
-        chains = [
-            {
-                "scope": scope.name,
-                "plan": scope.plan,
-                "chain_id": scope.chain_id,
-                "chain_size": instance.ledger.entries.head(scope.scope_id).size,
-            }
-            for scope in instance.ledger.directory.scopes()
-        ]
-        where = {"home": str(instance.settings.home), "location": instance.ledger.store.location}
+        scopes = instance.ledger.directory.scopes()
+        chains = [_chain(instance, scope) for scope in scopes]
+        storage = _storage(instance, scopes, sum(chain["chain_size"] for chain in chains))
+        home_shown = str(instance.settings.home)
     if as_json:
-        print_json({**report, **where, "scopes": chains})
+        print_json({**report, "home": home_shown, "storage": storage, "scopes": chains})
     else:
-        say(f"{report['status']}: {where['location']}", style="green" if report["ok"] else "red")
+        say(f"{report['status']}: {storage['location']}", style="green" if report["ok"] else "red")
         parts = {name: part for name, part in report.items() if isinstance(part, dict) and "ready" in part}
         table(
             ["part", "ready", "reason"],
             [[name, "yes" if part["ready"] else "no", part.get("reason")] for name, part in parts.items()],
         )
         say("")
-        table(["scope", "plan", "chain", "entries"], [list(found.values()) for found in chains])
+        table(["scope", "plan", "chain", "entries", "head"], [list(found.values()) for found in chains])
+        say("")
+        _say_storage(storage)
     raise typer.Exit(0 if report["ok"] else 1)
+
+
+def _chain(instance: Instance, scope: Scope) -> dict[str, Any]:
+    head = instance.ledger.entries.head(scope.scope_id)
+    return {
+        "scope": scope.name,
+        "plan": scope.plan,
+        "chain_id": scope.chain_id,
+        "chain_size": head.size,
+        "head_link_hash": head.link_hash,
+    }
+
+
+def _storage(instance: Instance, scopes: Sequence[Scope], entries: int) -> dict[str, Any]:
+    """What the ledger takes, and for how many days the disk lasts if every day is as the last one."""
+    ledger = instance.ledger
+    size, left = ledger.store.size(), ledger.store.disk_left()
+    since = first_id("dec", utc_now() - _DAY)
+    last_day = sum(ledger.entries.count_since(scope.scope_id, since) for scope in scopes)
+    growth = size * last_day // entries if entries else 0
+    return {
+        "location": ledger.store.location,
+        "bytes": size,
+        "disk_left_bytes": left,
+        "entries": entries,
+        "entries_last_day": last_day,
+        "growth_bytes_per_day": growth,
+        "days_left": left // growth if left is not None and growth else None,
+    }
+
+
+def _say_storage(storage: dict[str, Any]) -> None:
+    left, days = storage["disk_left_bytes"], storage["days_left"]
+    sentences = [
+        f"{storage['entries']} entries in {_size(storage['bytes'])}; the last day added {storage['entries_last_day']}, "
+        f"about {_size(storage['growth_bytes_per_day'])}.",
+        "The disk is the database server's." if left is None else f"{_size(left)} are left on the disk.",
+    ]
+    if days is not None:
+        sentences.append(f"At this rate it lasts {days} days.")
+    say(" ".join(sentences))
+
+
+def _size(count: int) -> str:
+    amount, unit = float(count), "B"
+    for larger in ("KB", "MB", "GB", "TB"):
+        if amount < 1000:
+            break
+        amount, unit = amount / 1000, larger
+    return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"

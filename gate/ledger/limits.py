@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import array
 import math
+import sqlite3
 import time
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from sqlalchemy import bindparam, insert, select, text, update
@@ -90,11 +93,36 @@ def open_limits(store: Store) -> RateLimiter:
     """
     if not isinstance(store, SqliteStore):
         return RateLimiter(store)
-    file = store.database.with_name(f"{store.database.name}.limits")
-    limits = SqliteStore(file, create=True, durable=False)
+    limits = SqliteStore(_limits_file(store), create=True, durable=False)
     with limits.write() as connection:
         limits_metadata.create_all(connection)
     return RateLimiter(limits)
+
+
+def replace_damaged_limits(store: Store) -> None:
+    """Makes the limits' file anew where a crash of the machine damaged it: it never waits for the disk. To be called
+    while nothing else has it open; the windows begin empty.
+
+    Raises:
+        OSError: The file cannot be removed.
+    """
+    if not isinstance(store, SqliteStore):
+        return
+    file = _limits_file(store)
+    if not file.exists():
+        return
+    with closing(sqlite3.connect(file)) as connection:
+        try:
+            if connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",):
+                return
+        except sqlite3.DatabaseError:
+            pass
+    for suffix in ("", "-wal", "-shm"):
+        file.with_name(file.name + suffix).unlink(missing_ok=True)
+
+
+def _limits_file(store: SqliteStore) -> Path:
+    return store.database.with_name(f"{store.database.name}.limits")
 
 
 _WINDOW: Final = Statement(

@@ -57,16 +57,21 @@ class OperatorLog:
         self._store = store
 
     @contextmanager
-    def recording(self, action: str, subject: str, details: Mapping[str, Any], now: datetime) -> Iterator[None]:
-        """Does what the block does and its entry together: where the block fails, nothing is logged, and where nothing
-        can be logged, the block does not run.
+    def recording(self, action: str, subject: str, now: datetime) -> Iterator[dict[str, Any]]:
+        """Does what the block does outside of the ledger, and its entry, together: where the ledger cannot be written,
+        the block does not run, and where the block fails, nothing is logged.
+
+        Yields:
+            The entry's details, for the block to fill in.
 
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
+        details: dict[str, Any] = {}
         with self._store.write() as connection:
+            lock(connection)
+            yield details
             record(connection, action, subject, details, now)
-            yield
 
     def latest(self, limit: int) -> list[LogEntry]:
         """The last entries, ascending."""
@@ -91,9 +96,7 @@ class OperatorLog:
 
 def record(connection: Connection, action: str, subject: str, details: Mapping[str, Any], now: datetime) -> None:
     """Adds an entry in the transaction that does what it says."""
-    if connection.dialect.name == "postgresql":
-        # SQLite has one writer anyway.
-        connection.execute(text("LOCK TABLE operator_log IN EXCLUSIVE MODE"))
+    lock(connection)
     last = connection.execute(
         select(operator_log.c.position, operator_log.c.entry_hash).where(
             operator_log.c.position == select(func.max(operator_log.c.position)).scalar_subquery()
@@ -109,6 +112,13 @@ def record(connection: Connection, action: str, subject: str, details: Mapping[s
     }
     entry["entry_hash"] = _hash(entry, None if last is None else last.entry_hash)
     connection.execute(insert(operator_log).values(**entry | {"details": canonical(entry["details"])}))
+
+
+def lock(connection: Connection) -> None:
+    """Makes the transaction the only one that adds entries."""
+    if connection.dialect.name == "postgresql":
+        # SQLite has one writer anyway.
+        connection.execute(text("LOCK TABLE operator_log IN EXCLUSIVE MODE"))
 
 
 _ENTRIES: Final = select(operator_log)

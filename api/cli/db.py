@@ -1,0 +1,31 @@
+"""gate db: the schema of the ledger."""
+
+from __future__ import annotations
+
+import typer
+
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json
+from api.cli.output import print_json, say
+from gate.ids import utc_now
+from gate.instance import upgrade_ledger
+from gate.ledger.schema import HEAD
+from gate.settings import load_settings
+
+app = typer.Typer(no_args_is_help=True, help="Bring the ledger's tables to this release.")
+
+
+@app.callback()
+def db() -> None:
+    """Keeps `upgrade` a subcommand of its own."""
+
+
+@app.command()
+def upgrade(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Bring the ledger's tables from an older release's to this one's. Stop the servers and make a backup first."""
+    before = upgrade_ledger(load_settings(home, database_url=database_url), utc_now())
+    if as_json:
+        print_json({"from": before, "to": HEAD})
+    elif before == HEAD:
+        say(f"The ledger has schema {HEAD} already; nothing was changed.")
+    else:
+        say(f"The ledger was upgraded from schema {before} to {HEAD}.")

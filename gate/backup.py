@@ -1,0 +1,202 @@
+"""Backups of an instance: one file, made while the instance works, from which it can be laid out anew.
+
+The file is a SQLite database: the ledger's tables as of one moment, and the instance's settings and signing keys in the
+table `instance_files`. It holds private keys, so it is made with mode 0600 and has to be kept as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from gate.errors import OperatorError
+from gate.instance import Instance
+from gate.keys import write_private
+from gate.ledger import open_ledger, open_store, schema
+from gate.ledger.copies import copy_pages, copy_rows, copy_to_file
+from gate.ledger.store import Store
+from gate.settings import FILE_NAME, load_settings
+
+_KEPT: Final = (FILE_NAME, "keys/*.json", "keys/*.pem")
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """What a backup holds.
+
+    Attributes:
+        file: Where it is.
+        size: Its bytes.
+        entries: How many chain entries it has.
+        missing: A file that the instance needs and that is not in it: an HMAC secret, which is kept elsewhere.
+    """
+
+    file: Path
+    size: int
+    entries: int
+    missing: Path | None
+
+
+def make_backup(instance: Instance, file: Path, now: datetime) -> Backup:
+    """Writes a backup of an instance; complete and on disk when it returns, and otherwise not there at all.
+
+    Raises:
+        OperatorError: BACKUP_EXISTS or BACKUP_UNWRITABLE.
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger cannot be read.
+    """
+    if file.exists():
+        raise OperatorError("BACKUP_EXISTS", f"{file} is there already; name a file that is not.")
+    with instance.ledger.operator_log.recording("instance.backed_up", str(file.absolute()), now):
+        pass
+    try:
+        with _scratch(file) as scratch:
+            copy_to_file(instance.ledger.store, scratch)
+            entries = _add_files(scratch, instance.settings.home)
+            size = scratch.stat().st_size
+            _sync(scratch)
+            # A link fails where a file came in between, and a rename would replace it.
+            file.hardlink_to(scratch)
+            _sync(file.parent)
+    except (OSError, sqlite3.Error) as error:
+        raise OperatorError("BACKUP_UNWRITABLE", f"The backup {file} cannot be written: {error}.") from error
+    return Backup(file, size, entries, instance.settings.receipt_hmac_secret_file)
+
+
+def restore_backup(file: Path, home: Path, database_url: str | None, now: datetime) -> None:
+    """Lays an instance out from a backup, where there is none.
+
+    Args:
+        file: The backup.
+        home: The directory of the new instance.
+        database_url: Where its ledger is to be, if not in `ledger.db` in the directory: a SQLite file that is not
+            there, or an empty PostgreSQL database.
+        now: The current moment.
+
+    Raises:
+        OperatorError: BACKUP_UNREADABLE, INSTANCE_EXISTS, LEDGER_EXISTS, INSTANCE_UNWRITABLE, or what `open_ledger`
+            raises.
+    """
+    if (home / FILE_NAME).exists():
+        raise OperatorError("INSTANCE_EXISTS", f"There is an instance in {home}; name a directory that has none.")
+    files = _files_in(file)
+    ledger_url = _ledger_url(files[FILE_NAME], home, database_url)
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (home / "keys").mkdir(mode=0o700, exist_ok=True)
+        with _scratch(home / "restored.db") as scratch:
+            copy_pages(file, scratch)
+            _drop_files(scratch)
+            _place(scratch, ledger_url)
+        # Settings mark an instance as complete, so that they come last.
+        for name in sorted(files, key=lambda name: name == FILE_NAME):
+            write_private(home / name, files[name])
+    except (OSError, sqlite3.Error) as error:
+        raise OperatorError("INSTANCE_UNWRITABLE", f"No instance can be laid out in {home}: {error}.") from error
+    ledger = open_ledger(ledger_url)
+    try:
+        with ledger.operator_log.recording("instance.restored", str(file.absolute()), now):
+            pass
+    finally:
+        ledger.close()
+
+
+def _ledger_url(settings: bytes, home: Path, database_url: str | None) -> str:
+    """Where the restored instance will look for its ledger: as its own settings say, unless the operator says so."""
+    with TemporaryDirectory() as directory:
+        Path(directory, FILE_NAME).write_bytes(settings)
+        named = load_settings(Path(directory), database_url=database_url).database_url
+    return named or f"sqlite:///{home.absolute() / 'ledger.db'}"
+
+
+def _place(scratch: Path, ledger_url: str) -> None:
+    """Puts a ledger in a SQLite file where a URL names, its tables brought up to this release's."""
+    source = open_ledger(f"sqlite:///{scratch}", upgrade=True)
+    try:
+        target = _new_store(ledger_url)
+        try:
+            schema.upgrade(target)
+            copy_rows(source.store, target)
+        finally:
+            target.close()
+    finally:
+        source.close()
+
+
+def _new_store(ledger_url: str) -> Store:
+    target = open_store(ledger_url, create=True)
+    if schema.revision(target) is not None:
+        target.close()
+        raise OperatorError(
+            "LEDGER_EXISTS", f"There is a ledger in {target.location}; a backup is restored where there is none."
+        )
+    return target
+
+
+def _add_files(scratch: Path, home: Path) -> int:
+    """Adds the instance's files to the copied ledger; how many chain entries it has."""
+    with closing(sqlite3.connect(scratch)) as connection:
+        connection.execute("PRAGMA journal_mode=DELETE")
+        connection.execute("CREATE TABLE instance_files (name TEXT PRIMARY KEY, content BLOB NOT NULL)")
+        for pattern in _KEPT:
+            for found in sorted(home.glob(pattern)):
+                row = (str(found.relative_to(home)), found.read_bytes())
+                connection.execute("INSERT INTO instance_files VALUES (?, ?)", row)
+        connection.commit()
+        entries: int = connection.execute("SELECT count(*) FROM entries").fetchone()[0]
+        return entries
+
+
+def _files_in(file: Path) -> dict[str, bytes]:
+    if not file.is_file():
+        raise OperatorError("BACKUP_UNREADABLE", f"There is no backup {file}; name a file that `gate backup` made.")
+    try:
+        with closing(sqlite3.connect(file)) as connection:
+            damage = [row[0] for row in connection.execute("PRAGMA integrity_check(1)")]
+            files = dict(connection.execute("SELECT name, content FROM instance_files"))
+    except sqlite3.Error as error:
+        raise OperatorError("BACKUP_UNREADABLE", f"{file} is no backup that can be read: {error}.") from error
+    expected = FILE_NAME in files and all(
+        name == FILE_NAME or (Path(name).parent == Path("keys") and Path(name).suffix in (".json", ".pem"))
+        for name in files
+    )
+    if damage != ["ok"] or not expected:
+        raise OperatorError(
+            "BACKUP_UNREADABLE", f"{file} is damaged, or not what `gate backup` makes; use another backup."
+        )
+    return files
+
+
+def _drop_files(scratch: Path) -> None:
+    with closing(sqlite3.connect(scratch)) as connection:
+        # The pages that held the private keys are overwritten, not only given free.
+        connection.execute("PRAGMA secure_delete=ON")
+        connection.execute("DROP TABLE instance_files")
+        connection.commit()
+
+
+@contextmanager
+def _scratch(beside: Path) -> Iterator[Path]:
+    """An empty private file in the same directory, removed with all that SQLite lays beside it."""
+    scratch = beside.with_name(f".{beside.name}.{secrets.token_hex(4)}")
+    os.close(os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    try:
+        yield scratch
+    finally:
+        for suffix in ("", "-wal", "-shm", "-journal", ".lock"):
+            scratch.with_name(scratch.name + suffix).unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
