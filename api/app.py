@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import sys
 from pathlib import Path
+from typing import Final
 
 from flask import Flask
 
@@ -15,7 +18,9 @@ from api.state import State
 from gate.instance import Instance, open_instance
 from gate.settings import Settings, load_settings
 
-HOME_VARIABLE = "GATE_HOME"
+HOME_VARIABLE: Final = "GATE_HOME"
+
+_SWITCH_SECONDS: Final = 0.0005
 
 
 def create_app(settings: Settings | Instance) -> Flask:
@@ -51,4 +56,11 @@ def worker() -> Flask:
     # A terminal's Ctrl-C reaches every process. The parent then asks each worker to drain, and a worker that is asked
     # twice does not finish.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    return create_app(load_settings(Path(os.environ[HOME_VARIABLE])))
+    # The thread that commits for others gives up the interpreter at every step of the database. It has to get it back
+    # soon, for it holds the ledger: with the default of 5 ms a third fewer requests are answered.
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    app = create_app(load_settings(Path(os.environ[HOME_VARIABLE])))
+    # What was loaded stays for good, so that no collection of garbage has to look through it again.
+    gc.collect()
+    gc.freeze()
+    return app

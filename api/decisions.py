@@ -45,10 +45,8 @@ def decide() -> Response:
     record = decision.record
     # A replay answers whatever else the body holds, so its response_view may be none of the three.
     asked = body.get("response_view")
-    response = json_response(project(record, asked if asked in VIEWS else view))
-    response.headers.update(_headers(record))
-    response.headers["x-idempotency-status"] = decision.status
-    return response
+    headers = {**_headers(record), "x-idempotency-status": decision.status}
+    return json_response(project(record, asked if asked in VIEWS else view), headers=headers)
 
 
 @blueprint.get("/api/decision/<decision_id>")

@@ -38,5 +38,6 @@ def tell_remaining(remaining: int | None) -> None:
 
 def add_limit_headers(response: Response) -> Response:
     """Adds what the request learnt of its limits to its response, whatever the answer is."""
-    response.headers.update(g.get("limit_headers", {}))
+    if limits := g.get("limit_headers"):
+        response.headers.update(limits)
     return response

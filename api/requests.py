@@ -31,15 +31,16 @@ def assign_request_id() -> None:
 def finish_response(response: Response) -> Response:
     """Adds the headers that every response carries."""
     sent = request.headers.get("x-request-id", "")
-    response.headers["x-request-id"] = sent if _SAFE_REQUEST_ID.fullmatch(sent) else g.request_id
-    response.headers["x-content-type-options"] = "nosniff"
-    response.headers.setdefault("cache-control", "no-store")
+    response.headers.add("x-request-id", sent if _SAFE_REQUEST_ID.fullmatch(sent) else g.request_id)
+    response.headers.add("x-content-type-options", "nosniff")
+    if "cache-control" not in response.headers:
+        response.headers.add("cache-control", "no-store")
     return response
 
 
-def json_response(body: Any, status: int = 200) -> Response:
+def json_response(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """A JSON response."""
-    return Response(orjson.dumps(body), status, mimetype="application/json")
+    return Response(orjson.dumps(body), status, headers, content_type="application/json")
 
 
 def read_body(limit: int = MAX_BODY) -> bytes:
@@ -52,13 +53,18 @@ def read_body(limit: int = MAX_BODY) -> bytes:
     declared = request.content_length
     if declared is not None and declared > limit:
         raise _too_large(limit)
-    # One more than the limit, so that a body of undeclared length shows itself as too large instead of being cut.
-    request.max_content_length = limit + 1
     body = b""
-    while piece := request.stream.read(limit + 1 - len(body)):
-        body += piece
-        if len(body) > limit:
-            raise _too_large(limit)
+    if declared is None:
+        # One more than the limit, so that a body of undeclared length shows itself as too large instead of being cut.
+        request.max_content_length = limit + 1
+        while piece := request.stream.read(limit + 1 - len(body)):
+            body += piece
+            if len(body) > limit:
+                raise _too_large(limit)
+    else:
+        incoming = request.environ["wsgi.input"]
+        while len(body) < declared and (piece := incoming.read(declared - len(body))):
+            body += piece
     if declared is not None and len(body) != declared:
         raise MaterialRefused(
             "SVC_API_JSON_INVALID", f"The body ended after {len(body)} of {declared} bytes; send it again, whole."

@@ -25,6 +25,8 @@ def rulebook_attestation(
     outcome: Outcome,
     runtime_binding: Mapping[str, str],
     signer: Signer | None,
+    *,
+    plain: bool = False,
 ) -> dict[str, Any]:
     """The attestation {schema_version, bundle, bundle_hash, signature} of one evaluation.
 
@@ -37,6 +39,7 @@ def rulebook_attestation(
         outcome: What it said about them.
         runtime_binding: Who decided, and on whose facts.
         signer: The registry key; None where registry signing is off.
+        plain: Whether the rulebook is plain, as `canonical.is_plain` says.
     """
     bundle = {
         "engine": EVALUATOR,
@@ -54,7 +57,7 @@ def rulebook_attestation(
         "runtime_binding": runtime_binding,
         "trusted_adapter": None,
     }
-    bundle_hash = content_hash(bundle)
+    bundle_hash = content_hash(bundle, plain=plain)
     return {
         "schema_version": RULEBOOK_ATTESTATION,
         "bundle": bundle,

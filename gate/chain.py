@@ -59,9 +59,16 @@ class Entry:
     created_at: str
 
 
-def append(head: Head, entry: Entry) -> dict[str, Any]:
-    """The link that extends a chain by an entry, with every member that its hash covers and `link_hash`."""
-    leaf_hash = leaf(entry.entry_type, entry.decision_id, entry.record_hash, entry.receipt_hash)
+def append(head: Head, entry: Entry, *, plain: bool = False) -> dict[str, Any]:
+    """The link that extends a chain by an entry, with every member that its hash covers and `link_hash`.
+
+    Args:
+        head: The end of the chain.
+        entry: The entry.
+        plain: Whether head and entry are known to hold what their types say, and so are plain, as `canonical.is_plain`
+            has it.
+    """
+    leaf_hash = leaf(entry.entry_type, entry.decision_id, entry.record_hash, entry.receipt_hash, plain=plain)
     position = head.size + 1
     link = {
         "decision_chain_version": CHAIN,
@@ -70,7 +77,7 @@ def append(head: Head, entry: Entry) -> dict[str, Any]:
         "previous_link_hash": head.link_hash,
         "previous_merkle_root": head.merkle_root,
         "leaf_hash": leaf_hash,
-        "merkle_root": rolling_root(head.merkle_root, leaf_hash, position),
+        "merkle_root": rolling_root(head.merkle_root, leaf_hash, position, plain=plain),
         "merkle_strategy": MERKLE_STRATEGY,
         "entry_type": entry.entry_type,
         "decision_id": entry.decision_id,
@@ -80,7 +87,7 @@ def append(head: Head, entry: Entry) -> dict[str, Any]:
         "policy_version": entry.policy_version,
         "created_at": entry.created_at,
     }
-    link["link_hash"] = content_hash(link)
+    link["link_hash"] = content_hash(link, plain=plain)
     return link
 
 
@@ -89,7 +96,7 @@ def head_of(link: Mapping[str, Any]) -> Head:
     return Head(link["chain_id"], link["chain_position"], link["merkle_root"], link["link_hash"])
 
 
-def leaf(entry_type: str, decision_id: str, record_hash: str, receipt_hash: str | None) -> str:
+def leaf(entry_type: str, decision_id: str, record_hash: str, receipt_hash: str | None, *, plain: bool = False) -> str:
     """leaf_hash of an entry."""
     return content_hash(
         {
@@ -98,11 +105,12 @@ def leaf(entry_type: str, decision_id: str, record_hash: str, receipt_hash: str 
             "decision_id": decision_id,
             "record_hash": record_hash,
             "receipt_hash": receipt_hash,
-        }
+        },
+        plain=plain,
     )
 
 
-def rolling_root(previous: str | None, leaf_hash: str, position: int) -> str:
+def rolling_root(previous: str | None, leaf_hash: str, position: int, *, plain: bool = False) -> str:
     """merkle_root at a position: the leaf itself at 1, the strategy's hash over the root before it after that."""
     if position == 1:
         return leaf_hash
@@ -112,7 +120,8 @@ def rolling_root(previous: str | None, leaf_hash: str, position: int) -> str:
             "previous_merkle_root": previous,
             "leaf_hash": leaf_hash,
             "chain_position": position,
-        }
+        },
+        plain=plain,
     )
 
 

@@ -14,7 +14,7 @@ import orjson
 
 from gate import chain
 from gate.attestation import registration
-from gate.canonical import canonical, content_hash
+from gate.canonical import canonical, content_hash, is_plain
 from gate.envelope import input_material
 from gate.errors import (
     GateError,
@@ -98,13 +98,14 @@ class DecisionGate:
             LimitReached: SVC_API_MONTHLY_CAP_EXCEEDED.
             ServiceUnavailable: Storage, signing or an upstream is not available. Nothing was recorded.
         """
-        input_hash = content_hash(input_material(body))
+        plain = is_plain(body)
+        input_hash = content_hash(input_material(body), plain=plain)
         claim = None
         try:
             claim = _claim(idempotency_key, input_hash)
             if refusal is not None:
                 raise refusal
-            request = read_request(body, input_hash)
+            request = read_request(body, input_hash, plain=plain)
             _require_binding(request)
             rulebook = self._rulebook(authority, request)
             facts = _facts(request)
@@ -173,7 +174,7 @@ class DecisionGate:
 
     def _rulebook(self, authority: Authority, request: DecisionRequest) -> Rulebook:
         if request.rulebook_ref is None:
-            return self._rulebooks.load(request.rulebook, root="rulebook")
+            return self._rulebooks.load(request.rulebook, root="rulebook", plain=request.plain)
         registry, reference = self._ledger.rulebooks, request.rulebook_ref
         if "hash" in reference:
             registered = registry.find(authority.scope_id, reference["hash"])
@@ -307,7 +308,9 @@ def _entry(authority: Authority, request: DecisionRequest, record: dict[str, Any
         entry_id=record["decision_id"],
         link=link_material(record),
         body=orjson.dumps(record),
-        request=canonical({name: value for name, value in request.body.items() if name != "rulebook"}),
+        request=canonical(
+            {name: value for name, value in request.body.items() if name != "rulebook"}, plain=request.plain
+        ),
         claim=claim,
     )
 

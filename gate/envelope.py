@@ -67,8 +67,8 @@ _WHERE_NOT_EMPTY: Final = (
 )
 
 
-def receipt_material(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What `receipt_hash` is the hash of."""
+def receipt_material(record: Mapping[str, Any], *, plain: bool = False) -> dict[str, Any]:
+    """What `receipt_hash` is the hash of; `plain` says that the record is, as `canonical.is_plain` has it."""
     names = (
         "decision_record_version",
         "decision_id",
@@ -78,8 +78,8 @@ def receipt_material(record: Mapping[str, Any]) -> dict[str, Any]:
         "policy_hash",
     )
     material = {name: record[name] for name in names}
-    material["action_binding_hash"] = content_hash(record["action_binding"])
-    material["evidence_manifest_hash"] = content_hash(record["evidence_manifest"])
+    material["action_binding_hash"] = content_hash(record["action_binding"], plain=plain)
+    material["evidence_manifest_hash"] = content_hash(record["evidence_manifest"], plain=plain)
     if bundle_hash := record.get("policy_bundle_hash"):
         material["policy_bundle_hash"] = bundle_hash
     return material

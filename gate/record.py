@@ -83,6 +83,8 @@ def build_record(
         signers: What signs it.
         schema_url: Where the Rulebook v1 schema is published.
     """
+    # What goes into a record beside these two is text and small integers under names of ours.
+    plain = request.plain and rulebook.plain
     outcome = explained.outcome
     evidence = evidence_codes(outcome.reason_code, outcome.matched_rule_id, outcome.status)
     policy_bundle = {
@@ -107,14 +109,14 @@ def build_record(
         "action": outcome.action,
         "action_binding": action_binding(request.context),
         "evidence": evidence,
-        "evidence_manifest": _evidence_manifest(evidence, rulebook, explained),
+        "evidence_manifest": _evidence_manifest(evidence, rulebook, explained, plain),
         "evaluation": explained.evaluation,
         "policy_id": rulebook.rulebook_id,
         "policy_version": rulebook.version,
         "policy_hash": rulebook.hash,
         "source_hash": rulebook.hash,
         "policy_bundle": policy_bundle,
-        "policy_bundle_hash": content_hash(policy_bundle),
+        "policy_bundle_hash": content_hash(policy_bundle, plain=plain),
         "rulebook": rulebook.reference,
         "rulebook_contract": rulebook_contract(schema_url),
         "evaluator_version": EVALUATOR,
@@ -122,7 +124,12 @@ def build_record(
         "rulebook_registry": dict(registry),
         "registry_attestation": registry["registry_attestation"],
         "rulebook_attestation": rulebook_attestation(
-            rulebook.reference, content_hash(request.inputs), outcome, runtime_binding, signers.registry
+            rulebook.reference,
+            content_hash(request.inputs, plain=plain),
+            outcome,
+            runtime_binding,
+            signers.registry,
+            plain=plain,
         ),
         "input_hash": request.input_hash,
         "replay_url": f"{decision_url(identity.decision_id)}/replay",
@@ -132,22 +139,26 @@ def build_record(
     }
     if identity.idempotency_key is not None:
         record["idempotency_key"] = identity.idempotency_key
-    record["output_hash"] = content_hash(output_material(record, outcome.status))
-    record["record_hash"] = content_hash(envelope(record))
-    record["receipt_hash"] = content_hash(receipt_material(record))
+    record["output_hash"] = content_hash(output_material(record, outcome.status), plain=plain)
+    record["record_hash"] = content_hash(envelope(record), plain=plain)
+    record["receipt_hash"] = content_hash(receipt_material(record, plain=plain), plain=plain)
     record.update(_receipt_signature(record, signers.receipt))
     record["integrity"] = integrity(record)
     return record
 
 
-def _evidence_manifest(evidence: list[str], rulebook: Rulebook, explained: Explained) -> dict[str, Any]:
+def _evidence_manifest(evidence: list[str], rulebook: Rulebook, explained: Explained, plain: bool) -> dict[str, Any]:
     """The evidence with what it came from; so the record hash binds the explanation."""
     source = f"rulebook:{rulebook.rulebook_id}@{rulebook.version}"
     return {
         "codes": evidence,
         "sources": [
             {"id": source, "type": "rulebook", "snapshot_hash": rulebook.hash},
-            {"id": "evaluation", "type": "evaluation", "snapshot_hash": content_hash(explained.evaluation)},
+            {
+                "id": "evaluation",
+                "type": "evaluation",
+                "snapshot_hash": content_hash(explained.evaluation, plain=plain),
+            },
         ],
     }
 

@@ -29,6 +29,7 @@ class DecisionRequest:
         adapter: The adapter invocation, where one was sent.
         context: The context; {} where absent.
         inputs: The facts of context.inputs; {} where absent.
+        plain: Whether the body is plain, as `canonical.is_plain` says.
     """
 
     body: Mapping[str, Any]
@@ -39,14 +40,16 @@ class DecisionRequest:
     adapter: Mapping[str, Any] | None
     context: Mapping[str, Any]
     inputs: Mapping[str, Any]
+    plain: bool
 
 
-def read_request(body: Any, input_hash: str) -> DecisionRequest:
+def read_request(body: Any, input_hash: str, *, plain: bool = False) -> DecisionRequest:
     """Reads the parsed body of a Decision Request.
 
     Args:
         body: The parsed JSON value.
         input_hash: H(envelope.input_material(body)), which the caller needs before the body is known to be a request.
+        plain: Whether the body is known to be plain, as `canonical.is_plain` says.
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID, RULEBOOK_BINDING_MODE_UNSUPPORTED, RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN,
@@ -68,6 +71,7 @@ def read_request(body: Any, input_hash: str) -> DecisionRequest:
         adapter=body.get("adapter"),
         context=context,
         inputs=context.get("inputs", {}),
+        plain=plain,
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from cachetools import LRUCache
 
-from gate.canonical import canonical, content_hash
+from gate.canonical import canonical, content_hash, is_plain
 from gate.errors import FieldError, RulebookRefused
 from gate.evaluate import Evaluator, compile_rulebook
 from gate.labels import OUTPUT_MATERIAL, RULEBOOK_SCHEMA
@@ -35,11 +35,13 @@ class Rulebook:
         body: The rulebook as it was sent.
         hash: H(body).
         evaluator: Its compiled evaluation.
+        plain: Whether the body is plain, as `canonical.is_plain` says.
     """
 
     body: Mapping[str, Any]
     hash: str
     evaluator: Evaluator
+    plain: bool
 
     @property
     def rulebook_id(self) -> str:
@@ -78,7 +80,8 @@ def load(body: Any, *, root: str = "") -> Rulebook:
             f"The rulebook breaks Rulebook v1 in {_count(len(errors), 'place')}; mend each of the members listed.",
             errors,
         )
-    return Rulebook(body, content_hash(body), compile_rulebook(body))
+    plain = is_plain(body)
+    return Rulebook(body, content_hash(body, plain=plain), compile_rulebook(body), plain)
 
 
 class RulebookCache:
@@ -89,9 +92,9 @@ class RulebookCache:
         self._by_hash: LRUCache[str, Rulebook] = LRUCache(max_bytes, getsizeof=_size)
         self._lock = Lock()
 
-    def load(self, body: Any, *, root: str = "") -> Rulebook:
-        """As the function `load`, which runs only for a rulebook not seen lately."""
-        hash_ = content_hash(body)
+    def load(self, body: Any, *, root: str = "", plain: bool = False) -> Rulebook:
+        """As the function `load`, which runs only for a rulebook not seen lately; `plain` as `canonical` takes it."""
+        hash_ = content_hash(body, plain=plain)
         found = self.get(hash_)
         if found is None:
             found = load(body, root=root)

@@ -22,7 +22,7 @@ from sqlalchemy import Connection, Row, bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from gate.errors import AccessForbidden, AccessRefused, OperatorError, ServiceUnavailable
-from gate.ids import timestamp
+from gate.ids import parse_timestamp, timestamp
 from gate.ledger.operator_log import record
 from gate.ledger.store import Store
 from gate.ledger.tables import api_keys, chain_heads, scopes
@@ -129,13 +129,20 @@ class Authority:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    hash: str
+    authority: Authority
+    until: datetime
+
+
 class Directory:
     """The scopes and keys of a ledger."""
 
     def __init__(self, store: Store) -> None:
         """Works on the given store."""
         self._store = store
-        self._remembered: LRUCache[str, tuple[str, ApiKey, Authority]] = LRUCache(_REMEMBERED)
+        self._remembered: LRUCache[str, _Remembered] = LRUCache(_REMEMBERED)
         self._lock = Lock()
 
     def create_scope(self, name: str, plan: str, now: datetime, *, monthly_cap: int | None = None) -> Scope:
@@ -322,11 +329,8 @@ class Directory:
         key_id, secret_hash = _split(key)
         with self._lock:
             remembered = self._remembered.get(key_id)
-        if remembered is not None:
-            known, found, authority = remembered
-            fresh = found.last_used_at is not None and found.last_used_at > timestamp(now - _LAST_USE)
-            if fresh and found.status(now) == "active" and hmac.compare_digest(known, secret_hash):
-                return authority
+        if remembered is not None and now < remembered.until and hmac.compare_digest(remembered.hash, secret_hash):
+            return remembered.authority
         return self.authenticate(key, now)
 
     def confirm(self, authority: Authority, now: datetime) -> Authority:
@@ -348,19 +352,22 @@ class Directory:
         found = _key(row)
         if (status := found.status(now)) != "active":
             raise AccessForbidden("SVC_API_UNAUTHORIZED", f"The key {found.key_id} is {status}; use another key.")
-        found = self._note_use(found, now)
+        self._note_use(found, now)
         authority = Authority(found.scope_id, found.key_id, row.plan, row.monthly_cap, found.access, row.access_epoch)
+        # Until its use has to be noted again, or until it expires.
+        until = now + _LAST_USE
+        if found.expires_at is not None:
+            until = min(until, parse_timestamp(found.expires_at))
         with self._lock:
-            self._remembered[found.key_id] = (row.secret_hash, found, authority)
+            self._remembered[found.key_id] = _Remembered(row.secret_hash, authority, until)
         return authority
 
-    def _note_use(self, key: ApiKey, now: datetime) -> ApiKey:
+    def _note_use(self, key: ApiKey, now: datetime) -> None:
         if key.last_used_at is not None and key.last_used_at > timestamp(now - _LAST_USE):
-            return key
+            return
         # The last use is advice to operators: no request waits for it, and reading goes on where none can write.
         with suppress(ServiceUnavailable), self._store.write(patience=0) as connection:
             connection.execute(_update_key(key.key_id).values(last_used_at=timestamp(now)))
-        return replace(key, last_used_at=timestamp(now))
 
 
 _SCOPES: Final = select(scopes, chain_heads.c.chain_id, chain_heads.c.plan, chain_heads.c.monthly_cap).join(

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.engine import URL
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from gate.errors import GateError
 from gate.ledger.store import WRITE_TIMEOUT, Row, Statement, Store, Transaction, unavailable
@@ -66,6 +66,8 @@ class SqliteStore(Store):
         event.listen(self.engine, "connect", self._prepare)
         event.listen(self.engine, "begin", _begin)
         self._writing = self.engine.execution_options(begin="IMMEDIATE")
+        # One connection for all appends, for they come one at a time: taking one from the pool would cost each of them.
+        self._appending: PoolProxiedConnection | None = None
 
     @property
     def location(self) -> str:
@@ -87,8 +89,9 @@ class SqliteStore(Store):
     @contextmanager
     def _transaction(self) -> Iterator[Transaction]:
         with self._translated(), self.exclusive():
-            pooled = self.engine.raw_connection()
-            cursor = pooled.cursor()
+            if self._appending is None:
+                self._appending = self.engine.raw_connection()
+            cursor = self._appending.cursor()
             try:
                 cursor.execute("BEGIN IMMEDIATE")
                 yield _SqliteTransaction(cursor, self.engine.dialect)
@@ -97,11 +100,11 @@ class SqliteStore(Store):
                 # such as the traceback of an error that is kept, still holds one of its statements.
                 with suppress(sqlite3.Error):
                     cursor.execute("ROLLBACK")
-                pooled.invalidate()
+                self._appending.invalidate()
+                self._appending = None
                 raise
             finally:
                 cursor.close()
-                pooled.close()
 
     def lane(self, scope_id: str) -> str:
         """One for all: the file has one writer at a time."""
@@ -127,6 +130,8 @@ class SqliteStore(Store):
         self._closed = True
         try:
             with self._translated(), self.exclusive():
+                if self._appending is not None:
+                    self._appending.close()
                 self.engine.dispose()
         finally:
             os.close(self._lock_file)
@@ -180,7 +185,15 @@ class _SqliteTransaction(Transaction):
     def commit(self, writes: Sequence[tuple[Statement, Sequence[Mapping[str, Any]]]]) -> None:
         for statement, rows in writes:
             text, parameters = statement.on(self._dialect)
-            self._cursor.executemany(text, map(parameters, rows))
+            before, insert, values = text.partition(" VALUES ")
+            if insert:
+                # All rows in one step: at every step this thread gives up the interpreter while it holds the ledger.
+                self._cursor.execute(
+                    before + insert + ", ".join([values] * len(rows)),
+                    [value for row in rows for value in parameters(row)],
+                )
+            else:
+                self._cursor.executemany(text, map(parameters, rows))
         self._cursor.execute("COMMIT")
 
 

@@ -41,7 +41,7 @@ class Claim:
 
     def digest(self, scope_id: str) -> bytes:
         """The 32 bytes under which the claim is stored."""
-        return hashlib.sha256(canonical([scope_id, self.operation, self.decision_id, self.key])).digest()
+        return hashlib.sha256(canonical([scope_id, self.operation, self.decision_id, self.key], plain=True)).digest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ def _write(transaction: Transaction, batch: Sequence[NewEntry], *, tried: bool) 
         elif cap is not None and (counts[month] or 0) >= cap:
             outcomes.append(CapReached(cap))
         else:
-            link = chain.append(head.chain, entry.link)
+            link = chain.append(head.chain, entry.link, plain=True)
             head.chain = chain.head_of(link)
             entry_rows.append(_entry_row(entry, link))
             if digest is not None and entry.claim is not None:
