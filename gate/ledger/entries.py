@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
 from gate.chain import Head
 from gate.labels import CHAIN, MERKLE_STRATEGY
+from gate.ledger.packing import unpack
 from gate.ledger.store import Store
 from gate.ledger.tables import chain_heads, claims, entries, usage
 from gate.ledger.writer import Claim, Claimed, NewEntry, Outcome, Writer
@@ -84,7 +85,7 @@ class Entries:
             with self._store.read() as connection:
                 head = _head(connection, scope_id)
                 page = _page(connection, _ENTRY, head, scope_id, after, min(_PAGE, up_to - after))
-            yield from (StoredEntry(link, row.entry_id, row.body, row.request) for link, row in page)
+            yield from (_entry(link, row) for link, row in page)
 
     def used(self, scope_id: str, month: str) -> int:
         """How many records a scope with a monthly cap made in a UTC month (2026-11)."""
@@ -140,7 +141,12 @@ def _page(
 def _stored(connection: Connection, row: Row[Any]) -> StoredEntry:
     head = _head(connection, row.scope_id)
     ((link, _),) = _page(connection, _LINK, head, row.scope_id, row.position - 1, 1)
-    return StoredEntry(link, row.entry_id, row.body, row.request)
+    return _entry(link, row)
+
+
+def _entry(link: dict[str, Any], row: Row[Any]) -> StoredEntry:
+    request = None if row.request is None else unpack(row.request)
+    return StoredEntry(link, row.entry_id, unpack(row.body), request)
 
 
 def _link(row: Row[Any], before: Head) -> dict[str, Any]:

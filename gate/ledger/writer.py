@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from sqlalchemy import bindparam, insert, select, update
@@ -19,6 +19,7 @@ from gate.chain import Head
 from gate.errors import GateError, ServiceUnavailable
 from gate.labels import CHAIN
 from gate.ledger.group_commit import GroupCommit, Take
+from gate.ledger.packing import pack
 from gate.ledger.store import Row, Statement, Store, Transaction, driver_error
 from gate.ledger.tables import chain_heads, claims, entries, usage
 
@@ -117,7 +118,9 @@ class Writer:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was acknowledged.
         """
-        return self._commits.submit(entry, self._store.lane(entry.scope_id))
+        request = None if entry.request is None else pack(entry.request)
+        packed = replace(entry, body=pack(entry.body), request=request)
+        return self._commits.submit(packed, self._store.lane(entry.scope_id))
 
     def _commit(self, take: Take[NewEntry]) -> Sequence[Outcome | GateError]:
         try:
