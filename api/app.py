@@ -6,13 +6,13 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from flask import Flask
 
 from api import chains, decisions, errors, operations, registries, verification
-from api.limits import add_limit_headers
 from api.requests import assign_request_id, finish_response
 from api.state import State
 from gate.instance import Instance, open_instance
@@ -21,6 +21,12 @@ from gate.settings import Settings, load_settings
 HOME_VARIABLE: Final = "GATE_HOME"
 
 _SWITCH_SECONDS: Final = 0.0005
+
+
+class _Application(Flask):
+    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        # No view is a coroutine, and Flask would look at each function again at every request.
+        return func
 
 
 def create_app(settings: Settings | Instance) -> Flask:
@@ -33,12 +39,11 @@ def create_app(settings: Settings | Instance) -> Flask:
         OperatorError: The instance cannot be opened.
     """
     instance = settings if isinstance(settings, Instance) else open_instance(settings)
-    app = Flask("decision-gate", static_folder=None)
+    app = _Application("decision-gate", static_folder=None)
     app.url_map.merge_slashes = False
     app.extensions["gate"] = State(instance, instance.gate(), instance.limiter)
     app.before_request(assign_request_id)
     app.after_request(finish_response)
-    app.after_request(add_limit_headers)
     for blueprint in (
         decisions.blueprint,
         verification.blueprint,

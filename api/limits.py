@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flask import Response, g
+from flask import g
 
 from api.state import state
 from gate.errors import LimitReached
@@ -34,10 +34,3 @@ def tell_remaining(remaining: int | None) -> None:
     """Puts what is left of the monthly cap into the response; nothing where there is no cap."""
     if remaining is not None:
         g.limit_headers = {**g.get("limit_headers", {}), "x-usage-monthly-remaining": str(remaining)}
-
-
-def add_limit_headers(response: Response) -> Response:
-    """Adds what the request learnt of its limits to its response, whatever the answer is."""
-    if limits := g.get("limit_headers"):
-        response.headers.update(limits)
-    return response

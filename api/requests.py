@@ -29,12 +29,14 @@ def assign_request_id() -> None:
 
 
 def finish_response(response: Response) -> Response:
-    """Adds the headers that every response carries."""
+    """Adds the headers that every response carries, and what the request learnt of its limits."""
     sent = request.headers.get("x-request-id", "")
     response.headers.add("x-request-id", sent if _SAFE_REQUEST_ID.fullmatch(sent) else g.request_id)
     response.headers.add("x-content-type-options", "nosniff")
     if "cache-control" not in response.headers:
         response.headers.add("cache-control", "no-store")
+    if limits := g.get("limit_headers"):
+        response.headers.update(limits)
     return response
 
 

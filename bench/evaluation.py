@@ -81,9 +81,9 @@ def show(result: Mapping[str, Any]) -> str:
     ratios: list[list[str]] = []
     for name, taken in result["facts"].items():
         for subject, figures in taken["times"].items():
-            times.append([f"{name}: {subject}", *_spread(figures, "_us").cells()])
+            times.append([f"{name}: {subject}", *Spread.from_dict(figures, "us").cells()])
         for pair, figures in taken["ratios"].items():
-            ratios.append([f"{name}: {pair}", *_spread(figures).cells()])
+            ratios.append([f"{name}: {pair}", *Spread.from_dict(figures).cells()])
     return "\n\n".join(
         [
             f"Evaluation, {result['rounds']} alternating rounds; "
@@ -124,7 +124,3 @@ def _time(names: Mapping[str, Any], rounds: int, seconds: float) -> dict[str, An
         "times": {subject: spread(figures).to_dict("us") for subject, figures in taken.items()},
         "ratios": {f"{over}/{under}": ratio(taken[over], taken[under]).to_dict() for over, under in _RATIOS},
     }
-
-
-def _spread(figures: Mapping[str, float], suffix: str = "") -> Spread:
-    return Spread(*(figures[f"{name}{suffix}"] for name in ("median", "min", "max")))

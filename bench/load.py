@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import selectors
 import socket
@@ -67,8 +68,8 @@ class Client:
         self._after_key = _END_OF_HEAD + body
         self._keys: Iterator[int] = count()
 
-    def run(self, seconds: float) -> Load:
-        """Keeps every connection busy for so many seconds, then waits for what is under way.
+    def run(self, seconds: float = math.inf, *, requests: float = math.inf) -> Load:
+        """Keeps every connection busy for so many seconds or requests, then waits for what is under way.
 
         Raises:
             Mismatch: An answer is not 200, or the server fell silent.
@@ -78,7 +79,7 @@ class Client:
         started = time.perf_counter()
         for exchange in exchanges:
             self._send(exchange)
-        pending = len(exchanges)
+        pending = sent = len(exchanges)
         while pending:
             ready = self._selector.select(_SILENCE_SECONDS)
             if not ready:
@@ -89,8 +90,9 @@ class Client:
                     continue
                 now = time.perf_counter()
                 latencies.append((now - exchange.sent_at) * 1000)
-                if now - started < seconds:
+                if now - started < seconds and sent < requests:
                     self._send(exchange)
+                    sent += 1
                 else:
                     pending -= 1
         elapsed = time.perf_counter() - started

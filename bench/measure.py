@@ -35,6 +35,12 @@ class Spread:
         named = {"median": self.median, "min": self.lowest, "max": self.highest}
         return {f"{name}{suffix}": round(value, 4) for name, value in named.items()}
 
+    @classmethod
+    def from_dict(cls, figures: Mapping[str, float], unit: str = "") -> Spread:
+        """What `to_dict` was called on."""
+        suffix = f"_{unit}" if unit else ""
+        return cls(*(figures[f"{name}{suffix}"] for name in ("median", "min", "max")))
+
     def cells(self, form: str = ".2f") -> list[str]:
         """The median and, as `min..max`, the rest, for a table."""
         return [f"{self.median:{form}}", f"{self.lowest:{form}}..{self.highest:{form}}"]

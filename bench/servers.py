@@ -20,10 +20,38 @@ _START_SECONDS: Final = 60
 _STOP_SECONDS: Final = 10
 _POLL_SECONDS: Final = 0.02
 _ESTABLISHED: Final = "01"
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 class ServerFailed(Exception):
     """A server did not start, or did not take connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """CPU time in seconds, outside and inside the kernel. Their sum is exact; the split is the kernel's estimate."""
+
+    user_s: float
+    system_s: float
+
+    def __add__(self, other: Cpu) -> Cpu:
+        return Cpu(self.user_s + other.user_s, self.system_s + other.system_s)
+
+    def __sub__(self, earlier: Cpu) -> Cpu:
+        return Cpu(self.user_s - earlier.user_s, self.system_s - earlier.system_s)
+
+
+def cpu_of(pid: int, *, and_ended_children: bool = False) -> Cpu:
+    """The CPU time that a process has taken with all its threads, and where asked, its children that ended."""
+    # The name before it is in brackets and may hold anything.
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    user, system, children_user, children_system = (int(field) / _TICKS for field in fields[11:15])
+    return Cpu(user, system) + (Cpu(children_user, children_system) if and_ended_children else Cpu(0, 0))
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that a process started and that still run."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +68,15 @@ class Server:
 
     def workers(self) -> list[int]:
         """The processes that answer requests."""
-        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return [pid for pid in children_of(self.pid) if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
-    def resident_mb(self) -> list[float]:
+    def resident_mb(self) -> dict[int, float]:
         """The resident memory of each worker."""
-        return [_resident_kb(pid) / 1024 for pid in self.workers()]
+        return {pid: _resident_kb(pid) / 1024 for pid in self.workers()}
+
+    def cpu(self) -> Cpu:
+        """The CPU time that the workers have taken."""
+        return sum((cpu_of(pid) for pid in self.workers()), Cpu(0, 0))
 
 
 @contextmanager

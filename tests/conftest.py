@@ -12,10 +12,11 @@ from hypothesis import settings
 from api.app import create_app
 from gate.ids import utc_now
 from gate.instance import Instance, create_instance, open_instance
-from gate.ledger import Ledger
+from gate.ledger import Ledger, limits
 from gate.ledger.scopes import FULL_ACCESS, Authority, Scope
 from gate.settings import load_settings
 from tests.postgres import Postgres, postgres_server
+from tests.support import LimitClock
 
 # A shared machine may pause at any moment; how long an example takes proves nothing.
 settings.register_profile("gate", deadline=None)
@@ -79,3 +80,12 @@ def authority(ledger: Ledger, key: str) -> Authority:
 def client(instance: Instance) -> FlaskClient:
     """An HTTP client of the application."""
     return create_app(instance).test_client()
+
+
+@pytest.fixture
+def limit_clock(monkeypatch: pytest.MonkeyPatch) -> LimitClock:
+    """The clock that rate limits read on either database; it stands still until a test moves it."""
+    clock = LimitClock()
+    monkeypatch.setattr(limits, "time", clock)
+    monkeypatch.setattr(limits, "_SERVER_TIME", clock)
+    return clock

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 
 with warnings.catch_warnings():
     # It looks for a runtime directory of the user, and warns where the system has none.
@@ -74,3 +75,14 @@ def postgres_server() -> Iterator[Postgres]:
     finally:
         server.close()
         shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextmanager
+def database_of(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    """The URL of a fresh database of the kind that a fixture's parameter names; None, the home's own, for sqlite."""
+    if request.param == "sqlite":
+        yield None
+    else:
+        server: Postgres = request.getfixturevalue("postgres")
+        with server.database() as url:
+            yield url

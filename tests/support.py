@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Dialect, MetaData, insert, select, text
 
 from gate import chain, resources
 from gate.attestation import registration
@@ -13,14 +20,17 @@ from gate.canonical import content_hash
 from gate.decide import link_material
 from gate.envelope import input_material
 from gate.ids import timestamp
-from gate.ledger import Ledger
+from gate.ledger import Ledger, schema
 from gate.ledger.sqlite import SqliteStore
+from gate.ledger.store import Statement, Store
 from gate.record import Identity, Signers, build_record
 from gate.request import read_request
 from gate.rulebook import load
 from gate.signing import Ed25519Signer, KeyRegistry, PublicKey
 from gate.strict_json import parse
 from gate.verify import Trust
+
+Answer = TypeVar("Answer")
 
 CASES: Final = Path(__file__).parent / "cases"
 VECTORS: Final = Path(__file__).parent / "vectors"
@@ -103,3 +113,65 @@ def make_record(
     record = build_record(read, rulebook, registered, explained, identity, signers, schema_url=SCHEMA_URL)
     link = chain.append(chain.Head("chain_test"), link_material(record))
     return {**record, "audit_chain": chain.record_link(link)}
+
+
+def in_threads(count: int, work: Callable[[int], Answer]) -> list[Answer]:
+    """What `work` answers to 0, 1, 2 and so on, each called in a thread of its own, all at the same moment."""
+    start = threading.Barrier(count)
+
+    def run(number: int) -> Answer:
+        start.wait(10)
+        return work(number)
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(run, range(count)))
+
+
+class LimitClock(Statement):
+    """Stands for both clocks that rate limits read: Python's monotonic one, and the query for the server's."""
+
+    def __init__(self) -> None:
+        """Begins in 2026."""
+        super().__init__(text("SELECT now()"))
+        self.now = 1_780_000_000.0
+
+    def monotonic(self) -> float:
+        """As time.monotonic."""
+        return self.now
+
+    def on(self, dialect: Dialect) -> tuple[str, Callable[[Any], Any]]:
+        """As a statement that asks the server."""
+        return f"SELECT {self.now!r}::double precision", dict
+
+
+def rows_of(store: Store) -> dict[str, list[tuple[Any, ...]]]:
+    """Every row of every table of the ledger, byte for byte."""
+    with store.read() as connection:
+        found = MetaData()
+        found.reflect(connection, only=lambda name, _: name not in ("alembic_version", "rate_windows"))
+        return {
+            table.name: [tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key))]
+            for table in found.sorted_tables
+        }
+
+
+def copy_as_first_release(source: Store, target: Store) -> None:
+    """Lays a ledger out in an empty database as the first release did (schema 0001), with what another ledger holds."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(schema.__file__).parent / "migrations"))
+    with source.read() as reading, target.write() as writing:
+        config.attributes["connection"] = writing
+        command.upgrade(config, "0001")
+        new, old = MetaData(), MetaData()
+        new.reflect(reading)
+        old.reflect(writing)
+        heads = new.tables["chain_heads"].c
+        plans = {row.scope_id: row.plan for row in reading.execute(select(heads.scope_id, heads.plan))}
+        for table in old.sorted_tables:
+            if table.name != "alembic_version":
+                rows = reading.execute(select(new.tables[table.name])).mappings().all()
+                for row in rows:
+                    kept = {name: row[name] for name in table.c.keys() & row.keys()}
+                    if table.name == "scopes":
+                        kept["plan"] = plans[row["scope_id"]]
+                    writing.execute(insert(table).values(kept))

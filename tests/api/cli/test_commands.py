@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +20,9 @@ from flask.testing import FlaskClient
 from api.app import create_app
 from gate import resources
 from gate.instance import Instance
+from gate.ledger.sqlite import SqliteStore
 from gate.settings import load_settings
-from tests.support import RECEIPT_SIGNER, make_record, sample_request, sample_rulebook
+from tests.support import RECEIPT_SIGNER, copy_as_first_release, make_record, sample_request, sample_rulebook
 
 SAMPLE = str(resources.path("data", "rulebooks", "pricing_exception.json"))
 
@@ -58,7 +62,8 @@ def made(gate: Gate, tmp_path: Path) -> dict[str, Any]:
 def test_help_names_every_command_and_the_exit_codes(gate: Gate) -> None:
     done = gate("--help", home=False)
     assert done.returncode == 0
-    for name in ("serve", "status", "scopes", "keys", "signing-keys", "rulebook", "verify", "chain", "Exit codes"):
+    commands = ("serve", "status", "scopes", "keys", "signing-keys", "rulebook", "verify", "chain")
+    for name in (*commands, "log", "backup", "restore", "db", "Exit codes"):
         assert name in done.stdout
     assert gate("nonsense", home=False).returncode == 2
 
@@ -71,6 +76,7 @@ def test_help_names_every_command_and_the_exit_codes(gate: Gate) -> None:
         ["scopes", "create"],
         ["scopes", "list"],
         ["scopes", "show"],
+        ["scopes", "plan"],
         ["keys", "create"],
         ["keys", "list"],
         ["keys", "disable"],
@@ -85,6 +91,10 @@ def test_help_names_every_command_and_the_exit_codes(gate: Gate) -> None:
         ["verify"],
         ["chain", "check"],
         ["chain", "checkpoint"],
+        ["log"],
+        ["backup"],
+        ["restore"],
+        ["db", "upgrade"],
     ],
     ids=" ".join,
 )
@@ -108,11 +118,43 @@ class TestScopesAndKeys:
         assert printed(gate("scopes", "show", "acme", "--json")) == shown
 
     def test_a_command_that_reads_creates_nothing(self, gate: Gate, tmp_path: Path) -> None:
-        for command in (["scopes", "list"], ["keys", "list"], ["status"], ["chain", "check"], ["signing-keys", "list"]):
-            done = gate(*command)
+        reading = ["scopes list", "keys list", "status", "chain check", "signing-keys list", "log", "db upgrade"]
+        for command in (*reading, f"backup {tmp_path / 'backup.db'}"):
+            done = gate(*command.split())
             assert done.returncode == 2
             assert "There is no instance in" in done.stderr
-        assert not (tmp_path / "home").exists()
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_plan_and_its_cap_are_set_and_shown_with_what_is_used(self, gate: Gate, made: dict[str, Any]) -> None:
+        created = printed(gate("scopes", "create", "small", "--monthly-cap", "7", "--json"))
+        assert created.keys() == {
+            "scope",
+            "plan",
+            "monthly_cap",
+            "used_this_month",
+            "chain_id",
+            "chain_size",
+            "created_at",
+        }
+        assert (created["plan"], created["monthly_cap"], created["used_this_month"]) == ("starter", 7, 0)
+        assert printed(gate("scopes", "plan", "small", "team", "--json"))["monthly_cap"] == 1_000_000
+        told = gate("scopes", "plan", "small", "team", "--monthly-cap", "5").stdout
+        assert "5 records a month" in told
+        assert "no monthly cap" in gate("scopes", "plan", "acme", "unlimited").stdout
+        acme, small = printed(gate("scopes", "list", "--json"))["scopes"]
+        assert (acme["monthly_cap"], acme["used_this_month"], acme["chain_size"]) == (None, None, 3)
+        assert (small["plan"], small["monthly_cap"], small["used_this_month"]) == ("team", 5, 0)
+        heading, _, row = gate("scopes", "list").stdout.splitlines()
+        assert re.split(r"  +", heading.strip()) == [
+            "scope",
+            "plan",
+            "monthly cap",
+            "used this month",
+            "chain",
+            "entries",
+            "created",
+        ]
+        assert row.split()[:4] == ["small", "team", "5", "0"]
 
     def test_a_key_is_created_with_its_scope_and_plan(self, gate: Gate) -> None:
         made = printed(gate("keys", "create", "--scope", "acme", "--plan", "team", "--json"))
@@ -153,6 +195,9 @@ class TestScopesAndKeys:
         [
             (["scopes", "show", "nobody"], "SCOPE_UNKNOWN"),
             (["scopes", "create", "x", "--plan", "gold"], "PLAN_UNKNOWN"),
+            (["scopes", "create", "x", "--plan", "unlimited", "--monthly-cap", "5"], "CAP_INVALID"),
+            (["scopes", "plan", "nobody", "team"], "SCOPE_UNKNOWN"),
+            (["scopes", "plan", "acme", "gold"], "PLAN_UNKNOWN"),
             (["keys", "create", "--scope", "x", "--plan", "gold"], "PLAN_UNKNOWN"),
             (["keys", "create", "--scope", "x", "--access", "root"], "ACCESS_UNKNOWN"),
             (["keys", "create", "--scope", "x", "--expires", "tomorrow"], "DATE_INVALID"),
@@ -161,6 +206,9 @@ class TestScopesAndKeys:
             (["keys", "list", "--scope", "nobody"], "SCOPE_UNKNOWN"),
             (["signing-keys", "rotate", "--purpose", "x"], "PURPOSE_UNKNOWN"),
             (["signing-keys", "retire", "x"], "SIGNING_KEY_UNKNOWN"),
+            (["backup", "/nowhere/backup.db"], "BACKUP_UNWRITABLE"),
+            (["backup", __file__], "BACKUP_EXISTS"),
+            (["restore", __file__], "INSTANCE_EXISTS"),
         ],
     )
     def test_what_cannot_be_done_exits_with_2_and_says_why(self, gate: Gate, command: list[str], code: str) -> None:
@@ -181,6 +229,24 @@ class TestStatus:
         assert shown["ok"] is True
         assert shown["scopes"][0]["chain_size"] == 3
         assert "ready" in gate("status").stdout
+
+    def test_it_tells_what_the_ledger_takes_and_how_fast_it_grows(
+        self, gate: Gate, made: dict[str, Any], tmp_path: Path
+    ) -> None:
+        storage = printed(gate("status", "--json"))["storage"]
+        assert storage["location"] == str(tmp_path / "home" / "ledger.db")
+        assert (storage["entries"], storage["entries_last_day"]) == (3, 3)
+        assert storage["bytes"] >= storage["growth_bytes_per_day"] > 0
+        assert storage["days_left"] == storage["disk_left_bytes"] // storage["growth_bytes_per_day"]
+        told = gate("status").stdout
+        assert "3 entries in" in told
+        assert "At this rate it lasts" in told
+
+    def test_an_empty_ledger_grows_by_nothing(self, gate: Gate) -> None:
+        gate("scopes", "create", "acme")
+        storage = printed(gate("status", "--json"))["storage"]
+        assert (storage["entries"], storage["growth_bytes_per_day"], storage["days_left"]) == (0, 0, None)
+        assert "At this rate" not in gate("status").stdout
 
     def test_a_degraded_instance_exits_with_1(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
         (tmp_path / "home" / "keys" / "receipt.json").unlink()
@@ -428,8 +494,6 @@ class TestChain:
     def test_a_change_in_the_ledger_is_found_with_its_place(
         self, gate: Gate, made: dict[str, Any], tmp_path: Path, change: str, position: int
     ) -> None:
-        import sqlite3
-
         with sqlite3.connect(tmp_path / "home" / "ledger.db") as connection:
             connection.execute(change)
         connection.close()
@@ -443,8 +507,6 @@ class TestChain:
         self, gate: Gate, made: dict[str, Any], tmp_path: Path
     ) -> None:
         """Whoever can write the database can recompute hashes and links; the signing key they do not have."""
-        import sqlite3
-
         import orjson
 
         from gate import chain
@@ -482,8 +544,6 @@ class TestChain:
     def test_a_checkpoint_shows_what_a_chain_alone_cannot(
         self, gate: Gate, made: dict[str, Any], tmp_path: Path
     ) -> None:
-        import sqlite3
-
         checkpoint = tmp_path / "checkpoint.json"
         checkpoint.write_text(gate("chain", "checkpoint", "--scope", "acme").stdout)
         assert printed(gate("chain", "check", "--checkpoint", str(checkpoint), "--json"))["whole"] is True
@@ -523,6 +583,119 @@ class TestChain:
         checkpoint.write_text(gate("chain", "checkpoint", "--scope", "other").stdout)
         done = gate("chain", "check", "--scope", "acme", "--checkpoint", str(checkpoint))
         assert (done.returncode, "CHECKPOINT_FOREIGN" in done.stderr) == (2, True)
+
+
+class TestLog:
+    """gate log."""
+
+    def test_what_operators_did_is_shown_and_an_altered_log_exits_with_1(self, gate: Gate, tmp_path: Path) -> None:
+        key = printed(gate("keys", "create", "--scope", "acme", "--json"))
+        gate("scopes", "plan", "acme", "team")
+        gate("keys", "disable", key["key_id"])
+        for command in ("rotate", "compromise"):
+            known = printed(gate("signing-keys", "list", "--json"))["receipt"]["active_key_id"]
+            gate("signing-keys", command, *([known] if command == "compromise" else []))
+        gate("signing-keys", "retire", "nobody")
+        shown = printed(gate("log", "--json"))
+        assert (shown["whole"], shown["broken_at"]) == (True, None)
+        actions = ["scope.created", "key.created", "scope.plan_changed", "key.disabled"]
+        actions += ["signing_key.rotated", "signing_key.compromised"]
+        assert [(found["position"], found["action"]) for found in shown["entries"]] == list(enumerate(actions, start=1))
+        assert [found["subject"] for found in shown["entries"]][2:4] == ["acme", key["key_id"]]
+        assert key["key"].split("_", 2)[2] not in json.dumps(shown)
+        told = gate("log", "--limit", "1")
+        assert (told.returncode, "signing_key.compromised" in told.stdout, "key.created" in told.stdout) == (
+            0,
+            True,
+            False,
+        )
+        with sqlite3.connect(tmp_path / "home" / "ledger.db") as connection:
+            connection.execute("UPDATE operator_log SET action = 'scope.renamed' WHERE position = 3")
+        connection.close()
+        broken = printed(gate("log", "--json"), code=1)
+        assert (broken["whole"], broken["broken_at"], len(broken["entries"])) == (False, 3, 6)
+        told = gate("log", "--limit", "1")
+        assert (told.returncode, "BROKEN at position 3" in told.stdout) == (1, True)
+
+    def test_an_entry_that_cannot_be_read_is_named_too(self, gate: Gate, tmp_path: Path) -> None:
+        gate("scopes", "create", "acme")
+        with sqlite3.connect(tmp_path / "home" / "ledger.db") as connection:
+            connection.execute("UPDATE operator_log SET details = X'00'")
+        connection.close()
+        assert printed(gate("log", "--json"), code=1)["broken_at"] == 1
+
+
+class TestBackup:
+    """gate backup, gate restore."""
+
+    def test_an_instance_is_laid_out_anew(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
+        file, again = tmp_path / "backup.db", str(tmp_path / "again")
+        backed_up = printed(gate("backup", str(file), "--json"))
+        assert backed_up == {"file": str(file), "bytes": file.stat().st_size, "entries": 3, "not_included": None}
+        told = gate("backup", str(tmp_path / "second.db")).stdout
+        assert "3 entries" in told
+        assert "private keys" in told
+        restored = printed(gate("restore", str(file), "--json", "--home", again, home=False))
+        assert (restored["home"], restored["whole"]) == (again, True)
+        assert [(found["scope"], found["entries_checked"]) for found in restored["chains"]] == [("acme", 3)]
+        client = create_app(load_settings(tmp_path / "again")).test_client()
+        headers = {"x-api-key": made["key"]}
+        assert client.get(made["records"][0]["decision_url"], headers=headers).get_json() == made["records"][0]
+        done = gate("restore", str(file), "--home", again, home=False)
+        assert (done.returncode, "INSTANCE_EXISTS" in done.stderr) == (2, True)
+        unchecked = gate("restore", str(file), "--no-check", "--json", "--home", f"{again}-too", home=False)
+        assert (printed(unchecked)["whole"], printed(unchecked)["chains"]) == (None, [])
+
+    def test_a_broken_chain_is_restored_as_it_was_and_exits_with_1(
+        self, gate: Gate, made: dict[str, Any], tmp_path: Path
+    ) -> None:
+        with sqlite3.connect(tmp_path / "home" / "ledger.db") as connection:
+            connection.execute("UPDATE entries SET link_hash = leaf_hash WHERE position = 2")
+        connection.close()
+        gate("backup", str(tmp_path / "backup.db"))
+        done = gate("restore", str(tmp_path / "backup.db"), "--home", str(tmp_path / "again"), home=False)
+        assert (done.returncode, "BROKEN" in done.stdout, "position 2" in done.stdout) == (1, True, True)
+
+    def test_a_file_that_is_no_backup_exits_with_2(self, gate: Gate, tmp_path: Path) -> None:
+        for extra in ([], ["--json"]):
+            done = gate("restore", __file__, *extra)
+            assert (done.returncode, done.stdout, "BACKUP_UNREADABLE" in done.stderr) == (2, "", True)
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestUpgrade:
+    """gate db upgrade."""
+
+    def test_an_older_ledger_is_upgraded_once(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
+        home = tmp_path / "home"
+        with (
+            closing(SqliteStore(home / "ledger.db")) as new,
+            closing(SqliteStore(tmp_path / "old", create=True)) as old,
+        ):
+            copy_as_first_release(new, old)
+        for file in home.glob("ledger.db*"):
+            file.unlink()
+        (tmp_path / "old").rename(home / "ledger.db")
+        for command in (["status"], ["chain", "check"], ["backup", str(tmp_path / "backup.db")]):
+            done = gate(*command)
+            assert (done.returncode, "LEDGER_OUTDATED" in done.stderr, "gate db upgrade" in done.stderr) == (
+                2,
+                True,
+                True,
+            )
+        assert printed(gate("db", "upgrade", "--json")) == {"from": "0001", "to": "0002"}
+        assert "nothing was changed" in gate("db", "upgrade").stdout
+        assert printed(gate("db", "upgrade", "--json")) == {"from": "0002", "to": "0002"}
+        assert printed(gate("chain", "check", "--json"))["whole"] is True
+        assert [found["action"] for found in printed(gate("log", "--json"))["entries"]] == ["ledger.upgraded"]
+
+    def test_a_newer_ledger_exits_with_2(self, gate: Gate, tmp_path: Path) -> None:
+        gate("scopes", "create", "acme")
+        with sqlite3.connect(tmp_path / "home" / "ledger.db") as connection:
+            connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.close()
+        done = gate("db", "upgrade")
+        assert (done.returncode, "LEDGER_SCHEMA_UNFIT" in done.stderr) == (2, True)
 
 
 def test_a_base_install_lists_its_commands_and_says_what_is_missing(tmp_path: Path) -> None:

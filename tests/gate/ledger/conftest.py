@@ -6,15 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.postgres import Postgres
+from tests.postgres import database_of
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest) -> Iterator[str | None]:
     """Where the ledger is."""
-    if request.param == "sqlite":
-        yield None
-    else:
-        server: Postgres = request.getfixturevalue("postgres")
-        with server.database() as url:
-            yield url
+    with database_of(request) as url:
+        yield url
