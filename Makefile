@@ -4,13 +4,17 @@ BIN := .venv/bin
 HOST ?= 127.0.0.1
 PORT ?= 8080
 
-.PHONY: run test install lint format bench lock clean
+.PHONY: run test torture install lint format bench lock clean
 
 run: install
 	@$(BIN)/gate serve --demo --host $(HOST) --port $(PORT)
 
 test: lint
 	@$(BIN)/pytest
+
+# The long forms of the tests that kill, cut off and crowd real servers; about TODO minutes.
+torture: install
+	@GATE_TORTURE=1 $(BIN)/pytest -s $(addprefix tests/end_to_end/test_,crashes.py concurrency.py postgres_faults.py)
 
 install: .venv/.installed
 

@@ -55,10 +55,19 @@ class Postgres:
         name = psycopg.conninfo.conninfo_to_dict(database_url)["dbname"]
         return len(self.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", name))
 
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """No server while the block runs."""
+        self._server.stop()
+        try:
+            yield
+        finally:
+            self._server.start()
+
     def restart(self) -> None:
         """Stops the server and starts it again."""
-        self._server.stop()
-        self._server.start()
+        with self.stopped():
+            pass
 
     def close(self) -> None:
         """Stops the server and removes its data."""

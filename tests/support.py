@@ -21,6 +21,7 @@ from gate.decide import link_material
 from gate.envelope import input_material
 from gate.ids import timestamp
 from gate.ledger import Ledger, schema
+from gate.ledger.packing import unpack
 from gate.ledger.sqlite import SqliteStore
 from gate.ledger.store import Statement, Store
 from gate.record import Identity, Signers, build_record
@@ -120,7 +121,7 @@ def in_threads(count: int, work: Callable[[int], Answer]) -> list[Answer]:
     start = threading.Barrier(count)
 
     def run(number: int) -> Answer:
-        start.wait(10)
+        start.wait(60)
         return work(number)
 
     with ThreadPoolExecutor(count) as pool:
@@ -174,4 +175,6 @@ def copy_as_first_release(source: Store, target: Store) -> None:
                     kept = {name: row[name] for name in table.c.keys() & row.keys()}
                     if table.name == "scopes":
                         kept["plan"] = plans[row["scope_id"]]
+                    if table.name == "entries":
+                        kept |= {name: row[name] and unpack(row[name]) for name in ("body", "request")}
                     writing.execute(insert(table).values(kept))

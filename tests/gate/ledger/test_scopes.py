@@ -57,6 +57,35 @@ def test_a_plan_can_be_changed(ledger: Ledger, scope: Scope) -> None:
     assert ledger.directory.authenticate(key, NOW).plan == "starter"
 
 
+@pytest.mark.parametrize(
+    ("plan", "cap"), [("starter", -1), ("team", 2**53), ("team", 2**63), ("unlimited", 0), ("unlimited", 5)]
+)
+def test_a_cap_is_a_number_that_the_plan_can_have(ledger: Ledger, scope: Scope, plan: str, cap: int) -> None:
+    attempts: list[Callable[[], object]] = [
+        lambda: ledger.directory.create_scope("x", plan, NOW, monthly_cap=cap),
+        lambda: ledger.directory.set_plan(scope, plan, NOW, monthly_cap=cap),
+    ]
+    for attempt in attempts:
+        with pytest.raises(OperatorError) as refusal:
+            attempt()
+        assert refusal.value.code == "CAP_INVALID"
+    assert [(found.name, found.plan) for found in ledger.directory.scopes()] == [("acme", "unlimited")]
+
+
+def test_a_plan_brings_its_cap_unless_the_operator_names_another(ledger: Ledger) -> None:
+    made = ledger.directory.create_scope("x", "starter", NOW)
+    assert made.monthly_cap == 10_000
+    for plan, cap, expected in (
+        ("starter", 0, 0),
+        ("team", None, 1_000_000),
+        ("team", 2**53 - 1, 2**53 - 1),
+        ("unlimited", None, None),
+    ):
+        made = ledger.directory.set_plan(made, plan, NOW, monthly_cap=cap)
+        assert ledger.directory.scope("x") == made
+        assert (made.plan, made.monthly_cap) == (plan, expected)
+
+
 def test_a_key_names_its_scope_and_only_its_hash_is_kept(ledger: Ledger, scope: Scope) -> None:
     key, made = ledger.directory.create_key(scope, {"decide", "read"}, None, NOW)
     prefix, key_id, secret = key.split("_", 2)

@@ -1,0 +1,80 @@
+"""What several processes do to one ledger at once. Each of them has to load this, so that it loads little itself."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.synchronize import Barrier
+from typing import Any, Final, TypeVar
+
+from gate import chain
+from gate.ledger import open_ledger
+from gate.ledger.limits import Rate, open_limits
+from gate.ledger.writer import Appended, NewEntry
+
+PART: Final = 100_000
+"""How many serial numbers each process has to itself."""
+
+Done = TypeVar("Done")
+
+_MEETING_SECONDS: Final = 60.0
+_WORKING_SECONDS: Final = 1200.0
+_meetings: Final[list[Barrier]] = []
+
+
+def in_processes(count: int, work: Callable[..., Done], *arguments: Any) -> list[Done]:
+    """What work gives in each of some new processes, called with the arguments and the process's number."""
+    spawn = multiprocessing.get_context("spawn")
+    meeting = spawn.Barrier(count)
+    with ProcessPoolExecutor(count, mp_context=spawn, initializer=_join, initargs=(meeting,)) as processes:
+        running = [processes.submit(work, *arguments, number) for number in range(count)]
+        return [done.result(_WORKING_SECONDS) for done in running]
+
+
+def _join(meeting: Barrier) -> None:
+    _meetings.append(meeting)
+
+
+def _meet() -> None:
+    """Waits until every process is as far as this one."""
+    (meeting,) = _meetings
+    meeting.wait(_MEETING_SECONDS)
+
+
+def append_many(url: str, scope_id: str, count: int, part: int) -> None:
+    """Appends entries of its own to a chain."""
+    ledger = open_ledger(url)
+    _meet()
+    for number in range(count):
+        serial = part * PART + number
+        link = chain.Entry(
+            entry_type="decision",
+            decision_id=f"dec_{serial:032x}",
+            record_hash=f"{serial:064x}",
+            receipt_hash="e" * 64,
+            policy_id="pricing_exception",
+            policy_version="2026-06-11",
+            created_at="2026-06-11T12:00:00.000Z",
+        )
+        assert isinstance(ledger.entries.append(NewEntry(scope_id, link.decision_id, link, b"{}")), Appended)
+    ledger.close()
+
+
+def ask_often(
+    url: str, scope_id: str, key_id: str, limit: int, seconds: float, _: int
+) -> list[tuple[float, float, Rate]]:
+    """Asks a rate limiter 15 times, and on for so long: its answers, each with the moments before and after it."""
+    ledger = open_ledger(url)
+    limiter = open_limits(ledger.store)
+    _meet()
+    answers: list[tuple[float, float, Rate]] = []
+    end = time.monotonic() + seconds
+    while len(answers) < 15 or time.monotonic() < end:
+        before = time.monotonic()
+        rate = limiter.admit(scope_id, key_id, limit)
+        answers.append((before, time.monotonic(), rate))
+    limiter.close()
+    ledger.close()
+    return answers

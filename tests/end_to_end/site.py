@@ -1,0 +1,298 @@
+"""An instance as its operator and its callers see it: the command line, real servers, and clients that do not give up.
+
+site = Site(home, database_url)
+key = site.create_key("acme")
+with site.serving() as server, Load([server.url], key) as load:
+    load.wait_for(100)
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, TypeVar
+
+import httpx
+import orjson
+from typer.testing import CliRunner
+
+from api.cli.main import app
+from gate.audit import check_chain
+from gate.decide import stored_record
+from gate.instance import open_instance
+from gate.ledger import Ledger, open_ledger
+from gate.ledger.entries import StoredEntry
+from gate.settings import load_settings
+from tests.end_to_end.support import Server, free_port, running
+from tests.independent import verifier
+from tests.support import sample_request
+from tests.syscalls import descendants
+
+GATE: Final = str(Path(sys.executable).with_name("gate"))
+
+PATIENCE: Final = 90.0
+"""How long anything may take that is going to happen, in seconds."""
+
+# What runs a command in this process takes its output from all threads.
+_COMMAND_LINE: Final = threading.Lock()
+
+Task = TypeVar("Task")
+Done = TypeVar("Done")
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """An instance on disk.
+
+    Attributes:
+        home: Its directory.
+        database_url: Its ledger, where that is not in the directory.
+    """
+
+    home: Path
+    database_url: str | None
+
+    def command(self, *arguments: str) -> list[str]:
+        """A `gate` command for this instance."""
+        ledger = [] if self.database_url is None else ["--database-url", self.database_url]
+        return [GATE, *arguments, "--home", str(self.home), *ledger]
+
+    def gate(self, *arguments: str) -> Any:
+        """What a `gate` command that succeeds prints as JSON. It runs in this process, which spares it a start."""
+        with _COMMAND_LINE:
+            done = CliRunner().invoke(app, self.command(*arguments, "--json")[1:])
+        assert done.exit_code == 0, f"{done.output}{done.exception!r}"
+        return json.loads(done.stdout)
+
+    def create_key(self, scope: str, plan: str = "unlimited") -> str:
+        """A new key of a scope, which is created with it where there is none."""
+        key: str = self.gate("keys", "create", "--scope", scope, "--plan", plan)["key"]
+        return key
+
+    def serving(self, workers: int = 2) -> AbstractContextManager[Server]:
+        """A server while the block runs."""
+        port = free_port()
+        command = self.command("serve", "--port", str(port), "--workers", str(workers))
+        return running(command, self.home.parent, f"http://127.0.0.1:{port}", "is ready at")
+
+    @property
+    def ledger_url(self) -> str:
+        """The URL under which processes open the ledger."""
+        return load_settings(self.home, database_url=self.database_url).ledger_url
+
+    @contextmanager
+    def ledger(self) -> Iterator[Ledger]:
+        """The ledger while the block runs."""
+        ledger = open_ledger(self.ledger_url)
+        try:
+            yield ledger
+        finally:
+            ledger.close()
+
+    def entries(self, scope: str) -> list[StoredEntry]:
+        """A scope's entries."""
+        with self.ledger() as ledger:
+            scope_id = ledger.directory.scope(scope).scope_id
+            return list(ledger.entries.walk(scope_id, up_to=ledger.entries.head(scope_id).size))
+
+    def chain(self, scope: str) -> list[StoredEntry]:
+        """A scope's entries. Their chain has to be whole, record by record and, for another verifier, link by link."""
+        entries = self.entries(scope)
+        links = [entry.link for entry in entries]
+        assert [link["chain_position"] for link in links] == list(range(1, len(links) + 1))
+        assert verifier.link_failures(links) == []
+        with closing(open_instance(load_settings(self.home, database_url=self.database_url))) as instance:
+            assert check_chain(instance, instance.ledger.directory.scope(scope).scope_id) == (len(links), None)
+        return entries
+
+    def require_exactly(self, answers: Mapping[str, bytes], scope: str, url: str, key: str) -> None:
+        """Requires that a scope's chain is whole and holds a record for each idempotency key that was answered, the one
+        that the answer showed, and no other; and that the service shows each as it was, and verifies it.
+        """
+        records = [stored_record(entry) for entry in self.chain(scope)]
+        assert self.gate("chain", "check", "--scope", scope)["whole"] is True
+        assert Counter(record["idempotency_key"] for record in records) == Counter(answers.keys())
+        with httpx.Client(headers={"x-api-key": key}, timeout=PATIENCE, trust_env=False) as client:
+
+            def shown(body: bytes) -> bytes:
+                return client.get(f"{url}/api/decision/{json.loads(body)['decision_id']}").content
+
+            assert side_by_side(shown, answers.values()) == list(answers.values())
+        assert set(verification(url, key, records).values()) <= {None}
+
+
+def verification(url: str, key: str, records: Iterable[Mapping[str, Any]]) -> dict[str, str | None]:
+    """What the service says when it verifies stored records: by decision, None or the error."""
+    with httpx.Client(headers={"x-api-key": key}, timeout=PATIENCE, trust_env=False) as client:
+
+        def verified(record: Mapping[str, Any]) -> tuple[str, str | None]:
+            result = client.get(f"{url}/api/decision/{record['decision_id']}/verify").json()
+            assert result["verified"] is ("error" not in result), result
+            return record["decision_id"], result.get("error")
+
+        return dict(side_by_side(verified, records))
+
+
+class Crew:
+    """Threads that take turn after turn until the block ends."""
+
+    def __init__(self, count: int, turn: Callable[[int], None]) -> None:
+        """Takes how many there are, and what each does in a turn; it is given the thread's number."""
+        self._count = count
+        self._turn = turn
+        self._stop = threading.Event()
+        self._threads = ThreadPoolExecutor(count)
+        self._running: list[Future[None]] = []
+
+    def __enter__(self) -> Crew:
+        """Starts the threads."""
+        self._running = [self._threads.submit(self._run, number) for number in range(self._count)]
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        """Lets every thread end its turn. What one of them raised is raised here."""
+        self._stop.set()
+        self._threads.shutdown()
+        if kind is None:
+            self._require_no_failure()
+
+    def wait_until(self, true: Callable[[], bool]) -> None:
+        """Waits until something is so; what one of the threads raises meanwhile is raised here."""
+        wait_until(lambda: true() or any(thread.done() for thread in self._running))
+        self._require_no_failure()
+
+    def _require_no_failure(self) -> None:
+        for thread in self._running:
+            if thread.done():
+                thread.result()
+
+    def _run(self, number: int) -> None:
+        while not self._stop.is_set():
+            self._turn(number)
+
+
+class Load:
+    """Clients that decide without a break, each decision under an idempotency key of its own.
+
+    A decision that is not answered with 200 is asked for again under its key, before anything else and until it is.
+
+    Attributes:
+        urls: The servers that the clients ask, by turns.
+        answers: The bodies of the answers, by idempotency key.
+        failures: What came instead of an answer, by status or kind, and how often.
+        retried: How many decisions were asked for more than once.
+        found: How many of those were answered with a record that had been made before.
+    """
+
+    def __init__(self, urls: Sequence[str], key: str, *, clients: int = 4, pause: float = 0.0) -> None:
+        """Takes the servers, the API key, how many clients there are and how long they rest between decisions."""
+        self.urls = urls
+        self.answers: dict[str, bytes] = {}
+        self.failures: Counter[str] = Counter()
+        self.retried = 0
+        self.found = 0
+        self._pause = pause
+        self._lock = threading.Lock()
+        headers = {"x-api-key": key, "content-type": "application/json"}
+        self._clients = [httpx.Client(headers=headers, timeout=30, trust_env=False) for _ in range(clients)]
+        self._orders = count(1)
+        self._crew = Crew(clients, self._decide)
+
+    def __enter__(self) -> Load:
+        """Starts the clients."""
+        self._crew.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Lets every client get the answer that it waits for."""
+        self._crew.__exit__(kind, error, at)
+        for client in self._clients:
+            client.close()
+
+    def wait_for(self, more: int, *, until: Callable[[], bool] = lambda: False) -> None:
+        """Waits until so many more decisions were answered, or until something else is so."""
+        goal = len(self.answers) + more
+        self._crew.wait_until(lambda: len(self.answers) >= goal or until())
+
+    def _decide(self, client: int) -> None:
+        name = f"order {next(self._orders)}"
+        deadline = time.monotonic() + PATIENCE
+        failures = 0
+        while isinstance(answer := self._ask(client, name), str):
+            failures += 1
+            with self._lock:
+                self.failures[answer] += 1
+            assert time.monotonic() < deadline, f"{name} is not answered: {answer}"
+            time.sleep(0.05)
+        with self._lock:
+            self.retried += failures > 0
+            self.found += answer.headers["x-idempotency-status"] == "replayed"
+            self.answers[name] = answer.content
+        time.sleep(self._pause)
+
+    def _ask(self, client: int, name: str) -> httpx.Response | str:
+        try:
+            answer = self._clients[client].post(
+                f"{self.urls[client % len(self.urls)]}/api/decide",
+                content=request_of(name),
+                headers={"x-idempotency-key": name},
+            )
+        except httpx.TransportError as error:
+            return type(error).__name__
+        return answer if answer.status_code == 200 else str(answer.status_code)
+
+
+_TEMPLATE: Final = sample_request()
+
+
+def request_of(name: str) -> bytes:
+    """A Decision Request that is no other's."""
+    return orjson.dumps({**_TEMPLATE, "context": {**_TEMPLATE["context"], "source_record_id": name}})
+
+
+def workers_of(server: Server) -> list[int]:
+    """The processes of a server that answer requests."""
+    found = []
+    for pid in descendants(server.process.pid):
+        try:
+            if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
+def wait_until(true: Callable[[], bool], patience: float = PATIENCE) -> None:
+    """Waits until something is so."""
+    deadline = time.monotonic() + patience
+    while not true():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
+
+
+def connections_of(server: Server) -> dict[int, int]:
+    """How many connections each worker of a server has open."""
+    port = f"{int(server.url.rpartition(':')[2]):04X}"
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    sockets = {f"socket:[{row[9]}]" for row in rows if row[1].endswith(f":{port}") and row[3] == "01"}
+
+    def open_in(pid: int) -> int:
+        return sum(str(file.readlink()) in sockets for file in Path(f"/proc/{pid}/fd").iterdir() if file.is_symlink())
+
+    return {pid: open_in(pid) for pid in workers_of(server)}
+
+
+def side_by_side(work: Callable[[Task], Done], tasks: Iterable[Task], threads: int = 8) -> list[Done]:
+    """What work gives for each task, done in several threads; in the tasks' order."""
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, tasks, timeout=20 * PATIENCE))

@@ -1,0 +1,66 @@
+"""kill -9, of single workers and of whole servers: what was answered with 200 is there afterwards, once."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import time
+from contextlib import ExitStack
+
+import pytest
+
+from tests.end_to_end.site import Load, Site, workers_of
+from tests.end_to_end.support import Server
+from tests.torture import chance, report, size
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a server's workers are found in /proc")
+
+CLIENTS = 8
+
+
+def killed(server: Server, what: str, chances: random.Random) -> bool:
+    """Whether a server's process group, or one of its workers, was there to be killed."""
+    workers = workers_of(server)
+    if server.process.poll() is not None or not workers:
+        return False
+    if what == "server":
+        os.killpg(server.process.pid, signal.SIGKILL)
+        server.process.wait(30)
+    else:
+        os.kill(chances.choice(workers), signal.SIGKILL)
+    return True
+
+
+def test_what_was_acknowledged_survives_kill_9(site: Site) -> None:
+    key = site.create_key("acme")
+    chances, seed = chance()
+    kills = ["worker"] * size(3, 60) + ["server"] * size(2, 40)
+    chances.shuffle(kills)
+    starts, done = 1, 0
+    with ExitStack() as running:
+        server = running.enter_context(site.serving())
+
+        def ended() -> bool:
+            return server.process.poll() is not None
+
+        with Load([server.url], key, clients=CLIENTS, pause=0.02) as load:
+            while True:
+                # A server also ends where its workers die too quickly; whatever ends it, an operator starts it again.
+                if ended():
+                    running.close()
+                    server = running.enter_context(site.serving())
+                    load.urls = [server.url]
+                    starts += 1
+                if done == len(kills):
+                    break
+                load.wait_for(CLIENTS, until=ended)
+                time.sleep(chances.uniform(0, 0.2))
+                done += killed(server, kills[done], chances)
+        site.require_exactly(load.answers, "acme", server.url, key)
+    report(
+        f"seed {seed}: {done} kills, {starts} starts; {len(load.answers)} acknowledged, {load.retried} retried, "
+        f"of which {load.found} had been recorded; {dict(load.failures)}"
+    )
+    assert load.retried

@@ -1,0 +1,183 @@
+"""A ledger of the first release: refused as it is, brought up to this release, and whole."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import text
+
+from gate.audit import check_chain
+from gate.errors import OperatorError, ServiceUnavailable
+from gate.ids import timestamp, utc_now
+from gate.instance import Instance, create_instance, open_instance, upgrade_ledger
+from gate.ledger import open_ledger, open_store, schema
+from gate.ledger.scopes import FULL_ACCESS, PLANS
+from gate.ledger.store import Store
+from gate.ledger.tables import limits_metadata, metadata
+from gate.settings import Settings, load_settings
+from tests.gate.ledger.test_entries import entry
+from tests.support import copy_as_first_release, rows_of, sample_request
+
+THIS_MONTH = utc_now()
+NEXT_MONTH = THIS_MONTH + timedelta(days=31)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Iterator[Instance]:
+    """An instance of this release with a scope on each plan, a key each, and decisions in two months."""
+    create_instance(tmp_path / "source")
+    made = open_instance(load_settings(tmp_path / "source"))
+    for plan in PLANS:
+        scope = made.ledger.directory.create_scope(plan, plan, THIS_MONTH)
+        key, _ = made.ledger.directory.create_key(scope, FULL_ACCESS, None, THIS_MONTH)
+        (tmp_path / plan).write_text(key)
+        for month, times in ((THIS_MONTH, 2), (NEXT_MONTH, 1)):
+            for number in range(times):
+                decide(made, key, f"{month:%Y-%m}-{number}", month)
+    yield made
+    made.close()
+
+
+def decide(instance: Instance, key: str, idempotency_key: str, now: datetime) -> tuple[str, dict[str, Any]]:
+    authority = instance.ledger.directory.authenticate(key, now)
+    decision = instance.gate(lambda: now).decide(
+        authority, sample_request(), request_id="req_0", idempotency_key=idempotency_key
+    )
+    return decision.status, decision.record
+
+
+@pytest.fixture
+def settings(source: Instance, tmp_path: Path, database_url: str | None) -> Settings:
+    """The same instance as the first release kept it."""
+    home = tmp_path / "home"
+    shutil.copytree(source.settings.home, home, ignore=shutil.ignore_patterns("ledger.db*"))
+    found = load_settings(home, database_url=database_url)
+    old = open_store(found.ledger_url, create=True)
+    copy_as_first_release(source.ledger.store, old)
+    old.close()
+    return found
+
+
+@pytest.fixture
+def store(settings: Settings) -> Iterator[Store]:
+    """The old ledger's store, to look beneath."""
+    opened = open_store(settings.ledger_url)
+    yield opened
+    opened.close()
+
+
+def refusal_of(attempt: Callable[[], object]) -> str:
+    with pytest.raises(OperatorError) as refusal:
+        attempt()
+    return refusal.value.code
+
+
+def test_an_older_ledger_is_refused_until_it_is_upgraded(settings: Settings, store: Store) -> None:
+    before = rows_of(store)
+    with pytest.raises(OperatorError, match="gate db upgrade") as refusal:
+        open_instance(settings)
+    assert refusal.value.code == "LEDGER_OUTDATED"
+    assert rows_of(store) == before
+
+
+def test_an_upgraded_ledger_is_that_of_this_release(
+    settings: Settings, store: Store, source: Instance, tmp_path: Path
+) -> None:
+    before, expected = rows_of(store), rows_of(source.ledger.store)
+    assert upgrade_ledger(settings, utc_now()) == "0001"
+    after = rows_of(store)
+    for name in ("entries", "claims", "rulebooks", "api_keys"):
+        assert after[name] == before[name], name
+    for name in ("scopes", "chain_heads", "usage"):
+        assert after[name] == expected[name], name
+    assert after.keys() == expected.keys()
+    instance = open_instance(settings)
+    ledger = instance.ledger
+    with ledger.store.read() as connection:
+        tables: Any = [metadata, limits_metadata] if connection.dialect.name == "postgresql" else metadata
+        assert compare_metadata(MigrationContext.configure(connection), tables) == []
+    for scope in ledger.directory.scopes():
+        assert (scope.plan, scope.monthly_cap) == (scope.name, PLANS[scope.name].records_per_month)
+        assert check_chain(instance, scope.scope_id) == (3, None)
+        used = [ledger.entries.used(scope.scope_id, timestamp(month)[:7]) for month in (THIS_MONTH, NEXT_MONTH)]
+        assert used == ([0, 0] if scope.monthly_cap is None else [2, 1])
+        key = (tmp_path / scope.name).read_text()
+        again, _ = decide(instance, key, f"{THIS_MONTH:%Y-%m}-0", THIS_MONTH)
+        fresh, record = decide(instance, key, "fresh", THIS_MONTH)
+        assert (again, fresh, record["audit_chain"]["chain_position"]) == ("replayed", "created", 4)
+    instance.close()
+
+
+def test_the_upgrade_is_logged_and_a_second_one_does_nothing(settings: Settings, store: Store) -> None:
+    upgrade_ledger(settings, utc_now())
+    before = rows_of(store)
+    assert upgrade_ledger(settings, utc_now()) == schema.HEAD
+    assert rows_of(store) == before
+    ledger = open_ledger(settings.ledger_url)
+    (logged,) = ledger.operator_log.latest(9)
+    assert (logged.action, logged.subject, logged.details) == ("ledger.upgraded", schema.HEAD, {"from": "0001"})
+    assert ledger.operator_log.find_break() is None
+    ledger.close()
+
+
+def test_reports_do_not_count_as_records(source: Instance, tmp_path: Path, database_url: str | None) -> None:
+    scope = source.ledger.directory.scope("starter")
+    for number in range(3):
+        report = entry(scope.scope_id, 0, entry_type="execution", created_at=timestamp(THIS_MONTH))
+        source.ledger.entries.append(replace(report, entry_id=f"exe_{number:032x}"))
+    url = database_url or f"sqlite:///{tmp_path / 'old.db'}"
+    store = open_store(url, create=True)
+    copy_as_first_release(source.ledger.store, store)
+    schema.upgrade(store)
+    assert rows_of(store)["usage"] == rows_of(source.ledger.store)["usage"]
+    store.close()
+
+
+def test_an_upgrade_that_fails_leaves_the_ledger_as_it_was(settings: Settings, store: Store) -> None:
+    before = rows_of(store)
+    with store.write() as connection:
+        connection.execute(text("CREATE TABLE operator_log (in_the_way INTEGER)"))
+    with pytest.raises(ServiceUnavailable):
+        upgrade_ledger(settings, utc_now())
+    with store.write() as connection:
+        connection.execute(text("DROP TABLE operator_log"))
+    assert (schema.revision(store), rows_of(store)) == ("0001", before)
+    assert upgrade_ledger(settings, utc_now()) == "0001"
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_on_postgresql_an_upgrade_takes_as_long_as_it_takes(settings: Settings, store: Store) -> None:
+    """A request's statements end after seconds. Those that rewrite the tables of a large ledger need longer."""
+    with store.write() as connection:
+        for statement in (
+            "CREATE TABLE seen (setting text)",
+            "CREATE FUNCTION note() RETURNS event_trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN INSERT INTO seen VALUES (current_setting('statement_timeout')); END $$",
+            "CREATE EVENT TRIGGER noting ON ddl_command_start EXECUTE FUNCTION note()",
+        ):
+            connection.execute(text(statement))
+    upgrade_ledger(settings, utc_now())
+    with store.read() as connection:
+        assert {row.setting for row in connection.execute(text("SELECT setting FROM seen"))} == {"0"}
+
+
+def test_a_newer_or_empty_ledger_is_not_upgraded(settings: Settings, store: Store) -> None:
+    for version in ("UPDATE alembic_version SET version_num = '9999'", "DELETE FROM alembic_version"):
+        with store.write() as connection:
+            connection.execute(text(version))
+        before = rows_of(store)
+        assert refusal_of(lambda: upgrade_ledger(settings, utc_now())) == "LEDGER_SCHEMA_UNFIT"
+        assert rows_of(store) == before
+
+
+def test_where_there_is_no_instance_none_is_upgraded(tmp_path: Path) -> None:
+    assert refusal_of(lambda: upgrade_ledger(load_settings(tmp_path), utc_now())) == "INSTANCE_MISSING"
+    assert list(tmp_path.iterdir()) == []
