@@ -27,8 +27,13 @@ def decide() -> Response:
         require_rate(authority)
         body = parse_body(sent)
     except GateError:
-        state().instance.ledger.directory.confirm(authority, utc_now())
-        raise
+        confirmed = state().instance.ledger.directory.confirm(authority, utc_now())
+        if confirmed.plan == authority.plan:
+            raise
+        g.pop("limit_headers", None)
+        authority = confirmed
+        require_rate(authority)
+        body = parse_body(sent)
     refusal, view = None, "full"
     try:
         view = preferred_view()

@@ -6,24 +6,26 @@ table `instance_files`. It holds private keys, so it is made with mode 0600 and 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from gate.errors import OperatorError
+from gate.errors import OperatorError, ServiceUnavailable
 from gate.instance import Instance
-from gate.keys import write_private
+from gate.keys import read_hmac_secret, write_private
 from gate.ledger import open_ledger, open_store, schema
-from gate.ledger.copies import copy_pages, copy_rows, copy_to_file
+from gate.ledger.copies import copy_pages, copy_rows, copy_to_file, is_empty
 from gate.ledger.store import Store
 from gate.settings import FILE_NAME, load_settings
+from gate.signing import HMAC_SHA256
 
 _KEPT: Final = (FILE_NAME, "keys/*.json", "keys/*.pem")
 
@@ -37,12 +39,15 @@ class Backup:
         size: Its bytes.
         entries: How many chain entries it has.
         missing: A file that the instance needs and that is not in it: an HMAC secret, which is kept elsewhere.
+        logged: Whether the operator log has it; not where nothing can be written to the ledger, and a backup from a
+            full disk must not fail for that.
     """
 
     file: Path
     size: int
     entries: int
     missing: Path | None
+    logged: bool
 
 
 def make_backup(instance: Instance, file: Path, now: datetime) -> Backup:
@@ -54,12 +59,11 @@ def make_backup(instance: Instance, file: Path, now: datetime) -> Backup:
     """
     if file.exists():
         raise OperatorError("BACKUP_EXISTS", f"{file} is there already; name a file that is not.")
-    with instance.ledger.operator_log.recording("instance.backed_up", str(file.absolute()), now):
-        pass
     try:
         with _scratch(file) as scratch:
             copy_to_file(instance.ledger.store, scratch)
             entries = _add_files(scratch, instance.settings.home)
+            _seal(scratch)
             size = scratch.stat().st_size
             _sync(scratch)
             # A link fails where a file came in between, and a rename would replace it.
@@ -67,7 +71,12 @@ def make_backup(instance: Instance, file: Path, now: datetime) -> Backup:
             _sync(file.parent)
     except (OSError, sqlite3.Error) as error:
         raise OperatorError("BACKUP_UNWRITABLE", f"The backup {file} cannot be written: {error}.") from error
-    return Backup(file, size, entries, instance.settings.receipt_hmac_secret_file)
+    logged = False
+    with suppress(ServiceUnavailable):
+        with instance.ledger.operator_log.recording("instance.backed_up", str(file.absolute()), now) as details:
+            details["entries"] = entries
+        logged = True
+    return Backup(file, size, entries, instance.settings.receipt_hmac_secret_file, logged)
 
 
 def restore_backup(file: Path, home: Path, database_url: str | None, now: datetime) -> None:
@@ -81,8 +90,8 @@ def restore_backup(file: Path, home: Path, database_url: str | None, now: dateti
         now: The current moment.
 
     Raises:
-        OperatorError: BACKUP_UNREADABLE, INSTANCE_EXISTS, LEDGER_EXISTS, INSTANCE_UNWRITABLE, or what `open_ledger`
-            raises.
+        OperatorError: BACKUP_UNREADABLE, INSTANCE_EXISTS, LEDGER_EXISTS, INSTANCE_UNWRITABLE, HMAC_SECRET_UNUSABLE
+            where the instance signs with a secret that is not there, or what `open_ledger` raises.
     """
     if (home / FILE_NAME).exists():
         raise OperatorError("INSTANCE_EXISTS", f"There is an instance in {home}; name a directory that has none.")
@@ -91,13 +100,17 @@ def restore_backup(file: Path, home: Path, database_url: str | None, now: dateti
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         (home / "keys").mkdir(mode=0o700, exist_ok=True)
+        # The ledger comes last but for the settings, which mark an instance as complete and only have to be renamed:
+        # what breaks off before can be done again.
+        ready = home / f".{FILE_NAME}.restored"
+        for name, content in files.items():
+            write_private(ready if name == FILE_NAME else home / name, content)
         with _scratch(home / "restored.db") as scratch:
             copy_pages(file, scratch)
             _drop_files(scratch)
             _place(scratch, ledger_url)
-        # Settings mark an instance as complete, so that they come last.
-        for name in sorted(files, key=lambda name: name == FILE_NAME):
-            write_private(home / name, files[name])
+        ready.replace(home / FILE_NAME)
+        _sync(home)
     except (OSError, sqlite3.Error) as error:
         raise OperatorError("INSTANCE_UNWRITABLE", f"No instance can be laid out in {home}: {error}.") from error
     ledger = open_ledger(ledger_url)
@@ -108,12 +121,14 @@ def restore_backup(file: Path, home: Path, database_url: str | None, now: dateti
         ledger.close()
 
 
-def _ledger_url(settings: bytes, home: Path, database_url: str | None) -> str:
+def _ledger_url(file: bytes, home: Path, database_url: str | None) -> str:
     """Where the restored instance will look for its ledger: as its own settings say, unless the operator says so."""
     with TemporaryDirectory() as directory:
-        Path(directory, FILE_NAME).write_bytes(settings)
-        named = load_settings(Path(directory), database_url=database_url).database_url
-    return named or f"sqlite:///{home.absolute() / 'ledger.db'}"
+        Path(directory, FILE_NAME).write_bytes(file)
+        settings = load_settings(Path(directory), database_url=database_url)
+    if settings.receipt_signing == HMAC_SHA256:
+        read_hmac_secret(settings.receipt_hmac_secret_file)
+    return settings.database_url or f"sqlite:///{home.absolute() / 'ledger.db'}"
 
 
 def _place(scratch: Path, ledger_url: str) -> None:
@@ -122,7 +137,8 @@ def _place(scratch: Path, ledger_url: str) -> None:
     try:
         target = _new_store(ledger_url)
         try:
-            schema.upgrade(target)
+            if schema.revision(target) is None:
+                schema.upgrade(target)
             copy_rows(source.store, target)
         finally:
             target.close()
@@ -132,7 +148,7 @@ def _place(scratch: Path, ledger_url: str) -> None:
 
 def _new_store(ledger_url: str) -> Store:
     target = open_store(ledger_url, create=True)
-    if schema.revision(target) is not None:
+    if schema.revision(target) is not None and not is_empty(target):
         target.close()
         raise OperatorError(
             "LEDGER_EXISTS", f"There is a ledger in {target.location}; a backup is restored where there is none."
@@ -157,6 +173,10 @@ def _add_files(scratch: Path, home: Path) -> int:
 def _files_in(file: Path) -> dict[str, bytes]:
     if not file.is_file():
         raise OperatorError("BACKUP_UNREADABLE", f"There is no backup {file}; name a file that `gate backup` made.")
+    if not _holds(file):
+        raise OperatorError(
+            "BACKUP_UNREADABLE", f"{file} is damaged, or not what `gate backup` makes; use another backup."
+        )
     try:
         with closing(sqlite3.connect(file)) as connection:
             damage = [row[0] for row in connection.execute("PRAGMA integrity_check(1)")]
@@ -172,6 +192,34 @@ def _files_in(file: Path) -> dict[str, bytes]:
             "BACKUP_UNREADABLE", f"{file} is damaged, or not what `gate backup` makes; use another backup."
         )
     return files
+
+
+_SEAL: Final = b"gate backup sha256 "
+
+
+def _digest(file: Path, size: int) -> bytes:
+    digest = hashlib.sha256()
+    with file.open("rb") as opened:
+        while piece := opened.read(min(size, 1 << 20)):
+            digest.update(piece)
+            size -= len(piece)
+    return digest.hexdigest().encode()
+
+
+def _seal(file: Path) -> None:
+    """Appends the digest of what the file holds. SQLite does not read beyond its last page."""
+    digest = _digest(file, file.stat().st_size)
+    with file.open("ab") as opened:
+        opened.write(_SEAL + digest)
+
+
+def _holds(file: Path) -> bool:
+    size = file.stat().st_size - len(_SEAL) - 64
+    if size < 0:
+        return False
+    with file.open("rb") as opened:
+        opened.seek(size)
+        return opened.read() == _SEAL + _digest(file, size)
 
 
 def _drop_files(scratch: Path) -> None:

@@ -122,7 +122,7 @@ class DecisionGate:
         record = build_record(
             request, rulebook, registered.metadata, explained, identity, signers, schema_url=self._schema_url
         )
-        outcome = self._append(authority, _entry(authority, request, record, claim))
+        outcome, authority = self._append(authority, _entry(authority, request, record, claim))
         if isinstance(outcome, Appended):
             return Decision({**record, "audit_chain": chain.record_link(outcome.link)}, "created", outcome.remaining)
         if isinstance(outcome, CapReached):
@@ -146,13 +146,13 @@ class DecisionGate:
             return False
         return is_link_of(entry.link, stored_record(entry)) and chain.find_break([entry.link]) is None
 
-    def _append(self, authority: Authority, entry: NewEntry) -> Appended | Claimed | CapReached:
+    def _append(self, authority: Authority, entry: NewEntry) -> tuple[Appended | Claimed | CapReached, Authority]:
         outcome: Outcome = AccessChanged()
         while isinstance(outcome, AccessChanged):
             outcome = self._ledger.entries.append(replace(entry, access_epoch=authority.access_epoch))
             if isinstance(outcome, AccessChanged):
                 authority = self._confirmed(authority)
-        return outcome
+        return outcome, authority
 
     def _confirmed(self, authority: Authority) -> Authority:
         confirmed = self._ledger.directory.confirm(authority, self._clock())

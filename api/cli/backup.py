@@ -30,8 +30,18 @@ def backup(
         made = make_backup(instance, file, utc_now())
     missing = None if made.missing is None else str(made.missing)
     if as_json:
-        print_json({"file": str(made.file), "bytes": made.size, "entries": made.entries, "not_included": missing})
+        print_json(
+            {
+                "file": str(made.file),
+                "bytes": made.size,
+                "entries": made.entries,
+                "not_included": missing,
+                "logged": made.logged,
+            }
+        )
         return
     say(f"Wrote {made.file}: {made.entries} entries, {made.size} bytes. It holds private keys; keep it as safe.")
     if missing is not None:
         say(f"The HMAC secret {missing} is not in it; keep that as well.")
+    if not made.logged:
+        say("The ledger takes no writes now, so the operator log does not have it.")

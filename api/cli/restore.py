@@ -12,6 +12,7 @@ from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say
 from gate.backup import restore_backup
 from gate.ids import utc_now
+from gate.settings import load_settings
 
 app = typer.Typer()
 
@@ -32,11 +33,16 @@ def restore(
     with instance_at(home, database_url) as instance:
         scopes = instance.ledger.directory.scopes()
         results = [chain_result(instance, scope) for scope in scopes] if check else []
+    named = load_settings(home).database_url
     whole = all(result["whole"] for result in results)
     if as_json:
         print_json({"home": str(home), "whole": whole if check else None, "chains": results})
     else:
         say(f"Restored the instance in {home.absolute()}.")
+        if database_url and named and named != database_url:
+            say(
+                "Its settings.toml still names the ledger it had; change database_url there, or every command needs the option."
+            )
         for result in results:
             print_result(result)
     raise typer.Exit(0 if whole else 1)

@@ -57,3 +57,9 @@ def copy_pages(source: Path, target: Path) -> None:
     """
     with closing(sqlite3.connect(source)) as read, closing(sqlite3.connect(target)) as written:
         read.backup(written)
+
+
+def is_empty(store: Store) -> bool:
+    """Whether no table of a ledger has a row."""
+    with store.read() as connection:
+        return not any(connection.execute(select(table).limit(1)).first() for table in metadata.sorted_tables)

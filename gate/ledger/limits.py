@@ -66,8 +66,12 @@ class RateLimiter:
         key = {"scope": scope_id, "key": key_id}
         # The moment is taken under the lock, so that moments are kept in their order.
         rows, now = self._window(transaction, key)
-        moments = _current(array.array("d", rows[0][0] if rows else b""), now)
+        kept = array.array("d", rows[0][0] if rows else b"")
+        moments = _current(kept, now)
         if len(moments) >= limit:
+            if kept[-1] > now:
+                # Once, and not at every refusal: or the window would begin anew until the clock is where it was.
+                transaction.commit([(_KEEP, [{**key, "moments": moments.tobytes()}])])
             return Rate(limit, 0, max(1, math.ceil(moments[len(moments) - limit] + WINDOW - now)))
         moments.append(now)
         transaction.commit([(_KEEP if rows else _START, [{**key, "moments": moments.tobytes()}])])
@@ -115,6 +119,9 @@ def replace_damaged_limits(store: Store) -> None:
         try:
             if connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",):
                 return
+        except sqlite3.OperationalError:
+            # It is in use, or cannot be opened now: whoever counts in it will say so.
+            return
         except sqlite3.DatabaseError:
             pass
     for suffix in ("", "-wal", "-shm"):

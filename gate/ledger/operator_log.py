@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, func, insert, select, text
+from sqlalchemy import Connection, LargeBinary, Row, func, insert, select, text, type_coerce
 
 from gate.canonical import canonical, content_hash
+from gate.errors import ServiceUnavailable
 from gate.ids import timestamp
 from gate.ledger.store import Store, read_object
-from gate.ledger.tables import operator_log
+from gate.ledger.tables import Utf8, operator_log
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class OperatorLog:
         """The last entries, ascending."""
         with self._store.read() as connection:
             rows = connection.execute(_ENTRIES.order_by(operator_log.c.position.desc()).limit(limit)).all()
-        return [_entry(row) for row in reversed(rows)]
+        return [_shown(row) for row in reversed(rows)]
 
     def find_break(self) -> int | None:
         """The position of the first entry that does not follow from what is before it; None where the log is whole.
@@ -87,7 +88,10 @@ class OperatorLog:
         before, expected = None, 1
         with self._store.read() as connection:
             for row in connection.execute(_ENTRIES.order_by(operator_log.c.position)):
-                entry = _entry(row)
+                try:
+                    entry = _entry(row)
+                except _UNREADABLE:
+                    return expected
                 if entry.position != expected or entry.entry_hash != _hash(entry.to_dict(), before):
                     return expected
                 before, expected = entry.entry_hash, expected + 1
@@ -121,7 +125,14 @@ def lock(connection: Connection) -> None:
         connection.execute(text("LOCK TABLE operator_log IN EXCLUSIVE MODE"))
 
 
-_ENTRIES: Final = select(operator_log)
+# Text as it is stored: what is no text any more must not keep the rest from being read.
+_ENTRIES: Final = select(
+    *(
+        type_coerce(column, LargeBinary).label(column.name) if isinstance(column.type, Utf8) else column
+        for column in operator_log.c
+    )
+)
+_UNREADABLE: Final = (ServiceUnavailable, UnicodeDecodeError, TypeError)
 
 
 def _hash(entry: Mapping[str, Any], before: str | None) -> str:
@@ -131,7 +142,22 @@ def _hash(entry: Mapping[str, Any], before: str | None) -> str:
 
 def _entry(row: Row[Any]) -> LogEntry:
     details = read_object(row.details, f"operator log entry {row.position}")
-    return LogEntry(row.position, row.created_at, row.operator, row.action, row.subject, details, row.entry_hash)
+    return LogEntry(
+        row.position,
+        row.created_at,
+        bytes(row.operator).decode(),
+        row.action,
+        bytes(row.subject).decode(),
+        details,
+        row.entry_hash,
+    )
+
+
+def _shown(row: Row[Any]) -> LogEntry:
+    try:
+        return _entry(row)
+    except _UNREADABLE:
+        return LogEntry(row.position, row.created_at, "", row.action, "", {"unreadable": True}, row.entry_hash)
 
 
 def _operator() -> str:

@@ -29,5 +29,8 @@ def upgrade(store: Store) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     with store.write() as connection:
+        if connection.dialect.name == "postgresql":
+            # What rewrites the tables of a large ledger takes longer than a request may.
+            connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         config.attributes["connection"] = connection
         command.upgrade(config, HEAD)

@@ -26,6 +26,7 @@ from gate.ids import parse_timestamp, timestamp
 from gate.ledger.operator_log import record
 from gate.ledger.store import Store
 from gate.ledger.tables import api_keys, chain_heads, scopes
+from gate.strict_json import MAX_SAFE_INTEGER
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,7 +431,9 @@ def _insert_key(
 
 def _existing_key(connection: Connection, key_id: str) -> ApiKey:
     row = connection.execute(
-        select(api_keys).where(api_keys.c.scope_id == key_id[:_SCOPE_HEX], api_keys.c.key_id == key_id)
+        select(api_keys)
+        .where(api_keys.c.scope_id == key_id[:_SCOPE_HEX], api_keys.c.key_id == key_id)
+        .with_for_update()
     ).one_or_none()
     if row is None:
         raise OperatorError("KEY_UNKNOWN", f"There is no key {key_id!r}; `gate keys list` names them.")
@@ -466,7 +469,7 @@ def _cap(plan: str, monthly_cap: int | None) -> int | None:
         raise OperatorError("PLAN_UNKNOWN", f"The plan {plan!r} is not one of {', '.join(PLANS)}.")
     if monthly_cap is None:
         return PLANS[plan].records_per_month
-    if monthly_cap < 0 or PLANS[plan].records_per_month is None:
+    if not 0 <= monthly_cap <= MAX_SAFE_INTEGER or PLANS[plan].records_per_month is None:
         raise OperatorError(
             "CAP_INVALID", f"A monthly cap is a number from 0 on, for a plan that has one; {plan} with {monthly_cap}."
         )

@@ -95,16 +95,19 @@ class SqliteStore(Store):
             try:
                 cursor.execute("BEGIN IMMEDIATE")
                 yield _SqliteTransaction(cursor, self.engine.dialect)
+                if cursor.connection.in_transaction:
+                    # Work that had nothing to write did not commit.
+                    cursor.execute("ROLLBACK")
             except BaseException:
                 # Some failures have undone the transaction already. Closing alone would not undo it while anything,
                 # such as the traceback of an error that is kept, still holds one of its statements.
                 with suppress(sqlite3.Error):
                     cursor.execute("ROLLBACK")
+                    cursor.close()
                 self._appending.invalidate()
                 self._appending = None
                 raise
-            finally:
-                cursor.close()
+            cursor.close()
 
     def lane(self, scope_id: str) -> str:
         """One for all: the file has one writer at a time."""

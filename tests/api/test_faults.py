@@ -114,6 +114,7 @@ class Fault:
         status: The answer's status.
         error: The answer's code.
         recorded: How many records the request makes all the same, unheard.
+        says: A word of the sentence that tells the reason.
     """
 
     name: str
@@ -122,6 +123,7 @@ class Fault:
     status: int = 503
     error: str = "SVC_STORAGE_UNAVAILABLE"
     recorded: int = 0
+    says: str = ""
 
 
 def named(faults: Sequence[Fault]) -> list[ParameterSet]:
@@ -184,7 +186,9 @@ def require_held_and_recovered(service: Service, fault: Fault) -> None:
     assert first is None or first.status_code == 200
     made = service.size()
     with fault.place(service):
-        require_held(service, service.decide("order-1"), fault.status, fault.error)
+        response = service.decide("order-1")
+        require_held(service, response, fault.status, fault.error)
+        assert fault.says in response.get_json()["message"]
     assert service.size() == made + fault.recorded
     retried, again, later = (service.decide(key) for key in ("order-1", "order-1", "later"))
     assert [answer.status_code for answer in (retried, again, later)] == [200] * 3
@@ -246,6 +250,19 @@ STEPS: Final = [
 ]
 
 
+@contextmanager
+def unfinished(_: Service) -> Iterator[None]:
+    """The headers that every answer carries cannot be made."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("api.requests._SAFE_REQUEST_ID", None)
+        yield
+
+
+def test_an_answer_that_cannot_be_finished(service: Service) -> None:
+    fault = Fault("finishing the answer", unfinished, FIRST, 500, "SVC_INTERNAL_ERROR", recorded=1)
+    require_held_and_recovered(service, fault)
+
+
 @pytest.mark.parametrize("fault", named(STEPS))
 def test_what_nobody_foresaw_at_any_step(service: Service, fault: Fault, caplog: pytest.LogCaptureFixture) -> None:
     require_held_and_recovered(service, fault)
@@ -274,6 +291,9 @@ class BrokenConnection:
         raise ConnectionResetError(104, PLANTED)
 
 
+UNTOLD: Final = {"CONTENT_LENGTH": "", "wsgi.input_terminated": True, "wsgi.input": BrokenConnection()}
+
+
 def request_with(**members: Any) -> bytes:
     return json.dumps(sample_request() | members).encode()
 
@@ -281,6 +301,7 @@ def request_with(**members: Any) -> bytes:
 MATERIAL: Final = [
     Fault("ends early", sends(environ={"CONTENT_LENGTH": "65536"}), FIRST, 400, "SVC_API_JSON_INVALID"),
     Fault("breaks off", sends(environ={"wsgi.input": BrokenConnection()}), FIRST, 500, "SVC_INTERNAL_ERROR"),
+    Fault("breaks off, of a length that nobody said", sends(environ=UNTOLD), FIRST, 400, "SVC_API_JSON_INVALID"),
     Fault("is cut", sends(body=request_with()[:-1]), FIRST, 400, "SVC_API_JSON_INVALID"),
     Fault("is empty", sends(body=b""), FIRST, 400, "SVC_API_JSON_INVALID"),
     Fault("is no JSON number", sends(body=b'{"mode":1e999}'), FIRST, 400, "SVC_API_JSON_INVALID"),
@@ -592,7 +613,7 @@ SPOILT: Final[dict[str, tuple[Callable[[Service, str], Path], Callable[[Path], o
 }
 SIGNING: Final = [
     Fault(f"{purpose} {name}", spoiled(find, purpose, spoil), when, error="SVC_SIGNING_UNAVAILABLE")
-    for purpose, when in (("receipt", FIRST), ("receipt", LATER), ("registry", LATER))
+    for purpose, when in (("receipt", FIRST), ("registry", LATER))
     for name, (find, spoil) in SPOILT.items()
 ] + [
     Fault("clock before the keys", clock_before_the_keys, when, error="SVC_SIGNING_UNAVAILABLE")
@@ -748,10 +769,13 @@ FILES: Final[dict[str, Place]] = {
 }
 
 SQLITE: Final = [
-    *[Fault("on a full disk", full_disk, when) for when in (FIRST, LATER)],
-    *[Fault("read-only file", with_pragma("query_only=ON"), when) for when in (FIRST, LATER)],
-    *[Fault("held by another process", held_by_another_process(""), when) for when in (FIRST, LATER)],
-    *[Fault("held by another program", held_by_another_program, when) for when in (FIRST, LATER)],
+    *[Fault("on a full disk", full_disk, when, says="full") for when in (FIRST, LATER)],
+    *[Fault("read-only", with_pragma("query_only=ON"), when, says="readonly") for when in (FIRST, LATER)],
+    *[
+        Fault("held by another process", held_by_another_process(""), when, says="another process")
+        for when in (FIRST, LATER)
+    ],
+    *[Fault("held by another program", held_by_another_program, when, says="locked") for when in (FIRST, LATER)],
     Fault("damaged where the key is", key_is_no_text, FIRST),
     *[Fault(name, place) for name, place in FILES.items()],
     *[Fault("limits held by another process", held_by_another_process(".limits"), when) for when in (FIRST, LATER)],

@@ -400,7 +400,7 @@ def test_a_backup_under_load_is_a_whole_part_of_what_goes_on(pair: Pair, databas
     key = pair.site.create_key("kept")
     copies: list[list[StoredEntry]] = []
     with Load(pair.urls, key, pause=0.03) as load:
-        for number in range(size(2, 50)):
+        for number in range(size(1, 50)):
             load.wait_for(20)
             file, before = str(tmp_path / f"backup-{number}"), set(load.answers)
             pair.site.gate("backup", file)

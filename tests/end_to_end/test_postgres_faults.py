@@ -46,7 +46,7 @@ def database_url(postgres: Postgres) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An instance, and a server that reaches the ledger through a proxy. It serves several tests, in scopes of their own.
+    """An instance, and a server that reaches the ledger through a proxy. It serves several tests, each in its scope.
 
     Attributes:
         site: The instance; its ledger is reached directly.

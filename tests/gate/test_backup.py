@@ -127,10 +127,12 @@ def test_what_is_restored_is_what_was_backed_up_on_whatever_database(
     scope = instance.ledger.directory.create_scope("acme", "unlimited", utc_now())
     key, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS, None, utc_now())
     fill(instance, key)
-    made = make_backup(instance, tmp_path / "backup.db", utc_now())
-    assert (made.file, made.entries, made.missing) == (tmp_path / "backup.db", 4, None)
-    assert made.size == made.file.stat().st_size
     before = contents(instance.ledger.store)
+    made = make_backup(instance, tmp_path / "backup.db", utc_now())
+    assert (made.file, made.entries, made.missing, made.logged) == (tmp_path / "backup.db", 4, None, True)
+    assert made.size == made.file.stat().st_size
+    (noted,) = instance.ledger.operator_log.latest(1)
+    assert (noted.action, noted.subject) == ("instance.backed_up", str(made.file))
     restore_backup(made.file, tmp_path / "again", to_url, utc_now())
     restored = opened(tmp_path / "again", to_url)
     assert restored.ledger.store.engine.name == target
@@ -144,8 +146,8 @@ def test_what_is_restored_is_what_was_backed_up_on_whatever_database(
     assert (status, record["audit_chain"]["chain_position"]) == ("created", 3)
     assert verify_record(record, instance.trust()).verified
     log = restored.ledger.operator_log
-    assert [found.action for found in log.latest(2)] == ["instance.backed_up", "instance.restored"]
-    assert [found.subject for found in log.latest(2)] == [str(made.file)] * 2
+    assert [found.action for found in log.latest(2)] == ["key.created", "instance.restored"]
+    assert log.latest(1)[0].subject == str(made.file)
     assert log.find_break() is None
 
 

@@ -651,7 +651,13 @@ class TestBackup:
     def test_an_instance_is_laid_out_anew(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
         file, again = tmp_path / "backup.db", str(tmp_path / "again")
         backed_up = printed(gate("backup", str(file), "--json"))
-        assert backed_up == {"file": str(file), "bytes": file.stat().st_size, "entries": 3, "not_included": None}
+        assert backed_up == {
+            "file": str(file),
+            "bytes": file.stat().st_size,
+            "entries": 3,
+            "not_included": None,
+            "logged": True,
+        }
         told = gate("backup", str(tmp_path / "second.db")).stdout
         assert "3 entries" in told
         assert "private keys" in told
