@@ -1,4 +1,4 @@
-"""`python -m bench [evaluation|service|profile ...] [--quick]`: runs the benchmarks and writes bench/results.json."""
+"""`python -m bench [part ...] [--quick]`: runs the benchmarks and writes bench/results.json."""
 
 from __future__ import annotations
 
@@ -9,20 +9,34 @@ import signal
 import sqlite3
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, NoReturn
 
 import orjson
 
-from bench import evaluation, profile, service
+from bench import evaluation, memory, postgres, profile, service, size
 
 _RESULTS: Final = Path(__file__).with_name("results.json")
-_PARTS: Final = {"evaluation": evaluation, "service": service, "profile": profile}
+_PARTS: Final = {
+    "evaluation": evaluation,
+    "service": service,
+    "profile": profile,
+    "postgres": postgres,
+    "memory": memory,
+    # Last, because freeing its gigabytes keeps the disk busy.
+    "size": size,
+}
 
 
 def main() -> None:
     """Runs the parts named on the command line, or all."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure evaluation, service and one decide.")
-    parser.add_argument("parts", nargs="*", metavar="part", help=f"{', '.join(_PARTS)}; all where none is named")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description="Measures what decisions cost, and writes bench/results.json.",
+        epilog="\n".join(["parts:", *(f"  {name:<12}{_first_sentence(part)}" for name, part in _PARTS.items())]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("parts", nargs="*", metavar="part", help="one of those below; all where none is named")
     parser.add_argument("--quick", action="store_true", help="shorter rounds, whose figures are rough")
     arguments = parser.parse_args()
     if unknown := set(arguments.parts) - set(_PARTS):
@@ -38,6 +52,10 @@ def main() -> None:
         print(f"\n{part.show(result)}", flush=True)
         results[name] = {"quick": arguments.quick, **result}
         _RESULTS.write_bytes(orjson.dumps({"machine": machine, **results}, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _first_sentence(part: ModuleType) -> str:
+    return " ".join((part.__doc__ or "").split()).partition(". ")[0].rstrip(".")
 
 
 def _machine() -> dict[str, Any]:

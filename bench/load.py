@@ -7,7 +7,7 @@ import re
 import selectors
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
@@ -19,6 +19,8 @@ _BUFFER: Final = 65536
 _SILENCE_SECONDS: Final = 30
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *([0-9]+)\r\n", re.IGNORECASE)
 _END_OF_HEAD: Final = b"\r\n\r\n"
+# Those of all clients, so that none of them asks for a replay of what another was answered.
+_KEYS: Final = count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,6 @@ class Client:
         lines = [f"POST {path} HTTP/1.1", "host: 127.0.0.1", "content-type: application/json", *headers]
         self._before_key = "\r\n".join([*lines, f"content-length: {len(body)}", "x-idempotency-key: "]).encode()
         self._after_key = _END_OF_HEAD + body
-        self._keys: Iterator[int] = count()
 
     def run(self, seconds: float = math.inf, *, requests: float = math.inf) -> Load:
         """Keeps every connection busy for so many seconds or requests, then waits for what is under way.
@@ -106,7 +107,7 @@ class Client:
                 stack.callback(connection.close)
 
     def _send(self, exchange: _Exchange) -> None:
-        request = b"%bbench-%012d%b" % (self._before_key, next(self._keys), self._after_key)
+        request = b"%bbench-%012d%b" % (self._before_key, next(_KEYS), self._after_key)
         exchange.received.clear()
         exchange.sent_at = time.perf_counter()
         if exchange.connection.send(request) != len(request):

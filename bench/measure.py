@@ -62,11 +62,16 @@ def percentile(ordered: Sequence[float], percent: float) -> float:
 
 
 def alternate(subjects: Mapping[str, Callable[[], Figure]], rounds: int) -> dict[str, list[Figure]]:
-    """A figure of each subject in turn, and so on for all rounds."""
+    """A figure of each subject in turn, and so on for all rounds.
+
+    Each round begins with the next subject, so that none gains or loses by what comes before it.
+    """
     taken: dict[str, list[Figure]] = {name: [] for name in subjects}
-    for _ in range(rounds):
-        for name, take in subjects.items():
-            taken[name].append(take())
+    names = list(subjects)
+    for number in range(rounds):
+        start = number % len(names)
+        for name in names[start:] + names[:start]:
+            taken[name].append(subjects[name]())
     return taken
 
 

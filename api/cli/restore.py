@@ -40,9 +40,7 @@ def restore(
     else:
         say(f"Restored the instance in {home.absolute()}.")
         if database_url and named and named != database_url:
-            say(
-                "Its settings.toml still names the ledger it had; change database_url there, or every command needs the option."
-            )
+            say("Its settings.toml still names the ledger it had: change database_url there.")
         for result in results:
             print_result(result)
     raise typer.Exit(0 if whole else 1)

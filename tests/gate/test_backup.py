@@ -146,7 +146,7 @@ def test_what_is_restored_is_what_was_backed_up_on_whatever_database(
     assert (status, record["audit_chain"]["chain_position"]) == ("created", 3)
     assert verify_record(record, instance.trust()).verified
     log = restored.ledger.operator_log
-    assert [found.action for found in log.latest(2)] == ["key.created", "instance.restored"]
+    assert log.latest(1)[0].action == "instance.restored"
     assert log.latest(1)[0].subject == str(made.file)
     assert log.find_break() is None
 
