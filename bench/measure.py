@@ -64,13 +64,11 @@ def percentile(ordered: Sequence[float], percent: float) -> float:
 def alternate(subjects: Mapping[str, Callable[[], Figure]], rounds: int) -> dict[str, list[Figure]]:
     """A figure of each subject in turn, and so on for all rounds.
 
-    Each round begins with the next subject, so that none gains or loses by what comes before it.
+    Every other round goes the other way, so that none gains or loses by what comes before it, or by coming late.
     """
     taken: dict[str, list[Figure]] = {name: [] for name in subjects}
-    names = list(subjects)
     for number in range(rounds):
-        start = number % len(names)
-        for name in names[start:] + names[:start]:
+        for name in list(subjects) if number % 2 == 0 else reversed(subjects):
             taken[name].append(subjects[name]())
     return taken
 

@@ -197,7 +197,7 @@ def _decide(setting: _Setting, idempotency_key: str, lap: Callable[[str], None])
     lap("record (hashes, two signatures)")
     entry = _entry(authority, request, record, claim)
     lap("entry (bytes to store)")
-    appended = gate._append(authority, entry)
+    appended, _ = gate._append(authority, entry)
     lap("append with sync")
     if not isinstance(appended, Appended):
         raise Mismatch("The idempotency key was used before.")

@@ -15,8 +15,8 @@ DISK_FULL: Final = "53100"
 
 
 def run(store: Store, *statements: str) -> None:
-    """Runs statements in one transaction."""
-    with store.write() as connection:
+    """Runs statements in one transaction, however impatient the store is made."""
+    with store.write(patience=10) as connection:
         for statement in statements:
             connection.exec_driver_sql(statement)
 
