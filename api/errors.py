@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from flask import Flask, Response, g, request
-from werkzeug.exceptions import HTTPException, MethodNotAllowed
+from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAllowed
 
 from api.limits import tell_remaining
 from api.requests import json_response
@@ -73,7 +73,7 @@ def answer(error: GateError) -> Response:
     if isinstance(error, AccessForbidden):
         status = HTTPStatus.FORBIDDEN
     body: dict[str, Any] = {"c": "unclear"} if request.path == DECIDE_PATH else {}
-    body |= {"v": word, "error": error.code, "message": error.message, "request_id": g.request_id}
+    body |= {"v": word, "error": error.code, "message": error.message, "request_id": g.get("request_id") or "req_none"}
     if error.errors:
         body["errors"] = [fault.to_dict() for fault in error.errors]
     response = json_response(body | dict(error.details), status)
@@ -84,6 +84,10 @@ def answer(error: GateError) -> Response:
 
 
 def _answer_http(error: HTTPException) -> Response:
+    if isinstance(error, InternalServerError):
+        # Flask's name for what failed outside of a view.
+        cause = error.original_exception
+        return _answer_unexpected(cause if isinstance(cause, Exception) else error)
     unreadable = ("SVC_API_JSON_INVALID", "The request cannot be read; check how it is sent.")
     code, message = _BY_STATUS.get(error.code or 400, unreadable)
     response = answer(GateError(code, message))
@@ -95,7 +99,7 @@ def _answer_http(error: HTTPException) -> Response:
 def _answer_unexpected(error: Exception) -> Response:
     # The type and the places alone: a message could quote a body or a key.
     where = "".join(traceback.format_tb(error.__traceback__))
-    _log.error("Unexpected %s in request %s\n%s", type(error).__qualname__, g.request_id, where)
+    _log.error("Unexpected %s in request %s\n%s", type(error).__qualname__, g.get("request_id"), where)
     message = (
         "The service failed unexpectedly and recorded nothing it acknowledges; retry with the same idempotency key."
     )

@@ -68,7 +68,7 @@ def alternate(subjects: Mapping[str, Callable[[], Figure]], rounds: int) -> dict
     """
     taken: dict[str, list[Figure]] = {name: [] for name in subjects}
     for number in range(rounds):
-        for name in list(subjects) if number % 2 == 0 else reversed(subjects):
+        for name in list(subjects)[:: 1 if number % 2 == 0 else -1]:
             taken[name].append(subjects[name]())
     return taken
 

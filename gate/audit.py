@@ -11,6 +11,7 @@ from gate.decide import is_link_of, stored_record, stored_request
 from gate.errors import GateError
 from gate.instance import Instance
 from gate.ledger.entries import StoredEntry
+from gate.ledger.writer import Claim, Claimed
 from gate.signing import verify_ed25519, verify_hmac
 from gate.verify import Trust, verify_record
 
@@ -19,7 +20,8 @@ def check_chain(instance: Instance, scope_id: str) -> tuple[int, Break | None]:
     """Recomputes every hash, link and root of a scope's chain from its stored records.
 
     A record must hold in itself (its hashes, its derived members, its signature, the stored request behind its input
-    hash), and must be what its link says. The state of the key that signed it is no matter of the chain.
+    hash), must be what its link says, and must be what its idempotency key is claimed by. The state of the key that
+    signed it is no matter of the chain.
 
     Returns:
         How many entries were read, and where the chain breaks; None where it is whole.
@@ -104,4 +106,9 @@ def _unsound(instance: Instance, scope_id: str, entry: StoredEntry, trust: Trust
         return f"The stored record does not hold; these checks fail: {failed}."
     if not is_link_of(entry.link, record):
         return "The link is not that of the stored record."
+    if "idempotency_key" in record:
+        claim = Claim("decide", "", record["idempotency_key"], record["input_hash"])
+        claimed = instance.ledger.entries.claimed(scope_id, claim)
+        if claimed != Claimed(entry.link["chain_position"], claim.input_hash):
+            return "Its idempotency key is not claimed by it: a retry would be answered with another record, or anew."
     return None

@@ -15,7 +15,7 @@ import orjson
 from gate import chain
 from gate.attestation import registration
 from gate.canonical import canonical, content_hash, is_plain
-from gate.envelope import input_material
+from gate.envelope import envelope, input_material
 from gate.errors import (
     GateError,
     IdempotencyConflict,
@@ -187,7 +187,13 @@ class DecisionGate:
             )
         rulebook = self._rulebooks.get(registered.hash)
         if rulebook is None:
-            rulebook = self._rulebooks.load(registry.body(authority.scope_id, registered.hash), root="rulebook_ref")
+            body = registry.body(authority.scope_id, registered.hash)
+            if body is None or content_hash(body) != registered.hash:
+                raise ServiceUnavailable(
+                    "SVC_STORAGE_UNAVAILABLE",
+                    f"What is stored of rulebook {registered.hash} is not what was registered; send it whole.",
+                )
+            rulebook = self._rulebooks.load(body, root="rulebook_ref")
         return rulebook
 
     def _registered(self, authority: Authority, rulebook: Rulebook, claim: Claim | None) -> Registered:
@@ -231,13 +237,33 @@ class DecisionGate:
                     "existing_input_hash": claimed.input_hash,
                 },
             )
-        return Decision(stored_record(entry), "replayed", self._remaining(authority))
+        record = stored_record(entry)
+        if not _answers(entry, record, claim):
+            raise ServiceUnavailable(
+                "SVC_STORAGE_UNAVAILABLE",
+                "The record of this idempotency key is not as it was made; the operator must check the chain.",
+            )
+        return Decision(record, "replayed", self._remaining(authority))
 
     def _remaining(self, authority: Authority) -> int | None:
         if authority.monthly_cap is None:
             return None
         used = self._ledger.entries.used(authority.scope_id, timestamp(self._clock())[:7])
         return max(0, authority.monthly_cap - used)
+
+
+def _answers(entry: StoredEntry, record: dict[str, Any], claim: Claim) -> bool:
+    """Whether a stored record is still the one that was made for a key and payload."""
+    try:
+        return (
+            record["idempotency_key"] == claim.key
+            and record["input_hash"] == claim.input_hash
+            and record["record_hash"] == content_hash(envelope(record))
+            and is_link_of(entry.link, record)
+            and chain.find_break([entry.link]) is None
+        )
+    except (KeyError, TypeError, AttributeError):
+        return False
 
 
 def _cap_reached(cap: int, now: datetime) -> LimitReached:

@@ -153,7 +153,7 @@ class KeyRing:
         if key is None or key.status != "active":
             raise MaterialRefused("SIGNING_KEY_INACTIVE", "No key is active.")
         signer = Ed25519Signer(
-            key.key_id, seed_of_private_key(self._private_file(key.key_id).read_text()), key.not_before
+            key.key_id, seed_of_private_key(self._private_file(key.key_id).read_text("latin-1")), key.not_before
         )
         if signer.fingerprint != key.fingerprint:
             raise MaterialRefused(

@@ -13,9 +13,10 @@ from typing import Any, Final
 from cachetools import LRUCache
 from sqlalchemy import Connection, Row, bindparam, select
 
+from gate.attestation import registration_hash
 from gate.canonical import canonical
 from gate.errors import RulebookRefused
-from gate.ledger.store import Store, insert_absent, read_object
+from gate.ledger.store import Store, insert_absent, read_object, unavailable
 from gate.ledger.tables import rulebooks
 from gate.rulebook import Rulebook
 
@@ -108,9 +109,12 @@ class RulebookRegistry:
         return self._remember(scope_id, row)
 
     def _remember(self, scope_id: str, row: Row[Any]) -> Registered:
-        found = Registered(
-            row.rulebook_id, row.version, row.hash, read_object(row.registration, f"rulebook {row.hash}")
-        )
+        metadata = read_object(row.registration, f"rulebook {row.hash}")
+        attestation = metadata.get("registry_attestation")
+        signed = attestation.get("attestation_hash") if isinstance(attestation, dict) else None
+        if metadata.get("hash") != row.hash or registration_hash(metadata) != signed:
+            raise unavailable(f"the registration of rulebook {row.hash} is not as it was made")
+        found = Registered(row.rulebook_id, row.version, row.hash, metadata)
         with self._lock:
             self._by_hash[scope_id, row.hash] = found
         return found

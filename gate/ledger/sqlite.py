@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.engine import URL
@@ -46,6 +47,8 @@ class SqliteStore(Store):
         """
         self.database: Final = database
         os.close(os.open(database, os.O_RDWR | (os.O_CREAT if create else 0), 0o600))
+        self._files = tuple(f"{database}{suffix}" for suffix in ("", "-wal"))
+        self._seen: tuple[tuple[int, int, int] | None, ...] = (_identity(self._files[0]), None)
         self._lock_file = os.open(database.with_name(f"{database.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
         self._turn = threading.Lock()
         self._closed = False
@@ -60,7 +63,11 @@ class SqliteStore(Store):
         )
         super().__init__(
             create_engine(
-                URL.create("sqlite", database=str(database)), pool_size=8, max_overflow=56, pool_timeout=WRITE_TIMEOUT
+                URL.create("sqlite", database=str(database)),
+                creator=self._connect,
+                pool_size=8,
+                max_overflow=56,
+                pool_timeout=WRITE_TIMEOUT,
             )
         )
         event.listen(self.engine, "connect", self._prepare)
@@ -91,9 +98,12 @@ class SqliteStore(Store):
         with self._translated(), self.exclusive():
             if self._appending is None:
                 self._appending = self.engine.raw_connection()
+                # The WAL is made anew where nobody had the file open.
+                self._seen = (self._seen[0], None)
             cursor = self._appending.cursor()
             try:
                 cursor.execute("BEGIN IMMEDIATE")
+                self._require_files()
                 yield _SqliteTransaction(cursor, self.engine.dialect)
                 if cursor.connection.in_transaction:
                     # Work that had nothing to write did not commit.
@@ -108,6 +118,17 @@ class SqliteStore(Store):
                 self._appending = None
                 raise
             cursor.close()
+
+    def _require_files(self) -> None:
+        """Requires that the open files are those in their place, for what is written to others would be lost.
+
+        Neither the database nor its WAL becomes another file, or a shorter one, while it is open.
+        """
+        found = tuple(map(_identity, self._files))
+        for now, before in zip(found, self._seen, strict=True):
+            if before is not None and (now[:2] != before[:2] or now[2] < before[2]):
+                raise unavailable("its file was replaced or cut")
+        self._seen = found
 
     def lane(self, scope_id: str) -> str:
         """One for all: the file has one writer at a time."""
@@ -166,6 +187,10 @@ class SqliteStore(Store):
         finally:
             self._turn.release()
 
+    def _connect(self) -> sqlite3.Connection:
+        # mode=rw: a file that is gone must not come back empty.
+        return sqlite3.connect(f"file:{quote(str(self.database))}?mode=rw", uri=True, check_same_thread=False)
+
     def _prepare(self, connection: Any, _: ConnectionPoolEntry) -> None:
         # The driver would begin transactions by itself, deferred, and so let two writers read the same chain head.
         connection.isolation_level = None
@@ -198,6 +223,11 @@ class _SqliteTransaction(Transaction):
             else:
                 self._cursor.executemany(text, map(parameters, rows))
         self._cursor.execute("COMMIT")
+
+
+def _identity(file: str) -> tuple[int, int, int]:
+    stat = os.stat(file)  # noqa: PTH116 - asked at every append, and Path.stat takes twice as long
+    return stat.st_dev, stat.st_ino, stat.st_size
 
 
 def _begin(connection: Connection) -> None:

@@ -203,5 +203,11 @@ def read_object(stored: bytes, what: str) -> dict[str, Any]:
 
 def _reason(error: BaseException) -> str:
     """The driver's own first line; SQLAlchemy's would repeat the statement and its values."""
-    text = str(getattr(error, "orig", None) or error) if not isinstance(error, OSError) else str(error.strerror)
-    return text.strip().partition("\n")[0] or type(error).__name__
+    if isinstance(error, OSError):
+        return str(error.strerror)
+    said = getattr(error, "orig", None) or error
+    # What tells no SQLSTATE could not be sent: the driver then names host, database and user.
+    if getattr(said, "sqlstate", "") is None:
+        return "the database is out of reach"
+    # SQLite quotes text that it cannot read.
+    return str(said).strip().partition("\n")[0].partition(" with text ")[0] or type(error).__name__

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing.synchronize import Barrier
 from typing import Any, Final, TypeVar
 
@@ -24,13 +25,27 @@ _WORKING_SECONDS: Final = 1200.0
 _meetings: Final[list[Barrier]] = []
 
 
-def in_processes(count: int, work: Callable[..., Done], *arguments: Any) -> list[Done]:
-    """What work gives in each of some new processes, called with the arguments and the process's number."""
+class Processes:
+    """Some processes beside this one."""
+
+    def __init__(self, executor: ProcessPoolExecutor, count: int) -> None:
+        """Takes what runs them, and how many there are."""
+        self._executor = executor
+        self._count = count
+
+    def each(self, work: Callable[..., Done], *arguments: Any) -> list[Done]:
+        """What work gives in each of them, called with the arguments and the process's number."""
+        running = [self._executor.submit(work, *arguments, number) for number in range(self._count)]
+        return [done.result(_WORKING_SECONDS) for done in running]
+
+
+@contextmanager
+def new_processes(count: int) -> Iterator[Processes]:
+    """So many processes while the block runs."""
     spawn = multiprocessing.get_context("spawn")
     meeting = spawn.Barrier(count)
-    with ProcessPoolExecutor(count, mp_context=spawn, initializer=_join, initargs=(meeting,)) as processes:
-        running = [processes.submit(work, *arguments, number) for number in range(count)]
-        return [done.result(_WORKING_SECONDS) for done in running]
+    with ProcessPoolExecutor(count, mp_context=spawn, initializer=_join, initargs=(meeting,)) as executor:
+        yield Processes(executor, count)
 
 
 def _join(meeting: Barrier) -> None:

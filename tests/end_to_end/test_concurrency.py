@@ -34,7 +34,7 @@ from gate.ledger.scopes import FULL_ACCESS, PLANS
 from gate.settings import load_settings
 from gate.verify import verify_record
 from tests.end_to_end.conftest import Databases
-from tests.end_to_end.processes import PART, append_many, ask_often, in_processes
+from tests.end_to_end.processes import PART, Processes, append_many, ask_often, new_processes
 from tests.end_to_end.site import (
     Crew,
     Load,
@@ -134,12 +134,19 @@ def test_one_key_from_many_clients_and_servers_makes_one_record(pair: Pair) -> N
     report(f"{rounds} rounds, {dict(statuses)}; connections of each process of each server: {processes}")
 
 
-def test_four_processes_append_to_one_chain_without_fork_or_gap(site: Site) -> None:
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Processes]:
+    """Four processes beside this one."""
+    with new_processes(4) as running:
+        yield running
+
+
+def test_four_processes_append_to_one_chain_without_fork_or_gap(site: Site, processes: Processes) -> None:
     site.gate("scopes", "create", "acme", "--plan", "unlimited")
     each = size(200, 10_000)
     with site.ledger() as ledger:
         scope_id = ledger.directory.scope("acme").scope_id
-        in_processes(4, append_many, site.ledger_url, scope_id, each)
+        processes.each(append_many, site.ledger_url, scope_id, each)
         head = ledger.entries.head(scope_id)
         links = [entry.link for entry in ledger.entries.walk(scope_id, up_to=head.size)]
     assert [link["chain_position"] for link in links] == list(range(1, 4 * each + 1))
@@ -161,7 +168,7 @@ def require_limit(admitted: Iterable[tuple[float, float]]) -> None:
     assert [late - early for early, late in windows if late - early < WINDOW - 0.1] == []
 
 
-def test_a_rate_limit_is_exact_over_processes(site: Site) -> None:
+def test_a_rate_limit_is_exact_over_processes(site: Site, processes: Processes) -> None:
     key_id = site.create_key("acme", "starter").split("_")[1]
     with site.ledger() as ledger:
         scope_id = ledger.directory.scope("acme").scope_id
@@ -169,7 +176,7 @@ def test_a_rate_limit_is_exact_over_processes(site: Site) -> None:
     seconds = size(0, 130)
     answers = [
         answer
-        for part in in_processes(4, ask_often, site.ledger_url, scope_id, key_id, STARTER, seconds)
+        for part in processes.each(ask_often, site.ledger_url, scope_id, key_id, STARTER, seconds)
         for answer in part
     ]
     admitted = [(before, after) for before, after, rate in answers if rate.admitted]
