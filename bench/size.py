@@ -40,7 +40,7 @@ _ROUNDS: Final = 11
 _REQUESTS: Final = 2_000
 _QUICK_ROUNDS: Final = 3
 _QUICK_REQUESTS: Final = 300
-# So many before each round, counted in requests of a round: they make the WAL as long as it gets, and from then on it is
+# So many before each round, counted in requests of a round: they make the WAL as long as it gets. From then on it is
 # written over, as in a service that runs for long.
 _WARM_UP: Final = 0.5
 # The bare route is so much faster, and a round of it should last as long.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, bindparam, func, select
+from sqlalchemy import Connection, Row, Select, bindparam, select
 
 from gate.chain import Head
 from gate.labels import CHAIN, MERKLE_STRATEGY
@@ -93,9 +93,12 @@ class Entries:
             return connection.execute(_USED, {"scope": scope_id, "of_month": month}).scalar_one_or_none() or 0
 
     def count_since(self, scope_id: str, decision_id: str) -> int:
-        """How many entries a scope has about decisions from an id on; ids sort by time."""
+        """How many entries a scope has from the first one on about a decision of this id or a later one; ids sort by
+        time. It takes one look, however many there are.
+        """
         with self._store.read() as connection:
-            return connection.execute(_SINCE, {"scope": scope_id, "id": decision_id}).scalar_one()
+            first = connection.execute(_FIRST_SINCE, {"scope": scope_id, "id": decision_id}).scalar_one_or_none()
+            return 0 if first is None else _head(connection, scope_id).size - first + 1
 
 
 _ENTRY: Final = select(entries).where(entries.c.scope_id == bindparam("scope"))
@@ -107,10 +110,11 @@ _CLAIMED: Final = select(claims).where(claims.c.scope_id == bindparam("scope"), 
 _USED: Final = select(usage.c.records).where(
     usage.c.scope_id == bindparam("scope"), usage.c.month == bindparam("of_month")
 )
-_SINCE: Final = (
-    select(func.count())
-    .select_from(entries)
+_FIRST_SINCE: Final = (
+    select(entries.c.position)
     .where(entries.c.scope_id == bindparam("scope"), entries.c.decision_id >= bindparam("id"))
+    .order_by(entries.c.decision_id)
+    .limit(1)
 )
 
 
