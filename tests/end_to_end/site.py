@@ -233,7 +233,7 @@ class Load:
             with self._lock:
                 self.failures[answer] += 1
             assert time.monotonic() < deadline, f"{name} is not answered: {answer}"
-            time.sleep(0.1)
+            time.sleep(0.2)
         with self._lock:
             self.retried += failures > 0
             self.found += answer.headers["x-idempotency-status"] == "replayed"
