@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,9 @@ from gate.settings import Settings, load_settings
 from tests.gate.ledger.test_entries import entry
 from tests.support import copy_as_first_release, rows_of, sample_request
 
-THIS_MONTH = utc_now()
-NEXT_MONTH = THIS_MONTH + timedelta(days=31)
+# Later than any key that a test makes: nothing is signed before its key is in use.
+THIS_MONTH = datetime(2037, 6, 15, tzinfo=UTC)
+NEXT_MONTH = datetime(2037, 7, 15, tzinfo=UTC)
 
 
 @pytest.fixture
