@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing.synchronize import Barrier
 from typing import Any, Final, TypeVar
 
 from gate import chain
 from gate.ledger import open_ledger
-from gate.ledger.limits import Rate, open_limits
+from gate.ledger.limits import open_limits
 from gate.ledger.writer import Appended, NewEntry
 
 PART: Final = 100_000
@@ -77,19 +78,36 @@ def append_many(url: str, scope_id: str, count: int, part: int) -> None:
     ledger.close()
 
 
-def ask_often(
-    url: str, scope_id: str, key_id: str, limit: int, seconds: float, _: int
-) -> list[tuple[float, float, Rate]]:
-    """Asks a rate limiter 15 times, and on for so long: its answers, each with the moments before and after it."""
+@dataclass
+class Asked:
+    """What a rate limiter answered one process.
+
+    Attributes:
+        admitted: The moments before and after each admission.
+        refused: How many refusals there were.
+        waits: How long the refusals said to wait, in seconds.
+    """
+
+    admitted: list[tuple[float, float]]
+    refused: int
+    waits: set[int]
+
+
+def ask_often(url: str, scope_id: str, key_id: str, limit: int, seconds: float, _: int) -> Asked:
+    """Asks a rate limiter 15 times, and on for so long."""
     ledger = open_ledger(url)
     limiter = open_limits(ledger.store)
+    asked = Asked([], 0, set())
     _meet()
-    answers: list[tuple[float, float, Rate]] = []
     end = time.monotonic() + seconds
-    while len(answers) < 15 or time.monotonic() < end:
+    while len(asked.admitted) + asked.refused < 15 or time.monotonic() < end:
         before = time.monotonic()
         rate = limiter.admit(scope_id, key_id, limit)
-        answers.append((before, time.monotonic(), rate))
+        if rate.admitted:
+            asked.admitted.append((before, time.monotonic()))
+        else:
+            asked.refused += 1
+            asked.waits.add(rate.retry_after)
     limiter.close()
     ledger.close()
-    return answers
+    return asked

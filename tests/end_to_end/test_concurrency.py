@@ -28,7 +28,6 @@ from gate.ids import new_id
 from gate.instance import create_instance, open_instance
 from gate.keys import PURPOSES, KeyRing
 from gate.labels import VIEWS
-from gate.ledger.entries import StoredEntry
 from gate.ledger.limits import WINDOW, open_limits
 from gate.ledger.scopes import FULL_ACCESS, PLANS
 from gate.settings import load_settings
@@ -143,7 +142,7 @@ def processes() -> Iterator[Processes]:
 
 def test_four_processes_append_to_one_chain_without_fork_or_gap(site: Site, processes: Processes) -> None:
     site.gate("scopes", "create", "acme", "--plan", "unlimited")
-    each = size(200, 10_000)
+    each = size(200, 5000)
     with site.ledger() as ledger:
         scope_id = ledger.directory.scope("acme").scope_id
         processes.each(append_many, site.ledger_url, scope_id, each)
@@ -174,17 +173,13 @@ def test_a_rate_limit_is_exact_over_processes(site: Site, processes: Processes) 
         scope_id = ledger.directory.scope("acme").scope_id
         open_limits(ledger.store).close()
     seconds = size(0, 130)
-    answers = [
-        answer
-        for part in processes.each(ask_often, site.ledger_url, scope_id, key_id, STARTER, seconds)
-        for answer in part
-    ]
-    admitted = [(before, after) for before, after, rate in answers if rate.admitted]
+    asked = processes.each(ask_often, site.ledger_url, scope_id, key_id, STARTER, seconds)
+    admitted = [moments for one in asked for moments in one.admitted]
     require_limit(admitted)
     assert len(admitted) == STARTER * (1 + seconds // int(WINDOW))
-    assert {rate.remaining for *_, rate in answers if not rate.admitted} == {0}
-    assert all(1 <= rate.retry_after <= WINDOW for *_, rate in answers if not rate.admitted)
-    report(f"{len(admitted)} of {len(answers)} requests admitted in {seconds or 'a few'} seconds")
+    assert all(1 <= wait <= WINDOW for one in asked for wait in one.waits)
+    refused = sum(one.refused for one in asked)
+    report(f"{len(admitted)} requests admitted and {refused} refused in {seconds or 'a few'} seconds")
 
 
 def test_limits_are_exact_over_servers(pair: Pair) -> None:
@@ -405,21 +400,18 @@ def longer_than(found: Sequence[object], number: int) -> bool:
 
 def test_a_backup_under_load_is_a_whole_part_of_what_goes_on(pair: Pair, databases: Databases, tmp_path: Path) -> None:
     key = pair.site.create_key("kept")
-    copies: list[list[StoredEntry]] = []
     with Load(pair.urls, key, pause=0.03) as load:
-        for number in range(size(1, 50)):
+        for number in range(size(1, 20)):
             load.wait_for(20)
             file, before = str(tmp_path / f"backup-{number}"), set(load.answers)
             pair.site.gate("backup", file)
             after = len(load.answers)
             copy = Site(tmp_path / f"copy-{number}", databases())
             assert copy.gate("restore", file)["whole"] is True
-            copies.append(copy.entries("kept"))
-            assert before <= {stored_record(entry)["idempotency_key"] for entry in copies[-1]}
-            report(f"begun after {len(before)} answers, ended after {after}: {len(copies[-1])} entries")
+            entries = copy.entries("kept")
+            assert before <= {stored_record(entry)["idempotency_key"] for entry in entries}
+            assert entries == pair.site.entries("kept")[: len(entries)]
+            report(f"begun after {len(before)} answers, ended after {after}: {len(entries)} entries")
     assert load.failures == {}
-    live = pair.site.chain("kept")
-    for entries in copies:
-        assert entries == live[: len(entries)]
-    stored = {record["idempotency_key"]: orjson.dumps(record) for record in map(stored_record, live)}
-    assert stored == load.answers
+    records = map(stored_record, pair.site.chain("kept"))
+    assert {record["idempotency_key"]: orjson.dumps(record) for record in records} == load.answers
