@@ -13,7 +13,7 @@ import pytest
 
 from tests.end_to_end.site import Load, Site, workers_of
 from tests.end_to_end.support import Server
-from tests.torture import chance, report, size
+from tests.torture import LONG, chance, report, size
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a server's workers are found in /proc")
 
@@ -29,14 +29,15 @@ def killed(server: Server, what: str, chances: random.Random) -> bool:
         os.killpg(server.process.pid, signal.SIGKILL)
         server.process.wait(30)
     else:
-        os.kill(chances.choice(workers), signal.SIGKILL)
+        # A server gives up when a worker dies that it has only just started; the short form spares itself the restart.
+        os.kill(chances.choice(workers) if LONG else min(workers), signal.SIGKILL)
     return True
 
 
 def test_what_was_acknowledged_survives_kill_9(site: Site) -> None:
     key = site.create_key("acme")
     chances, seed = chance()
-    kills = ["worker"] * size(3, 60) + ["server"] * size(1, 39)
+    kills = ["worker"] * size(4, 60) + ["server"] * size(0, 39)
     chances.shuffle(kills)
     # Last, so that the server that is asked about everything afterwards is one that nothing happens to.
     kills.append("server")
@@ -49,7 +50,7 @@ def test_what_was_acknowledged_survives_kill_9(site: Site) -> None:
 
         with Load([server.url], key, clients=CLIENTS, pause=0.02) as load:
             while True:
-                # A server also ends where its workers die too quickly; whatever ends it, an operator starts it again.
+                # Whatever ended it, an operator starts it again.
                 if ended():
                     running.close()
                     server = running.enter_context(site.serving())

@@ -37,13 +37,6 @@ CREATE OR REPLACE TRIGGER give_way BEFORE INSERT ON entries FOR EACH ROW EXECUTE
 KEYS = ([True], [False], [True, False] * 4)
 
 
-@pytest.fixture
-def database_url(postgres: Postgres) -> Iterator[str]:
-    """A fresh database on PostgreSQL, which alone this is about."""
-    with postgres.database() as url:
-        yield url
-
-
 @dataclass(frozen=True, slots=True)
 class Line:
     """An instance, and a server that reaches the ledger through a proxy. It serves several tests, each in its scope.
@@ -110,19 +103,17 @@ class Caller:
         assert sorted(entry.entry_id for entry in self._site.chain(self._scope)) == sorted(made)
 
 
-def test_connections_that_the_server_ends_cost_no_decision(site: Site, postgres: Postgres, database_url: str) -> None:
-    key = site.create_key("acme")
+def test_connections_that_the_server_ends_cost_no_decision(line: Line, postgres: Postgres) -> None:
+    key, times, ended = line.site.create_key("ended"), size(5, 200), 0
     chances, seed = chance()
-    times, ended = size(5, 200), 0
-    with site.serving() as server:
-        with Load([server.url], key, clients=8, pause=0.01) as load:
-            for _ in range(times):
-                load.wait_for(10)
-                time.sleep(chances.uniform(0, 0.05))
-                ended += postgres.kill_backends(database_url)
-        assert set(load.failures) <= {"503"}
-        site.require_exactly(load.answers, "acme", server.url, key)
+    with Load([line.server.url], key, clients=8, pause=0.01) as load:
+        for _ in range(times):
+            load.wait_for(10)
+            time.sleep(chances.uniform(0, 0.05))
+            ended += postgres.kill_backends(str(line.site.database_url))
     assert ended >= times
+    assert set(load.failures) <= {"503"}
+    line.site.require_exactly(load.answers, "ended", line.server.url, key)
     report(
         f"seed {seed}: {ended} connections ended in {times} strokes; {len(load.answers)} acknowledged, {load.retried} "
         f"retried, of which {load.found} had been recorded; {dict(load.failures)}"
@@ -157,25 +148,24 @@ def test_a_decision_that_was_made_and_could_not_be_answered_is_found_by_a_retry(
     report(f"{times} times recorded, answered with 503, and found by a retry")
 
 
-def test_the_service_recovers_by_itself_when_the_server_is_back(site: Site, postgres: Postgres) -> None:
-    key = site.create_key("acme")
-    with site.serving() as server:
+def test_the_service_recovers_by_itself_when_the_server_is_back(line: Line, postgres: Postgres) -> None:
+    key, times, url = line.site.create_key("back"), size(1, 10), line.server.url
 
-        def status() -> int:
-            return httpx.get(f"{server.url}/api/decision/status", timeout=PATIENCE, trust_env=False).status_code
+    def status() -> int:
+        return httpx.get(f"{url}/api/decision/status", timeout=PATIENCE, trust_env=False).status_code
 
-        with Load([server.url], key, pause=0.02) as load:
-            for _ in range(size(1, 10)):
-                load.wait_for(10)
-                with postgres.stopped():
-                    wait_until(lambda: status() == 503)
-                wait_until(lambda: status() == 200)
-                load.wait_for(10)
-        assert set(load.failures) <= {"503"}
-        site.require_exactly(load.answers, "acme", server.url, key)
+    with Load([url], key, pause=0.02) as load:
+        for _ in range(times):
+            load.wait_for(10)
+            with postgres.stopped():
+                wait_until(lambda: status() == 503)
+            wait_until(lambda: status() == 200)
+            load.wait_for(10)
+    assert set(load.failures) <= {"503"}
+    line.site.require_exactly(load.answers, "back", url, key)
     report(
-        f"{size(1, 10)} restarts; {len(load.answers)} acknowledged, {load.retried} retried, of which {load.found} had "
-        f"been recorded; {dict(load.failures)}"
+        f"{times} restarts; {len(load.answers)} acknowledged, {load.retried} retried, of which {load.found} had been "
+        f"recorded; {dict(load.failures)}"
     )
 
 
