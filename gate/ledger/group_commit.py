@@ -3,6 +3,9 @@
 Each request thread queues its item in a lane. The first to find nobody leading its lane leads: once it has its turn to
 write, it commits everything queued, hands the lead to the next one waiting, and wakes those whose items it committed.
 There is no writer thread, so that an idle service pays no hand-over and a busy one batches by itself.
+
+A leader first gives as many items as came together last time a moment to come again: callers that were answered by one
+commit send their next requests at the same time, and would otherwise fall into two groups that wait for each other.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ Result = TypeVar("Result")
 MAX_BATCH: Final = 256
 MAX_QUEUE: Final = 4096
 
+_GATHER_SECONDS: Final = 0.002
+
 Take: TypeAlias = Callable[[], Sequence[Item]]
 """Gives the batch, the same at every call. Called as late as can be, so that it holds all that came until then."""
 
@@ -37,6 +42,19 @@ class _Waiting(Generic[Item, Result]):
         self.wake.acquire()
 
 
+class _Lane(Generic[Item, Result]):
+    __slots__ = ("expected", "gathering", "led", "name", "queue")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.queue: deque[_Waiting[Item, Result]] = deque()
+        self.led = False
+        # How many items there were at the end of the last commit, with those that it committed.
+        self.expected = 1
+        # Whether the leader, whose item is the first in the queue, waits for as many.
+        self.gathering = False
+
+
 class GroupCommit(Generic[Item, Result]):
     """Runs `commit` over batches of what threads submit."""
 
@@ -44,8 +62,8 @@ class GroupCommit(Generic[Item, Result]):
         """Takes the function that makes a batch durable and answers each of its items, in order."""
         self._commit = commit
         self._mutex = threading.Lock()
-        # A lane is here for as long as someone leads it.
-        self._lanes: dict[str, deque[_Waiting[Item, Result]]] = {}
+        # A lane is here for as long as someone leads it, or several are expected.
+        self._lanes: dict[str, _Lane[Item, Result]] = {}
         self._queued = 0
 
     def submit(self, item: Item, lane: str = "") -> Result:
@@ -63,14 +81,18 @@ class GroupCommit(Generic[Item, Result]):
         with self._mutex:
             if self._queued >= MAX_QUEUE:
                 raise _unavailable("too many requests wait for the ledger")
-            queue = self._lanes.get(lane)
-            leads = queue is None
-            if queue is None:
-                queue = self._lanes[lane] = deque()
-            queue.append(waiting)
+            joined = self._lanes.get(lane)
+            if joined is None:
+                joined = self._lanes[lane] = _Lane(lane)
+            joined.queue.append(waiting)
             self._queued += 1
-        if leads or self._wait(waiting, queue):
-            self._lead(lane, queue)
+            if not joined.led:
+                joined.led = waiting.leads = True
+            elif joined.gathering and len(joined.queue) >= joined.expected:
+                joined.gathering = False
+                joined.queue[0].wake.release()
+        if waiting.leads or self._wait(waiting, joined.queue):
+            self._lead(waiting, joined)
         if isinstance(waiting.outcome, GateError):
             raise waiting.outcome
         if waiting.outcome is None:
@@ -89,8 +111,18 @@ class GroupCommit(Generic[Item, Result]):
                     raise _unavailable(f"no turn to commit within {WRITE_TIMEOUT:g} seconds")
         return waiting.leads
 
-    def _lead(self, lane: str, queue: deque[_Waiting[Item, Result]]) -> None:
+    def _gather(self, leader: _Waiting[Item, Result], lane: _Lane[Item, Result]) -> None:
+        """Waits for as many items as are expected, but not for long."""
+        with self._mutex:
+            lane.gathering = waits = len(lane.queue) < lane.expected
+        if waits:
+            leader.wake.acquire(timeout=_GATHER_SECONDS)
+            with self._mutex:
+                lane.gathering = False
+
+    def _lead(self, leader: _Waiting[Item, Result], lane: _Lane[Item, Result]) -> None:
         batch: list[_Waiting[Item, Result]] = []
+        queue = lane.queue
 
         def take() -> Sequence[Item]:
             if not batch:
@@ -100,16 +132,19 @@ class GroupCommit(Generic[Item, Result]):
             return [waiting.item for waiting in batch]
 
         try:
+            self._gather(leader, lane)
             for waiting, outcome in zip(batch, self._commit(take), strict=True):
                 waiting.outcome = outcome
         finally:
             take()
             with self._mutex:
+                lane.expected = min(len(batch) + len(queue), MAX_BATCH)
+                lane.led = bool(queue)
                 if queue:
                     queue[0].leads = True
                     queue[0].wake.release()
-                else:
-                    del self._lanes[lane]
+                elif lane.expected <= 1:
+                    del self._lanes[lane.name]
             for waiting in batch:
                 if not waiting.leads:
                     waiting.wake.release()

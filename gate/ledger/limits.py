@@ -79,9 +79,11 @@ class RateLimiter:
 
     def _window(self, transaction: Transaction, key: dict[str, str]) -> tuple[list[Row], float]:
         if self._store.engine.name != "postgresql":
-            (rows,) = transaction.ask([(_WINDOW, key)])
+            (rows,) = transaction.ask([(_WINDOW, [key])])
             return rows, time.monotonic()
-        _, _, rows, ((now,),) = transaction.ask([(_UNSYNCED, {}), (_LOCK_KEY, key), (_WINDOW, key), (_SERVER_TIME, {})])
+        _, _, rows, ((now,),) = transaction.ask(
+            [(_UNSYNCED, [{}]), (_LOCK_KEY, [key]), (_WINDOW, [key]), (_SERVER_TIME, [{}])]
+        )
         return rows, float(now)
 
     def close(self) -> None:

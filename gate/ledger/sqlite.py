@@ -13,7 +13,7 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -203,11 +203,17 @@ class _SqliteTransaction(Transaction):
         self._cursor = cursor
         self._dialect = dialect
 
-    def ask(self, queries: Sequence[tuple[Statement, Mapping[str, Any]]]) -> list[list[Row]]:
-        answers = []
-        for statement, values in queries:
+    # Whatever can be said in one step is: at every step this thread gives up the interpreter while it holds the ledger.
+
+    def ask(self, queries: Sequence[tuple[Statement, Sequence[Mapping[str, Any]]]]) -> list[list[Row]]:
+        answers: list[list[Row]] = []
+        for statement, rows in queries:
+            if not rows:
+                answers.append([])
+                continue
             text, parameters = statement.on(self._dialect)
-            answers.append(self._cursor.execute(text, parameters(values)).fetchall())
+            together = " UNION ALL ".join([text] * len(rows))
+            answers.append(self._cursor.execute(together, _flat(parameters, rows)).fetchall())
         return answers
 
     def commit(self, writes: Sequence[tuple[Statement, Sequence[Mapping[str, Any]]]]) -> None:
@@ -215,14 +221,14 @@ class _SqliteTransaction(Transaction):
             text, parameters = statement.on(self._dialect)
             before, insert, values = text.partition(" VALUES ")
             if insert:
-                # All rows in one step: at every step this thread gives up the interpreter while it holds the ledger.
-                self._cursor.execute(
-                    before + insert + ", ".join([values] * len(rows)),
-                    [value for row in rows for value in parameters(row)],
-                )
+                self._cursor.execute(before + insert + ", ".join([values] * len(rows)), _flat(parameters, rows))
             else:
                 self._cursor.executemany(text, map(parameters, rows))
         self._cursor.execute("COMMIT")
+
+
+def _flat(parameters: Callable[[Mapping[str, Any]], Any], rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+    return [value for row in rows for value in parameters(row)]
 
 
 def _identity(file: str) -> tuple[int, int, int]:

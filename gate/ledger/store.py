@@ -57,8 +57,8 @@ class Transaction(ABC):
     """A transaction for appends. What was not committed in the end is undone."""
 
     @abstractmethod
-    def ask(self, queries: Sequence[tuple[Statement, Mapping[str, Any]]]) -> list[list[Row]]:
-        """The rows of each query, run in order."""
+    def ask(self, queries: Sequence[tuple[Statement, Sequence[Mapping[str, Any]]]]) -> list[list[Row]]:
+        """The rows that each query finds with all of its values, run in order; no rows where there are no values."""
 
     @abstractmethod
     def commit(self, writes: Sequence[tuple[Statement, Sequence[Mapping[str, Any]]]]) -> None:

@@ -149,6 +149,7 @@ class _ScopeHead:
 
 _LOCK_HEAD: Final = Statement(
     select(
+        chain_heads.c.scope_id,
         chain_heads.c.chain_id,
         chain_heads.c.chain_size,
         chain_heads.c.merkle_root,
@@ -160,19 +161,23 @@ _LOCK_HEAD: Final = Statement(
     .with_for_update()
 )
 _CLAIMED: Final = Statement(
-    select(claims.c.position, claims.c.input_hash).where(
+    select(claims.c.claim, claims.c.position, claims.c.input_hash).where(
         claims.c.scope_id == bindparam("scope"), claims.c.claim == bindparam("digest")
     )
 )
 _LINK_OF: Final = Statement(
-    select(entries.c.position, entries.c.leaf_hash, entries.c.merkle_root, entries.c.link_hash).where(
+    select(
+        entries.c.entry_id, entries.c.position, entries.c.leaf_hash, entries.c.merkle_root, entries.c.link_hash
+    ).where(
         entries.c.scope_id == bindparam("scope"),
         entries.c.decision_id == bindparam("decision"),
         entries.c.entry_id == bindparam("entry"),
     )
 )
 _USED: Final = Statement(
-    select(usage.c.records).where(usage.c.scope_id == bindparam("scope"), usage.c.month == bindparam("of_month"))
+    select(usage.c.scope_id, usage.c.month, usage.c.records).where(
+        usage.c.scope_id == bindparam("scope"), usage.c.month == bindparam("of_month")
+    )
 )
 _INSERT_ENTRY: Final = Statement(insert(entries))
 _INSERT_CLAIM: Final = Statement(insert(claims))
@@ -197,15 +202,15 @@ def _write(transaction: Transaction, batch: Sequence[NewEntry], *, tried: bool) 
         batch: The entries.
         tried: Whether the batch was tried before, so that it may have been committed without this process hearing so.
     """
-    heads, taken, linked = _look_up(transaction, batch, tried=tried)
+    digests = [None if entry.claim is None else entry.claim.digest(entry.scope_id) for entry in batch]
+    heads, taken, linked = _look_up(transaction, batch, digests, tried=tried)
     used = _usage(transaction, batch, heads)
     counts = dict(used)
     outcomes: list[Outcome] = []
     entry_rows: list[dict[str, Any]] = []
     claim_rows: list[dict[str, Any]] = []
-    for entry in batch:
+    for entry, digest in zip(batch, digests, strict=True):
         head = heads[entry.scope_id]
-        digest = None if entry.claim is None else entry.claim.digest(entry.scope_id)
         month = _month(entry)
         cap = head.monthly_cap if entry.link.entry_type == "decision" else None
         if entry.entry_id in linked:
@@ -248,29 +253,34 @@ def _month(entry: NewEntry) -> _Month:
 
 
 def _look_up(
-    transaction: Transaction, batch: Sequence[NewEntry], *, tried: bool
+    transaction: Transaction, batch: Sequence[NewEntry], digests: Sequence[bytes | None], *, tried: bool
 ) -> tuple[dict[str, _ScopeHead], dict[bytes, Claimed], dict[str, dict[str, Any]]]:
     """Locks the heads, and then finds the claims and the links that are there already: by scope, digest, entry id."""
     # In order, so that two writers never wait for each other's heads.
     scopes = sorted({entry.scope_id for entry in batch})
-    digests = [(entry.scope_id, entry.claim.digest(entry.scope_id)) for entry in batch if entry.claim is not None]
     again = batch if tried else ()
-    answers = iter(
-        transaction.ask(
-            [(_LOCK_HEAD, {"scope": scope_id}) for scope_id in scopes]
-            + [(_CLAIMED, {"scope": scope_id, "digest": digest}) for scope_id, digest in digests]
-            + [(_LINK_OF, {"scope": e.scope_id, "decision": e.link.decision_id, "entry": e.entry_id}) for e in again]
-        )
+    head_rows, claim_rows, link_rows = transaction.ask(
+        [
+            (_LOCK_HEAD, [{"scope": scope_id} for scope_id in scopes]),
+            (
+                _CLAIMED,
+                [
+                    {"scope": entry.scope_id, "digest": digest}
+                    for entry, digest in zip(batch, digests, strict=True)
+                    if digest is not None
+                ],
+            ),
+            (_LINK_OF, [{"scope": e.scope_id, "decision": e.link.decision_id, "entry": e.entry_id} for e in again]),
+        ]
     )
-    heads = {scope_id: _scope_head(next(answers)) for scope_id in scopes}
-    taken = {digest: Claimed(*rows[0]) for _, digest in digests if (rows := next(answers))}
-    linked = {e.entry_id: _known_link(heads[e.scope_id], e, rows[0]) for e in again if (rows := next(answers))}
+    heads = {
+        scope_id: _ScopeHead(Head(chain_id, size, merkle_root, link_hash), monthly_cap, access_epoch)
+        for scope_id, chain_id, size, merkle_root, link_hash, monthly_cap, access_epoch in head_rows
+    }
+    taken = {bytes(digest): Claimed(position, input_hash) for digest, position, input_hash in claim_rows}
+    known = {row[0]: row for row in link_rows}
+    linked = {e.entry_id: _known_link(heads[e.scope_id], e, known[e.entry_id]) for e in again if e.entry_id in known}
     return heads, taken, linked
-
-
-def _scope_head(rows: list[Row]) -> _ScopeHead:
-    ((chain_id, size, merkle_root, link_hash, monthly_cap, access_epoch),) = rows
-    return _ScopeHead(Head(chain_id, size, merkle_root, link_hash), monthly_cap, access_epoch)
 
 
 def _known_link(head: _ScopeHead, entry: NewEntry, row: Row) -> dict[str, Any]:
@@ -280,7 +290,7 @@ def _known_link(head: _ScopeHead, entry: NewEntry, row: Row) -> dict[str, Any]:
         "decision_chain_version": CHAIN,
         "chain_id": head.chain.chain_id,
         "entry_type": entry.link.entry_type,
-        **dict(zip(names, row, strict=True)),
+        **dict(zip(names, row[1:], strict=True)),
     }
 
 
@@ -291,8 +301,8 @@ def _usage(
     months = sorted({_month(entry) for entry in batch if heads[entry.scope_id].monthly_cap is not None})
     if not months:
         return {}
-    answers = transaction.ask([(_USED, {"scope": scope_id, "of_month": month}) for scope_id, month in months])
-    return {month: rows[0][0] if rows else None for month, rows in zip(months, answers, strict=True)}
+    (rows,) = transaction.ask([(_USED, [{"scope": scope_id, "of_month": month} for scope_id, month in months])])
+    return dict.fromkeys(months) | {(scope_id, month): records for scope_id, month, records in rows}
 
 
 def _usage_writes(

@@ -186,3 +186,35 @@ def test_lanes_do_not_wait_for_each_other() -> None:
     go.set()
     blocked.join(10)
     assert commits._lanes == {}, "nothing is kept of a lane that nobody uses"
+
+
+def test_callers_that_were_answered_together_are_committed_together_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_commit, "_GATHER_SECONDS", 0.5)
+    sizes: list[int] = []
+
+    def commit(take: Take[int]) -> Sequence[int | GateError]:
+        sizes.append(len(take()))
+        if len(sizes) == 1:
+            wait_until_queued(commits, 3)
+        return take()
+
+    commits: GroupCommit[int, int] = GroupCommit(commit)
+
+    def caller() -> None:
+        for item in range(20):
+            commits.submit(item)
+
+    callers = [threading.Thread(target=caller) for _ in range(4)]
+    for thread in callers:
+        thread.start()
+    for thread in callers:
+        thread.join(30)
+    assert sum(sizes) == 80
+    assert sizes.count(4) >= 15, "answered together, they come together"
+
+
+def test_a_lone_caller_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    commits: GroupCommit[int, int] = GroupCommit(lambda take: take())
+    monkeypatch.setattr(group_commit, "_GATHER_SECONDS", 600)
+    assert [commits.submit(item) for item in range(3)] == [0, 1, 2]
+    assert commits._lanes == {}
