@@ -13,6 +13,7 @@ from typing import Any, Final
 from flask import Flask
 
 from api import chains, decisions, errors, operations, registries, verification
+from api.placement import keep_to_one
 from api.requests import assign_request_id, finish_response
 from api.state import State
 from gate.instance import Instance, open_instance
@@ -64,7 +65,9 @@ def worker() -> Flask:
     # The thread that commits for others gives up the interpreter at every step of the database. It has to get it back
     # soon, for it holds the ledger: with the default of 5 ms a third fewer requests are answered.
     sys.setswitchinterval(_SWITCH_SECONDS)
-    app = create_app(load_settings(Path(os.environ[HOME_VARIABLE])))
+    home = Path(os.environ[HOME_VARIABLE])
+    keep_to_one(home / "workers.lock")
+    app = create_app(load_settings(home))
     # What was loaded stays for good, so that no collection of garbage has to look through it again.
     gc.collect()
     gc.freeze()

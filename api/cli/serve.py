@@ -23,6 +23,7 @@ from api.app import HOME_VARIABLE
 from api.cli.demo import demo_key_file
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say
+from api.placement import PROCESSORS_VARIABLE, processors_to_keep_to
 from gate.errors import OperatorError
 from gate.ledger.limits import replace_damaged_limits
 
@@ -56,6 +57,7 @@ def serve(
         say(f"Records cite {base_url}, as base_url in {home / 'settings.toml'} says.")
     os.environ[HOME_VARIABLE] = str(home.absolute())
     os.environ["GATE_DATABASE_URL"] = ledger_url
+    os.environ[PROCESSORS_VARIABLE] = processors_to_keep_to(workers)
     # A forked worker would inherit this process's locks and descriptors; a spawned one starts clean.
     multiprocessing.set_start_method("spawn", force=True)
     server = Granian(
