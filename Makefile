@@ -12,7 +12,7 @@ run: install
 test: lint
 	@$(BIN)/pytest
 
-# The long forms of the tests that kill, cut off and crowd real servers; about TODO minutes.
+# The long forms of the tests that kill, cut off and crowd real servers; about half an hour.
 torture: install
 	@GATE_TORTURE=1 $(BIN)/pytest -s $(addprefix tests/end_to_end/test_,crashes.py concurrency.py postgres_faults.py)
 

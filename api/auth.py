@@ -10,7 +10,7 @@ from flask import request
 from api.state import state
 from gate.errors import AccessForbidden, AccessRefused
 from gate.ids import utc_now
-from gate.ledger.scopes import Authority
+from gate.ledger.access import Authority
 
 
 def authenticate(access: str, *, code: str = "SVC_API_UNAUTHORIZED") -> Authority:

@@ -32,7 +32,7 @@ from gate.decide import DecisionGate, _claim, _entry, _facts, _require_binding
 from gate.envelope import input_material
 from gate.ids import new_id, timestamp, utc_now
 from gate.instance import Instance, create_instance, open_instance
-from gate.ledger.scopes import FULL_ACCESS
+from gate.ledger.access import FULL_ACCESS
 from gate.ledger.writer import Appended
 from gate.record import Identity, build_record
 from gate.request import read_request

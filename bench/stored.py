@@ -31,8 +31,8 @@ from gate.chain import Head, append, find_break, head_of
 from gate.decide import is_link_of, link_material, stored_record
 from gate.ids import new_id, timestamp, utc_now
 from gate.instance import create_instance
+from gate.ledger.access import FULL_ACCESS
 from gate.ledger.packing import pack
-from gate.ledger.scopes import FULL_ACCESS
 from gate.ledger.store import Statement
 from gate.ledger.tables import entries
 from gate.ledger.writer import (

@@ -26,9 +26,9 @@ from gate.errors import (
 )
 from gate.ids import month_end, new_id, timestamp
 from gate.ledger import Ledger
+from gate.ledger.access import Authority
 from gate.ledger.entries import StoredEntry
 from gate.ledger.rulebooks import Registered
-from gate.ledger.scopes import Authority
 from gate.ledger.store import read_object
 from gate.ledger.writer import AccessChanged, Appended, CapReached, Claim, Claimed, NewEntry, Outcome
 from gate.record import Identity, Signers, build_record

@@ -13,7 +13,7 @@ from api.app import create_app
 from gate.ids import utc_now
 from gate.instance import Instance, create_instance, open_instance
 from gate.ledger import Ledger, limits
-from gate.ledger.scopes import FULL_ACCESS, Authority, Scope
+from gate.ledger.access import FULL_ACCESS, Authority, Scope
 from gate.settings import load_settings
 from tests.postgres import Postgres, postgres_server
 from tests.support import LimitClock

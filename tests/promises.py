@@ -17,9 +17,9 @@ from sqlalchemy import select
 from gate.decide import DecisionGate
 from gate.errors import AccessForbidden, GateError, IdempotencyConflict
 from gate.ledger import Ledger
+from gate.ledger.access import Authority, Scope
 from gate.ledger.limits import Rate
 from gate.ledger.packing import unpack
-from gate.ledger.scopes import Authority, Scope
 from gate.ledger.tables import claims, entries
 from gate.verify import Trust, verify_record
 from tests.independent import verifier

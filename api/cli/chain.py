@@ -14,7 +14,7 @@ from gate.audit import check_chain, check_checkpoint
 from gate.errors import OperatorError
 from gate.ids import timestamp, utc_now
 from gate.instance import Instance
-from gate.ledger.scopes import Scope
+from gate.ledger.access import Scope
 
 app = typer.Typer(no_args_is_help=True, help="Check audit chains, and sign checkpoints of them.")
 

@@ -10,7 +10,7 @@ from gate import resources
 from gate.errors import AccessRefused, OperatorError
 from gate.ids import utc_now
 from gate.instance import Instance
-from gate.ledger.scopes import FULL_ACCESS, Scope
+from gate.ledger.access import FULL_ACCESS, Scope
 from gate.rulebook import load
 from gate.strict_json import parse
 

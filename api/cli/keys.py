@@ -12,7 +12,7 @@ from api.cli.output import print_json, say, table
 from gate.errors import OperatorError
 from gate.ids import parse_timestamp, utc_now
 from gate.instance import Instance
-from gate.ledger.scopes import ACCESS, FULL_ACCESS, PLANS, ApiKey, Scope
+from gate.ledger.access import ACCESS, FULL_ACCESS, PLANS, ApiKey, Scope
 
 app = typer.Typer(no_args_is_help=True, help="Create, list, disable and rotate API keys.")
 

@@ -10,7 +10,7 @@ from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say, table
 from gate.ids import timestamp, utc_now
 from gate.instance import Instance
-from gate.ledger.scopes import PLANS, Scope
+from gate.ledger.access import PLANS, Scope
 
 app = typer.Typer(no_args_is_help=True, help="Create and show scopes: the accounts that records belong to.")
 

@@ -13,7 +13,7 @@ from api.cli.output import print_json, say, table
 from api.operations import readiness
 from gate.ids import first_id, utc_now
 from gate.instance import Instance
-from gate.ledger.scopes import Scope
+from gate.ledger.access import Scope
 
 app = typer.Typer()
 

@@ -23,32 +23,11 @@ from sqlalchemy.exc import IntegrityError
 
 from gate.errors import AccessForbidden, AccessRefused, OperatorError, ServiceUnavailable
 from gate.ids import parse_timestamp, timestamp
+from gate.ledger.access import ACCESS, FULL_ACCESS, PLANS, ApiKey, Authority, Scope
 from gate.ledger.operator_log import record
 from gate.ledger.store import Store
 from gate.ledger.tables import api_keys, chain_heads, scopes
 from gate.strict_json import MAX_SAFE_INTEGER
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a scope may do.
-
-    Attributes:
-        requests_per_minute: Decide requests a key in a sliding minute; None for no limit.
-        records_per_month: Records a scope in a UTC month, unless the operator sets another cap; None for no cap.
-    """
-
-    requests_per_minute: int | None
-    records_per_month: int | None
-
-
-PLANS: Final = {
-    "starter": Plan(20, 10_000),
-    "team": Plan(600, 1_000_000),
-    "unlimited": Plan(None, None),
-}
-ACCESS: Final = ("decide", "report", "read", "register")
-FULL_ACCESS: Final = frozenset(ACCESS)
 
 _KEY_PREFIX: Final = "dgk"
 _SCOPE_HEX: Final = 16
@@ -57,77 +36,6 @@ _NAME_LENGTH: Final = 120
 # The last use is kept to the minute, so that it costs a write a minute and not one a request.
 _LAST_USE: Final = timedelta(minutes=1)
 _REMEMBERED: Final = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """An account: what records, rulebooks and reports belong to.
-
-    Attributes:
-        scope_id: Internal random id.
-        name: The operator's name for it.
-        plan: starter, team or unlimited.
-        monthly_cap: Records it may make in a UTC month; None for no cap.
-        chain_id: Its audit chain.
-        created_at: UTC timestamp.
-    """
-
-    scope_id: str
-    name: str
-    plan: str
-    monthly_cap: int | None
-    chain_id: str
-    created_at: str
-
-
-@dataclass(frozen=True, slots=True)
-class ApiKey:
-    """A key as operators see it, without its secret. Dates are UTC timestamps, or None."""
-
-    key_id: str
-    scope_id: str
-    access: frozenset[str]
-    created_at: str
-    expires_at: str | None
-    disabled_at: str | None
-    last_used_at: str | None
-
-    def status(self, now: datetime) -> str:
-        """active, disabled or expired."""
-        if self.disabled_at is not None:
-            return "disabled"
-        if self.expires_at is not None and timestamp(now) >= self.expires_at:
-            return "expired"
-        return "active"
-
-
-@dataclass(frozen=True, slots=True)
-class Authority:
-    """Who calls: a scope and one of its keys, authenticated.
-
-    Attributes:
-        scope_id: The scope.
-        key_id: The key.
-        plan: The scope's plan.
-        monthly_cap: Records the scope may make in a UTC month; None for no cap.
-        access: What the key may do.
-        access_epoch: Moves on with every change of the scope's keys and plan.
-    """
-
-    scope_id: str
-    key_id: str
-    plan: str
-    monthly_cap: int | None
-    access: frozenset[str]
-    access_epoch: int
-
-    def require(self, access: str) -> None:
-        """Raises AccessForbidden (SVC_API_UNAUTHORIZED) where the key lacks an access of `ACCESS`."""
-        if access not in self.access:
-            raise AccessForbidden(
-                "SVC_API_UNAUTHORIZED",
-                f"The key {self.key_id} lacks the access {access!r}; use a key that has it.",
-            )
 
 
 @dataclass(frozen=True, slots=True)

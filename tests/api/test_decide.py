@@ -16,7 +16,7 @@ from gate.canonical import content_hash
 from gate.decide import MAX_IDEMPOTENCY_KEY
 from gate.ids import utc_now
 from gate.instance import Instance
-from gate.ledger.scopes import FULL_ACCESS, Scope
+from gate.ledger.access import FULL_ACCESS, Scope
 from tests.gate.test_rulebook import change
 from tests.independent import verifier
 from tests.support import cases, sample_request, sample_rulebook

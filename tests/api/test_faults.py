@@ -34,8 +34,8 @@ from gate.ids import utc_now
 from gate.instance import Instance, create_instance
 from gate.keys import KeyRing
 from gate.ledger import Ledger, group_commit, postgres, sqlite
+from gate.ledger.access import FULL_ACCESS, Scope
 from gate.ledger.packing import unpack
-from gate.ledger.scopes import FULL_ACCESS, Scope
 from gate.ledger.sqlite import SqliteStore
 from gate.ledger.store import Store, unavailable
 from gate.ledger.tables import claims, entries, rulebooks

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from gate import resources
 from gate.ids import utc_now
 from gate.instance import Instance
-from gate.ledger.scopes import FULL_ACCESS
+from gate.ledger.access import FULL_ACCESS
 from gate.signing import Ed25519Signer, public_key_pem
 from tests.support import make_record, sample_request
 

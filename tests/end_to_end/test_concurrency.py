@@ -28,8 +28,8 @@ from gate.ids import new_id
 from gate.instance import create_instance, open_instance
 from gate.keys import PURPOSES, KeyRing
 from gate.labels import VIEWS
+from gate.ledger.access import FULL_ACCESS, PLANS
 from gate.ledger.limits import WINDOW, open_limits
-from gate.ledger.scopes import FULL_ACCESS, PLANS
 from gate.settings import load_settings
 from gate.verify import verify_record
 from tests.end_to_end.conftest import Databases

@@ -6,7 +6,7 @@ import pytest
 
 from gate.audit import check_chain
 from gate.instance import Instance
-from gate.ledger.scopes import Authority, Scope
+from gate.ledger.access import Authority, Scope
 from tests.support import sample_request
 
 

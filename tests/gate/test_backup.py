@@ -21,8 +21,8 @@ from gate.backup import make_backup, restore_backup
 from gate.errors import GateError, OperatorError, ServiceUnavailable
 from gate.ids import timestamp, utc_now
 from gate.instance import Instance, create_instance, open_instance
+from gate.ledger.access import FULL_ACCESS, Scope
 from gate.ledger.copies import copy_pages
-from gate.ledger.scopes import FULL_ACCESS, Scope
 from gate.ledger.sqlite import SqliteStore
 from gate.ledger.store import Store
 from gate.ledger.writer import Appended

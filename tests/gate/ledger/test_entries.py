@@ -13,7 +13,7 @@ import pytest
 from gate import chain
 from gate.errors import ServiceUnavailable
 from gate.ledger import Ledger, open_ledger
-from gate.ledger.scopes import Scope
+from gate.ledger.access import Scope
 from gate.ledger.writer import Appended, Claim, Claimed, NewEntry
 from tests.independent import verifier
 from tests.support import ledger_url

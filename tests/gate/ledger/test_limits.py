@@ -18,8 +18,8 @@ from gate.errors import ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger import Ledger, open_ledger
+from gate.ledger.access import FULL_ACCESS
 from gate.ledger.limits import WINDOW, Rate, RateLimiter, open_limits, replace_damaged_limits
-from gate.ledger.scopes import FULL_ACCESS
 from tests.support import LimitClock, in_threads, ledger_url, sample_request, sqlite_file
 
 

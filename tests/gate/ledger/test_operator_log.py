@@ -16,7 +16,8 @@ from sqlalchemy import Executable, LargeBinary, Update, delete, insert, literal,
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.ids import timestamp
 from gate.ledger import Ledger, open_ledger
-from gate.ledger.scopes import FULL_ACCESS, ApiKey, Directory, Scope
+from gate.ledger.access import FULL_ACCESS, ApiKey, Scope
+from gate.ledger.scopes import Directory
 from gate.ledger.tables import operator_log
 from tests.support import NOW, in_threads, ledger_url, rows_of
 

@@ -23,10 +23,10 @@ from gate.errors import GateError, ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger import Ledger, limits, open_ledger, postgres, sqlite, writer
+from gate.ledger.access import Authority, Scope
 from gate.ledger.entries import Entries
 from gate.ledger.group_commit import GroupCommit, Take
 from gate.ledger.limits import RateLimiter, open_limits
-from gate.ledger.scopes import Authority, Scope
 from gate.ledger.sqlite import SqliteStore, _SqliteTransaction
 from gate.ledger.store import Row, Statement, Transaction
 from gate.ledger.writer import NewEntry, Outcome, Writer

@@ -11,7 +11,7 @@ from gate.attestation import registration
 from gate.errors import RulebookRefused
 from gate.ids import timestamp
 from gate.ledger import Ledger, open_ledger
-from gate.ledger.scopes import Scope
+from gate.ledger.access import Scope
 from gate.rulebook import Rulebook, load
 from tests.support import NOW, REGISTRY_SIGNER, ledger_url, sample_rulebook
 

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from gate.errors import AccessForbidden, AccessRefused, OperatorError
 from gate.ids import timestamp
 from gate.ledger import Ledger
-from gate.ledger.scopes import FULL_ACCESS, Scope
+from gate.ledger.access import FULL_ACCESS, Scope
 from gate.ledger.tables import metadata
 from tests.support import NOW
 

@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import insert
 
 from gate.errors import OperatorError, ServiceUnavailable
-from gate.ledger import Ledger, open_ledger, store, writer
-from gate.ledger.scopes import Scope
+from gate.ledger import Ledger, open_ledger, sqlite, writer
+from gate.ledger.access import Scope
 from gate.ledger.sqlite import SqliteStore
 from gate.ledger.store import Statement
 from gate.ledger.tables import rulebooks
@@ -72,7 +72,7 @@ def test_writers_in_threads_and_through_several_openings_take_turns(ledger: Ledg
 
 
 def test_a_writer_that_gets_no_turn_is_told_so(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "WRITE_TIMEOUT", 0.05)
+    monkeypatch.setattr(sqlite, "WRITE_TIMEOUT", 0.05)
     lock = os.open(f"{sqlite_file(ledger)}.lock", os.O_RDWR)
     fcntl.flock(lock, fcntl.LOCK_EX)
     with pytest.raises(ServiceUnavailable, match="another process holds the ledger"), ledger.store.write():

@@ -19,7 +19,7 @@ from gate.errors import OperatorError, ServiceUnavailable
 from gate.ids import timestamp, utc_now
 from gate.instance import Instance, create_instance, open_instance, upgrade_ledger
 from gate.ledger import open_ledger, open_store, schema
-from gate.ledger.scopes import FULL_ACCESS, PLANS
+from gate.ledger.access import FULL_ACCESS, PLANS
 from gate.ledger.store import Store
 from gate.ledger.tables import limits_metadata, metadata
 from gate.settings import Settings, load_settings

@@ -14,7 +14,8 @@ from sqlalchemy import text, update
 from gate import chain
 from gate.errors import ServiceUnavailable
 from gate.ledger import Ledger, open_ledger, postgres
-from gate.ledger.scopes import FULL_ACCESS, ApiKey, Directory, Scope
+from gate.ledger.access import FULL_ACCESS, ApiKey, Scope
+from gate.ledger.scopes import Directory
 from gate.ledger.tables import chain_heads
 from gate.ledger.writer import AccessChanged, Appended, CapReached, Claim, Claimed, NewEntry, Outcome, _write
 from tests.gate.ledger.test_entries import entry
