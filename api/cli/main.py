@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, Final
 
 import typer
+from typer._click.exceptions import ClickException, NoArgsIsHelpError
 from typer.core import TyperGroup
 
 from api.cli.output import fail
@@ -80,7 +81,19 @@ def gate() -> None:
 def main() -> None:
     """Runs the command line."""
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
+    except NoArgsIsHelpError as error:
+        error.show()
+    except ClickException as error:
+        fail(_usage(error), as_json="--json" in sys.argv)
     except GateError as error:
         fail(error, as_json="--json" in sys.argv)
-        sys.exit(2)
+    sys.exit(2)
+
+
+def _usage(error: ClickException) -> OperatorError:
+    context = getattr(error, "ctx", None)
+    command = "gate" if context is None else context.command_path
+    return OperatorError(
+        "USAGE_INVALID", f"{error.format_message().rstrip('.')}; `{command} --help` tells what the command takes."
+    )

@@ -8,20 +8,21 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 from typing import Final
 
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from gate.errors import OperatorError
+from gate.errors import OperatorError, ServiceUnavailable
 from gate.ledger import schema
 from gate.ledger.entries import Entries
 from gate.ledger.operator_log import OperatorLog
 from gate.ledger.rulebooks import RulebookRegistry
 from gate.ledger.scopes import Directory
 from gate.ledger.sqlite import SqliteStore
-from gate.ledger.store import Store
+from gate.ledger.store import Store, driver_error
 
 
 class Ledger:
@@ -62,26 +63,48 @@ def open_ledger(database_url: str, *, create: bool = False, upgrade: bool = Fals
     """
     store = open_store(database_url, create=create)
     try:
-        found = schema.revision(store)
+        found = _revision(store)
         if (found is None and create) or (found in schema.OLDER and upgrade):
             schema.upgrade(store)
             found = schema.revision(store)
         if found in schema.OLDER:
             raise OperatorError(
                 "LEDGER_OUTDATED",
-                f"The ledger has schema {found} and this release needs {schema.HEAD}; stop the servers, make a backup "
-                f"with the release that made it, and run `gate db upgrade`.",
+                f"The ledger {store.location} has schema {found} and this release needs {schema.HEAD}; stop the "
+                f"servers, make a backup with the release that made it, and run `gate db upgrade`.",
             )
         if found != schema.HEAD:
-            raise OperatorError(
-                "LEDGER_SCHEMA_UNFIT",
-                f"The ledger has schema {found or 'none'} and this release needs {schema.HEAD}; "
-                f"use the release that made it, or create the ledger first.",
-            )
+            raise OperatorError("LEDGER_SCHEMA_UNFIT", _unfit(store, found))
     except BaseException:
         store.close()
         raise
     return Ledger(store)
+
+
+def _revision(store: Store) -> str | None:
+    try:
+        return schema.revision(store)
+    except ServiceUnavailable as error:
+        if isinstance(driver_error(error), sqlite3.DatabaseError) and "not a database" in str(driver_error(error)):
+            raise OperatorError(
+                "LEDGER_SCHEMA_UNFIT", f"{store.location} is no SQLite database; name the ledger's own file."
+            ) from error
+        raise OperatorError(
+            "DATABASE_UNREACHABLE",
+            f"The ledger {store.location} cannot be read: {driver_error(error)}".strip().partition("\n")[0],
+        ) from error
+
+
+def _unfit(store: Store, found: str | None) -> str:
+    if found is None:
+        return (
+            f"There is no ledger in {store.location}; name the database of the instance's ledger, or lay out a new "
+            f"instance there with `gate serve --home NEW --database-url URL`."
+        )
+    return (
+        f"The ledger {store.location} has schema {found}, which this release ({schema.HEAD}) does not know; use the "
+        f"release that made it, or a later one."
+    )
 
 
 def open_store(database_url: str, *, create: bool = False) -> Store:
@@ -118,6 +141,7 @@ def open_store(database_url: str, *, create: bool = False) -> Store:
     except OSError as error:
         raise OperatorError(
             "DATABASE_UNREACHABLE",
-            f"The ledger {url.database} cannot be opened: {error.strerror}. "
-            f"If it was lost, restore it from a backup; an instance gets no second ledger.",
+            f"The ledger {url.database} cannot be opened: {error.strerror}. If the instance keeps its ledger "
+            f"elsewhere, name it with --database-url; if it was lost, restore it from a backup: an instance gets no "
+            f"second one.",
         ) from error

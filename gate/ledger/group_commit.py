@@ -109,6 +109,8 @@ class GroupCommit(Generic[Item, Result]):
                     queue.remove(waiting)
                     self._queued -= 1
                     raise _unavailable(f"no turn to commit within {WRITE_TIMEOUT:g} seconds")
+                # The lead came as the wait ended. Its waking is used up here, for a leader may be woken once more.
+                waiting.wake.acquire(blocking=False)
         return waiting.leads
 
     def _gather(self, leader: _Waiting[Item, Result], lane: _Lane[Item, Result]) -> None:

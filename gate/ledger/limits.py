@@ -12,13 +12,16 @@ import array
 import math
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 from sqlalchemy import bindparam, insert, select, text, update
 
+from gate.errors import ServiceUnavailable
 from gate.ledger.sqlite import SqliteStore
 from gate.ledger.store import Row, Statement, Store, Transaction
 from gate.ledger.tables import limits_metadata, rate_windows
@@ -50,9 +53,16 @@ class Rate:
 class RateLimiter:
     """Counts the requests of keys."""
 
-    def __init__(self, store: Store) -> None:
-        """Works on a store made by `open_limits`, which `close` closes, or on a ledger's PostgreSQL store."""
+    def __init__(self, store: Store, reopen: Callable[[], Store] | None = None) -> None:
+        """Works on a store made by `open_limits`, which `close` closes, or on a ledger's PostgreSQL store.
+
+        Args:
+            store: The store.
+            reopen: Opens the file that is in the store's place, where it is one of its own.
+        """
         self._store = store
+        self._reopen = reopen
+        self._reopening = Lock()
 
     def admit(self, scope_id: str, key_id: str, limit: int) -> Rate:
         """Admits a request, and counts it, or refuses it, which counts for nothing.
@@ -60,7 +70,23 @@ class RateLimiter:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be counted, so it cannot be admitted.
         """
+        store = self._store
+        try:
+            return store.run(lambda transaction, _: self._count(transaction, scope_id, key_id, limit))
+        except ServiceUnavailable:
+            if not self._is_replaced(store):
+                raise
         return self._store.run(lambda transaction, _: self._count(transaction, scope_id, key_id, limit))
+
+    def _is_replaced(self, store: Store) -> bool:
+        """Whether a store's file was removed or replaced, so that what is in its place now is to be used instead."""
+        with self._reopening:
+            if self._store is store:
+                if self._reopen is None or not isinstance(store, SqliteStore) or store.is_in_place():
+                    return False
+                # The old one is not closed: others may be in the middle of it. It goes with the last of them.
+                self._store = self._reopen()
+            return True
 
     def _count(self, transaction: Transaction, scope_id: str, key_id: str, limit: int) -> Rate:
         key = {"scope": scope_id, "key": key_id}
@@ -99,10 +125,14 @@ def open_limits(store: Store) -> RateLimiter:
     """
     if not isinstance(store, SqliteStore):
         return RateLimiter(store)
-    limits = SqliteStore(_limits_file(store), create=True, durable=False)
-    with limits.write() as connection:
-        limits_metadata.create_all(connection)
-    return RateLimiter(limits)
+
+    def reopen() -> Store:
+        limits = SqliteStore(_limits_file(store), create=True, durable=False)
+        with limits.write() as connection:
+            limits_metadata.create_all(connection)
+        return limits
+
+    return RateLimiter(reopen(), reopen)
 
 
 def replace_damaged_limits(store: Store) -> None:

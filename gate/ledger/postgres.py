@@ -21,8 +21,9 @@ DRIVER: Final = "postgresql+psycopg"
 
 # What may be over in a moment, as classes and codes of SQLSTATE: serialization failures and deadlocks, lost
 # connections, a server that restarts.
-_PASSING_CODES: Final = frozenset({"40001", "40P01", "57P01", "57P02", "57P03"})
-_PASSING_CLASS: Final = "08"
+_CONFLICTS: Final = frozenset({"40001", "40P01"})
+_LOST_CODES: Final = frozenset({"57P01", "57P02", "57P03"})
+_LOST_CLASS: Final = "08"
 _TIMEOUT_MS: Final = int(WRITE_TIMEOUT * 1000)
 # A server that vanished without a word is given up within this many seconds.
 _SILENCE_SECONDS: Final = 10
@@ -30,6 +31,7 @@ _SILENCE_SECONDS: Final = 10
 _SESSION: Final = {
     "application_name": "decision-gate",
     "synchronous_commit": "on",
+    "default_transaction_isolation": "read\\ committed",
     "statement_timeout": _TIMEOUT_MS,
     "lock_timeout": _TIMEOUT_MS,
     "idle_in_transaction_session_timeout": 4 * _TIMEOUT_MS,
@@ -85,7 +87,7 @@ class PostgresStore(Store):
                 yield _PostgresTransaction(pooled.driver_connection, self.engine.dialect)
             except BaseException as error:
                 pooled.invalidate()
-                if isinstance(error, Error) and _is_passing(error):
+                if isinstance(error, Error) and _is_lost(error):
                     # The other connections of the pool are likely to have died with this one.
                     self._appending.dispose()
                 raise
@@ -98,7 +100,7 @@ class PostgresStore(Store):
 
     def _passes(self, error: GateError) -> bool:
         cause = driver_error(error)
-        return isinstance(cause, Error) and _is_passing(cause)
+        return isinstance(cause, Error) and (cause.sqlstate in _CONFLICTS or _is_lost(cause))
 
     def size(self) -> int:
         """The bytes of the database on the server's disk."""
@@ -164,9 +166,10 @@ class _PostgresTransaction(Transaction):
             self._connection.commit()
 
 
-def _is_passing(error: Error) -> bool:
+def _is_lost(error: Error) -> bool:
+    """Whether the connection is gone, or the server with it."""
     state = error.sqlstate
     if state is None:
         # A connection that broke off tells no SQLSTATE.
         return isinstance(error, OperationalError)
-    return state in _PASSING_CODES or state.startswith(_PASSING_CLASS)
+    return state in _LOST_CODES or state.startswith(_LOST_CLASS)

@@ -29,6 +29,7 @@ from gate.ledger.store import WRITE_TIMEOUT, Row, Statement, Store, Transaction,
 # The commit that makes the WAL this many pages long (16 MiB) copies it into the database file, still under the lock.
 _CHECKPOINT_PAGES: Final = 4096
 _LOCK_POLL: Final = 0.0001
+_STUCK_PATIENCE: Final = 0.05
 
 
 class SqliteStore(Store):
@@ -48,9 +49,11 @@ class SqliteStore(Store):
         self.database: Final = database
         os.close(os.open(database, os.O_RDWR | (os.O_CREAT if create else 0), 0o600))
         self._files = tuple(f"{database}{suffix}" for suffix in ("", "-wal"))
+        self._opened = _identity(self._files[0])[:2]
         self._seen: tuple[tuple[int, int, int] | None, ...] = (_identity(self._files[0]), None)
         self._lock_file = os.open(database.with_name(f"{database.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
         self._turn = threading.Lock()
+        self._stuck = False
         self._closed = False
         self._pragmas = (
             "journal_mode=WAL",
@@ -130,6 +133,13 @@ class SqliteStore(Store):
                 raise unavailable("its file was replaced or cut")
         self._seen = found
 
+    def is_in_place(self) -> bool:
+        """Whether the file that was opened is still the one in its place."""
+        try:
+            return _identity(self._files[0])[:2] == self._opened
+        except FileNotFoundError:
+            return False
+
     def lane(self, scope_id: str) -> str:
         """One for all: the file has one writer at a time."""
         return ""
@@ -165,12 +175,14 @@ class SqliteStore(Store):
         """The turn to write: no thread and no process of the instance has it at the same time.
 
         Args:
-            patience: How long to wait for it, in seconds; `WRITE_TIMEOUT` where None.
+            patience: How long to wait for it, in seconds; `WRITE_TIMEOUT` where None, and much less while others have
+                waited so long for nothing, or requests would pile up behind a ledger that is stuck.
 
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it did not come in time.
         """
-        patience = WRITE_TIMEOUT if patience is None else patience
+        if patience is None:
+            patience = _STUCK_PATIENCE if self._stuck else WRITE_TIMEOUT
         deadline = time.monotonic() + patience
         if not self._turn.acquire(timeout=patience):
             raise unavailable("other requests hold the ledger")
@@ -178,8 +190,10 @@ class SqliteStore(Store):
             # Polled, because a blocking flock cannot be given up, and a stopped process would then hold everyone.
             while not _try_lock(self._lock_file):
                 if time.monotonic() > deadline:
+                    self._stuck = True
                     raise unavailable("another process holds the ledger")
                 time.sleep(_LOCK_POLL)
+            self._stuck = False
             try:
                 yield
             finally:

@@ -122,15 +122,20 @@ class Writer:
         packed = replace(entry, body=pack(entry.body), request=request)
         return self._commits.submit(packed, self._store.lane(entry.scope_id))
 
-    def _commit(self, take: Take[NewEntry]) -> Sequence[Outcome | GateError]:
+    def _commit(self, take: Take[NewEntry], *, again: bool = False) -> Sequence[Outcome | GateError]:
+        def work(transaction: Transaction, tried: bool) -> Sequence[Outcome]:
+            nonlocal again
+            again = again or tried
+            return _write(transaction, take(), tried=again)
+
         try:
-            return self._store.run(lambda transaction, tried: _write(transaction, take(), tried=tried))
+            return self._store.run(work)
         except ServiceUnavailable as error:
             batch = take()
             if len(batch) == 1 or self._concerns_all(error):
                 return [error] * len(batch)
         # One bad entry must not fail the others, so each gets a transaction of its own.
-        return [self._commit(lambda entry=entry: [entry])[0] for entry in batch]  # type: ignore[misc]
+        return [self._commit(lambda entry=entry: [entry], again=again)[0] for entry in batch]  # type: ignore[misc]
 
     def _concerns_all(self, error: ServiceUnavailable) -> bool:
         # Where no turn came, or the database itself is locked, full or failing, trying again would only wait longer.
