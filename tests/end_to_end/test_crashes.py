@@ -8,10 +8,11 @@ import signal
 import sys
 import time
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.site import Load, Site, workers_of
+from tests.end_to_end.site import Load, Site, wait_until, workers_of
 from tests.end_to_end.support import Server
 from tests.torture import LONG, chance, report, size
 
@@ -67,3 +68,12 @@ def test_what_was_acknowledged_survives_kill_9(site: Site) -> None:
         f"of which {load.found} had been recorded; {dict(load.failures)}"
     )
     assert load.retried
+
+
+def test_workers_end_with_the_server_that_started_them(site: Site) -> None:
+    with site.serving() as server:
+        workers = workers_of(server)
+        server.process.kill()
+        wait_until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+        server.process.wait(30)
+    assert len(workers) == 2

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +16,7 @@ import psycopg
 import pytest
 
 from tests.end_to_end.postgres_proxy import Proxy, proxy_of
-from tests.end_to_end.site import PATIENCE, Load, Site, request_of, side_by_side, wait_until
+from tests.end_to_end.site import PATIENCE, Load, Site, request_of, side_by_side, wait_until, workers_of
 from tests.end_to_end.support import Server
 from tests.postgres import Postgres
 from tests.torture import chance, report, size
@@ -188,3 +191,29 @@ def test_an_append_that_has_to_give_way_is_tried_again_and_nobody_hears_of_it(li
 def numbered() -> Iterator[str]:
     """Idempotency keys."""
     return (f"order {number}" for number in count(1))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a server's workers are found in /proc")
+def test_a_worker_that_is_started_while_the_database_is_away_answers_when_it_is_back(
+    line: Line, postgres: Postgres
+) -> None:
+    url, before = line.server.url, set(workers_of(line.server))
+
+    def status() -> int:
+        try:
+            return httpx.get(f"{url}/api/decision/status", timeout=PATIENCE, trust_env=False).status_code
+        except httpx.TransportError:
+            # While no worker listens.
+            return 0
+
+    with postgres.stopped():
+        for worker in before:
+            os.kill(worker, signal.SIGKILL)
+        wait_until(lambda: len(set(workers_of(line.server)) - before) == len(before) and status() == 503)
+        answer = httpx.post(f"{url}/api/decide", content=b"{}", timeout=PATIENCE, trust_env=False)
+        assert (answer.status_code, answer.json()["c"]) == (503, "unclear")
+        assert answer.json()["error"] == "SVC_STORAGE_UNAVAILABLE"
+    wait_until(lambda: all(status() == 200 for _ in range(8)))
+    with line.calling("back again") as caller:
+        caller.decide_at_once([f"key {number}" for number in range(4)])
+        caller.require_exactly_these()

@@ -182,3 +182,11 @@ def test_an_unusable_hmac_secret_is_refused(tmp_path: Path) -> None:
         with pytest.raises(OperatorError, match=why) as refusal:
             hmac_signer(file)
         assert refusal.value.code == "HMAC_SECRET_UNUSABLE"
+
+
+def test_a_key_that_is_compromised_twice_keeps_the_earlier_moment(ring: KeyRing) -> None:
+    old = ring.signer().key_id
+    ring.compromise(old, NOW, LATER)
+    assert ring.compromise(old, LATER, LATER).not_after == timestamp(NOW)
+    earlier = NOW - timedelta(days=1)
+    assert ring.compromise(old, earlier, LATER).not_after == timestamp(earlier)

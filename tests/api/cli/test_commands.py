@@ -794,3 +794,34 @@ def test_the_first_request_is_one_line_that_decides(instance: Instance, client: 
         headers={"x-api-key": demo_key_file(instance).read_text().strip()},
     )
     assert response.get_json()["verdict"] == "yes"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["foo"], "No such command 'foo'; `gate --help` tells what the command takes."),
+        (["log", "--limit", "0"], "Invalid value for '--limit': Input should be greater than or equal to 1"),
+        (["serve", "--port", "70000"], "Invalid value for '--port': Input should be less than or equal to 65535"),
+        (["chain", "checkpoint"], "Missing option '--scope'"),
+        (["status", "--no-such"], "No such option: --no-such"),
+    ],
+)
+def test_a_command_that_is_misused_says_so_in_a_sentence(gate: Gate, arguments: list[str], message: str) -> None:
+    done = gate(*arguments, home=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"gate: {message}")
+    assert done.stderr.endswith("(USAGE_INVALID)\n")
+    as_json = gate(*arguments, "--json", home=False)
+    assert json.loads(as_json.stderr)["error"] == "USAGE_INVALID"
+
+
+def test_a_file_that_is_no_database_is_named(gate: Gate, tmp_path: Path, made: dict[str, Any]) -> None:
+    (tmp_path / "notes.txt").write_text(
+        "These are notes, and they are long enough to be taken for a page of SQLite. " * 20
+    )
+    done = gate("status", "--database-url", f"sqlite:///{tmp_path / 'notes.txt'}")
+    assert done.returncode == 2
+    assert (
+        done.stderr
+        == f"gate: {tmp_path / 'notes.txt'} is no SQLite database; name the ledger's own file. (LEDGER_SCHEMA_UNFIT)\n"
+    )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -218,3 +219,57 @@ def test_a_lone_caller_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(group_commit, "_GATHER_SECONDS", 600)
     assert [commits.submit(item) for item in range(3)] == [0, 1, 2]
     assert commits._lanes == {}
+
+
+class LateLock:
+    """A lock whose first wait ends just as the lead is handed over."""
+
+    def __init__(self, handed_over: Callable[[], None]) -> None:
+        self._lock = threading.Lock()
+        self._handed_over: Callable[[], None] | None = handed_over
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """As a lock; the first wait with a limit fails, once the lead was handed over."""
+        if timeout >= 0 and self._handed_over is not None:
+            handed_over, self._handed_over = self._handed_over, None
+            handed_over()
+            return False
+        return self._lock.acquire(blocking, timeout)
+
+    def release(self) -> None:
+        """As a lock."""
+        self._lock.release()
+
+
+def test_a_lead_that_comes_as_the_wait_for_it_ends_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_commit, "_GATHER_SECONDS", 5)
+    begun, go, waits = threading.Event(), threading.Event(), threading.Event()
+
+    def commit(take: Take[int]) -> Sequence[int | GateError]:
+        items = take()
+        if 1 in items:
+            begun.set()
+            assert waits.wait(10)
+        return list(items)
+
+    commits: GroupCommit[int, int] = GroupCommit(commit)
+    first, _ = submit_all(commits, [1])
+    assert begun.wait(10)
+
+    def handed_over() -> None:
+        waits.set()
+        first[0].join(10)
+        go.set()
+
+    waiting: Any = group_commit._Waiting(2)
+    waiting.wake = LateLock(handed_over)
+    waiting.wake.acquire()
+    with monkeypatch.context() as patched:
+        patched.setattr(group_commit, "_Waiting", lambda item: waiting)
+        second, results = submit_all(commits, [2])
+        assert go.wait(10)
+    third, more = submit_all(commits, [3])
+    for thread in (*second, *third):
+        thread.join(10)
+    assert results == {2: 2}
+    assert more == {3: 3}

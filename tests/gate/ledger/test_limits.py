@@ -242,3 +242,33 @@ def test_on_postgresql_the_windows_are_not_logged_to_disk(ledger: Ledger) -> Non
     with ledger.store.read() as connection:
         kind = connection.execute(text("SELECT relpersistence FROM pg_class WHERE relname = 'rate_windows'"))
         assert kind.scalar_one() == "u"
+
+
+def test_limits_whose_file_was_removed_or_replaced_begin_anew(instance: Instance, ledger: Ledger) -> None:
+    if ledger.store.engine.name != "sqlite":
+        pytest.skip("PostgreSQL keeps them in a table")
+    file = sqlite_file(ledger).with_name("ledger.db.limits")
+    first, second = instance.limiter, open_limits(ledger.store)
+    assert first.admit("scope", "key", 2).remaining == 1
+    assert second.admit("scope", "key", 2).remaining == 0
+    for name in ("", "-wal", "-shm"):
+        file.with_name(file.name + name).unlink(missing_ok=True)
+    assert first.admit("scope", "key", 2).remaining == 1
+    assert second.admit("scope", "key", 2).remaining == 0, "the two count together again"
+    assert not first.admit("scope", "key", 2).admitted
+    second.close()
+
+
+def test_a_database_whose_transactions_would_see_old_snapshots_does_not_disturb_limits(
+    instance: Instance, ledger: Ledger
+) -> None:
+    if ledger.store.engine.name != "postgresql":
+        pytest.skip("it is a setting of PostgreSQL")
+    engine = ledger.store.engine
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        name = engine.url.database
+        connection.execute(text(f"ALTER DATABASE {name} SET default_transaction_isolation TO 'serializable'"))
+    ledger.store.close()
+    admitted: list[bool] = []
+    in_threads(16, lambda number: admitted.append(instance.limiter.admit("s", f"key {number % 2}", 100).admitted))
+    assert admitted == [True] * 16

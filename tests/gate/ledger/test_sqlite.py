@@ -138,3 +138,17 @@ def test_what_every_append_asks_is_found_by_index(ledger: Ledger) -> None:
                 assert all(step.startswith("SEARCH") for step in steps), (sql, steps)
                 searched += 1
     assert searched == 6
+
+
+def test_a_ledger_that_is_stuck_is_not_waited_for_by_everybody(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = os.open(f"{sqlite_file(ledger)}.lock", os.O_RDWR)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    monkeypatch.setattr(sqlite, "WRITE_TIMEOUT", 0.05)
+    with pytest.raises(ServiceUnavailable, match="another process holds the ledger"), ledger.store.write():
+        pass
+    monkeypatch.setattr(sqlite, "WRITE_TIMEOUT", 600)
+    with pytest.raises(ServiceUnavailable, match="another process holds the ledger"), ledger.store.write():
+        pass
+    os.close(lock)
+    with ledger.store.write():
+        pass
