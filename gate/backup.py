@@ -59,6 +59,8 @@ def make_backup(instance: Instance, file: Path, now: datetime) -> Backup:
     """
     if file.exists():
         raise OperatorError("BACKUP_EXISTS", f"{file} is there already; name a file that is not.")
+    if not file.parent.is_dir():
+        raise OperatorError("BACKUP_UNWRITABLE", f"There is no directory {file.parent}; make it, or name another file.")
     try:
         with _scratch(file) as scratch:
             copy_to_file(instance.ledger.store, scratch)
@@ -70,7 +72,7 @@ def make_backup(instance: Instance, file: Path, now: datetime) -> Backup:
             file.hardlink_to(scratch)
             _sync(file.parent)
     except (OSError, sqlite3.Error) as error:
-        raise OperatorError("BACKUP_UNWRITABLE", f"The backup {file} cannot be written: {error}.") from error
+        raise OperatorError("BACKUP_UNWRITABLE", f"The backup {file} cannot be written: {_reason(error)}.") from error
     logged = False
     with suppress(ServiceUnavailable):
         with instance.ledger.operator_log.recording("instance.backed_up", str(file.absolute()), now) as details:
@@ -112,13 +114,20 @@ def restore_backup(file: Path, home: Path, database_url: str | None, now: dateti
         ready.replace(home / FILE_NAME)
         _sync(home)
     except (OSError, sqlite3.Error) as error:
-        raise OperatorError("INSTANCE_UNWRITABLE", f"No instance can be laid out in {home}: {error}.") from error
+        raise OperatorError(
+            "INSTANCE_UNWRITABLE", f"No instance can be laid out in {home}: {_reason(error)}."
+        ) from error
     ledger = open_ledger(ledger_url)
     try:
         with ledger.operator_log.recording("instance.restored", str(file.absolute()), now):
             pass
     finally:
         ledger.close()
+
+
+def _reason(error: OSError | sqlite3.Error) -> str:
+    # An OSError's own text names the temporary file.
+    return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
 def _ledger_url(file: bytes, home: Path, database_url: str | None) -> str:
@@ -151,7 +160,9 @@ def _new_store(ledger_url: str) -> Store:
     if schema.revision(target) is not None and not is_empty(target):
         target.close()
         raise OperatorError(
-            "LEDGER_EXISTS", f"There is a ledger in {target.location}; a backup is restored where there is none."
+            "LEDGER_EXISTS",
+            f"There is a ledger in {target.location}, where the backup's settings or --database-url put the restored "
+            f"one; name with --database-url a place that has none.",
         )
     return target
 

@@ -130,5 +130,5 @@ def moment(text: str | None) -> datetime | None:
         return parse_timestamp(text)
     except ValueError as error:
         raise OperatorError(
-            "DATE_INVALID", f"{text!r} is no moment in UTC; write it as 2027-01-31T00:00:00Z."
+            "DATE_INVALID", f"{text!r} is no date and time in UTC; write it as 2027-01-31T00:00:00Z."
         ) from error

@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import Any, Final
 
 import typer
-from typer._click.exceptions import ClickException, NoArgsIsHelpError
 from typer.core import TyperGroup
 
 from api.cli.output import fail
@@ -82,17 +81,23 @@ def main() -> None:
     """Runs the command line."""
     try:
         sys.exit(app(standalone_mode=False))
-    except NoArgsIsHelpError as error:
-        error.show()
-    except ClickException as error:
-        fail(_usage(error), as_json="--json" in sys.argv)
+    except _CommandLineError as error:
+        fail(_misused(error), as_json="--json" in sys.argv)
     except GateError as error:
         fail(error, as_json="--json" in sys.argv)
     sys.exit(2)
 
 
-def _usage(error: ClickException) -> OperatorError:
+# What a command line that is misused raises has no public name in Typer but those of its kinds.
+_CommandLineError: Final[type[Exception]] = typer.BadParameter.__mro__[2]
+
+
+def _misused(error: Any) -> OperatorError:
     context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        # Its message is the help itself.
+        error.show()
+        sys.exit(2)
     command = "gate" if context is None else context.command_path
     return OperatorError(
         "USAGE_INVALID", f"{error.format_message().rstrip('.')}; `{command} --help` tells what the command takes."

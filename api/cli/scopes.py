@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any
 
 import typer
@@ -36,7 +37,9 @@ def create(
     if as_json:
         print_json(shown)
     else:
-        say(f"Created the scope {name} on plan {plan}; give it a key with: gate keys create --scope {name}")
+        say(
+            f"Created the scope {name} on plan {plan}; give it a key with: gate keys create --scope {shlex.quote(name)}"
+        )
 
 
 @app.command("plan")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import shlex
@@ -43,6 +44,9 @@ def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8080,
     workers: Annotated[int, typer.Option(min=1, max=64, help="How many processes answer requests.")] = 2,
+    pin_workers: Annotated[
+        bool, typer.Option(help="Keep each worker to one processor, where there are as many workers as processors.")
+    ] = True,
     demo: Annotated[bool, typer.Option("--demo", help="Offer a demo scope and print a first request.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -57,7 +61,7 @@ def serve(
         say(f"Records cite {base_url}, as base_url in {home / 'settings.toml'} says.")
     os.environ[HOME_VARIABLE] = str(home.absolute())
     os.environ["GATE_DATABASE_URL"] = ledger_url
-    os.environ[PROCESSORS_VARIABLE] = processors_to_keep_to(workers)
+    os.environ[PROCESSORS_VARIABLE] = processors_to_keep_to(workers) if pin_workers else ""
     # A forked worker would inherit this process's locks and descriptors; a spawned one starts clean.
     multiprocessing.set_start_method("spawn", force=True)
     server = Granian(
@@ -141,12 +145,24 @@ def _check_port(host: str, port: int) -> None:
     """Refuses a port that is taken: workers share theirs, so that two servers would quietly split the requests."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise _no_address(host, error) from error
+    try:
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
     except OSError as error:
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise _no_address(host, error) from error
         raise OperatorError(
             "ADDRESS_UNAVAILABLE",
             f"Nothing can listen on {host}:{port} ({error.strerror}); stop what does, or choose another --port "
             f"(with make: make run PORT=8081).",
         ) from error
+
+
+def _no_address(host: str, error: OSError) -> OperatorError:
+    return OperatorError(
+        "ADDRESS_UNAVAILABLE",
+        f"{host} is no address of this machine ({error.strerror}); choose another --host, such as 127.0.0.1.",
+    )

@@ -21,7 +21,8 @@ from gate.ledger.store import WRITE_TIMEOUT
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-MAX_BATCH: Final = 256
+# One INSERT for all, of 15 values each: older SQLite takes 999 in a statement.
+MAX_BATCH: Final = 64
 MAX_QUEUE: Final = 4096
 
 _GATHER_SECONDS: Final = 0.002

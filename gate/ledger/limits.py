@@ -84,7 +84,7 @@ class RateLimiter:
             if self._store is store:
                 if self._reopen is None or not isinstance(store, SqliteStore) or store.is_in_place():
                     return False
-                # The old one is not closed: others may be in the middle of it. It goes with the last of them.
+                # The old one is not closed, for others may be in the middle of it: a descriptor stays open.
                 self._store = self._reopen()
             return True
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, TypeAlias, TypeVar
 
-from sqlalchemy import Connection, Dialect, Engine, Executable, Table
+from sqlalchemy import ClauseElement, Connection, Dialect, Engine, Table
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -37,7 +37,7 @@ class Statement:
     Its values reach the driver as they are: text of a `Utf8` column has to be given, and is handed out, as bytes.
     """
 
-    def __init__(self, statement: Executable) -> None:
+    def __init__(self, statement: ClauseElement) -> None:
         """Takes a statement whose parameters are all named."""
         self._statement = statement
         self._compiled: dict[str, tuple[str, Callable[[Mapping[str, Any]], Any]]] = {}
@@ -46,7 +46,7 @@ class Statement:
         """The SQL text for a dialect, and what turns named values into the parameters that its driver takes."""
         found = self._compiled.get(dialect.name)
         if found is None:
-            compiled: Any = self._statement.compile(dialect=dialect)  # type: ignore[attr-defined]
+            compiled: Any = self._statement.compile(dialect=dialect)
             names: Sequence[str] | None = compiled.positiontup
             found = (str(compiled), dict if names is None else lambda values: [values[name] for name in names])
             self._compiled[dialect.name] = found

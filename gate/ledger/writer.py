@@ -135,7 +135,7 @@ class Writer:
             if len(batch) == 1 or self._concerns_all(error):
                 return [error] * len(batch)
         # One bad entry must not fail the others, so each gets a transaction of its own.
-        return [self._commit(lambda entry=entry: [entry], again=again)[0] for entry in batch]  # type: ignore[misc]
+        return [self._commit([entry].copy, again=again)[0] for entry in batch]
 
     def _concerns_all(self, error: ServiceUnavailable) -> bool:
         # Where no turn came, or the database itself is locked, full or failing, trying again would only wait longer.
