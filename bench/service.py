@@ -1,8 +1,13 @@
-"""POST /api/decide over HTTP, with signatures and a durable ledger, beside a bare JSON route under the same server."""
+"""POST /api/decide over HTTP, with signatures and a durable ledger, beside a bare JSON route under the same server.
+
+Both run as they are by default, and both the other way: `gate serve` keeps each worker to one processor, where there is
+one for each, and the server under the bare route does not.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any, Final
 
 from bench.disk import scratch, sync_ms
@@ -30,6 +35,13 @@ _ROUNDS: Final = 7
 _SECONDS: Final = 4.0
 _QUICK_ROUNDS: Final = 5
 _QUICK_SECONDS: Final = 0.5
+_SUBJECTS: Final = ("bare", "bare_pinned", "decide", "decide_unpinned")
+_COMPARED: Final = (
+    ("decide", "bare"),
+    ("decide", "bare_pinned"),
+    ("decide_unpinned", "bare"),
+    ("bare_pinned", "bare"),
+)
 
 
 def run(*, quick: bool) -> dict[str, Any]:
@@ -40,14 +52,22 @@ def run(*, quick: bool) -> dict[str, Any]:
     """
     rounds, seconds = (_QUICK_ROUNDS, _QUICK_SECONDS) if quick else (_ROUNDS, _SECONDS)
     with scratch() as directory:
-        home = directory / "home"
+        homes = {name: directory / name for name in ("decide", "decide_unpinned")}
         disk_sync = sync_ms(directory)
-        key = create_key(home, sqlite_url(home))
-        with bare(directory) as plain, gate(home, sqlite_url(home), directory) as service:
-            subjects = {"bare": Subject(plain, WORKERS, key), "decide": Subject(service, WORKERS, key)}
+        keys = {name: create_key(home, sqlite_url(home)) for name, home in homes.items()}
+        with ExitStack() as stack:
+            servers = {
+                "bare": stack.enter_context(bare(directory)),
+                "bare_pinned": stack.enter_context(bare(directory, pinned=True)),
+            } | {
+                name: stack.enter_context(gate(home, sqlite_url(home), directory, pinned=name == "decide"))
+                for name, home in homes.items()
+            }
+            subjects = {name: Subject(server, WORKERS, keys.get(name, "")) for name, server in servers.items()}
             taken, answers = under_load(subjects, rounds, seconds)
-            resident_mb = [round(size, 1) for size in service.resident_mb().values()]
-        require_records(home, sqlite_url(home), answers["decide"])
+            resident_mb = [round(size, 1) for size in servers["decide"].resident_mb().values()]
+        for name, home in homes.items():
+            require_records(home, sqlite_url(home), answers[name])
     return {
         "workers": WORKERS,
         "connections": CONNECTIONS,
@@ -56,9 +76,8 @@ def run(*, quick: bool) -> dict[str, Any]:
         "round_s": seconds,
         "body_bytes": len(decide_request()),
         "records": answers["decide"],
-        "bare": summary(taken["bare"]),
-        "decide": summary(taken["decide"]),
-        "decide/bare": ratio(rates(taken["decide"]), rates(taken["bare"])).to_dict(),
+        **{name: summary(rounds_) for name, rounds_ in taken.items()},
+        **{f"{name}/{floor}": ratio(rates(taken[name]), rates(taken[floor])).to_dict() for name, floor in _COMPARED},
         "disk_sync": disk_sync.to_dict("ms"),
         "worker_resident_mb": resident_mb,
     }
@@ -66,9 +85,10 @@ def run(*, quick: bool) -> dict[str, Any]:
 
 def show(result: Mapping[str, Any]) -> str:
     """The result as tables."""
-    subjects = {name: result[name] for name in ("bare", "decide")}
+    subjects = {name: result[name] for name in _SUBJECTS}
     rows = [row for name, taken in subjects.items() for row in summary_rows(name, taken)]
-    rows.append(["decide/bare, requests/s", *Spread.from_dict(result["decide/bare"]).cells(".3f")])
+    for name, floor in _COMPARED:
+        rows.append([f"{name}/{floor}, requests/s", *Spread.from_dict(result[f"{name}/{floor}"]).cells(".3f")])
     rows.append(["disk sync of 4 KB, ms", *Spread.from_dict(result["disk_sync"], "ms").cells(".3f")])
     memory = " and ".join(f"{size:.0f}" for size in result["worker_resident_mb"])
     return "\n\n".join(

@@ -85,19 +85,24 @@ class Round:
 
 
 @contextmanager
-def bare(directory: Path, *, workers: int = WORKERS) -> Iterator[Server]:
+def bare(directory: Path, *, workers: int = WORKERS, pinned: bool = False) -> Iterator[Server]:
     """The bare route, served while the block runs; its log goes to the directory."""
     port = free_port()
     arguments = [str(port), str(workers), str(BLOCKING_THREADS)]
+    if pinned:
+        arguments.append(str(directory / f"bare-{port}.lock"))
     with running([sys.executable, "-m", "bench.bare", *arguments], port, directory / f"bare-{port}.log") as server:
         yield server
 
 
 @contextmanager
-def gate(home: Path, database_url: str, directory: Path, *, workers: int = WORKERS) -> Iterator[Server]:
+def gate(
+    home: Path, database_url: str, directory: Path, *, workers: int = WORKERS, pinned: bool = True
+) -> Iterator[Server]:
     """The service of an instance, served while the block runs; its log goes to the directory."""
     port = free_port()
     options = [*_instance_options(home, database_url), "--port", str(port), "--workers", str(workers)]
+    options.append("--pin-workers" if pinned else "--no-pin-workers")
     with running([str(_GATE), "serve", *options], port, directory / f"gate-{port}.log") as server:
         yield server
 
