@@ -1,7 +1,7 @@
 """Where workers run: one to each processor, where a server has as many workers as the machine has processors.
 
 A worker's threads take turns at the interpreter. Where the kernel spreads them over processors, each turn moves what
-the worker works on from one processor's cache to another's; workers that keep to one answer half as many again.
+the worker works on from one processor's cache to another's; workers that keep to one answer about a third more.
 """
 
 from __future__ import annotations
