@@ -23,6 +23,10 @@ from gate.instance import Instance, open_instance
 from gate.settings import Settings, load_settings
 
 HOME_VARIABLE: Final = "GATE_HOME"
+SERVER_VARIABLE: Final = "GATE_SERVER_PID"
+
+DRAIN_SECONDS: Final = 15
+"""How long a worker may take for the requests in flight once it was asked to end; the ledger answers within 5."""
 
 _REOPEN_SECONDS: Final = 1.0
 _PARENT_SECONDS: Final = 1.0
@@ -70,7 +74,7 @@ def worker() -> Worker:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     home = Path(os.environ[HOME_VARIABLE])
     keep_to_one(home / "workers.lock")
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with, args=(int(os.environ[SERVER_VARIABLE]),), daemon=True).start()
     app = Worker(home)
     # What was loaded stays for good, so that no collection of garbage has to look through it again.
     gc.collect()
@@ -126,8 +130,11 @@ def _refuse() -> NoReturn:
     )
 
 
-def _end_with(parent: int) -> None:
+def _end_with(server: int) -> None:
     """Ends this process, after the requests in flight, when the server that started it is gone."""
-    while os.getppid() == parent:
+    while os.getppid() == server:
         time.sleep(_PARENT_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
+    # One that is only just starting can miss the signal.
+    time.sleep(DRAIN_SECONDS)
+    os._exit(1)

@@ -60,7 +60,9 @@ def make_backup(instance: Instance, file: Path, now: datetime) -> Backup:
     if file.exists():
         raise OperatorError("BACKUP_EXISTS", f"{file} is there already; name a file that is not.")
     if not file.parent.is_dir():
-        raise OperatorError("BACKUP_UNWRITABLE", f"There is no directory {file.parent}; make it, or name another file.")
+        raise OperatorError(
+            "BACKUP_UNWRITABLE", f"The backup {file} cannot be written: there is no directory {file.parent}; make it."
+        )
     try:
         with _scratch(file) as scratch:
             copy_to_file(instance.ledger.store, scratch)

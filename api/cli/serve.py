@@ -20,7 +20,7 @@ from granian import Granian
 from granian.constants import Interfaces
 from granian.log import LogLevels
 
-from api.app import HOME_VARIABLE
+from api.app import DRAIN_SECONDS, HOME_VARIABLE, SERVER_VARIABLE
 from api.cli.demo import demo_key_file
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say
@@ -32,8 +32,6 @@ app = typer.Typer()
 
 # Threads wait for the disk most of the time; more of them than this only pass the interpreter's lock around.
 _THREADS: Final = 2 * (os.cpu_count() or 1) + 1
-# A worker that has not finished its requests by then is stopped; the ledger answers within 5 seconds.
-_DRAIN_SECONDS: Final = 15
 _START_SECONDS: Final = 60
 
 
@@ -61,6 +59,7 @@ def serve(
         say(f"Records cite {base_url}, as base_url in {home / 'settings.toml'} says.")
     os.environ[HOME_VARIABLE] = str(home.absolute())
     os.environ["GATE_DATABASE_URL"] = ledger_url
+    os.environ[SERVER_VARIABLE] = str(os.getpid())
     os.environ[PROCESSORS_VARIABLE] = processors_to_keep_to(workers) if pin_workers else ""
     # A forked worker would inherit this process's locks and descriptors; a spawned one starts clean.
     multiprocessing.set_start_method("spawn", force=True)
@@ -73,7 +72,7 @@ def serve(
         workers=workers,
         blocking_threads=_THREADS,
         respawn_failed_workers=True,
-        workers_kill_timeout=_DRAIN_SECONDS,
+        workers_kill_timeout=DRAIN_SECONDS,
         log_level=LogLevels.warning,
     )
     server.on_startup(lambda: _announce_when_ready(url, key_file, as_json))

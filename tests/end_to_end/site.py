@@ -79,10 +79,10 @@ class Site:
         key: str = self.gate("keys", "create", "--scope", scope, "--plan", plan)["key"]
         return key
 
-    def serving(self, workers: int = 2) -> AbstractContextManager[Server]:
-        """A server while the block runs."""
+    def serving(self, workers: int = 2, *options: str) -> AbstractContextManager[Server]:
+        """A server while the block runs, with further options of `gate serve`."""
         port = free_port()
-        command = self.command("serve", "--port", str(port), "--workers", str(workers))
+        command = self.command("serve", "--port", str(port), "--workers", str(workers), *options)
         return running(command, self.home.parent, f"http://127.0.0.1:{port}", "is ready at")
 
     @property

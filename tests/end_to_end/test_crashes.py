@@ -77,3 +77,24 @@ def test_workers_end_with_the_server_that_started_them(site: Site) -> None:
         wait_until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
         server.process.wait(30)
     assert len(workers) == 2
+
+
+def test_workers_keep_to_one_processor_each_and_leave_it_to_whoever_replaces_them(
+    site: Site, request: pytest.FixtureRequest
+) -> None:
+    everything = os.sched_getaffinity(0)
+    # Two are enough to tell, and a large machine would start a worker for each.
+    usable = sorted(everything)[:2]
+
+    def kept(server: Server) -> list[list[int]]:
+        return sorted(sorted(os.sched_getaffinity(worker)) for worker in workers_of(server))
+
+    request.addfinalizer(lambda: os.sched_setaffinity(0, everything))
+    os.sched_setaffinity(0, usable)
+    with site.serving(len(usable)) as server:
+        wait_until(lambda: kept(server) == [[one] for one in usable])
+        before = workers_of(server)
+        os.kill(before[0], signal.SIGKILL)
+        wait_until(lambda: before[0] not in workers_of(server) and kept(server) == [[one] for one in usable])
+    with site.serving(len(usable), "--no-pin-workers") as server:
+        assert kept(server) == [usable] * len(usable)

@@ -825,3 +825,27 @@ def test_a_file_that_is_no_database_is_named(gate: Gate, tmp_path: Path, made: d
         done.stderr
         == f"gate: {tmp_path / 'notes.txt'} is no SQLite database; name the ledger's own file. (LEDGER_SCHEMA_UNFIT)\n"
     )
+
+
+@pytest.mark.parametrize("host", ["1.2.3.4", "nohost.invalid"])
+def test_an_address_that_is_not_this_machine_s_is_told_from_one_that_is_taken(gate: Gate, host: str) -> None:
+    done = gate("serve", "--host", host)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"gate: {host} is no address of this machine (")
+    assert "--host" in done.stderr
+
+
+def test_a_proposed_command_can_be_pasted(gate: Gate) -> None:
+    assert "gate keys create --scope 'two words'" in gate("scopes", "create", "two words").stdout
+
+
+def test_a_backup_and_its_restore_say_where_they_cannot_go(gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
+    assert gate("backup", str(tmp_path / "no" / "b.db")).stderr.endswith(
+        f"there is no directory {tmp_path / 'no'}; make it. (BACKUP_UNWRITABLE)\n"
+    )
+    assert gate("backup", str(tmp_path / "b.db")).returncode == 0
+    elsewhere = ["--home", str(tmp_path / "other"), "--database-url", f"sqlite:///{tmp_path / 'home' / 'ledger.db'}"]
+    done = gate("restore", str(tmp_path / "b.db"), *elsewhere, home=False)
+    assert done.returncode == 2
+    assert f"There is a ledger in {tmp_path / 'home' / 'ledger.db'}" in done.stderr
+    assert "name with --database-url a place that has none" in done.stderr
