@@ -4,7 +4,7 @@ BIN := .venv/bin
 HOST ?= 127.0.0.1
 PORT ?= 8080
 
-.PHONY: run test torture install lint format bench lock clean
+.PHONY: run test torture install lint format contract bench lock clean
 
 run: install
 	@$(BIN)/gate serve --demo --host $(HOST) --port $(PORT)
@@ -12,9 +12,9 @@ run: install
 test: lint
 	@$(BIN)/pytest
 
-# The long forms of the tests that kill, cut off and crowd real servers; about half an hour.
+# The long forms of the tests that kill, cut off and crowd real servers or time refusals; about half an hour.
 torture: install
-	@GATE_TORTURE=1 $(BIN)/pytest -s $(addprefix tests/end_to_end/test_,crashes.py concurrency.py postgres_faults.py)
+	@GATE_TORTURE=1 $(BIN)/pytest -s $(addprefix tests/end_to_end/test_,crashes.py concurrency.py postgres_faults.py key_timing.py)
 
 install: .venv/.installed
 
@@ -35,6 +35,10 @@ lint: install
 format: install
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+# Freezes the OpenAPI document anew, unless that would break its callers.
+contract: install
+	@$(BIN)/python -m tests.contract
 
 bench: install
 	@$(BIN)/python -m bench

@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import gc
-import logging
+import logging.config
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
-from flask import Flask
+from flask import Flask, request
+from structlog.typing import FilteringBoundLogger
 
-from api import chains, decisions, errors, operations, registries, verification
+from api import (
+    chains,
+    contract,
+    decisions,
+    documents,
+    errors,
+    operations,
+    policies,
+    readiness,
+    registries,
+    service,
+    verification,
+)
+from api.logs import library_logging, open_log
+from api.metrics import Metrics
+from api.observation import observe
 from api.placement import keep_to_one
+from api.readiness import Readiness
 from api.requests import assign_request_id, finish_response
-from api.state import State
+from api.state import Operations, State
 from gate.errors import GateError, ServiceUnavailable
 from gate.instance import Instance, open_instance
-from gate.settings import Settings, load_settings
+from gate.settings import METRICS_FILE, Settings, load_settings
 
 HOME_VARIABLE: Final = "GATE_HOME"
 SERVER_VARIABLE: Final = "GATE_SERVER_PID"
@@ -31,8 +49,6 @@ DRAIN_SECONDS: Final = 15
 _REOPEN_SECONDS: Final = 1.0
 _PARENT_SECONDS: Final = 1.0
 
-_log = logging.getLogger("gate.api")
-
 
 class _Application(Flask):
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,31 +56,73 @@ class _Application(Flask):
         return func
 
 
-def create_app(settings: Settings | Instance) -> Flask:
+def create_app(
+    settings: Settings | Instance, *, log: FilteringBoundLogger | None = None, metrics: Metrics | None = None
+) -> Flask:
     """The Flask application of an instance.
 
     Args:
         settings: The settings of the instance to open, or an instance already open.
+        log: Where it logs; stderr where None.
+        metrics: What it counts; counters of its own where None.
 
     Raises:
         OperatorError: The instance cannot be opened.
     """
     instance = settings if isinstance(settings, Instance) else open_instance(settings)
-    app = _Application("decision-gate", static_folder=None)
-    app.url_map.merge_slashes = False
+    log = log or open_log(instance.settings.log_level)
+    metrics = metrics or Metrics()
+    instance.ledger.entries.observe(metrics)
+    watched = Readiness(lambda: readiness.readiness(instance), log)
+    app = _application(
+        Operations(log, metrics, watched, instance.settings.metrics_token, lambda: _gauges(instance, watched))
+    )
     app.extensions["gate"] = State(instance, instance.gate(), instance.limiter)
-    app.before_request(assign_request_id)
-    app.after_request(finish_response)
     for blueprint in (
         decisions.blueprint,
         verification.blueprint,
         registries.blueprint,
+        contract.blueprint,
+        documents.blueprint,
+        policies.blueprint,
         chains.blueprint,
-        operations.blueprint,
+        service.blueprint,
     ):
         app.register_blueprint(blueprint)
+    return app
+
+
+def _application(watched: Operations) -> Flask:
+    """An application that answers operators and nobody else."""
+    app = _Application("decision-gate", static_folder=None)
+    app.url_map.merge_slashes = False
+    app.extensions["gate.operations"] = watched
+    app.before_request(assign_request_id)
+    # What is registered first runs last.
+    app.after_request(observe)
+    app.after_request(finish_response)
+    app.register_blueprint(operations.blueprint)
     errors.install(app)
     return app
+
+
+def _gauges(instance: Instance, watched: Readiness) -> dict[str, tuple[str, float]]:
+    gauges = _ready_gauge(watched)
+    with suppress(GateError, OSError):
+        store, totals = instance.ledger.store, instance.ledger.entries.totals()
+        gauges |= {
+            "gate_scopes": ("Scopes.", totals.scopes),
+            "gate_chain_entries": ("Entries of all chains.", totals.entries),
+            "gate_registered_rulebooks": ("Rulebooks that scopes have registered.", totals.rulebooks),
+            "gate_ledger_bytes": ("What the ledger takes on its disk.", store.size()),
+        }
+        if (left := store.disk_left()) is not None:
+            gauges["gate_ledger_disk_free_bytes"] = ("What is free on the ledger's disk.", left)
+    return gauges
+
+
+def _ready_gauge(watched: Readiness) -> dict[str, tuple[str, float]]:
+    return {"gate_ready": ("1 where everything that a decision needs can be used.", watched.report()["ok"])}
 
 
 def worker() -> Worker:
@@ -94,8 +152,13 @@ class Worker:
         self._home = home
         self._opening = threading.Lock()
         self._next_try = 0.0
-        self._closed = _closed_app()
+        settings = _settings(home)
+        level = settings.log_level if settings else "info"
+        logging.config.dictConfig(library_logging())
+        logging.captureWarnings(True)
+        self._log, self._metrics = open_log(level), Metrics()
         self._app = self._open()
+        self._closed = self._app or self._closed_app(settings)
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answers a request."""
@@ -107,23 +170,31 @@ class Worker:
 
     def _open(self) -> Flask | None:
         try:
-            return create_app(load_settings(self._home))
+            return create_app(load_settings(self._home), log=self._log, metrics=self._metrics)
         except (GateError, OSError) as error:
-            _log.error("The instance cannot be opened, so that every request is answered with 503: %s", error)
+            self._log.error("closed", reason=str(error))
             self._next_try = time.monotonic() + _REOPEN_SECONDS
             return None
 
+    def _closed_app(self, settings: Settings | None) -> Flask:
+        reason = "The instance cannot be opened, most likely for want of its ledger; the service's log says why."
+        watched = Readiness(lambda: readiness.closed(settings, reason), self._log)
+        token = settings.metrics_token if settings else self._home / METRICS_FILE
+        app = _application(Operations(self._log, self._metrics, watched, token, lambda: _ready_gauge(watched)))
+        app.before_request(_refuse)
+        return app
 
-def _closed_app() -> Flask:
-    app = _Application("decision-gate-closed", static_folder=None)
-    errors.install(app)
-    app.before_request(assign_request_id)
-    app.before_request(_refuse)
-    app.after_request(finish_response)
-    return app
+
+def _settings(home: Path) -> Settings | None:
+    try:
+        return load_settings(home)
+    except GateError:
+        return None
 
 
-def _refuse() -> NoReturn:
+def _refuse() -> None:
+    if request.blueprint == operations.blueprint.name:
+        return
     raise ServiceUnavailable(
         "SVC_STORAGE_UNAVAILABLE",
         "The service cannot reach its ledger. Nothing was acknowledged; retry with the same idempotency key.",

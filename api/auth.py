@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from flask import request
+from flask import g, request
 
 from api.state import state
 from gate.errors import AccessForbidden, AccessRefused
@@ -37,7 +37,7 @@ def _admitted(find: Callable[[str, datetime], Authority], access: str, code: str
         key = request.headers.get("x-api-key")
         if not key:
             raise AccessRefused(code, "The request carries no key; send it in the header x-api-key.")
-        authority = find(key, utc_now())
+        authority = g.authority = find(key, utc_now())
         authority.require(access)
     except AccessForbidden as error:
         raise AccessForbidden(code, error.message) from error

@@ -9,7 +9,7 @@ from flask import Blueprint, Response, g, request
 from api.auth import authenticate, recognize
 from api.limits import require_rate, tell_remaining
 from api.requests import json_response, parse_body, preferred_view, read_body
-from api.state import state
+from api.state import operations, state
 from gate.errors import GateError, NotFound, RequestRefused
 from gate.ids import utc_now
 from gate.labels import VIEWS
@@ -48,6 +48,8 @@ def decide() -> Response:
     )
     tell_remaining(decision.remaining)
     record = decision.record
+    operations().metrics.decision(record["verdict"], decision.status)
+    g.observed = {"decision_id": record["decision_id"], "verdict": record["verdict"], "idempotency": decision.status}
     # A replay answers whatever else the body holds, so its response_view may be none of the three.
     asked = body.get("response_view")
     headers = {**_headers(record), "x-idempotency-status": decision.status}

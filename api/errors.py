@@ -6,16 +6,18 @@ error carries a verdict.
 
 from __future__ import annotations
 
-import logging
-import traceback
+from collections.abc import Mapping
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any, Final
 
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAllowed
 
 from api.limits import tell_remaining
+from api.logs import places
 from api.requests import json_response
+from api.state import operations
 from gate.errors import AccessForbidden, GateError, LimitReached
 
 DECIDE_PATH: Final = "/api/decide"
@@ -28,6 +30,9 @@ _BY_CODE: Final[dict[str, tuple[int, str]]] = {
     "SVC_CHAIN_UNAUTHORIZED": (401, "unauthorized"),
     "SVC_DECISION_NOT_FOUND": (404, "not_found"),
     "SVC_CHAIN_NOT_FOUND": (404, "not_found"),
+    "SVC_POLICY_BUNDLE_NOT_FOUND": (404, "not_found"),
+    "SVC_RULEBOOK_NOT_FOUND": (404, "not_found"),
+    "SVC_POLICY_PATTERN_NOT_FOUND": (404, "not_found"),
     "SVC_API_NOT_FOUND": (404, "not_found"),
     "SVC_API_METHOD_NOT_ALLOWED": (405, "method_not_allowed"),
     "SVC_API_IDEMPOTENCY_CONFLICT": (409, "idempotency_conflict"),
@@ -52,12 +57,16 @@ _BY_CODE: Final[dict[str, tuple[int, str]]] = {
 }
 
 _BY_STATUS: Final = {
-    404: ("SVC_API_NOT_FOUND", "There is nothing at this path; docs/decide.md lists the endpoints."),
+    404: ("SVC_API_NOT_FOUND", "There is nothing at this path; /docs lists the endpoints."),
     405: ("SVC_API_METHOD_NOT_ALLOWED", "This path does not answer that method; the header Allow names those it does."),
+    408: ("SVC_API_JSON_INVALID", "The body took too long to arrive; send it again, without a pause."),
     413: ("SVC_API_PAYLOAD_TOO_LARGE", "The body is too large; send a smaller one."),
 }
 
-_log = logging.getLogger("gate.api")
+
+def codes() -> Mapping[str, tuple[int, str]]:
+    """Each error code: its status, and the word that a body's `v` carries."""
+    return MappingProxyType(_BY_CODE)
 
 
 def install(app: Flask) -> None:
@@ -76,6 +85,9 @@ def answer(error: GateError) -> Response:
     body |= {"v": word, "error": error.code, "message": error.message, "request_id": g.get("request_id") or "req_none"}
     if error.errors:
         body["errors"] = [fault.to_dict() for fault in error.errors]
+    g.error = {"error": error.code}
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        g.error["reason"] = error.message
     response = json_response(body | dict(error.details), status)
     if isinstance(error, LimitReached):
         response.headers["retry-after"] = str(error.details["retry_after"])
@@ -98,8 +110,9 @@ def _answer_http(error: HTTPException) -> Response:
 
 def _answer_unexpected(error: Exception) -> Response:
     # The type and the places alone: a message could quote a body or a key.
-    where = "".join(traceback.format_tb(error.__traceback__))
-    _log.error("Unexpected %s in request %s\n%s", type(error).__qualname__, g.get("request_id"), where)
+    operations().log.error(
+        "unexpected", request_id=g.get("request_id"), error_type=type(error).__qualname__, places=places(error)
+    )
     message = (
         "The service failed unexpectedly and recorded nothing it acknowledges; retry with the same idempotency key."
     )

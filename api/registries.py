@@ -1,4 +1,4 @@
-"""Public registries: the keys that sign, and the published contract."""
+"""Public registries of the keys that sign."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from flask import Blueprint, Response
 
 from api.requests import json_response
 from api.state import state
-from gate import resources
 from gate.signing import ED25519, KeyRegistry
 
 blueprint = Blueprint("registries", __name__)
@@ -24,14 +23,6 @@ def attestation_keys() -> Response:
     """The public keys of rulebook attestations and registrations, active and past."""
     instance = state().instance
     return _published(instance.registry_keys.registry(), signs=instance.settings.registry_signing == ED25519)
-
-
-@blueprint.get("/schemas/rulebook-v1.schema.json")
-def rulebook_schema() -> Response:
-    """The Rulebook v1 schema that records cite as rulebook_contract.schema_url."""
-    response = json_response(resources.schema("rulebook-v1"))
-    response.headers["cache-control"] = "public, max-age=3600"
-    return response
 
 
 def _published(registry: KeyRegistry, *, signs: bool) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any, Final
 
 import orjson
@@ -20,24 +21,43 @@ MAX_VERIFY_BODY: Final = 16 * 1024 * 1024
 """The largest body of the verify endpoints, in bytes."""
 
 _SAFE_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,160}")
+_HOST: Final = re.compile(r"(?:[A-Za-z0-9._~%-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")
 _PREFERENCE: Final = re.compile(r"\s*return\s*=\s*\"?(minimal|standard|full)\"?\s*", re.IGNORECASE)
 
 
 def assign_request_id() -> None:
-    """Gives the request the id under which logs, its error body and its record know it."""
+    """Gives the request the id under which logs, its error body and its record know it, and refuses an unclear head.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID: the head does not name one host, or spells its method in small letters;
+            what stands before the service may have read it otherwise.
+    """
+    g.started = time.perf_counter()
     g.request_id = new_id("req", utc_now())
+    environ = request.environ
+    if environ["REQUEST_METHOD"] != request.method:
+        raise MaterialRefused("SVC_API_JSON_INVALID", "Methods are written in capitals; send the method that way.")
+    if environ["SERVER_PROTOCOL"] == "HTTP/1.1" and not _HOST.fullmatch(environ.get("HTTP_HOST", "")):
+        raise MaterialRefused(
+            "SVC_API_JSON_INVALID", "The request does not name one host; send the header Host once: name or name:port."
+        )
 
 
 def finish_response(response: Response) -> Response:
     """Adds the headers that every response carries, and what the request learnt of its limits."""
-    sent = request.headers.get("x-request-id", "")
-    response.headers.add("x-request-id", sent if _SAFE_REQUEST_ID.fullmatch(sent) else g.request_id)
+    response.headers.add("x-request-id", safe_request_id() or g.request_id)
     response.headers.add("x-content-type-options", "nosniff")
     if "cache-control" not in response.headers:
         response.headers.add("cache-control", "no-store")
     if limits := g.get("limit_headers"):
         response.headers.update(limits)
     return response
+
+
+def safe_request_id() -> str | None:
+    """The caller's x-request-id, where it is safe to repeat."""
+    sent = request.headers.get("x-request-id", "")
+    return sent if _SAFE_REQUEST_ID.fullmatch(sent) else None
 
 
 def json_response(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -50,9 +70,15 @@ def read_body(limit: int = MAX_BODY) -> bytes:
 
     Raises:
         MaterialRefused: SVC_API_PAYLOAD_TOO_LARGE, SVC_API_MEDIA_TYPE_UNSUPPORTED for a body that is no plain JSON, or
-            SVC_API_JSON_INVALID for one that ended early.
+            SVC_API_JSON_INVALID for one that ended early or whose length is told in two ways.
     """
     declared = request.content_length
+    coding = request.headers.get("transfer-encoding")
+    if coding is not None and (declared is not None or coding.strip().lower() != "chunked"):
+        raise MaterialRefused(
+            "SVC_API_JSON_INVALID",
+            "The body's end is unclear; send content-length alone, or transfer-encoding: chunked alone.",
+        )
     if declared is not None and declared > limit:
         raise _too_large(limit)
     body = b""
@@ -115,16 +141,34 @@ def preferred_view() -> str:
     return "full"
 
 
+def query_text(name: str) -> str | None:
+    """A query parameter as it was sent, or None.
+
+    Raises:
+        RequestRefused: SVC_API_QUERY_INVALID: it is empty, or was sent more than once.
+    """
+    sent = request.args.getlist(name)
+    if len(sent) > 1:
+        raise _unusable(name, "duplicate", "It was sent more than once; send it once.")
+    if sent == [""]:
+        raise _unusable(name, "too_short", "It is empty; give it a value, or leave it out.")
+    return sent[0] if sent else None
+
+
 def query_integer(name: str, default: int, lowest: int, highest: int) -> int:
     """An integer query parameter within its bounds.
 
     Raises:
         RequestRefused: SVC_API_QUERY_INVALID.
     """
-    text = request.args.get(name)
+    text = query_text(name)
     if text is None:
         return default
     if re.fullmatch(r"[0-9]{1,9}", text) and lowest <= int(text) <= highest:
         return int(text)
-    fault = FieldError(name, "range", f"It must be a whole number from {lowest} to {highest}.")
-    raise RequestRefused("SVC_API_QUERY_INVALID", f"The query parameter {name} is not usable.", [fault])
+    raise _unusable(name, "range", f"It must be a whole number from {lowest} to {highest}.")
+
+
+def _unusable(name: str, code: str, message: str) -> RequestRefused:
+    fault = FieldError(name, code, message)
+    return RequestRefused("SVC_API_QUERY_INVALID", f"The query parameter {name} is not usable.", [fault])

@@ -15,7 +15,7 @@ from typing import Any, Final
 import orjson
 from sqlalchemy import func, select
 
-from api.cli import serve
+from api import turns
 from api.cli.options import instance_at
 from bench.load import Client, Load
 from bench.measure import Mismatch, Spread, alternate, spread
@@ -27,7 +27,7 @@ from gate.ledger.tables import entries
 
 WORKERS: Final = 2
 CONNECTIONS: Final = 8
-BLOCKING_THREADS: Final = serve._THREADS
+BLOCKING_THREADS: Final = turns.WORKING
 SCOPE: Final = "bench"
 
 _PATH: Final = "/api/decide"

@@ -110,7 +110,7 @@ class DecisionGate:
             rulebook = self._rulebook(authority, request)
             facts = _facts(request)
             registered = self._registered(authority, rulebook, claim)
-            signers, now = self._signing()
+            signers, now = self.signing()
         except GateError:
             authority = self._confirmed(authority)
             # A key that was used before answers before anything that is wrong with this request.
@@ -159,8 +159,12 @@ class DecisionGate:
         confirmed.require("decide")
         return confirmed
 
-    def _signing(self) -> tuple[Signers, datetime]:
-        """What signs now, and the moment. The moment is read second, so that no record is older than its key."""
+    def signing(self) -> tuple[Signers, datetime]:
+        """What signs now, and the moment. The moment is read second, so that no record is older than its key.
+
+        Raises:
+            ServiceUnavailable: SVC_SIGNING_UNAVAILABLE.
+        """
         signers = self._signers()
         now = self._clock()
         for signer in (signers.receipt, signers.registry):
@@ -212,7 +216,7 @@ class DecisionGate:
         Raises:
             RulebookRefused: RULEBOOK_VERSION_CONFLICT.
         """
-        signers, now = self._signing()
+        signers, now = self.signing()
         metadata = registration(rulebook.reference, scope_id, timestamp(now), signers.registry)
         return self._ledger.rulebooks.register(scope_id, rulebook, metadata)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable
 from datetime import datetime
 from functools import cached_property
@@ -12,11 +13,11 @@ from typing import Final
 from gate.decide import DecisionGate
 from gate.errors import OperatorError
 from gate.ids import utc_now
-from gate.keys import KeyRing, hmac_signer
+from gate.keys import KeyRing, hmac_signer, write_private
 from gate.ledger import Ledger, open_ledger, open_store, schema
 from gate.ledger.limits import RateLimiter, open_limits
 from gate.record import Signers
-from gate.settings import DEFAULT_BASE_URL, FILE_NAME, INITIAL_FILE, Settings, load_settings
+from gate.settings import DEFAULT_BASE_URL, FILE_NAME, INITIAL_FILE, METRICS_FILE, Settings, load_settings
 from gate.signing import ED25519, HMAC_SHA256
 from gate.verify import Trust
 
@@ -87,11 +88,27 @@ def open_instance(settings: Settings) -> Instance:
     Raises:
         OperatorError: INSTANCE_MISSING where there is none, or what `open_ledger` and the HMAC secret raise.
     """
-    _require_instance(settings.home)
+    require_instance(settings.home)
     return Instance(settings, open_ledger(settings.ledger_url))
 
 
-def _require_instance(home: Path) -> None:
+def create_metrics_token(home: Path) -> None:
+    """Makes the token that opens the metrics, where an instance has none: 256 random bits in a file of mode 0600.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    file = home / METRICS_FILE
+    if not file.exists():
+        write_private(file, f"{secrets.token_urlsafe(32)}\n".encode())
+
+
+def require_instance(home: Path) -> None:
+    """Requires that there is an instance in a directory.
+
+    Raises:
+        OperatorError: INSTANCE_MISSING.
+    """
     if not (home / FILE_NAME).is_file():
         raise OperatorError(
             "INSTANCE_MISSING",
@@ -106,7 +123,7 @@ def upgrade_ledger(settings: Settings, now: datetime) -> str:
     Raises:
         OperatorError: INSTANCE_MISSING, or what `open_ledger` raises.
     """
-    _require_instance(settings.home)
+    require_instance(settings.home)
     store = open_store(settings.ledger_url)
     before = schema.revision(store) or "none"
     store.close()
@@ -144,6 +161,7 @@ def create_instance(home: Path, *, base_url: str = DEFAULT_BASE_URL, database_ur
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         for purpose in ("receipt", "registry"):
             KeyRing(home / "keys", purpose).create(utc_now())
+        create_metrics_token(home)
         open_ledger(load_settings(home, database_url=database_url).ledger_url, create=True).close()
         # Last, because it is what marks the instance as complete.
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -22,10 +22,8 @@ from gate.envelope import (
 from gate.evaluate import Explained
 from gate.labels import (
     BINDING_DIRECT,
-    CANONICALIZATION,
     CUSTOMER_CODE,
     EVALUATOR,
-    HASH_ALGORITHM,
     PRODUCTION_CORE,
     PROTOCOL,
     RECORD,
@@ -87,13 +85,7 @@ def build_record(
     plain = request.plain and rulebook.plain
     outcome = explained.outcome
     evidence = evidence_codes(outcome.reason_code, outcome.matched_rule_id, outcome.status)
-    policy_bundle = {
-        "id": rulebook.rulebook_id,
-        "version": rulebook.version,
-        "hash": rulebook.hash,
-        "hash_algorithm": HASH_ALGORITHM,
-        "canonicalization": CANONICALIZATION,
-    }
+    policy_bundle = rulebook.policy_bundle
     runtime_binding = runtime_binding_of(BINDING_DIRECT)
     record: dict[str, Any] = {
         "decision_record_version": RECORD,

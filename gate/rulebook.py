@@ -20,7 +20,7 @@ from cachetools import LRUCache
 from gate.canonical import canonical, content_hash, is_plain
 from gate.errors import FieldError, RulebookRefused
 from gate.evaluate import Evaluator, compile_rulebook
-from gate.labels import OUTPUT_MATERIAL, RULEBOOK_SCHEMA
+from gate.labels import CANONICALIZATION, HASH_ALGORITHM, OUTPUT_MATERIAL, RULEBOOK_SCHEMA
 from gate.shape import MAX_ERRORS, json_type, member, shape
 
 MAX_CONDITION_NODES: Final = 256
@@ -61,6 +61,17 @@ class Rulebook:
             "id": self.rulebook_id,
             "version": self.version,
             "hash": self.hash,
+        }
+
+    @property
+    def policy_bundle(self) -> dict[str, str]:
+        """{id, version, hash, hash_algorithm, canonicalization}: the rulebook as a policy."""
+        return {
+            "id": self.rulebook_id,
+            "version": self.version,
+            "hash": self.hash,
+            "hash_algorithm": HASH_ALGORITHM,
+            "canonicalization": CANONICALIZATION,
         }
 
 

@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from gate.errors import OperatorError
 
 FILE_NAME: Final = "settings.toml"
+METRICS_FILE: Final = "metrics.token"
 DEFAULT_BASE_URL: Final = "http://127.0.0.1:8080"
 
 INITIAL_FILE: Final = """\
@@ -42,6 +43,8 @@ class Settings(BaseSettings):
         receipt_signing: ed25519, hmac-sha256 or off.
         receipt_hmac_secret_file: A file with the HMAC secret: at least 32 bytes, read without surrounding white space.
         registry_signing: ed25519 or off.
+        metrics_token_file: A file with the token that opens the metrics; by default `metrics.token` in the home.
+        log_level: info (every request), warning or error.
     """
 
     model_config = SettingsConfigDict(env_prefix="GATE_", frozen=True, extra="forbid", validate_default=True)
@@ -52,11 +55,18 @@ class Settings(BaseSettings):
     receipt_signing: Literal["ed25519", "hmac-sha256", "off"] = "ed25519"
     receipt_hmac_secret_file: Path | None = None
     registry_signing: Literal["ed25519", "off"] = "ed25519"
+    metrics_token_file: Path | None = None
+    log_level: Literal["info", "warning", "error"] = "info"
 
     @property
     def ledger_url(self) -> str:
         """The database URL in force."""
         return self.database_url or f"sqlite:///{self.home / 'ledger.db'}"
+
+    @property
+    def metrics_token(self) -> Path:
+        """The file with the metrics token."""
+        return self.metrics_token_file or self.home / METRICS_FILE
 
     @property
     def schema_url(self) -> str:

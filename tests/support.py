@@ -48,6 +48,35 @@ def cases(name: str) -> list[Any]:
     return found
 
 
+def case_bytes(case: dict[str, Any]) -> bytes:
+    """The bytes that a case tells: `text`, `hex`, `repeat` [piece, count], `pieces` of those, or `nest` [opening,
+    closing, depth] around `middle`.
+    """
+    if "hex" in case:
+        return bytes.fromhex(case["hex"])
+    if "nest" in case:
+        opening, closing, depth = case["nest"]
+        return str(opening * depth + case["middle"] + closing * depth).encode()
+    return case_text(case).encode()
+
+
+def case_text(case: dict[str, Any]) -> str:
+    """The text that a case tells: `text`, `repeat` [piece, count], or `pieces` of those."""
+    pieces = case.get("pieces", [case.get("repeat", (case.get("text"), 1))])
+    return "".join(piece * count for piece, count in pieces)
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal, and of the same types: 1 is neither 1.0 nor true."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same_json(value, other[name]) for name, value in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    return bool(one == other)
+
+
 def sample_rulebook() -> dict[str, Any]:
     """A fresh copy of the sample rulebook."""
     body: dict[str, Any] = parse(resources.path("data", "rulebooks", "pricing_exception.json").read_bytes())

@@ -30,6 +30,10 @@ PURE = (
     "chain",
     "verify",
     "shape",
+    "contract",
+    "conformance",
+    "bundles",
+    "patterns",
 )
 IMPURE = {
     "os",
@@ -115,9 +119,9 @@ def test_nothing_evaluates_code_or_unpickles() -> None:
 
 
 def test_the_verifier_needs_no_server() -> None:
-    """`gate verify` runs on the base install: none of the server's libraries is loaded for it."""
+    """`gate verify` and `gate conformance` run on the base install: no library of the server's is loaded for them."""
     code = (
-        "import sys; import api.cli.verify; "
+        "import sys; import api.cli.verify, api.cli.conformance; "
         "server = {'flask', 'sqlalchemy', 'alembic', 'granian', 'pydantic', 'jsonschema_rs', 'cachetools'}; "
         "print(sorted(server & set(sys.modules)))"
     )

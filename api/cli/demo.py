@@ -1,4 +1,4 @@
-"""The demo scope of a first start: plan unlimited, a key in the home directory, and a registered sample rulebook."""
+"""The demo scope of a first start: plan unlimited, a key in the home directory, and the product's own rulebooks."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ import os
 from pathlib import Path
 from typing import Final
 
-from gate import resources
+from gate import bundles
 from gate.errors import AccessRefused, OperatorError
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import FULL_ACCESS, Scope
-from gate.rulebook import load
-from gate.strict_json import parse
 
 SCOPE: Final = "demo"
 KEY_FILE: Final = "demo.key"
 
 
 def demo_key_file(instance: Instance) -> Path:
-    """The file with a working key of the demo scope; scope, key and rulebook are made where they are missing."""
+    """The file with a working key of the demo scope; scope, key and rulebooks are made where they are missing."""
     scope = _scope(instance)
-    sample = resources.path("data", "rulebooks", "pricing_exception.json")
-    instance.gate().register(scope.scope_id, load(parse(sample.read_bytes())))
+    for rulebook in bundles.active_rulebooks():
+        instance.gate().register(scope.scope_id, rulebook)
     file = instance.settings.home / KEY_FILE
     if not _works(instance, file):
         key, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS, None, utc_now())

@@ -25,6 +25,7 @@ _MODULES: Final = {
     "signing-keys": "api.cli.signing_keys",
     "rulebook": "api.cli.rulebook",
     "verify": "api.cli.verify",
+    "conformance": "api.cli.conformance",
     "chain": "api.cli.chain",
     "log": "api.cli.log",
     "backup": "api.cli.backup",

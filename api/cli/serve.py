@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import logging
 import multiprocessing
 import os
 import shlex
+import shutil
 import socket
 import threading
 import time
@@ -17,21 +19,24 @@ import httpx
 import orjson
 import typer
 from granian import Granian
-from granian.constants import Interfaces
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
 from api.app import DRAIN_SECONDS, HOME_VARIABLE, SERVER_VARIABLE
 from api.cli.demo import demo_key_file
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say
+from api.logs import library_logging
+from api.metrics import DIRECTORY_VARIABLE, make_directory
 from api.placement import PROCESSORS_VARIABLE, processors_to_keep_to
+from api.turns import SECONDS_VARIABLE, WAITING
 from gate.errors import OperatorError
+from gate.instance import create_metrics_token
 from gate.ledger.limits import replace_damaged_limits
 
 app = typer.Typer()
 
-# Threads wait for the disk most of the time; more of them than this only pass the interpreter's lock around.
-_THREADS: Final = 2 * (os.cpu_count() or 1) + 1
 _START_SECONDS: Final = 60
 
 
@@ -45,6 +50,9 @@ def serve(
     pin_workers: Annotated[
         bool, typer.Option(help="Keep each worker to one processor, where there are as many workers as processors.")
     ] = True,
+    request_seconds: Annotated[
+        int, typer.Option(min=1, max=60, help="How long a request may take to arrive, its head and then its body.")
+    ] = 30,
     demo: Annotated[bool, typer.Option("--demo", help="Offer a demo scope and print a first request.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -53,6 +61,7 @@ def serve(
     _check_port(host, port)
     with instance_at(home, database_url, create=True, base_url=url) as instance:
         replace_damaged_limits(instance.ledger.store)
+        create_metrics_token(home)
         key_file = demo_key_file(instance) if demo else None
         ledger_url, base_url = instance.settings.ledger_url, instance.settings.base_url
     if base_url != url and not as_json:
@@ -61,23 +70,35 @@ def serve(
     os.environ["GATE_DATABASE_URL"] = ledger_url
     os.environ[SERVER_VARIABLE] = str(os.getpid())
     os.environ[PROCESSORS_VARIABLE] = processors_to_keep_to(workers) if pin_workers else ""
+    os.environ[SECONDS_VARIABLE] = str(request_seconds)
+    metrics = make_directory()
+    os.environ[DIRECTORY_VARIABLE] = str(metrics)
     # A forked worker would inherit this process's locks and descriptors; a spawned one starts clean.
     multiprocessing.set_start_method("spawn", force=True)
     server = Granian(
-        "api.app:worker",
+        "api.turns:worker",
         factory=True,
         address=host,
         port=port,
         interface=Interfaces.WSGI,
         workers=workers,
-        blocking_threads=_THREADS,
+        blocking_threads=WAITING,
+        # HTTP/2 would let one connection keep hundreds of requests waiting; proxies speak HTTP/1.1 to what they serve.
+        http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(header_read_timeout=1000 * request_seconds),
         respawn_failed_workers=True,
         workers_kill_timeout=DRAIN_SECONDS,
         log_level=LogLevels.warning,
+        log_dictconfig=library_logging(),
     )
     server.on_startup(lambda: _announce_when_ready(url, key_file, as_json))
     server.on_shutdown(lambda: None if as_json else say("Stopped. Everything acknowledged is in the ledger."))
-    server.serve()
+    # It warns of more threads than processors can serve at once; here they wait for their turn.
+    logging.getLogger("_granian").addFilter(lambda record: "Configuration allows spawning" not in record.getMessage())
+    try:
+        server.serve()
+    finally:
+        shutil.rmtree(metrics, ignore_errors=True)
 
 
 def first_request(url: str, key_file: Path) -> str:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import timedelta
 from typing import Any, Final
 
 import typer
 
-from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json
 from api.cli.output import print_json, say, table
-from api.operations import readiness
+from api.readiness import Report, closed, readiness
+from gate.errors import GateError, OperatorError
 from gate.ids import first_id, utc_now
-from gate.instance import Instance
+from gate.instance import Instance, open_instance, require_instance
 from gate.ledger.access import Scope
+from gate.settings import Settings, load_settings
 
 app = typer.Typer()
 
@@ -23,26 +26,44 @@ _DAY: Final = timedelta(days=1)
 @app.command()
 def status(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """Show readiness, each scope's chain, and the ledger's size and growth. Exits with 1 where it is degraded."""
-    with instance_at(home, database_url) as instance:
-        report = readiness(instance)
-        scopes = instance.ledger.directory.scopes()
-        chains = [_chain(instance, scope) for scope in scopes]
-        storage = _storage(instance, scopes, sum(chain["chain_size"] for chain in chains))
-        home_shown = str(instance.settings.home)
+    settings = load_settings(home, database_url=database_url)
+    require_instance(settings.home)
+    report, chains, storage = _look(settings)
     if as_json:
-        print_json({**report, "home": home_shown, "storage": storage, "scopes": chains})
+        print_json({**report, "home": str(settings.home), "storage": storage, "scopes": chains})
     else:
-        say(f"{report['status']}: {storage['location']}", style="green" if report["ok"] else "red")
+        where = f": {storage['location']}" if storage else ""
+        say(f"{report['status']}{where}", style="green" if report["ok"] else "red")
         parts = {name: part for name, part in report.items() if isinstance(part, dict) and "ready" in part}
         table(
             ["part", "ready", "reason"],
             [[name, "yes" if part["ready"] else "no", part.get("reason")] for name, part in parts.items()],
         )
-        say("")
-        table(["scope", "plan", "chain", "entries", "head"], [list(found.values()) for found in chains])
-        say("")
-        _say_storage(storage)
+        if storage:
+            say("")
+            table(["scope", "plan", "chain", "entries", "head"], [list(found.values()) for found in chains])
+            say("")
+            _say_storage(storage)
     raise typer.Exit(0 if report["ok"] else 1)
+
+
+def _look(settings: Settings) -> tuple[Report, list[dict[str, Any]], dict[str, Any] | None]:
+    """The readiness of an instance, each scope's chain, and its storage, as far as they can be read."""
+    try:
+        instance = open_instance(settings)
+    except OperatorError as error:
+        # What an operator can only mend by another command or setting is no state of the service.
+        if error.code != "DATABASE_UNREACHABLE":
+            raise
+        return closed(settings, error.message), [], None
+    with closing(instance):
+        report = readiness(instance)
+        try:
+            scopes = instance.ledger.directory.scopes()
+            chains = [_chain(instance, scope) for scope in scopes]
+            return report, chains, _storage(instance, scopes, sum(chain["chain_size"] for chain in chains))
+        except GateError:
+            return report, [], None
 
 
 def _chain(instance: Instance, scope: Scope) -> dict[str, Any]:

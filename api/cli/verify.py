@@ -21,8 +21,8 @@ from gate.verify import Trust, Verification, verify_record
 
 app = typer.Typer()
 
-_RECEIPT_KEYS = "/api/decision/receipt-keys"
-_ATTESTATION_KEYS = "/.well-known/rulebook-attestation-keys.json"
+RECEIPT_KEYS_PATH = "/api/decision/receipt-keys"
+ATTESTATION_KEYS_PATH = "/.well-known/rulebook-attestation-keys.json"
 
 
 @app.command()
@@ -85,10 +85,10 @@ def _trust(registry: str | None, public_key: Path | None, secret_file: Path | No
 def _registries(source: str) -> tuple[KeyRegistry, KeyRegistry | None]:
     if not source.startswith(("http://", "https://")):
         return load_registry(read_json(Path(source))), None
-    if source.endswith(_RECEIPT_KEYS):
+    if source.endswith(RECEIPT_KEYS_PATH):
         return load_registry(_fetch(source)), None
     base = source.rstrip("/")
-    return load_registry(_fetch(base + _RECEIPT_KEYS)), load_registry(_fetch(base + _ATTESTATION_KEYS))
+    return load_registry(_fetch(base + RECEIPT_KEYS_PATH)), load_registry(_fetch(base + ATTESTATION_KEYS_PATH))
 
 
 def _fetch(url: str) -> Any:

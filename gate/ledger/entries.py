@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, bindparam, select
+from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
 from gate.chain import Head
 from gate.labels import CHAIN, MERKLE_STRATEGY
 from gate.ledger.packing import unpack
-from gate.ledger.store import Store
-from gate.ledger.tables import chain_heads, claims, entries, usage
-from gate.ledger.writer import Claim, Claimed, NewEntry, Outcome, Writer
+from gate.ledger.store import Store, unheard_of
+from gate.ledger.tables import chain_heads, claims, entries, rulebooks, usage
+from gate.ledger.writer import AppendObserver, Claim, Claimed, NewEntry, Outcome, Writer
 
 # Bodies have up to a few megabytes each, and a page of them is in memory at a time.
 _PAGE: Final = 64
@@ -27,6 +27,15 @@ class StoredEntry:
     entry_id: str
     body: bytes
     request: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How much a ledger holds, over all scopes."""
+
+    scopes: int
+    entries: int
+    rulebooks: int
 
 
 class Entries:
@@ -45,6 +54,18 @@ class Entries:
         """
         return self._writer.append(entry)
 
+    def observe(self, observer: AppendObserver) -> None:
+        """Lets someone watch the appends from now on."""
+        self._writer.observer = observer
+
+    def probe_claims(self) -> None:
+        """Requires that used idempotency keys can be found.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        self.claimed("", Claim("decide", "", "", ""))
+
     def claimed(self, scope_id: str, claim: Claim) -> Claimed | None:
         """Who claimed an idempotency key."""
         with self._store.read() as connection:
@@ -53,6 +74,8 @@ class Entries:
 
     def decision(self, scope_id: str, decision_id: str) -> StoredEntry | None:
         """A decision by its id."""
+        if unheard_of(decision_id):
+            return None
         with self._store.read() as connection:
             row = connection.execute(
                 _ENTRY.where(entries.c.decision_id == bindparam("id"), entries.c.entry_id == bindparam("id")),
@@ -92,6 +115,13 @@ class Entries:
         with self._store.read() as connection:
             return connection.execute(_USED, {"scope": scope_id, "of_month": month}).scalar_one_or_none() or 0
 
+    def totals(self) -> Totals:
+        """How much the ledger holds, seen at one moment."""
+        with self._store.read() as connection:
+            scopes, size = connection.execute(_TOTALS).one()
+            registered = connection.execute(select(func.count()).select_from(rulebooks)).scalar_one()
+        return Totals(scopes, int(size), registered)
+
     def count_since(self, scope_id: str, decision_id: str) -> int:
         """How many entries a scope has from the first one on about a decision of this id or a later one; ids sort by
         time. It takes one look, however many there are.
@@ -106,6 +136,7 @@ _LINK: Final = select(*(column for column in entries.c if column.name not in ("b
     entries.c.scope_id == bindparam("scope")
 )
 _HEAD: Final = select(chain_heads).where(chain_heads.c.scope_id == bindparam("scope"))
+_TOTALS: Final = select(func.count(), func.coalesce(func.sum(chain_heads.c.chain_size), 0))
 _CLAIMED: Final = select(claims).where(claims.c.scope_id == bindparam("scope"), claims.c.claim == bindparam("digest"))
 _USED: Final = select(usage.c.records).where(
     usage.c.scope_id == bindparam("scope"), usage.c.month == bindparam("of_month")

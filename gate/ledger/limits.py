@@ -23,7 +23,7 @@ from sqlalchemy import bindparam, insert, select, text, update
 
 from gate.errors import ServiceUnavailable
 from gate.ledger.sqlite import SqliteStore
-from gate.ledger.store import Row, Statement, Store, Transaction
+from gate.ledger.store import Answer, Row, Statement, Store, Transaction, unavailable
 from gate.ledger.tables import limits_metadata, rate_windows
 
 WINDOW: Final = 60.0
@@ -70,13 +70,26 @@ class RateLimiter:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be counted, so it cannot be admitted.
         """
+        return self._do(
+            lambda store: store.run(lambda transaction, _: self._count(transaction, scope_id, key_id, limit))
+        )
+
+    def probe(self) -> None:
+        """Requires that requests can be counted.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        self._do(lambda store: store.probe())
+
+    def _do(self, work: Callable[[Store], Answer]) -> Answer:
         store = self._store
         try:
-            return store.run(lambda transaction, _: self._count(transaction, scope_id, key_id, limit))
+            return work(store)
         except ServiceUnavailable:
             if not self._is_replaced(store):
                 raise
-        return self._store.run(lambda transaction, _: self._count(transaction, scope_id, key_id, limit))
+        return work(self._store)
 
     def _is_replaced(self, store: Store) -> bool:
         """Whether a store's file was removed or replaced, so that what is in its place now is to be used instead."""
@@ -85,7 +98,10 @@ class RateLimiter:
                 if self._reopen is None or not isinstance(store, SqliteStore) or store.is_in_place():
                     return False
                 # The old one is not closed, for others may be in the middle of it: a descriptor stays open.
-                self._store = self._reopen()
+                try:
+                    self._store = self._reopen()
+                except OSError as error:
+                    raise unavailable(f"the file that counts requests cannot be opened: {error.strerror}") from error
             return True
 
     def _count(self, transaction: Transaction, scope_id: str, key_id: str, limit: int) -> Rate:

@@ -15,7 +15,7 @@ from psycopg import Error, OperationalError
 from sqlalchemy import URL, Connection, create_engine, text
 
 from gate.errors import GateError, OperatorError
-from gate.ledger.store import WRITE_TIMEOUT, Row, Statement, Store, Transaction, driver_error
+from gate.ledger.store import PROBE_TIMEOUT, WRITE_TIMEOUT, Row, Statement, Store, Transaction, driver_error
 
 DRIVER: Final = "postgresql+psycopg"
 
@@ -101,6 +101,12 @@ class PostgresStore(Store):
     def _passes(self, error: GateError) -> bool:
         cause = driver_error(error)
         return isinstance(cause, Error) and (cause.sqlstate in _CONFLICTS or _is_lost(cause))
+
+    def probe(self) -> None:
+        """See `Store.probe`."""
+        with self.write(patience=PROBE_TIMEOUT) as connection:
+            # Written anew as it is: the one table that always has exactly one row.
+            connection.exec_driver_sql("UPDATE alembic_version SET version_num = version_num")
 
     def size(self) -> int:
         """The bytes of the database on the server's disk."""

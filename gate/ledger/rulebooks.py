@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, bindparam, select
 from gate.attestation import registration_hash
 from gate.canonical import canonical
 from gate.errors import RulebookRefused
-from gate.ledger.store import Store, insert_absent, read_object, unavailable
+from gate.ledger.store import Store, insert_absent, read_object, unavailable, unheard_of
 from gate.ledger.tables import rulebooks
 from gate.rulebook import Rulebook
 
@@ -52,6 +52,8 @@ class RulebookRegistry:
 
     def find(self, scope_id: str, hash_: str) -> Registered | None:
         """The registration of a rulebook by its hash."""
+        if unheard_of(hash_):
+            return None
         with self._lock:
             known = self._by_hash.get((scope_id, hash_))
         if known is not None:
@@ -62,9 +64,19 @@ class RulebookRegistry:
 
     def find_version(self, scope_id: str, rulebook_id: str, version: str) -> Registered | None:
         """The registration of a rulebook by its id and version."""
+        if unheard_of(rulebook_id):
+            return None
         with self._store.read() as connection:
             row = _by_version(connection, scope_id, rulebook_id, version)
         return None if row is None else self._remember(scope_id, row)
+
+    def probe(self) -> None:
+        """Requires that registrations can be read.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        self.find_version("", "", "")
 
     def body(self, scope_id: str, hash_: str) -> Any:
         """The body of a registered rulebook, or None."""

@@ -25,7 +25,7 @@ from gate.errors import AccessForbidden, AccessRefused, OperatorError, ServiceUn
 from gate.ids import parse_timestamp, timestamp
 from gate.ledger.access import ACCESS, FULL_ACCESS, PLANS, ApiKey, Authority, Scope
 from gate.ledger.operator_log import record
-from gate.ledger.store import Store
+from gate.ledger.store import Store, unheard_of
 from gate.ledger.tables import api_keys, chain_heads, scopes
 from gate.strict_json import MAX_SAFE_INTEGER
 
@@ -53,6 +53,16 @@ class Directory:
         self._store = store
         self._remembered: LRUCache[str, _Remembered] = LRUCache(_REMEMBERED)
         self._lock = Lock()
+
+    def probe(self) -> None:
+        """Requires that keys can be looked up.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        with self._store.read() as connection:
+            connection.execute(select(api_keys.c.key_id).limit(1)).first()
+            connection.execute(_SCOPES.limit(1)).first()
 
     def create_scope(self, name: str, plan: str, now: datetime, *, monthly_cap: int | None = None) -> Scope:
         """Creates a scope with an empty chain.
@@ -354,7 +364,7 @@ def _update_key(key_id: str) -> Any:
 
 def _split(key: str) -> tuple[str, str]:
     parts = key.split("_", 2)
-    if len(key) > _MAX_KEY_LENGTH or len(parts) != 3 or parts[0] != _KEY_PREFIX:
+    if len(key) > _MAX_KEY_LENGTH or len(parts) != 3 or parts[0] != _KEY_PREFIX or unheard_of(key):
         return "", _hash("")
     return parts[1], _hash(key)
 

@@ -24,7 +24,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from gate.errors import GateError
-from gate.ledger.store import WRITE_TIMEOUT, Row, Statement, Store, Transaction, unavailable
+from gate.ledger.store import PROBE_TIMEOUT, WRITE_TIMEOUT, Row, Statement, Store, Transaction, unavailable
 
 # The commit that makes the WAL this many pages long (16 MiB) copies it into the database file, still under the lock.
 _CHECKPOINT_PAGES: Final = 4096
@@ -148,6 +148,13 @@ class SqliteStore(Store):
         # Who waits for the file waits inside, and a disk that is full or failing stays so.
         return False
 
+    def probe(self) -> None:
+        """See `Store.probe`."""
+        with self.write(patience=PROBE_TIMEOUT) as connection:
+            self._require_files()
+            # It lies in the file's first page, so that setting it is a write, whatever it was before.
+            connection.exec_driver_sql("PRAGMA user_version = 0")
+
     def size(self) -> int:
         """The bytes of the database file and of its WAL."""
         files = (self.database, self.database.with_name(f"{self.database.name}-wal"))
@@ -190,7 +197,7 @@ class SqliteStore(Store):
             # Polled, because a blocking flock cannot be given up, and a stopped process would then hold everyone.
             while not _try_lock(self._lock_file):
                 if time.monotonic() > deadline:
-                    self._stuck = True
+                    self._stuck = self._stuck or patience >= WRITE_TIMEOUT
                     raise unavailable("another process holds the ledger")
                 time.sleep(_LOCK_POLL)
             self._stuck = False

@@ -25,6 +25,9 @@ from gate.strict_json import MAX_VERIFY_DEPTH, parse
 WRITE_TIMEOUT: Final = 5.0
 """How long a writer waits for its turn, in seconds."""
 
+PROBE_TIMEOUT: Final = 2.0
+"""How long a probe waits for its turn, in seconds: who asks for readiness does not wait longer for an answer."""
+
 Row: TypeAlias = tuple[Any, ...]
 Answer = TypeVar("Answer")
 
@@ -137,6 +140,14 @@ class Store(ABC):
         """Whether what failed a transaction may be over in a moment."""
 
     @abstractmethod
+    def probe(self) -> None:
+        """Requires that a write becomes durable now, by one that changes nothing anyone reads.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+
+    @abstractmethod
     def size(self) -> int:
         """How much disk the ledger takes, in bytes."""
 
@@ -176,6 +187,11 @@ def driver_error(error: GateError) -> BaseException | None:
     """What the database's driver said, where an error of the product stands for it."""
     cause = error.__cause__
     return getattr(cause, "orig", None) or cause
+
+
+def unheard_of(name: str) -> bool:
+    """Whether no id and no hash can be the name that a caller sent: PostgreSQL's text refuses to be asked for U+0000."""
+    return "\0" in name
 
 
 def read_object(stored: bytes, what: str) -> dict[str, Any]:

@@ -7,9 +7,10 @@ claimed before, whether the caller's access is still what it was, and whether th
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from sqlalchemy import bindparam, insert, select, update
 
@@ -104,11 +105,37 @@ class CapReached:
 Outcome: TypeAlias = Appended | Claimed | AccessChanged | CapReached
 
 
+class AppendObserver(Protocol):
+    """Hears of appends, for metrics. Times are in seconds."""
+
+    def appended(self, seconds: float, queued: int) -> None:
+        """An append ended, well or not, after so long; so many entries wait."""
+
+    def committed(self, entries: int, seconds: float) -> None:
+        """A batch of so many entries was written and synced in so long."""
+
+
+class _Nobody:
+    def appended(self, seconds: float, queued: int) -> None:
+        return
+
+    def committed(self, entries: int, seconds: float) -> None:
+        return
+
+
+_NOBODY: Final = _Nobody()
+
+
 class Writer:
-    """Appends entries to the chains of a ledger."""
+    """Appends entries to the chains of a ledger.
+
+    Attributes:
+        observer: Who hears of it.
+    """
 
     def __init__(self, store: Store) -> None:
         """Works on the given store."""
+        self.observer: AppendObserver = _NOBODY
         self._store = store
         self._commits: GroupCommit[NewEntry, Outcome] = GroupCommit(self._commit)
 
@@ -120,13 +147,17 @@ class Writer:
         """
         request = None if entry.request is None else pack(entry.request)
         packed = replace(entry, body=pack(entry.body), request=request)
-        return self._commits.submit(packed, self._store.lane(entry.scope_id))
+        started = time.perf_counter()
+        try:
+            return self._commits.submit(packed, self._store.lane(entry.scope_id))
+        finally:
+            self.observer.appended(time.perf_counter() - started, self._commits.queued)
 
     def _commit(self, take: Take[NewEntry], *, again: bool = False) -> Sequence[Outcome | GateError]:
         def work(transaction: Transaction, tried: bool) -> Sequence[Outcome]:
             nonlocal again
             again = again or tried
-            return _write(transaction, take(), tried=again)
+            return _write(transaction, take(), self.observer, tried=again)
 
         try:
             return self._store.run(work)
@@ -199,12 +230,15 @@ _MOVE_HEAD: Final = Statement(
 )
 
 
-def _write(transaction: Transaction, batch: Sequence[NewEntry], *, tried: bool) -> Sequence[Outcome]:
+def _write(
+    transaction: Transaction, batch: Sequence[NewEntry], observer: AppendObserver = _NOBODY, *, tried: bool
+) -> Sequence[Outcome]:
     """Links a batch, writes it and commits.
 
     Args:
         transaction: The transaction.
         batch: The entries.
+        observer: Who hears of the commit.
         tried: Whether the batch was tried before, so that it may have been committed without this process hearing so.
     """
     digests = [None if entry.claim is None else entry.claim.digest(entry.scope_id) for entry in batch]
@@ -245,7 +279,10 @@ def _write(transaction: Transaction, batch: Sequence[NewEntry], *, tried: bool) 
         ]
     if claim_rows:
         writes.append((_INSERT_CLAIM, claim_rows))
+    started = time.perf_counter()
     transaction.commit(writes + _usage_writes(used, counts))
+    if entry_rows:
+        observer.committed(len(entry_rows), time.perf_counter() - started)
     return outcomes
 
 

@@ -216,11 +216,6 @@ def test_a_body_at_the_limit_is_read_and_a_compressed_one_is_not(client: FlaskCl
     refused(decide(client, key, sample_request(), content_encoding="gzip"), 415, "SVC_API_MEDIA_TYPE_UNSUPPORTED")
 
 
-@pytest.mark.parametrize("case", [case for case in cases("strict_json") if "refused" in case and "text" in case])
-def test_malformed_json_never_decides(client: FlaskClient, key: str, case: dict[str, Any]) -> None:
-    refused(decide(client, key, case["text"].encode()), 400, "SVC_API_JSON_INVALID")
-
-
 def test_a_body_that_ended_early_never_decides(client: FlaskClient, key: str) -> None:
     whole = json.dumps(sample_request()).encode()
     response = client.post(

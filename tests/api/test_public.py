@@ -53,39 +53,6 @@ def test_the_schema_that_records_cite_is_served(client: FlaskClient, key: str) -
     assert content_hash(served.get_json()) == contract["schema_hash"]
 
 
-def test_a_ready_service_says_so_part_by_part(client: FlaskClient) -> None:
-    response = client.get("/api/decision/status")
-    body = response.get_json()
-    jsonschema.Draft202012Validator(resources.schema("status")).validate(body)
-    assert (response.status_code, body["ok"], body["status"]) == (200, True, "ready")
-    assert body["contracts"]["record"] == "decision_record_v1"
-    assert body["interface_version"] == "1.13.0"
-    assert body["rulebook_runtime"]["schema_hash"] == content_hash(resources.schema("rulebook-v1"))
-
-
-@pytest.mark.parametrize(
-    ("fault", "part"),
-    [("keys/receipt.json", "signing"), ("keys/registry.json", "signing"), ("ledger", "ledger")],
-)
-def test_a_degraded_service_says_so_in_the_same_shape(
-    client: FlaskClient, instance: Instance, fault: str, part: str
-) -> None:
-    ready = client.get("/api/decision/status").get_json()
-    if fault == "ledger":
-        with instance.ledger.store.write() as connection:
-            connection.exec_driver_sql("ALTER TABLE scopes RENAME TO gone")
-    else:
-        (instance.settings.home / fault).unlink()
-    response = client.get("/api/decision/status")
-    body = response.get_json()
-    jsonschema.Draft202012Validator(resources.schema("status")).validate(body)
-    assert (response.status_code, body["ok"], body["status"]) == (503, False, "degraded")
-    assert body.keys() == ready.keys()
-    assert body[part]["ready"] is False
-    assert body[part]["reason"]
-    assert str(instance.settings.home) not in response.text
-
-
 @pytest.mark.parametrize("path", ["/", "/api/decision", "/api/nothing", "/api/decision/a/b/c"])
 def test_an_unknown_path_is_told_in_json(client: FlaskClient, path: str) -> None:
     response = client.get(path)

@@ -17,6 +17,8 @@ from typing import Any, Final
 import httpx
 import pytest
 
+from api.readiness import reasons
+from tests.end_to_end.site import wait_until
 from tests.end_to_end.support import Server, free_port, running
 from tests.syscalls import Event, Fault, available, descendants, tracing
 
@@ -59,9 +61,15 @@ class Caller:
 
     def __init__(self, server: Server, home: Path) -> None:
         self.workers = descendants(server.process.pid)
+        self._base_url = server.url
         self._url = f"{server.url}/api/decide"
         self._key = (home / "demo.key").read_text().strip()
         self._body = json.loads(shlex.split(server.curl_line())[-1])
+
+    def status(self) -> tuple[int, list[str]]:
+        """The status of the service, and the parts that it says are not ready."""
+        answer = httpx.get(f"{self._base_url}/api/decision/status", timeout=30, trust_env=False)
+        return answer.status_code, list(reasons(answer.json()))
 
     def decide(self, keys: Sequence[str]) -> list[httpx.Response]:
         """A decision for each idempotency key; the answers, in the keys' order."""
@@ -232,8 +240,11 @@ def disk_fails(home: Path, *faults: Fault) -> None:
     before, failing = [[f"{when}-{number}" for number in range(8)] for when in ("before", "failing")]
     with calling(home) as caller:
         first = caller.decide(before)
+        assert caller.status() == (200, [])
         with tracing(caller.workers, faults) as trace:
             refused = caller.decide(failing)
+            wait_until(lambda: caller.status() == (503, ["ledger"]))
+        wait_until(lambda: caller.status() == (200, []))
         assert acknowledgements(trace.events) == []
         for answer in refused:
             assert (answer.status_code, answer.json()["error"]) == (503, "SVC_STORAGE_UNAVAILABLE")

@@ -1,4 +1,4 @@
-"""Strict JSON: what is refused, and what is read as which value."""
+"""Strict JSON: a corpus from RFC 8259's grammar and RFC 7493's rules, what is refused, and what is read as what."""
 
 from __future__ import annotations
 
@@ -9,42 +9,34 @@ import pytest
 from hypothesis import given
 
 from gate.errors import MaterialRefused
-from gate.strict_json import MAX_VERIFY_DEPTH, parse
+from gate.strict_json import MAX_REQUEST_DEPTH, parse
 from tests.reference.strategies import json_values
-from tests.support import cases
+from tests.support import case_bytes, cases, same_json
 
 
-def _bytes(case: dict[str, Any]) -> bytes:
-    if "hex" in case:
-        return bytes.fromhex(case["hex"])
-    if "repeat" in case:
-        return str(case["repeat"][0] * case["repeat"][1]).encode()
-    if "nest" in case:
-        opening, closing, depth = case["nest"]
-        return str(opening * depth + case.get("middle", "") + closing * depth).encode()
-    return str(case["text"]).encode()
+@pytest.mark.parametrize("case", cases("json/accepted"), ids=lambda case: case["name"])
+def test_a_text_is_read_as_its_value(case: dict[str, Any]) -> None:
+    text = case_bytes(case)
+    value = parse(text, max_depth=case.get("max_depth", MAX_REQUEST_DEPTH))
+    assert same_json(value, case.get("value", value))
+    # json.loads is no judge of what is JSON, but reads what is; its integers are of any length.
+    assert value == json.loads(text, parse_int=float)
 
 
-@pytest.mark.parametrize("case", cases("strict_json"), ids=lambda case: case["name"])
-def test_a_text_is_read_or_refused(case: dict[str, Any]) -> None:
-    if "refused" in case:
-        with pytest.raises(MaterialRefused) as refusal:
-            parse(_bytes(case))
-        assert refusal.value.code == "SVC_API_JSON_INVALID"
-        assert case["refused"] in refusal.value.message
-        assert len(refusal.value.message) < 300
-    else:
-        value = parse(_bytes(case))
-        if "value" in case:
-            assert value == case["value"]
-            assert type(value) is type(case["value"])
+@pytest.mark.parametrize("case", cases("json/refused"), ids=lambda case: case["name"])
+def test_a_text_is_refused(case: dict[str, Any]) -> None:
+    with pytest.raises(MaterialRefused) as refusal:
+        parse(case_bytes(case), max_depth=case.get("max_depth", MAX_REQUEST_DEPTH))
+    assert refusal.value.code == "SVC_API_JSON_INVALID"
+    assert case["says"] in refusal.value.message
+    assert len(refusal.value.message) < 300
 
 
-def test_verification_admits_twice_the_depth() -> None:
-    text = b"[" * MAX_VERIFY_DEPTH + b"]" * MAX_VERIFY_DEPTH
-    parse(text, max_depth=MAX_VERIFY_DEPTH)
-    with pytest.raises(MaterialRefused, match="deeper than 64"):
-        parse(b"[" + text + b"]", max_depth=MAX_VERIFY_DEPTH)
+def test_no_case_stands_twice_in_the_corpus() -> None:
+    corpus = [*cases("json/accepted"), *cases("json/refused")]
+    texts = [(case_bytes(case), case.get("max_depth")) for case in corpus]
+    assert len({case["name"] for case in corpus}) == len(corpus)
+    assert len(set(texts)) == len(texts)
 
 
 @given(json_values())

@@ -21,6 +21,7 @@ from flask.testing import FlaskClient
 from api.app import create_app
 from api.cli.main import main
 from gate import resources
+from gate.bundles import own_rulebooks
 from gate.instance import Instance, open_instance
 from gate.ledger.packing import pack, unpack
 from gate.ledger.sqlite import SqliteStore
@@ -777,7 +778,11 @@ def test_the_demo_scope_is_made_once_and_mended(instance: Instance) -> None:
     file.unlink()
     assert demo_key_file(instance).read_text() != key
     assert file.stat().st_mode & 0o777 == 0o600
-    assert instance.ledger.directory.scope("demo").plan == "unlimited"
+    demo = instance.ledger.directory.scope("demo")
+    assert demo.plan == "unlimited"
+    for own in own_rulebooks():
+        registered = instance.ledger.rulebooks.find(demo.scope_id, own.rulebook.hash)
+        assert (registered is not None) == (own.status == "active")
 
 
 def test_the_first_request_is_one_line_that_decides(instance: Instance, client: FlaskClient) -> None:

@@ -1,0 +1,115 @@
+"""The service's log: one JSON object a line on stderr, whoever writes it.
+
+    {"request_id":"req_01a1...","method":"POST","route":"/api/decide","status":200,"scope":"8f7f47779ccb4ee4",
+     "latency_ms":4.812,"event":"request","level":"info","time":"2026-11-21T11:38:35.200Z"}
+
+No line holds a key, a secret, a body, a header's value (but a harmless x-request-id), or the message of an unexpected
+exception, which could quote one of them. Routes are logged as their templates for the same reason.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import traceback
+from collections.abc import MutableMapping
+from types import TracebackType
+from typing import Any, BinaryIO, Final, TypeAlias
+
+import orjson
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from gate.ids import timestamp, utc_now
+
+Event: TypeAlias = MutableMapping[str, Any]
+ExcInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None]
+
+LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+class _Lines:
+    """Writes lines, and never fails: a log on a full disk or a closed pipe must not undo an answer."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def msg(self, line: bytes) -> None:
+        try:
+            # In one piece, so that the lines of several processes do not mix.
+            self._stream.write(line + b"\n")
+            self._stream.flush()
+        except (OSError, ValueError):
+            return
+
+    info = warning = error = msg
+
+
+def open_log(level: str = "info", stream: BinaryIO | None = None) -> FilteringBoundLogger:
+    """A log that writes events of a level and above.
+
+    Args:
+        level: One of `LEVELS`.
+        stream: Where to; stderr where None.
+    """
+    log: FilteringBoundLogger = structlog.wrap_logger(
+        _Lines(sys.stderr.buffer if stream is None else stream),
+        processors=[structlog.processors.add_log_level, _add_time, _render],
+        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
+        cache_logger_on_first_use=True,
+    )
+    return log
+
+
+def places(error: BaseException) -> list[str]:
+    """Where an exception came from: the file, line and function of each frame, without any value."""
+    return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
+
+
+class LibraryFormatter(structlog.stdlib.ProcessorFormatter):
+    """Formats what libraries log by Python's own logging in the same shape."""
+
+    def __init__(self) -> None:
+        """Needs nothing; `library_logging` names it."""
+        super().__init__(
+            foreign_pre_chain=[structlog.stdlib.add_log_level, structlog.stdlib.add_logger_name, _add_time],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                _without_exception,
+                lambda logger, name, event: _render(logger, name, event).decode(),
+            ],
+        )
+
+
+def library_logging(level: str = "warning") -> dict[str, Any]:
+    """The configuration of Python's logging, for `logging.config.dictConfig`.
+
+    Args:
+        level: What libraries may say, from this level on.
+    """
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"json": {"()": f"{__name__}.LibraryFormatter"}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "stream": "ext://sys.stderr", "formatter": "json"}},
+        "root": {"handlers": ["stderr"], "level": level.upper()},
+        "loggers": {},
+    }
+
+
+def _add_time(_: Any, __: str, event: Event) -> Event:
+    event["time"] = timestamp(utc_now())
+    return event
+
+
+def _render(_: Any, __: str, event: Event) -> bytes:
+    return orjson.dumps(event, default=lambda value: type(value).__qualname__)
+
+
+def _without_exception(_: Any, __: str, event: Event) -> Event:
+    """Replaces an exception by its type and its places."""
+    found: Any = event.pop("exc_info", None)
+    event.pop("exception", None)
+    if isinstance(found, tuple) and found[1] is not None:
+        event.update(error_type=type(found[1]).__qualname__, places=places(found[1]))
+    return event

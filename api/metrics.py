@@ -1,0 +1,170 @@
+"""What the service counts and times, for Prometheus.
+
+The processes of a server share what they count by files in the folder that `DIRECTORY_VARIABLE` names, which has to be
+in the environment before this module is loaded; without it a process counts for itself. A file outlives its process, so
+that nothing that was counted is lost when a worker is replaced.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+from gate import __version__
+from gate.labels import EVALUATOR, INTERFACE_VERSION
+
+DIRECTORY_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+UNMATCHED: Final = "unmatched"
+"""The route of a request whose path is none of the service's: its own text is not counted, for it has no bound."""
+
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"})
+"""The methods that are counted by their names; any other one is counted, and logged, as `other`."""
+
+_LATENCIES: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_SYNCS: Final = (0.0001, 0.00025, *_LATENCIES)
+_BATCHES: Final = (1, 2, 4, 8, 16, 32, 64)
+_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - each server makes a private folder of its own in it
+
+
+def make_directory() -> Path:
+    """A new private folder for the files that a server's processes share.
+
+    In memory where there is such a file system: the files are mapped, and to write to a mapped file on a full disk ends
+    the process.
+    """
+    usable = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK)
+    return Path(tempfile.mkdtemp(prefix="decision-gate-", dir=_MEMORY if usable else None))
+
+
+class Metrics:
+    """The counters of one process. Times are in seconds."""
+
+    def __init__(self) -> None:
+        """Begins at nothing."""
+        self._registry = CollectorRegistry()
+        self._requests = Histogram(
+            "gate_http_request_seconds",
+            "How long requests took, by route, method and status.",
+            ("route", "method", "code"),
+            registry=self._registry,
+            buckets=_LATENCIES,
+        )
+        self._errors = Counter(
+            "gate_http_errors", "Answers that are errors, by their code.", ("error",), registry=self._registry
+        )
+        self._decisions = Counter(
+            "gate_decisions",
+            "Decisions answered, by verdict; status says whether the record was created or replayed.",
+            ("verdict", "status"),
+            registry=self._registry,
+        )
+        self._appends = Histogram(
+            "gate_append_seconds",
+            "How long an entry waited until it was durable, or given up.",
+            registry=self._registry,
+            buckets=_LATENCIES,
+        )
+        self._syncs = Histogram(
+            "gate_commit_sync_seconds",
+            "How long a batch took to be written and synced to the disk.",
+            registry=self._registry,
+            buckets=_SYNCS,
+        )
+        self._batches = Histogram(
+            "gate_commit_batch_entries",
+            "How many entries one commit made durable.",
+            registry=self._registry,
+            buckets=_BATCHES,
+        )
+        self._queue = Gauge(
+            "gate_append_queue_entries",
+            "Entries that wait for a commit, seen when an append ended.",
+            registry=self._registry,
+            multiprocess_mode="livesum",
+        )
+        self._of_request: dict[tuple[str, str, int], Histogram] = {}
+
+    def request(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Counts an answered request.
+
+        Args:
+            route: The template of its path, or `UNMATCHED`.
+            method: One of `METHODS`, or other.
+            status: The answer's status.
+            seconds: How long it took.
+        """
+        child = self._of_request.get((route, method, status))
+        if child is None:
+            child = self._of_request[route, method, status] = self._requests.labels(route, method, str(status))
+        child.observe(seconds)
+
+    def error(self, code: str) -> None:
+        """Counts an error that was answered."""
+        self._errors.labels(code).inc()
+
+    def decision(self, verdict: str, status: str) -> None:
+        """Counts an answered decision; status is created or replayed."""
+        self._decisions.labels(verdict, status).inc()
+
+    def appended(self, seconds: float, queued: int) -> None:
+        """Counts an append that ended, well or not, with so many others waiting. See `AppendObserver`."""
+        self._appends.observe(seconds)
+        self._queue.set(queued)
+
+    def committed(self, entries: int, seconds: float) -> None:
+        """Counts a batch that is durable. See `AppendObserver`."""
+        self._batches.observe(entries)
+        self._syncs.observe(seconds)
+
+    def text(self, gauges: Mapping[str, tuple[str, float]]) -> bytes:
+        """Everything counted by all processes of the server, in Prometheus's text format.
+
+        Args:
+            gauges: What is measured now: by name, its meaning and its value.
+        """
+        registry = self._registry
+        if directory := os.environ.get(DIRECTORY_VARIABLE):
+            _forget_the_dead(Path(directory))
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        now = CollectorRegistry()
+        now.register(_Now(gauges))
+        return generate_latest(registry) + generate_latest(now)
+
+
+def _forget_the_dead(directory: Path) -> None:
+    """Drops what the gauges of processes that are gone last said."""
+    for file in directory.glob("gauge_live*_*.db"):
+        pid = int(file.stem.rpartition("_")[2])
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            mark_process_dead(pid)  # type: ignore[no-untyped-call]
+        except PermissionError:
+            continue
+
+
+class _Now:
+    def __init__(self, gauges: Mapping[str, tuple[str, float]]) -> None:
+        self._gauges = gauges
+
+    def collect(self) -> Iterable[Metric]:
+        about = {
+            "version": __version__,
+            "interface_version": INTERFACE_VERSION,
+            "evaluator": EVALUATOR,
+            "python": platform.python_version(),
+        }
+        yield InfoMetricFamily("gate", "What is running.", about)
+        for name, (meaning, value) in self._gauges.items():
+            yield GaugeMetricFamily(name, meaning, value)

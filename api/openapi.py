@@ -1,0 +1,228 @@
+"""The OpenAPI document, assembled from the files in `schemas/`.
+
+`schemas/openapi.json` is written by hand: what each operation is called, takes and answers. It refers to its
+neighbours relatively, `decision-record-v1.schema.json#/$defs/full` or `examples/decide-request.json`. Generators of
+clients want one document, with flat components that have names. So a reference becomes
+
+    examples/...json                             the example itself
+    chain.schema.json, titled "Audit chain"      #/components/schemas/AuditChain
+    chain.schema.json#/$defs/link                #/components/schemas/AuditChainLink
+    chain.schema.json#/$defs/hash                the definition itself, for it is a plain string
+
+and each operation's `x-error-codes` become its error responses. The schemas stay the single source: nothing of them is
+written a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from api.errors import DECIDE_PATH
+
+Read = Callable[[str], Any]
+"""Gives the JSON value of a file, by its path within `schemas/`."""
+
+_SKELETON: Final = "openapi.json"
+_ERROR: Final = "error.schema.json"
+
+# What tells a definition that deserves a name from a plain string, number, list or open object.
+_STRUCTURE: Final = frozenset({"properties", "enum", "if", "allOf", "anyOf", "oneOf"})
+_ANNOTATIONS: Final = frozenset({"$schema", "$id", "$defs", "$comment", "title", "description"})
+_DROPPED: Final = frozenset({"$schema", "$id", "$defs", "$comment"})
+
+_KEY: Final[Mapping[str, list[str]]] = {"apiKey": []}
+_TOKEN: Final[Mapping[str, list[str]]] = {"metricsToken": []}
+_FORBIDDEN: Final = 403
+_HEADERS: Final[Mapping[int, tuple[str, ...]]] = {
+    429: ("retry-after", "x-ratelimit-limit", "x-ratelimit-remaining", "x-usage-monthly-remaining")
+}
+
+
+def assemble(read: Read, codes: Mapping[str, tuple[int, str]], *, base_url: str) -> dict[str, Any]:
+    """The OpenAPI 3.1 document, which refers to nothing outside itself.
+
+    Args:
+        read: Gives the files of `schemas/`.
+        codes: Each error code: its status, and the word that an error's `v` carries.
+        base_url: Where callers reach the service, without a trailing slash.
+
+    Raises:
+        KeyError: A reference leads nowhere, or an operation names an unknown error code.
+        ValueError: Two definitions would have one name.
+    """
+    skeleton = read(_SKELETON)
+    components = _Components(read, skeleton["x-members"])
+    document: dict[str, Any] = components.rewrite(
+        {name: value for name, value in skeleton.items() if name != "x-members"}, _SKELETON
+    )
+    document["servers"] = [{"url": base_url, "description": "This instance."}]
+    catalogue = document["x-error-codes"]
+    errors = _Errors(codes, catalogue, components.reference(_ERROR, ""))
+    for path, item in document["paths"].items():
+        for operation in item.values():
+            operation["responses"] = errors.responses(path, operation)
+            for response in operation["responses"].values():
+                response["headers"] = {"x-request-id": _header("x-request-id")} | response.get("headers", {})
+    document["x-error-codes"] = {
+        code: {"status": codes[code][0], "v": codes[code][1], **entry} for code, entry in catalogue.items()
+    }
+    document["components"]["schemas"] = dict(sorted(components.schemas.items()))
+    return document
+
+
+class _Components:
+    """The named schemas that a document refers to, collected while it is rewritten."""
+
+    def __init__(self, read: Read, members: Mapping[str, Mapping[str, Any]]) -> None:
+        """Begins without any.
+
+        Args:
+            read: Gives the files.
+            members: What to add to the members of a component: {component: {dotted path of a member: keywords}};
+                a step `*` leads to what additional members are, and no path to the component itself.
+        """
+        self.schemas: dict[str, Any] = {}
+        self._read = read
+        self._members = members
+        self._sources: dict[str, tuple[str, str]] = {}
+
+    def rewrite(self, node: Any, file: str) -> Any:
+        """A copy of a value of `file`, its references led into the document."""
+        if isinstance(node, list):
+            return [self.rewrite(item, file) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if isinstance(target := node.get("$ref"), str) and not target.startswith("#/components/"):
+            beside = {name: value for name, value in node.items() if name != "$ref"}
+            return self._resolve(target, file) | self.rewrite(beside, file)
+        return {name: self.rewrite(value, file) for name, value in node.items() if name not in _DROPPED}
+
+    def reference(self, file: str, pointer: str) -> str:
+        """The reference to the component of a definition, which is added where it is new."""
+        name = self._name(file, pointer)
+        source = self._sources.setdefault(name, (file, pointer))
+        if source != (file, pointer):
+            raise ValueError(f"{source} and {(file, pointer)} would both be the component {name}; rename one of them.")
+        if name not in self.schemas:
+            # Present before it is complete, so that a definition may refer to itself.
+            self.schemas[name] = {}
+            self.schemas[name] = self._enriched(name, self.rewrite(_at(self._read(file), pointer), file))
+        return f"#/components/schemas/{name}"
+
+    def _resolve(self, target: str, file: str) -> dict[str, Any]:
+        named, _, pointer = target.partition("#")
+        file = named or file
+        if not file.endswith(".schema.json"):
+            return dict(self._read(file))
+        while set(node := _at(self._read(file), pointer)) - (_ANNOTATIONS if not pointer else set()) == {"$ref"}:
+            pointer = node["$ref"].removeprefix("#")
+        if pointer and not _STRUCTURE & node.keys():
+            return dict(self.rewrite(node, file))
+        return {"$ref": self.reference(file, pointer)}
+
+    def _name(self, file: str, pointer: str) -> str:
+        root = self._read(file)
+        title = _pascal(root["title"])
+        if not pointer or root.get("$ref") == f"#{pointer}":
+            return title
+        return title + _pascal(pointer.rpartition("/")[2])
+
+    def _enriched(self, name: str, schema: dict[str, Any]) -> dict[str, Any]:
+        for path, keywords in self._members.get(name, {}).items():
+            if not path:
+                schema = keywords | schema
+                continue
+            node = schema
+            *outer, last = path.split(".")
+            for step in outer:
+                node = node["additionalProperties"] if step == "*" else node["properties"][step]
+            members = node.setdefault("properties", {})
+            known = members.get(last, {})
+            # A schema of its own takes the place of what the member was said to be.
+            kept = {"description"} & known.keys() if "$ref" in keywords else known.keys()
+            members[last] = self.rewrite(keywords, _SKELETON) | {keyword: known[keyword] for keyword in kept}
+        return schema
+
+
+class _Errors:
+    """The error responses of operations."""
+
+    def __init__(self, codes: Mapping[str, tuple[int, str]], catalogue: Mapping[str, Any], schema: str) -> None:
+        self._codes = codes
+        self._catalogue = catalogue
+        self._schema = schema
+
+    def responses(self, path: str, operation: Mapping[str, Any]) -> dict[str, Any]:
+        """The responses of an operation with those of its error codes, by status."""
+        responses = dict(operation["responses"])
+        for status, named in self._by_status(operation).items():
+            answer = self._response(path, operation, status, named)
+            responses[str(status)] = _either(responses[str(status)], answer) if str(status) in responses else answer
+        return dict(sorted(responses.items()))
+
+    def _by_status(self, operation: Mapping[str, Any]) -> dict[int, list[str]]:
+        """The codes of each status; a known key that may not do this is refused with 403 under the code of 401."""
+        found: dict[int, list[str]] = {}
+        for code in operation["x-error-codes"]:
+            found.setdefault(self._codes[code][0], []).append(code)
+            if _KEY in operation["security"] and "forbidden" in self._catalogue[code]:
+                found.setdefault(_FORBIDDEN, []).append(code)
+        return found
+
+    def _response(self, path: str, operation: Mapping[str, Any], status: int, named: list[str]) -> dict[str, Any]:
+        entries = {code: self._entry(code, operation, status) for code in named}
+        decides = {"c": "unclear"} if path == DECIDE_PATH else {}
+        response: dict[str, Any] = {
+            "description": "\n\n".join(f"`{code}`: {entry['meaning']}" for code, entry in entries.items()),
+            "content": {
+                "application/json": {
+                    "schema": {"$ref": self._schema},
+                    "examples": {
+                        code: {
+                            "summary": entry["action"],
+                            "description": entry["meaning"],
+                            "value": decides | entry["example"],
+                        }
+                        for code, entry in entries.items()
+                    },
+                }
+            },
+        }
+        if status in _HEADERS:
+            response["headers"] = {name: _header(name) for name in _HEADERS[status]}
+        return response
+
+    def _entry(self, code: str, operation: Mapping[str, Any], status: int) -> Mapping[str, Any]:
+        """What the catalogue says of a code: of a key that may not, of a token, or in general."""
+        entry: Mapping[str, Any] = self._catalogue[code]
+        special = "forbidden" if status == _FORBIDDEN else "token" if _TOKEN in operation["security"] else ""
+        return {**entry, **entry.get(special, {})}
+
+
+def _either(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """A response that is one of two JSON answers of the same status."""
+    (one,), (other,) = (list(response["content"].values()) for response in (first, second))
+    both = {
+        "schema": {"anyOf": [one["schema"], other["schema"]]},
+        "examples": one.get("examples", {}) | other["examples"],
+    }
+    return first | {
+        "description": f"{first['description']}\n\n{second['description']}",
+        "content": {"application/json": both},
+    }
+
+
+def _header(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/headers/{name}"}
+
+
+def _at(document: Any, pointer: str) -> Any:
+    """What stands at a JSON pointer."""
+    for step in pointer.split("/")[1:]:
+        document = document[step]
+    return document
+
+
+def _pascal(words: str) -> str:
+    return "".join(word[:1].upper() + word[1:] for word in words.replace("-", " ").replace("_", " ").split())

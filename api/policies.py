@@ -1,0 +1,107 @@
+"""Policies to read: the service's own bundles and patterns, and the rulebooks registered in the caller's scope."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, Response
+
+from api.auth import authenticate
+from api.requests import json_response, query_text
+from api.state import state
+from gate import bundles, patterns
+from gate.errors import FieldError, NotFound, RequestRefused
+from gate.labels import CANONICALIZATION, HASH_ALGORITHM
+
+blueprint = Blueprint("policies", __name__)
+
+
+@blueprint.get("/api/decision/policy-bundles")
+def policy_bundles() -> Response:
+    """The bundles of the service's own policies, or the one with the policy_bundle_hash or policy_hash in `hash`."""
+    hash_ = query_text("hash")
+    if hash_ is None:
+        entries = bundles.entries()
+        return _for_everyone(
+            {
+                "policy_bundles": entries,
+                "count": len(entries),
+                "hash_algorithm": HASH_ALGORITHM,
+                "canonicalization": CANONICALIZATION,
+            }
+        )
+    entry = bundles.find_entry(hash_)
+    if entry is None:
+        raise NotFound(
+            "SVC_POLICY_BUNDLE_NOT_FOUND",
+            "None of the service's own policies has that policy_bundle_hash or policy_hash; what a scope registers is "
+            "found by its key at /api/decision/rulebooks.",
+        )
+    return _for_everyone({"policy_bundle_entry": entry})
+
+
+@blueprint.get("/rules/policy-sources.json")
+def policy_sources() -> Response:
+    """The service's own policies, and where the body of each stands."""
+    told = ("policy_id", "policy_version", "policy_hash", "status", "source")
+    sources = [{name: entry[name] for name in told} for entry in bundles.entries()]
+    return _for_everyone({"policy_sources": sources, "count": len(sources)})
+
+
+@blueprint.get("/rules/<policy_id>/<version>.json")
+def policy_source(policy_id: str, version: str) -> Response:
+    """The rulebook of one of the service's own policies."""
+    body = bundles.find_body(policy_id, version)
+    if body is None:
+        raise NotFound(
+            "SVC_API_NOT_FOUND", "The service has no policy of that id and version; see /rules/policy-sources.json."
+        )
+    return _for_everyone(body)
+
+
+@blueprint.get("/api/decision/policy-patterns")
+def policy_patterns() -> Response:
+    """The patterns, those with the tag in `tag`, or the one with the pattern id or policy id in `pattern_id`."""
+    pattern_id, tag = query_text("pattern_id"), query_text("tag")
+    found = patterns.patterns() if tag is None else patterns.with_tag(tag)
+    if pattern_id is None:
+        return _for_everyone({"patterns": found, "count": len(found)})
+    pattern = patterns.find_pattern(pattern_id)
+    if pattern is None or pattern not in found:
+        raise NotFound(
+            "SVC_POLICY_PATTERN_NOT_FOUND",
+            "There is no such pattern; /api/decision/policy-patterns without parameters lists them.",
+        )
+    return _for_everyone({"policy_pattern": pattern})
+
+
+@blueprint.get("/api/decision/rulebooks")
+def rulebook_metadata() -> Response:
+    """The registration of a rulebook in the caller's scope, as records cite it. Never the rulebook's body."""
+    authority = authenticate("read")
+    hash_, rulebook_id, version = (query_text(name) for name in ("hash", "rulebook_id", "version"))
+    registry = state().instance.ledger.rulebooks
+    if hash_ is not None:
+        found = registry.find(authority.scope_id, hash_)
+    elif rulebook_id is not None and version is not None:
+        found = registry.find_version(authority.scope_id, rulebook_id, version)
+    else:
+        raise _not_exact(rulebook_id=rulebook_id, version=version)
+    if found is None or rulebook_id not in (None, found.rulebook_id) or version not in (None, found.version):
+        raise NotFound(
+            "SVC_RULEBOOK_NOT_FOUND",
+            "There is no such rulebook in this scope; check hash, rulebook_id and version, and the key.",
+        )
+    return json_response({"ok": True, "rulebook": found.metadata})
+
+
+def _not_exact(**sent: str | None) -> RequestRefused:
+    missing = [name for name, value in sent.items() if value is None]
+    faults = [FieldError(name, "required", "It is missing; send it, or send hash.") for name in missing]
+    message = f"A rulebook is looked up by hash, or by rulebook_id and version; send hash, or {' and '.join(missing)}."
+    return RequestRefused("SVC_API_QUERY_INVALID", message, faults)
+
+
+def _for_everyone(body: Any) -> Response:
+    """An answer that is the same for every caller, and for as long as this release runs."""
+    return json_response(body, headers={"cache-control": "public, max-age=3600"})

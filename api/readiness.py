@@ -1,0 +1,188 @@
+"""Readiness: whether everything that a decision needs can be used now, found out by using it.
+
+`GET /api/decision/status`, `/readyz` and `gate status` show the same report.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, Final, TypeAlias
+
+from structlog.typing import FilteringBoundLogger
+
+from gate import __version__, labels, resources
+from gate.errors import GateError, ServiceUnavailable
+from gate.instance import Instance
+from gate.record import RULEBOOK_SCHEMA_HASH
+from gate.rulebook import load
+from gate.settings import Settings
+from gate.strict_json import parse
+
+Report: TypeAlias = dict[str, Any]
+
+MIN_FREE_DISK: Final = 64 * 1024 * 1024
+"""How many bytes have to be free where the ledger is; its write-ahead log alone may take a quarter of them."""
+
+_FRESH_SECONDS: Final = 1.0
+
+CONTRACTS: Final = {
+    "interface": labels.INTERFACE_VERSION,
+    "protocol": labels.PROTOCOL,
+    "record": labels.RECORD,
+    "packet": labels.PACKET,
+    "rulebook": labels.RULEBOOK_SCHEMA,
+    "execution": labels.EXECUTION,
+    "outcome": labels.OUTCOME,
+    "crm_sync": labels.CRM_SYNC,
+    "confidence": labels.CONFIDENCE,
+    "counterfactuals": labels.COUNTERFACTUALS,
+    "rulebook_registry": labels.RULEBOOK_REGISTRY,
+    "registry_attestation": labels.REGISTRY_ATTESTATION,
+    "application_binding": labels.APPLICATION_BINDING,
+    "compatibility_policy": labels.COMPATIBILITY_POLICY,
+    "golden_replay": labels.GOLDEN_REPLAY,
+    "historical_replay": labels.HISTORICAL_REPLAY,
+    "migration": labels.MIGRATION,
+    "rulebook_attestation": labels.RULEBOOK_ATTESTATION,
+    "chain": labels.CHAIN,
+    "checkpoint": labels.CHECKPOINT,
+}
+"""Every label of the specification's versioning table, and those of the chain."""
+
+
+class Readiness:
+    """A report that is made when it is asked for, and at most once a second, for making it writes to the ledger."""
+
+    def __init__(self, make: Callable[[], Report], log: FilteringBoundLogger) -> None:
+        """Takes what makes the report, and the log that is told when readiness changes."""
+        self._make = make
+        self._log = log
+        self._lock = Lock()
+        self._report: Report | None = None
+        self._until = 0.0
+
+    def report(self) -> Report:
+        """The report: {ok, status, version, interface_version, signing, rulebook_runtime, ledger, idempotency,
+        registries, auth, backends, disk, contracts}. Each part says `ready`, and `reason` where it is not.
+        """
+        with self._lock:
+            if self._report is None or time.monotonic() >= self._until:
+                before, self._report = self._report, self._make()
+                # From the end on, for a probe that has to be given up takes longer than a report stays fresh.
+                self._until = time.monotonic() + _FRESH_SECONDS
+                self._tell(before)
+            return self._report
+
+    def _tell(self, before: Report | None) -> None:
+        if self._report is None or (before or {"ok": True})["ok"] == self._report["ok"]:
+            return
+        if self._report["ok"]:
+            self._log.info("ready")
+        else:
+            self._log.warning("degraded", parts=reasons(self._report))
+
+
+def reasons(report: Report) -> dict[str, str]:
+    """Why each part of a report that is not ready is not."""
+    return {
+        name: part["reason"] for name, part in report.items() if isinstance(part, dict) and not part.get("ready", True)
+    }
+
+
+def readiness(instance: Instance) -> Report:
+    """The report on an open instance. It writes to the ledger, and waits until that is durable."""
+    ledger, settings = instance.ledger, instance.settings
+    return _report(
+        settings,
+        {
+            "signing": _part(instance.gate().signing),
+            "rulebook_runtime": _part(_evaluates),
+            "ledger": _part(ledger.store.probe),
+            "idempotency": _part(ledger.entries.probe_claims),
+            "registries": _part(
+                instance.receipt_keys.registry, instance.registry_keys.registry, ledger.rulebooks.probe
+            ),
+            "auth": _part(ledger.directory.probe, instance.limiter.probe),
+            "backends": {"ready": True},
+            "disk": _part(lambda: _require_room(instance)),
+        },
+    )
+
+
+def closed(settings: Settings | None, reason: str) -> Report:
+    """The report where the instance cannot be opened.
+
+    Args:
+        settings: Its settings, where they can be read.
+        reason: Why it cannot be opened.
+    """
+    unknown = {"ready": False, "reason": "It is not known as long as the ledger cannot be opened."}
+    parts = dict.fromkeys(("signing", "idempotency", "registries", "auth", "backends", "disk"), unknown)
+    ledger = {"ready": False, "reason": reason}
+    return _report(settings, {**parts, "rulebook_runtime": _part(_evaluates), "ledger": ledger})
+
+
+def _report(settings: Settings | None, found: dict[str, dict[str, Any]]) -> Report:
+    ready = all(part["ready"] for part in found.values())
+    backend = None if settings is None else settings.ledger_url.partition(":")[0].partition("+")[0]
+    about: dict[str, dict[str, Any]] = {
+        "signing": {
+            "receipt_signing": settings and settings.receipt_signing,
+            "registry_signing": settings and settings.registry_signing,
+        },
+        "rulebook_runtime": {
+            "schema_version": labels.RULEBOOK_SCHEMA,
+            "schema_url": settings and settings.schema_url,
+            "schema_hash": RULEBOOK_SCHEMA_HASH,
+            "evaluator_version": labels.EVALUATOR,
+            "binding_modes": [labels.BINDING_DIRECT],
+        },
+        "ledger": {"backend": backend},
+        "idempotency": {"header": "x-idempotency-key"},
+        "registries": {
+            "receipt_keys_url": "/api/decision/receipt-keys",
+            "attestation_keys_url": "/.well-known/rulebook-attestation-keys.json",
+            "policy_bundles_url": "/api/decision/policy-bundles",
+            "policy_patterns_url": "/api/decision/policy-patterns",
+        },
+        "auth": {"header": "x-api-key"},
+        # What is not wired answers with its own code and takes nothing from the rest.
+        "backends": {"ledger": backend, "advisory": "unconfigured", "trusted_adapters": "none registered"},
+        "disk": {},
+    }
+    return {
+        "ok": ready,
+        "status": "ready" if ready else "degraded",
+        "version": __version__,
+        "interface_version": labels.INTERFACE_VERSION,
+        **{name: found[name] | facts for name, facts in about.items()},
+        "contracts": dict(CONTRACTS),
+    }
+
+
+def _part(*probes: Callable[[], object]) -> dict[str, Any]:
+    try:
+        for probe in probes:
+            probe()
+    except GateError as error:
+        return {"ready": False, "reason": error.message}
+    return {"ready": True}
+
+
+def _evaluates() -> None:
+    """Requires that a rulebook decides as it must."""
+    sample = load(parse(resources.path("data", "rulebooks", "pricing_exception.json").read_bytes()))
+    outcome = sample.evaluator.decide({"discount_percent": 10, "margin_percent": 22})
+    if outcome != outcome:
+        raise ServiceUnavailable("SVC_INTERNAL_ERROR", "The evaluator does not decide as it must.")
+
+
+def _require_room(instance: Instance) -> None:
+    left = instance.ledger.store.disk_left()
+    if left is not None and left < MIN_FREE_DISK:
+        raise ServiceUnavailable(
+            "SVC_STORAGE_UNAVAILABLE",
+            f"Less than {MIN_FREE_DISK // 2**20} MiB are free on the ledger's disk; make room.",
+        )

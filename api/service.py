@@ -1,0 +1,70 @@
+"""What the service is set up to do, and how much proof it holds."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response
+
+from api.operations import require_metrics_token
+from api.requests import MAX_BODY, MAX_VERIFY_BODY, json_response
+from api.state import operations, state
+from gate import __version__, labels
+from gate.decide import MAX_IDEMPOTENCY_KEY
+from gate.ids import timestamp, utc_now
+from gate.strict_json import MAX_REQUEST_DEPTH
+
+blueprint = Blueprint("service", __name__)
+
+
+@blueprint.get("/api/runtime-config")
+def runtime_config() -> Response:
+    """What a caller may have to know of how this service is set up; nothing secret."""
+    settings = state().instance.settings
+    return json_response(
+        {
+            "ok": True,
+            "version": __version__,
+            "interface_version": labels.INTERFACE_VERSION,
+            "base_url": settings.base_url,
+            "schema_url": settings.schema_url,
+            "openapi_url": "/openapi.json",
+            "docs_url": "/docs",
+            "modes": {
+                "rulebook": "binding",
+                "single": "unconfigured",
+                "multi": "unconfigured",
+                "runtime": "unconfigured",
+            },
+            "binding_modes": [labels.BINDING_DIRECT],
+            "response_views": list(labels.VIEWS),
+            "receipt_signing": settings.receipt_signing,
+            "registry_signing": settings.registry_signing,
+            "limits": {
+                "request_bytes": MAX_BODY,
+                "verify_bytes": MAX_VERIFY_BODY,
+                "nesting": MAX_REQUEST_DEPTH,
+                "idempotency_key_characters": MAX_IDEMPOTENCY_KEY,
+            },
+        }
+    )
+
+
+@blueprint.get("/api/proof-metrics")
+def proof_metrics() -> Response:
+    """How much proof the instance holds, over all of its scopes; opened by the metrics token."""
+    require_metrics_token()
+    instance = state().instance
+    totals = instance.ledger.entries.totals()
+    return json_response(
+        {
+            "ok": True,
+            "generated_at": timestamp(utc_now()),
+            "status": operations().readiness.report()["status"],
+            "scopes": totals.scopes,
+            "chain_entries": totals.entries,
+            "registered_rulebooks": totals.rulebooks,
+            "receipt_keys": len(instance.receipt_keys.registry().keys),
+            "attestation_keys": len(instance.registry_keys.registry().keys),
+            "receipt_signing": instance.settings.receipt_signing,
+            "registry_signing": instance.settings.registry_signing,
+        }
+    )

@@ -1,0 +1,109 @@
+"""Policy patterns: complete starting points, each a policy with a request, templates and examples that run as they are.
+
+A pattern's file in data/patterns/ holds what is its own; rulebook, versions and hashes come from the product's active
+rulebook of its policy. Nothing in a pattern depends on the instance that serves it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+
+from gate import bundles, resources
+from gate.canonical import content_hash
+from gate.rulebook import Rulebook
+from gate.strict_json import parse
+
+_EXAMPLES: Final = {"curl": "example.sh", "python": "example.py"}
+_LINE: Final = 140
+
+# What only the decision knows stands in angle brackets, under the name that the record has for it.
+_HASHES: Final = {"decision_record_hash": "<record_hash>", "decision_receipt_hash": "<receipt_hash>"}
+
+
+@cache
+def patterns() -> tuple[dict[str, Any], ...]:
+    """The patterns, by pattern id, as they are served. Shared: callers do not change them."""
+    files = sorted(resources.path("data", "patterns").glob("*.json"))
+    return tuple(_pattern(file.stem, parse(file.read_bytes())) for file in files)
+
+
+def find_pattern(id_: str) -> dict[str, Any] | None:
+    """The pattern with that pattern id or policy id."""
+    return next((pattern for pattern in patterns() if id_ in (pattern["pattern_id"], pattern["policy_id"])), None)
+
+
+def with_tag(tag: str) -> list[dict[str, Any]]:
+    """The patterns that bear a tag."""
+    return [pattern for pattern in patterns() if tag in pattern["tags"]]
+
+
+def _pattern(pattern_id: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    (rulebook,) = (active for active in bundles.active_rulebooks() if active.rulebook_id == own["policy_id"])
+    request = {
+        "mode": "rulebook",
+        "question": own["question"],
+        "rulebook": rulebook.body,
+        "context": own["context"],
+    }
+    pattern = {
+        "pattern_id": pattern_id,
+        "policy_id": own["policy_id"],
+        "title": own["title"],
+        "description": own["description"],
+        "tags": own["tags"],
+        "recommended_policy_version": rulebook.version,
+        "policy_hash": rulebook.hash,
+        "decision_request_template": request,
+        "outcome_template": _outcome_template(own),
+        "crm_sync_template": _crm_sync_template(own, rulebook),
+        "sdk_examples": {name: _example(file, request) for name, file in _EXAMPLES.items()},
+    }
+    return {**pattern, "pattern_hash": content_hash(pattern)}
+
+
+def _outcome_template(own: Mapping[str, Any]) -> dict[str, Any]:
+    target = {name: own["context"][name] for name in ("target_system", "target_object_id", "mutation")}
+    return {**own["outcome"], "action_executed": True, **target, **_HASHES}
+
+
+def _crm_sync_template(own: Mapping[str, Any], rulebook: Rulebook) -> dict[str, Any]:
+    return {
+        "sync_status": "written",
+        "sync_direction": "writeback",
+        **own["crm_sync"],
+        **_HASHES,
+        "decision_verdict": "<verdict>",
+        "decision_action": "<action>",
+        "policy_id": rulebook.rulebook_id,
+        "policy_version": rulebook.version,
+    }
+
+
+def _example(file: str, request: Mapping[str, Any]) -> str:
+    context = request["context"]
+    text = resources.path("data", "patterns", f"{file}.template").read_text()
+    for name, value in {
+        "question": request["question"],
+        "idempotency_key": f"{context['requested_action']}:{context['source_record_id']}",
+        "request": _laid_out(request),
+    }.items():
+        text = text.replace(f"@{name}@", value)
+    return text
+
+
+def _laid_out(value: Any, indent: str = "") -> str:
+    """JSON for readers: what fits stands on one line."""
+    line = json.dumps(value)
+    if not isinstance(value, dict | list) or len(indent) + len(line) <= _LINE:
+        return line
+    deeper = f"{indent}  "
+    if isinstance(value, dict):
+        opening, closing = "{}"
+        items = [f"{json.dumps(name)}: {_laid_out(item, deeper)}" for name, item in value.items()]
+    else:
+        opening, closing = "[]"
+        items = [_laid_out(item, deeper) for item in value]
+    return f"{opening}\n{deeper}" + f",\n{deeper}".join(items) + f"\n{indent}{closing}"

@@ -1,0 +1,195 @@
+"""schemas/error-codes.json: its examples are what the service answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from api.app import create_app
+from api.errors import codes
+from api.requests import MAX_BODY
+from gate import resources
+from gate.ids import utc_now
+from gate.instance import Instance
+from gate.ledger.access import Scope
+from gate.strict_json import parse
+from tests.support import LimitClock, cases, sample_request
+
+CATALOGUE: dict[str, dict[str, Any]] = parse(resources.path("schemas", "error-codes.json").read_bytes())
+REQUESTS = {case["code"]: case for case in cases("error_examples")}
+
+
+class Caller:
+    """Provokes errors, each in a fresh instance."""
+
+    def __init__(self, instance: Instance, scope: Scope, key: str) -> None:
+        self.instance = instance
+        self.scope = scope
+        self.app: Flask = create_app(instance)
+        self.client: FlaskClient = self.app.test_client()
+        self.headers = {"x-api-key": key}
+
+    def send(self, request: dict[str, Any]) -> TestResponse:
+        """Sends a request of a case: {method?, path?, headers?, body? | json?}, by default a decide request."""
+        return self.client.open(
+            request.get("path", "/api/decide"),
+            method=request.get("method", "POST"),
+            headers={**self.headers, **request.get("headers", {})},
+            **({"json": request["json"]} if "json" in request else {"data": request.get("body")}),
+            **({"content_type": request["content_type"]} if "content_type" in request else {}),
+        )
+
+    def decide(self, **headers: str) -> TestResponse:
+        """Decides about the sample."""
+        return self.client.post("/api/decide", json=sample_request(), headers={**self.headers, **headers})
+
+
+def rate_limited(caller: Caller) -> TestResponse:
+    caller.instance.ledger.directory.set_plan(caller.scope, "starter", utc_now())
+    for _ in range(20):
+        assert caller.decide().status_code == 200
+    return caller.decide()
+
+
+def capped(caller: Caller) -> TestResponse:
+    caller.instance.ledger.directory.set_plan(caller.scope, "starter", utc_now(), monthly_cap=1)
+    assert caller.decide().status_code == 200
+    return caller.decide()
+
+
+def key_conflict(caller: Caller) -> TestResponse:
+    assert caller.decide(**{"x-idempotency-key": "deal-1042"}).status_code == 200
+    other = sample_request(discount_percent=40, margin_percent=22)
+    return caller.client.post("/api/decide", json=other, headers={**caller.headers, "x-idempotency-key": "deal-1042"})
+
+
+def version_conflict(caller: Caller) -> TestResponse:
+    assert caller.decide().status_code == 200
+    changed = sample_request()
+    changed["rulebook"]["default_outcome"]["action"] = "ask_the_owner"
+    return caller.send({"json": changed})
+
+
+def adapter_conflict(caller: Caller) -> TestResponse:
+    adapter = {"adapter_id": "pricing", "version": "1", "manifest_hash": "0" * 64, "input": {}}
+    return caller.send({"json": {**sample_request(), "adapter": adapter}})
+
+
+def unregistered_adapter(caller: Caller) -> TestResponse:
+    request = sample_request()
+    del request["context"]["inputs"]
+    adapter = {"adapter_id": "pricing", "version": "1", "manifest_hash": "0" * 64, "input": {}}
+    return caller.send({"json": {**request, "adapter": adapter}})
+
+
+def binding_mode(caller: Caller) -> TestResponse:
+    return caller.send({"json": {**sample_request(), "binding_mode": "customer_executable_rulebook"}})
+
+
+def output_material(caller: Caller) -> TestResponse:
+    return caller.send({"json": {**sample_request(), "application_verdict": "APPROVE"}})
+
+
+def two_rulebooks(caller: Caller) -> TestResponse:
+    return caller.send({"json": {**sample_request(), "rulebook_ref": {"rulebook_id": "pricing", "version": "1"}}})
+
+
+def invalid_rulebook(caller: Caller) -> TestResponse:
+    request = sample_request()
+    del request["rulebook"]["default_outcome"]
+    return caller.send({"json": request})
+
+
+def storage(caller: Caller) -> TestResponse:
+    with caller.instance.ledger.store.write() as connection:
+        connection.exec_driver_sql("ALTER TABLE entries RENAME TO gone")
+    return caller.client.get("/api/decision/dec_1", headers=caller.headers)
+
+
+def signing(caller: Caller) -> TestResponse:
+    (caller.instance.settings.home / "keys" / "receipt.json").unlink()
+    return caller.decide()
+
+
+def too_large(caller: Caller) -> TestResponse:
+    return caller.send({"body": b" " * (MAX_BODY + 1), "content_type": "application/json"})
+
+
+def internal(caller: Caller) -> TestResponse:
+    def broken() -> TestResponse:
+        raise RuntimeError("A fault of the test.")
+
+    caller.app.add_url_rule("/broken", view_func=broken)
+    return caller.client.get("/broken")
+
+
+PROVOKED: dict[str, Callable[[Caller], TestResponse]] = {
+    "SVC_API_RATE_LIMITED": rate_limited,
+    "SVC_API_MONTHLY_CAP_EXCEEDED": capped,
+    "SVC_API_IDEMPOTENCY_CONFLICT": key_conflict,
+    "RULEBOOK_VERSION_CONFLICT": version_conflict,
+    "TRUSTED_ADAPTER_INPUT_CONFLICT": adapter_conflict,
+    "TRUSTED_ADAPTER_NOT_REGISTERED": unregistered_adapter,
+    "RULEBOOK_BINDING_MODE_UNSUPPORTED": binding_mode,
+    "RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN": output_material,
+    "RULEBOOK_BINDING_MODE_CONFLICT": two_rulebooks,
+    "RULEBOOK_INVALID": invalid_rulebook,
+    "SVC_STORAGE_UNAVAILABLE": storage,
+    "SVC_SIGNING_UNAVAILABLE": signing,
+    "SVC_API_PAYLOAD_TOO_LARGE": too_large,
+    "SVC_INTERNAL_ERROR": internal,
+}
+
+
+@pytest.fixture
+def caller(instance: Instance, scope: Scope, key: str) -> Caller:
+    return Caller(instance, scope, key)
+
+
+def provoke(code: str, caller: Caller) -> TestResponse:
+    return PROVOKED[code](caller) if code in PROVOKED else caller.send(REQUESTS[code])
+
+
+@pytest.mark.parametrize("code", codes())
+def test_the_example_of_a_code_is_what_the_service_answers(caller: Caller, limit_clock: LimitClock, code: str) -> None:
+    response = provoke(code, caller)
+    status, word = codes()[code]
+    body = response.get_json()
+    assert (response.status_code, body["error"], body["v"]) == (status, code, word)
+    body.pop("c", None)
+    assert _shape(body) == _shape(CATALOGUE[code]["example"])
+
+
+@pytest.mark.parametrize("code", [code for code, entry in CATALOGUE.items() if "forbidden" in entry])
+def test_the_example_of_a_key_that_may_not_is_what_the_service_answers(
+    instance: Instance, scope: Scope, caller: Caller, code: str
+) -> None:
+    reporter, _ = instance.ledger.directory.create_key(scope, frozenset({"report"}), None, utc_now())
+    caller.headers = {"x-api-key": reporter}
+    request = {"headers": {}, **{name: value for name, value in REQUESTS[code].items() if name != "headers"}}
+    response = caller.send(request)
+    body = response.get_json()
+    assert (response.status_code, body["error"]) == (403, code)
+    body.pop("c", None)
+    assert _shape(body) == _shape(CATALOGUE[code]["forbidden"]["example"])
+
+
+def test_the_example_of_a_missing_token_is_what_the_service_answers(caller: Caller) -> None:
+    body = caller.client.get("/metrics").get_json()
+    assert _shape(body) == _shape(CATALOGUE["SVC_API_UNAUTHORIZED"]["token"]["example"])
+
+
+def test_every_code_is_explained_and_no_other() -> None:
+    assert CATALOGUE.keys() == codes().keys()
+
+
+def _shape(value: Any) -> Any:
+    """A body without what differs between two calls: ids, hashes and seconds."""
+    text = re.sub(r"(req|dec)_[0-9a-f]+|[0-9a-f]{24,64}", "<id>", str(value))
+    return re.sub(r"'retry_after': \d+|in \d+ seconds?", "<seconds>", text)

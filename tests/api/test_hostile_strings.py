@@ -1,0 +1,282 @@
+"""Hostile strings in every member, id, parameter and header: an error that is documented, or a success that is right.
+
+The routes and their parameters are those of the application, so that a new one is covered as it comes.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+from urllib.parse import quote, unquote_to_bytes
+
+import jsonschema
+import pytest
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from api.state import State
+from gate import resources
+from gate.audit import check_chain
+from gate.envelope import input_material
+from gate.instance import Instance
+from gate.ledger.access import Authority, Scope
+from tests.api.test_decide import chain_size, decide
+from tests.postgres import database_of
+from tests.support import case_text, cases, sample_request
+
+STRINGS: Final = [(case["name"], case_text(case)) for case in cases("hostile_strings")]
+PARAMETERS: Final = ("hash", "rulebook_id", "version", "pattern_id", "policy_id", "tag", "limit", "cursor", "x\r\ny")
+HEADERS: Final = (
+    "x-api-key",
+    "x-idempotency-key",
+    "x-request-id",
+    "prefer",
+    "x-decision-response-view",
+    "x-metrics-token",
+    "host",
+    "accept",
+    "accept-encoding",
+    "authorization",
+    "content-encoding",
+    "cookie",
+    "forwarded",
+    "if-modified-since",
+    "if-none-match",
+    "origin",
+    "range",
+    "referer",
+    "transfer-encoding",
+    "user-agent",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-http-method-override",
+)
+_SAFE: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,160}")
+_ERROR: Final = jsonschema.Draft202012Validator(resources.schema("error"))
+_each_database = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+_each_string = pytest.mark.parametrize("text", [text for _, text in STRINGS], ids=[name for name, _ in STRINGS])
+
+
+@pytest.fixture
+def database_url(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    """The file of the home, and PostgreSQL where a test asks for it."""
+    if not hasattr(request, "param"):
+        yield None
+        return
+    with database_of(request) as url:
+        yield url
+
+
+def require_sound(response: TestResponse, what: object) -> None:
+    """Requires a documented error or a success, under headers that nobody wrote into."""
+    for name, value in response.headers.items():
+        assert f"{name}{value}".isprintable(), (what, name, value)
+        assert "evil" not in name.lower(), (what, name, value)
+    assert _SAFE.fullmatch(response.headers["x-request-id"]), what
+    assert response.status_code < 500, (what, response.data[:500])
+    if response.status_code >= 400:
+        _ERROR.validate(response.get_json())
+        assert not {"verdict", "application_verdict", "decision"} & response.get_json().keys(), what
+    else:
+        assert response.status_code == 200, (what, response.status_code)
+
+
+def require_kept(client: FlaskClient, authority: Authority, key: str, response: TestResponse, body: Any) -> None:
+    """Requires that a decision's request is kept as it was sent, and that its record verifies."""
+    record = response.get_json()
+    state: State = client.application.extensions["gate"]
+    assert state.gate.request_body(authority, record["decision_id"]) == input_material(body)
+    path = f"/api/decision/{record['decision_id']}/verify"
+    assert client.get(path, headers={"x-api-key": key}).get_json()["verified"] is True
+
+
+def _places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Where each member and element within a value stands."""
+    for step, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield (*path, step)
+        yield from _places(item, (*path, step))
+
+
+def _request() -> dict[str, Any]:
+    """A Decision Request with every member that a request over a sent rulebook may have."""
+    body = sample_request(discount_percent=10, margin_percent=22, note="n", more={"deep": ["x"]})
+    return {**body, "question": "May it?", "binding_mode": "direct_declarative_rulebook", "response_view": "full"}
+
+
+def _with(place: tuple[str | int, ...], change: Callable[[Any, Any], None]) -> dict[str, Any]:
+    """A request that is changed at a place: `change` is given what holds the place, and the last step to it."""
+    body = _request()
+    holder: Any = body
+    for step in place[:-1]:
+        holder = holder[step]
+    change(holder, place[-1])
+    return body
+
+
+def _bodies(text: str) -> Iterator[tuple[object, dict[str, Any]]]:
+    """Requests that hold a text: as each member and element, and as the name of one beside each."""
+
+    def replace(holder: Any, step: Any) -> None:
+        holder[step] = text
+
+    def name(holder: Any, step: Any) -> None:
+        if isinstance(holder, dict):
+            holder[text] = copy.deepcopy(holder[step])
+
+    for place in _places(_request()):
+        yield (*place, "=", text[:40]), _with(place, replace)
+        if place[-1] in ("mode", "workflow", "note", "deep", "rules", "name", "properties", "type", "field", "action"):
+            yield (*place, "beside", text[:40]), _with(place, name)
+    reference = {"mode": "rulebook", "context": _request()["context"]}
+    for sent in (
+        {"hash": text},
+        {"rulebook_id": text, "version": "2026-06-11"},
+        {"rulebook_id": "pricing_exception", "version": text},
+        {text: text},
+    ):
+        yield ("rulebook_ref", sent), {**reference, "rulebook_ref": sent}
+    adapter: dict[str, Any] = {"adapter_id": "a", "version": "1", "manifest_hash": "0" * 64, "input": {}}
+    for member in adapter:
+        request = _request()
+        del request["context"]["inputs"], request["binding_mode"]
+        yield ("adapter", member), {**request, "adapter": {**adapter, member: text}}
+        yield ("adapter.input", member), {**request, "adapter": {**adapter, "input": {text: {text: [text]}}}}
+
+
+@_each_string
+def test_every_member_of_a_request(
+    client: FlaskClient, key: str, authority: Authority, instance: Instance, scope: Scope, text: str
+) -> None:
+    made = 0
+    for number, (what, body) in enumerate(_bodies(text)):
+        if isinstance(body.get("rulebook"), dict) and body["rulebook"].get("version") == "2026-06-11":
+            # One that differs is another version, or it would be refused for that alone.
+            body["rulebook"]["version"] = f"v{number}"
+        response = decide(client, key, body)
+        require_sound(response, what)
+        if response.status_code == 200:
+            made += 1
+            require_kept(client, authority, key, response, body)
+    assert chain_size(instance, scope) == made
+    assert check_chain(instance, scope.scope_id) == (made, None)
+    assert made > 0 or not _is_unicode(text)
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+@_each_database
+def test_facts_ids_and_versions_are_kept_byte_for_byte(
+    client: FlaskClient, key: str, authority: Authority, instance: Instance, scope: Scope
+) -> None:
+    made = 0
+    for number, (name, text) in enumerate(STRINGS):
+        body = _request()
+        body["context"] |= {
+            "target_object_id": text,
+            "actor": {text: text},
+            "inputs": {**body["context"]["inputs"], f"{text}.": text},
+        }
+        body["rulebook"] |= {"version": f"{text[:60]}{number}", "rulebook_id": f"{text[:60]}{number}"}
+        response = decide(client, key, body, x_idempotency_key=f"order {number}")
+        require_sound(response, name)
+        if not _is_unicode(text):
+            assert response.get_json()["error"] == "SVC_API_JSON_INVALID", name
+            continue
+        made += 1
+        assert response.status_code == 200, (name, response.data[:500])
+        require_kept(client, authority, key, response, body)
+        record = response.get_json()
+        assert record["action_binding"]["resource"] == text
+        assert record["policy_version"] == f"{text[:60]}{number}"
+        reference = {"rulebook_id": f"{text[:60]}{number}", "version": f"{text[:60]}{number}"}
+        referred = {"mode": "rulebook", "rulebook_ref": reference, "context": body["context"]}
+        response = decide(client, key, referred)
+        made += 1
+        assert response.get_json()["policy_hash"] == record["policy_hash"], name
+        again = decide(client, key, body, x_idempotency_key=f"order {number}")
+        assert again.headers["x-idempotency-status"] == "replayed"
+    assert check_chain(instance, scope.scope_id) == (made, None)
+
+
+@_each_database
+def test_every_id_in_a_path(client: FlaskClient, key: str, instance: Instance, scope: Scope) -> None:
+    for rule in client.application.url_map.iter_rules():
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
+            for argument in rule.arguments:
+                for name, text in STRINGS:
+                    for raw in {text, quote(text, safe="", errors="surrogatepass")}:
+                        path = re.sub(
+                            r"<(?:\w+:)?(\w+)>", lambda found: raw if found[1] == argument else "x", rule.rule
+                        )
+                        decoded = unquote_to_bytes(path.encode("utf-8", "surrogatepass")).decode("latin-1")
+                        response = client.open(
+                            "/", method=method, headers={"x-api-key": key}, environ_overrides={"PATH_INFO": decoded}
+                        )
+                        require_sound(response, (rule.rule, argument, name))
+                        assert b"root:" not in response.data
+                        assert b"[build-system]" not in response.data
+    assert chain_size(instance, scope) == 0
+
+
+@_each_database
+def test_every_query_parameter(client: FlaskClient, key: str, instance: Instance, scope: Scope) -> None:
+    for rule in client.application.url_map.iter_rules():
+        if "GET" not in (rule.methods or ()) or not rule.rule.startswith("/api/"):
+            continue
+        path = re.sub(r"<(?:\w+:)?\w+>", "x", rule.rule)
+        for name, text in STRINGS:
+            raw = quote(text, safe="%", errors="surrogatepass")
+            for parameter in PARAMETERS:
+                query = f"{quote(parameter)}={raw}"
+                response = client.get(path, headers={"x-api-key": key}, environ_overrides={"QUERY_STRING": query})
+                require_sound(response, (rule.rule, parameter, name))
+            client_query = f"{raw}={raw}&{raw}&={raw}"
+            response = client.get(path, headers={"x-api-key": key}, environ_overrides={"QUERY_STRING": client_query})
+            require_sound(response, (rule.rule, name))
+    assert chain_size(instance, scope) == 0
+
+
+@_each_database
+def test_every_header(client: FlaskClient, key: str, instance: Instance, scope: Scope) -> None:
+    body = json.dumps(sample_request()).encode()
+    made = 0
+    for header in HEADERS:
+        variable = f"HTTP_{header.upper().replace('-', '_')}"
+        for name, text in STRINGS:
+            sent = text.encode("utf-8", "surrogatepass").decode("latin-1")
+            environ = {"HTTP_X_API_KEY": key, variable: sent}
+            response = client.post("/api/decide", data=body, content_type="application/json", environ_overrides=environ)
+            require_sound(response, (header, name))
+            if header == "x-request-id":
+                assert (response.headers[header] == sent) == (_SAFE.fullmatch(sent) is not None), name
+            if header == "x-idempotency-key" and response.status_code == 200:
+                assert response.get_json()["idempotency_key"] == text
+            made += response.status_code == 200 and response.headers["x-idempotency-status"] == "created"
+            for path in ("/metrics", "/api/decision/status", "/api/decision/x"):
+                require_sound(client.get(path, environ_overrides=environ), (header, path, name))
+    for name, text in STRINGS:
+        sent = text.encode("utf-8", "surrogatepass").decode("latin-1")
+        for environ in ({"CONTENT_TYPE": sent}, {"CONTENT_TYPE": f"application/json;{sent}"}):
+            response = client.post("/api/decide", data=body, environ_overrides={"HTTP_X_API_KEY": key, **environ})
+            require_sound(response, ("content-type", name))
+            made += response.status_code == 200
+    assert chain_size(instance, scope) == made
+
+
+def test_the_log_is_one_object_a_line_whatever_was_sent(
+    client: FlaskClient, key: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for _, text in STRINGS:
+        sent = text.encode("utf-8", "surrogatepass").decode("latin-1")
+        environ = {"HTTP_X_API_KEY": sent, "HTTP_X_REQUEST_ID": sent, "HTTP_USER_AGENT": sent, "PATH_INFO": f"/{sent}"}
+        client.post("/", environ_overrides=environ)
+        client.post("/", environ_overrides={**environ, "PATH_INFO": "/api/decide"})
+        client.get("/", environ_overrides={**environ, "PATH_INFO": f"/api/decision/{sent}"})
+    for line in capfd.readouterr().err.splitlines():
+        assert isinstance(json.loads(line), dict)
+        assert line.isascii() or line.isprintable()

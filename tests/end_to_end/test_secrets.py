@@ -1,0 +1,121 @@
+"""No secret and no body comes to light: canaries are planted wherever a caller or an operator can put one, and looked
+for in the log of a real server, its errors, its metrics, its database and what its commands print.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from gate.errors import GateError
+from gate.ledger import open_store
+from gate.ledger.packing import unpack
+from gate.settings import load_settings
+from tests.end_to_end.site import PATIENCE, Site
+from tests.support import rows_of, sample_request, sample_rulebook
+
+HMAC_SECRET: Final = "hmac-canary-" + "5d41402abc4b2a76b9719d911017c592"
+BODY: Final = "body-canary-9f86d081884c7d65"
+WRONG_KEY: Final = "dgk_0123456789abcdef01234567_wrong-canary-2c26b46b68ffc68ff99b453c1d304134"
+WRONG_TOKEN: Final = "token-canary-fcde2b2edba56bf408601fb721fe9b5c"
+ELSEWHERE: Final = "elsewhere-canary-e3b0c44298fc1c149afb"
+
+
+@pytest.fixture
+def key(site: Site) -> str:
+    made = site.create_key("acme")
+    secret = site.home / "hmac.secret"
+    secret.write_text(HMAC_SECRET)
+    settings = site.home / "settings.toml"
+    settings.write_text(
+        re.sub(
+            'receipt_signing = "ed25519"',
+            f'receipt_signing = "hmac-sha256"\nreceipt_hmac_secret_file = "{secret}"',
+            settings.read_text(),
+        )
+    )
+    return made
+
+
+def requests(key: str) -> Iterator[dict[str, Any]]:
+    """Requests that go well and requests that go wrong, a canary in each place that takes text."""
+    known, wrong = {"x-api-key": key}, {"x-api-key": WRONG_KEY}
+    decide: dict[str, Any] = {"method": "POST", "url": "/api/decide"}
+    fact = sample_request(discount_percent=10, margin_percent=22, note=BODY)
+    yield decide | {"json": fact, "headers": known | {"x-idempotency-key": "one"}}
+    yield decide | {"json": sample_request(), "headers": known | {"x-idempotency-key": "one"}}
+    yield decide | {"json": fact, "headers": wrong}
+    yield decide | {"json": fact, "headers": {"authorization": f"Bearer {ELSEWHERE}", "cookie": f"key={ELSEWHERE}"}}
+    yield decide | {"content": f'{{"a": "{BODY}", '.encode(), "headers": known | {"content-type": "application/json"}}
+    yield decide | {"content": BODY.encode(), "headers": known | {"content-type": "text/plain"}}
+    yield decide | {"content": b"[" * 100 + BODY.encode(), "headers": known | {"content-type": "application/json"}}
+    yield decide | {"content": b" " * 2_000_000 + BODY.encode(), "headers": known}
+    yield decide | {"json": {"mode": BODY}, "headers": known}
+    yield decide | {"json": fact | {"verdict": BODY}, "headers": known}
+    yield decide | {"json": fact | {"rulebook": sample_rulebook() | {"default_outcome": BODY}}, "headers": known}
+    yield decide | {"json": fact | {"binding_mode": BODY}, "headers": known}
+    for url in (f"/api/decide?x-api-key={ELSEWHERE}", f"/{ELSEWHERE}", f"/api/decision/{ELSEWHERE}"):
+        yield {"method": "GET", "url": url, "headers": known | {"user-agent": ELSEWHERE, "x-forwarded-for": ELSEWHERE}}
+    yield {"method": "GET", "url": f"/api/decision/policy-bundles?hash={ELSEWHERE}"}
+    yield {"method": "GET", "url": "/metrics", "headers": {"x-metrics-token": WRONG_TOKEN}}
+    yield {"method": "GET", "url": "/api/proof-metrics", "headers": {"x-metrics-token": WRONG_TOKEN}}
+    yield {"method": "POST", "url": "/api/decision/verify", "json": {"record": {"decision_id": BODY}, "input": BODY}}
+
+
+def stored_text(site: Site) -> str:
+    """Everything in the ledger, unpacked."""
+    with closing(open_store(load_settings(site.home, database_url=site.database_url).ledger_url)) as store:
+        values = [value for rows in rows_of(store).values() for row in rows for value in row]
+    return "\n".join(map(_text, values))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        try:
+            value = unpack(value)
+        except (GateError, ValueError, OSError):
+            pass
+        return bytes(value).decode("utf-8", "replace")
+    return str(value)
+
+
+def private_halves(home: Path) -> list[str]:
+    return [line for file in (home / "keys").glob("*.pem") for line in file.read_text().splitlines() if "-" not in line]
+
+
+def test_no_secret_and_no_body_comes_to_light(site: Site, key: str) -> None:
+    errors: list[str] = []
+    with site.serving() as server, httpx.Client(base_url=server.url, timeout=PATIENCE, trust_env=False) as client:
+        token = (site.home / "metrics.token").read_text().strip()
+        statuses = set()
+        for request in requests(key):
+            answer = client.request(**request)
+            statuses.add(answer.status_code)
+            if answer.is_error:
+                errors.append(f"{answer.text}\n{answer.headers}")
+        metrics = client.get("/metrics", headers={"x-metrics-token": token}).text
+        proof = client.get("/api/proof-metrics", headers={"x-metrics-token": token}).text
+        commands = [site.gate(*command) for command in (["status"], ["log"], ["keys", "list"], ["scopes", "list"])]
+        server.stop()
+    assert statuses >= {200, 400, 401, 404, 409, 413, 415, 422}
+    log = server.text()
+    requests_logged = [line for line in server.lines if line.startswith("{") and '"event":"request"' in line]
+    assert len(requests_logged) >= len(list(requests(key)))
+    assert all(json.loads(line)["request_id"] for line in requests_logged)
+    secrets = [key.split("_", 2)[2], WRONG_KEY, WRONG_TOKEN, token, HMAC_SECRET, ELSEWHERE, *private_halves(site.home)]
+    assert len(secrets) >= 8
+    shown = {"errors": "\n".join(errors), "metrics": metrics + proof, "commands": json.dumps(commands)}
+    for secret in secrets:
+        for place, text in (shown | {"log": log, "database": stored_text(site)}).items():
+            assert secret not in text, f"{secret} in the {place}"
+    assert BODY not in log
+    assert BODY not in metrics
+    # The ledger keeps what it decided on: that the canary is found there shows that this test can see it.
+    assert BODY in stored_text(site)
