@@ -45,6 +45,8 @@ _RATE_SCOPE: Final = (
 )
 _RATE_HEADERS: Final = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-usage-monthly-remaining", "retry-after")
 
+_FORBIDDEN: Final = 403
+
 # Longer than this, an example is sent from a file.
 _INLINE_LINES: Final = 150
 # What a bound counts, and the keywords of its two ends.
@@ -243,7 +245,7 @@ def page(document: Json) -> Page:
         base_url=layout.base_url,
         groups=tuple(group for group in groups if group.operations),
         schemas=tuple(layout.component(name, schema) for name, schema in document["components"]["schemas"].items()),
-        errors=tuple(layout.failure(code) for code in document["x-error-codes"]),
+        errors=tuple(layout.failures()),
         decide=next(operation for _, operation in operations if operation.id == "decide"),
     )
 
@@ -319,12 +321,12 @@ class _Layout:
             members=tuple(self._members(schema)),
         )
 
-    def failure(self, code: str) -> Failure:
-        """An error code, in general."""
-        entry = self._catalogue[code]
-        return Failure(
-            str(entry["status"]), code, inline(entry["meaning"]), inline(entry["action"]), pretty(entry["example"])
-        )
+    def failures(self) -> Iterator[Failure]:
+        """Every error code, in general; those of keys also as they refuse a key that may not."""
+        for code, entry in self._catalogue.items():
+            yield _failure(entry["status"], code, entry)
+            if "forbidden" in entry:
+                yield _failure(_FORBIDDEN, code, {**entry, **entry["forbidden"]})
 
     def _failures(self, operation: Json) -> Iterator[Failure]:
         for status, response in operation["responses"].items():
@@ -351,7 +353,7 @@ class _Layout:
     def _body(self, content: Json) -> Body:
         ((media_type, media),) = content.items()
         schema = media["schema"]
-        parts = schema.get("anyOf", [schema])
+        parts = self._resolved(schema).get("anyOf", [schema])
         return Body(
             media_type=media_type,
             schemas=tuple(self._part(part) for part in parts),
@@ -426,7 +428,13 @@ class _Layout:
         for parameter in parameters:
             if parameter["in"] == "path":
                 path = path.replace(f"{{{parameter['name']}}}", parameter["example"])
-        lines = [f"curl -sS {self.base_url}{path}"]
+        query = "&".join(
+            f"{parameter['name']}={parameter['example']}"
+            for parameter in parameters
+            if parameter["in"] == "query" and "example" in parameter
+        )
+        url = f"{self.base_url}{path}"
+        lines = [f"curl -sS '{url}?{query}'" if query else f"curl -sS {url}"]
         if _auth(operation) == "key":
             lines.append('-H "x-api-key: $GATE_API_KEY"')
         elif _auth(operation) == "metrics token":
@@ -445,6 +453,11 @@ class _Layout:
                 lines.append("--data-binary @- <<'JSON'")
                 after = f"\n{body}\nJSON"
         return " \\\n  ".join(lines) + after
+
+
+def _failure(status: int, code: str, entry: Json) -> Failure:
+    meaning, action = inline(entry["meaning"]), inline(entry["action"])
+    return Failure(str(status), code, meaning, action, pretty(entry["example"]))
 
 
 def _operations(document: Json) -> Iterator[tuple[str, str, Json]]:

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cache
 from threading import Lock
 from typing import Any, Final, TypeAlias
 
 from structlog.typing import FilteringBoundLogger
 
-from gate import __version__, labels, resources
+from gate import __version__, labels
+from gate.attestation import rulebook_attestation
+from gate.canonical import content_hash
+from gate.contract import GoldenCase, golden_cases
 from gate.errors import GateError, ServiceUnavailable
 from gate.instance import Instance
-from gate.record import RULEBOOK_SCHEMA_HASH
+from gate.record import RULEBOOK_SCHEMA_HASH, runtime_binding_of
 from gate.rulebook import load
 from gate.settings import Settings
-from gate.strict_json import parse
 
 Report: TypeAlias = dict[str, Any]
 
@@ -172,11 +175,29 @@ def _part(*probes: Callable[[], object]) -> dict[str, Any]:
 
 
 def _evaluates() -> None:
-    """Requires that a rulebook decides as it must."""
-    sample = load(parse(resources.path("data", "rulebooks", "pricing_exception.json").read_bytes()))
-    outcome = sample.evaluator.decide({"discount_percent": 10, "margin_percent": 22})
-    if outcome != outcome:
-        raise ServiceUnavailable("SVC_INTERNAL_ERROR", "The evaluator does not decide as it must.")
+    """Requires that this process decides the golden replay corpus as it was frozen. It is replayed once: code does not
+    change while it runs.
+    """
+    failing = _golden_failures()
+    if failing:
+        raise ServiceUnavailable(
+            "SVC_INTERNAL_ERROR",
+            f"{len(failing)} golden cases are not decided as they were frozen, the first of them {failing[0]}; "
+            f"the installation is damaged.",
+        )
+
+
+@cache
+def _golden_failures() -> list[str]:
+    return [golden.case["case_id"] for golden in golden_cases() if not _decides_as_frozen(golden)]
+
+
+def _decides_as_frozen(golden: GoldenCase) -> bool:
+    rulebook, facts = load(golden.rulebook), golden.case.get("inputs", {})
+    outcome = rulebook.evaluator.decide(facts)
+    binding = runtime_binding_of(labels.BINDING_DIRECT)
+    attested = rulebook_attestation(rulebook.reference, content_hash(facts), outcome, binding, None)
+    return bool(attested["bundle_hash"] == golden.case["frozen"]["bundle_hash"])
 
 
 def _require_room(instance: Instance) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from gate.envelope import input_material
 from gate.errors import FieldError, RequestRefused
 from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, BINDING_MODES, OUTPUT_MATERIAL, ROOT_OUTPUT_MATERIAL
-from gate.shape import member, shape
+from gate.shape import MAX_ERRORS, member, shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +115,21 @@ def _check_binding_mode(body: Mapping[str, Any]) -> None:
 
 
 def _check_output_material(body: Mapping[str, Any]) -> None:
-    context = body.get("context", {})
-    forbidden = [name for name in body if name in ROOT_OUTPUT_MATERIAL]
-    forbidden += [f"context.{name}" for name in context if name in OUTPUT_MATERIAL]
-    forbidden += _output_material(context.get("inputs"), "context.inputs")
-    forbidden += _output_material(body.get("adapter", {}).get("input"), "adapter.input")
+    forbidden = list(islice(_forbidden(body), MAX_ERRORS))
     if forbidden:
         raise RequestRefused(
             "RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN",
             "The request carries members that only a response may carry; remove those in forbidden_fields.",
             details={"forbidden_fields": sorted(forbidden)},
         )
+
+
+def _forbidden(body: Mapping[str, Any]) -> Iterator[str]:
+    context = body.get("context", {})
+    yield from (name for name in body if name in ROOT_OUTPUT_MATERIAL)
+    yield from (f"context.{name}" for name in context if name in OUTPUT_MATERIAL)
+    yield from _output_material(context.get("inputs"), "context.inputs")
+    yield from _output_material(body.get("adapter", {}).get("input"), "adapter.input")
 
 
 def _output_material(value: Any, path: str) -> Iterator[str]:

@@ -15,6 +15,9 @@ from gate.strict_json import MAX_SAFE_INTEGER
 # A hostile body could break a schema in a million places; nobody reads more of them than this.
 MAX_ERRORS: Final = 50
 
+# A name could be as long as a body, and stand in the path of each of its members.
+_LONGEST_NAME: Final = 200
+
 
 class Shape:
     """One compiled schema."""
@@ -62,7 +65,8 @@ def dotted(value: Any, steps: Sequence[str | int], *, root: str = "") -> str:
 
 
 def member(path: str, name: str) -> str:
-    """The path of the member `name` of what stands at `path`."""
+    """The path of the member `name` of what stands at `path`; only the beginning of a very long name is in it."""
+    name = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
     return f"{path}.{name}" if path else name
 
 

@@ -71,7 +71,7 @@ def list_scopes(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_
     if as_json:
         print_json({"scopes": shown})
     else:
-        columns = ["scope", "plan", "monthly cap", "used this month", "chain", "entries", "created"]
+        columns = ["scope", "id in logs", "plan", "monthly cap", "used this month", "chain", "entries", "created"]
         table(columns, [list(scope.values()) for scope in shown])
 
 
@@ -98,6 +98,7 @@ def _used(instance: Instance, scope: Scope) -> int:
 def _shown(instance: Instance, scope: Scope) -> dict[str, Any]:
     return {
         "scope": scope.name,
+        "scope_id": scope.scope_id,
         "plan": scope.plan,
         "monthly_cap": scope.monthly_cap,
         "used_this_month": None if scope.monthly_cap is None else _used(instance, scope),

@@ -20,6 +20,7 @@ from gate.contract import published
 from gate.ledger.access import PLANS
 from gate.patterns import patterns
 from tests.contract.frozen import current
+from tests.support import sample_request
 
 VOID = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
 
@@ -92,6 +93,23 @@ def test_the_page_shows_every_pattern_with_its_examples(page: Page) -> None:
         assert pattern["title"] in page.shown
         for example in pattern["sdk_examples"].values():
             assert example.strip() in page.shown
+
+
+def test_the_first_decision_of_the_page_runs_as_it_stands(client: FlaskClient, page: Page, key: str) -> None:
+    command, _, rest = page.shown.partition("<<'JSON'\n")
+    assert command.rstrip().endswith("--data-binary @-")
+    body = rest.partition("\nJSON")[0]
+    answer = client.post(
+        "/api/decide", data=body, headers={"x-api-key": key, "content-type": "application/json"}
+    ).get_json()
+    assert answer["verdict"] == "yes"
+    assert client.get(answer["verify_url"], headers={"x-api-key": key}).get_json()["verified"] is True
+
+
+def test_a_lookup_of_the_page_asks_for_something_that_is_there(client: FlaskClient, page: Page, key: str) -> None:
+    assert client.post("/api/decide", json=sample_request(), headers={"x-api-key": key}).status_code == 200
+    (path,) = set(re.findall(r"curl -sS 'http://gate.example(/[^']+\?[^']+)'", page.shown))
+    assert client.get(path, headers={"x-api-key": key}).get_json()["ok"] is True
 
 
 def test_the_page_is_well_formed_and_its_links_lead_somewhere(page: Page) -> None:

@@ -109,7 +109,7 @@ def invalid_rulebook(caller: Caller) -> TestResponse:
 def storage(caller: Caller) -> TestResponse:
     with caller.instance.ledger.store.write() as connection:
         connection.exec_driver_sql("ALTER TABLE entries RENAME TO gone")
-    return caller.client.get("/api/decision/dec_1", headers=caller.headers)
+    return caller.client.get(f"/api/decision/dec_{0:032x}", headers=caller.headers)
 
 
 def signing(caller: Caller) -> TestResponse:

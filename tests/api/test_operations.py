@@ -22,6 +22,7 @@ from api.app import Worker
 from api.logs import open_log
 from api.readiness import CONTRACTS, Readiness
 from gate import __version__, ids, labels, resources
+from gate.evaluate import Evaluator
 from gate.instance import Instance
 from gate.ledger.store import Store
 from tests.faults import table_gone
@@ -107,6 +108,7 @@ class TestReadiness:
             ("no rulebooks", {"registries"}),
             ("another process holds the ledger", {"ledger"}),
             ("a full disk", {"disk"}),
+            ("an evaluator that decides otherwise", {"rulebook_runtime"}),
         ],
     )
     def test_a_fault_degrades_the_parts_that_it_touches_and_passes(
@@ -377,6 +379,17 @@ def _no_private_key(instance: Instance) -> Iterator[None]:
     registry.touch()
 
 
+@contextmanager
+def _another_evaluator(patched: pytest.MonkeyPatch) -> Iterator[None]:
+    decide = Evaluator.decide
+    readiness._golden_failures.cache_clear()
+    with patched.context() as context:
+        # As one would that takes true for 1.
+        context.setattr(Evaluator, "decide", lambda self, facts: decide(self, {n: v or 0 for n, v in facts.items()}))
+        yield
+    readiness._golden_failures.cache_clear()
+
+
 _Fault = Callable[[Instance, pytest.MonkeyPatch], AbstractContextManager[None]]
 _FAULTS: dict[str, _Fault] = {
     "no receipt keys": lambda at, _: _file_away(at.settings.home / "keys" / "receipt.json"),
@@ -391,4 +404,5 @@ _FAULTS: dict[str, _Fault] = {
     "no rulebooks": lambda at, _: table_gone(at.ledger.store, "rulebooks"),
     "another process holds the ledger": lambda at, _: _held_by_another(sqlite_file(at.ledger)),
     "a full disk": lambda at, patched: _no_room(patched, at.ledger.store),
+    "an evaluator that decides otherwise": lambda _, patched: _another_evaluator(patched),
 }

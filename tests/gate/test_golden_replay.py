@@ -4,6 +4,8 @@ that was written down and the hashes that were frozen. What the corpus covers is
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
@@ -148,6 +150,12 @@ def test_every_case_and_every_version_of_a_rulebook_stands_once() -> None:
     used = {tuple(golden.case["rulebook"].values()) for golden in GOLDEN}
     assert used == set(versions)
     assert [error for body in bodies for error in find_errors(body)] == []
+
+
+def test_the_case_that_the_documentation_shows_is_one_of_them() -> None:
+    page = (resources.path("docs") / "contract.md").read_text()
+    (shown,) = re.findall(r"^```json\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    assert json.loads(shown) in [golden.case for golden in GOLDEN]
 
 
 # What the corpus covers

@@ -151,6 +151,7 @@ class TestScopesAndKeys:
         created = printed(gate("scopes", "create", "small", "--monthly-cap", "7", "--json"))
         assert created.keys() == {
             "scope",
+            "scope_id",
             "plan",
             "monthly_cap",
             "used_this_month",
@@ -169,6 +170,7 @@ class TestScopesAndKeys:
         heading, _, row = gate("scopes", "list").stdout.splitlines()
         assert re.split(r"  +", heading.strip()) == [
             "scope",
+            "id in logs",
             "plan",
             "monthly cap",
             "used this month",
