@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from flask.testing import FlaskClient
 from hypothesis import settings
 
 from api.app import create_app
+from api.logs import open_log
 from gate.ids import utc_now
 from gate.instance import Instance, create_instance, open_instance
 from gate.ledger import Ledger, limits
@@ -77,9 +79,15 @@ def authority(ledger: Ledger, key: str) -> Authority:
 
 
 @pytest.fixture
-def client(instance: Instance) -> FlaskClient:
+def log() -> BytesIO:
+    """What the application of `client` logs."""
+    return BytesIO()
+
+
+@pytest.fixture
+def client(instance: Instance, log: BytesIO) -> FlaskClient:
     """An HTTP client of the application."""
-    return create_app(instance).test_client()
+    return create_app(instance, log=open_log(stream=log)).test_client()
 
 
 @pytest.fixture

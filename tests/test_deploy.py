@@ -219,6 +219,8 @@ class TestProxy:
         read = set(re.findall(r'request\.headers\.get\("([\w-]+)"', sources))
         # Only operators send the token, and nginx says itself how long a body is.
         assert read - passed == {"x-metrics-token", "transfer-encoding"}
+        # What a published document is asked for with, once it is known.
+        assert "if-none-match" in passed
 
     def test_its_errors_are_those_of_the_service(self) -> None:
         known = {(json.loads(body)["error"], int(status)) for status, body in _answers(self.CONFIG)}

@@ -170,7 +170,7 @@ class _Service:
                     f"The service answers {name} not before {retry_after} seconds: {_message(answer)} Use a key of "
                     f"another scope or plan.",
                 )
-            sys.stderr.write(f"gate: The service was asked too often; waiting {retry_after} seconds as it says.\n")
+            sys.stderr.write(f"gate: The service was asked too often; waiting {retry_after} s, as it says.\n")
             time.sleep(int(retry_after))
         return answer
 

@@ -21,29 +21,19 @@ from tests.support import sample_request
 CANARY = "canary-7f3a9"
 
 
-@pytest.fixture
-def stream() -> BytesIO:
-    return BytesIO()
-
-
-@pytest.fixture
-def client(instance: Instance, stream: BytesIO) -> FlaskClient:
-    return create_app(instance, log=open_log(stream=stream)).test_client()
-
-
-def lines(stream: BytesIO) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in stream.getvalue().splitlines()]
+def lines(log: BytesIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.getvalue().splitlines()]
 
 
 def test_a_decision_is_logged_with_who_asked_what_came_of_it_and_how_long_it_took(
-    client: FlaskClient, stream: BytesIO, key: str
+    client: FlaskClient, log: BytesIO, key: str
 ) -> None:
     answer = client.post(
         "/api/decide",
         json=sample_request(),
         headers={"x-api-key": key, "x-idempotency-key": "k", "x-request-id": "t-1"},
     )
-    (line,) = lines(stream)
+    (line,) = lines(log)
     record = answer.get_json()
     assert line.pop("latency_ms") > 0
     assert line.pop("time").endswith("Z")
@@ -73,31 +63,31 @@ def test_a_decision_is_logged_with_who_asked_what_came_of_it_and_how_long_it_too
     ],
 )
 def test_a_refusal_is_logged_with_its_code(
-    client: FlaskClient, stream: BytesIO, path: str, status: int, route: str, error: str
+    client: FlaskClient, log: BytesIO, path: str, status: int, route: str, error: str
 ) -> None:
     answer = client.get(path)
-    (line,) = lines(stream)
+    (line,) = lines(log)
     assert (answer.status_code, line["status"], line["route"], line["error"]) == (status, status, route, error)
     assert line["request_id"] == answer.get_json()["request_id"]
     assert "scope" not in line
 
 
 def test_why_the_service_was_unavailable_is_logged(
-    client: FlaskClient, stream: BytesIO, instance: Instance, key: str
+    client: FlaskClient, log: BytesIO, instance: Instance, key: str
 ) -> None:
     (instance.settings.home / "keys" / "receipt.json").unlink()
     answer = client.post("/api/decide", json=sample_request(), headers={"x-api-key": key})
-    (line,) = lines(stream)
+    (line,) = lines(log)
     assert (answer.status_code, line["level"], line["error"]) == (503, "error", "SVC_SIGNING_UNAVAILABLE")
     assert line["reason"] == answer.get_json()["message"]
 
 
 def test_probes_are_logged_only_when_readiness_changes(
-    client: FlaskClient, stream: BytesIO, instance: Instance
+    client: FlaskClient, log: BytesIO, instance: Instance
 ) -> None:
     for path in ("/livez", "/readyz", "/readyz"):
         client.get(path)
-    assert lines(stream) == []
+    assert lines(log) == []
     (instance.settings.home / "keys" / "receipt.json").unlink()
     other = BytesIO()
     degraded = create_app(instance, log=open_log(stream=other)).test_client()
@@ -128,19 +118,19 @@ def test_a_log_that_cannot_be_written_undoes_no_answer(instance: Instance, key: 
 
 
 def test_an_unexpected_failure_is_logged_by_its_type_and_places_alone(
-    client: FlaskClient, stream: BytesIO, key: str, monkeypatch: pytest.MonkeyPatch
+    client: FlaskClient, log: BytesIO, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any, **__: Any) -> None:
         raise ValueError(CANARY)
 
     monkeypatch.setattr(DecisionGate, "decide", fails)
     answer = client.post("/api/decide", json={"question": CANARY}, headers={"x-api-key": key})
-    unexpected, request = lines(stream)
+    unexpected, request = lines(log)
     assert (answer.status_code, unexpected["event"], unexpected["error_type"]) == (500, "unexpected", "ValueError")
     assert any(place.endswith(" fails") for place in unexpected["places"])
     assert (request["error"], request["level"]) == ("SVC_INTERNAL_ERROR", "error")
     assert unexpected["request_id"] == request["request_id"] == answer.get_json()["request_id"]
-    assert CANARY not in stream.getvalue().decode() + answer.get_data(as_text=True)
+    assert CANARY not in log.getvalue().decode() + answer.get_data(as_text=True)
 
 
 def test_what_libraries_log_has_the_same_shape_and_quotes_no_exception(capsys: pytest.CaptureFixture[str]) -> None:

@@ -178,7 +178,7 @@ class TestScopesAndKeys:
             "entries",
             "created",
         ]
-        assert row.split()[:4] == ["small", "team", "5", "0"]
+        assert row.split()[:5] == ["small", small["scope_id"], "team", "5", "0"]
 
     def test_a_key_is_created_with_its_scope_and_plan(self, gate: Gate) -> None:
         made = printed(gate("keys", "create", "--scope", "acme", "--plan", "team", "--json"))

@@ -337,7 +337,7 @@ def test_a_service_without_published_signatures_conforms_and_it_is_said(
 def test_a_service_that_is_asked_too_often_is_asked_again_when_it_says(
     instance: Instance, conformance: Conformance
 ) -> None:
-    refused = []
+    refused: list[str] = []
 
     def alter(request: Request, response: Response) -> Response:
         if request.path == "/api/decide" and len(refused) < 2:
@@ -348,7 +348,7 @@ def test_a_service_that_is_asked_too_often_is_asked_again_when_it_says(
     with altered(instance, alter) as url:
         done = conformance(url, "--only", SAME_NUMBER)
     assert done.returncode == 0, done.stdout
-    assert done.stderr.count("waiting 1 seconds") == len(refused) == 2
+    assert done.stderr.count("waiting 1 s") == len(refused) == 2
 
 
 @pytest.mark.parametrize(
@@ -424,7 +424,14 @@ def test_what_speaks_no_http_does_not_conform(conformance: Conformance) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["gate.example", "ftp://gate.example", "http://", "http://user:secret@gate.example", "http://h/?q=1", "http://h:port"],
+    [
+        "gate.example",
+        "ftp://gate.example",
+        "http://",
+        "http://user:secret@gate.example",
+        "http://h/?q=1",
+        "http://h:port",
+    ],
 )
 def test_what_is_no_base_address_is_refused(conformance: Conformance, url: str) -> None:
     done = conformance(url)
