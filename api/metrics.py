@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -33,6 +34,7 @@ METHODS: Final = frozenset({"GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "D
 _LATENCIES: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SYNCS: Final = (0.0001, 0.00025, *_LATENCIES)
 _BATCHES: Final = (1, 2, 4, 8, 16, 32, 64)
+_PREFIX: Final = "decision-gate-"
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - each server makes a private folder of its own in it
 
 
@@ -43,7 +45,22 @@ def make_directory() -> Path:
     the process.
     """
     usable = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK)
-    return Path(tempfile.mkdtemp(prefix="decision-gate-", dir=_MEMORY if usable else None))
+    parent = _MEMORY if usable else Path(tempfile.gettempdir())
+    # A server that was killed could not remove its own.
+    for left in parent.glob(f"{_PREFIX}*"):
+        if left.stat().st_uid == os.getuid() and not _lives(int(left.name.split("-")[2])):
+            shutil.rmtree(left, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=parent))
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 class Metrics:
@@ -88,7 +105,7 @@ class Metrics:
         )
         self._queue = Gauge(
             "gate_append_queue_entries",
-            "Entries that wait for a commit, seen when an append ended.",
+            "Entries that wait until they are durable, those of the commit under way among them.",
             registry=self._registry,
             multiprocess_mode="livesum",
         )
@@ -116,10 +133,14 @@ class Metrics:
         """Counts an answered decision; status is created or replayed."""
         self._decisions.labels(verdict, status).inc()
 
-    def appended(self, seconds: float, queued: int) -> None:
-        """Counts an append that ended, well or not, with so many others waiting. See `AppendObserver`."""
+    def appending(self) -> None:
+        """Counts an append that begins. See `AppendObserver`."""
+        self._queue.inc()
+
+    def appended(self, seconds: float) -> None:
+        """Counts an append that ended, well or not. See `AppendObserver`."""
+        self._queue.dec()
         self._appends.observe(seconds)
-        self._queue.set(queued)
 
     def committed(self, entries: int, seconds: float) -> None:
         """Counts a batch that is durable. See `AppendObserver`."""
@@ -146,12 +167,8 @@ def _forget_the_dead(directory: Path) -> None:
     """Drops what the gauges of processes that are gone last said."""
     for file in directory.glob("gauge_live*_*.db"):
         pid = int(file.stem.rpartition("_")[2])
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
+        if not _lives(pid):
             mark_process_dead(pid)  # type: ignore[no-untyped-call]
-        except PermissionError:
-            continue
 
 
 class _Now:

@@ -33,7 +33,7 @@ only pass the interpreter's lock around.
 WAITING: Final = 256
 """How many requests of a worker may be under way, their bodies still coming or not."""
 
-_LARGE: Final = 8
+_LARGE: Final = 4
 """How many requests of a worker may have more than `MAX_BODY` bytes in memory at a time."""
 
 _LOOK_SECONDS: Final = 0.5

@@ -7,7 +7,7 @@ from typing import Any
 from flask import Blueprint, Response
 
 from api.auth import authenticate
-from api.decisions import decision_not_found, stored_decision
+from api.decisions import decision_not_found
 from api.requests import MAX_VERIFY_BODY, json_response, parse_body, read_body
 from api.state import state
 from gate.canonical import canonical
@@ -59,7 +59,7 @@ def verify_stored(decision_id: str) -> Response:
     """Verifies the stored record of a decision, with the request it answered."""
     authority = authenticate("read")
     gate = state().gate
-    record = stored_decision(authority, decision_id)
+    record = gate.decision(authority, decision_id)
     if record is None:
         raise decision_not_found()
     result = _verify(record, gate.request_body(authority, decision_id), None)
@@ -74,7 +74,7 @@ def verify_supplied(decision_id: str) -> Response:
     authority = authenticate("read")
     body = parse_body(sent, max_depth=MAX_VERIFY_DEPTH) if sent else {}
     gate = state().gate
-    stored = stored_decision(authority, decision_id)
+    stored = gate.decision(authority, decision_id)
     record, input_, public_key = _material(body, stored)
     if record is None:
         raise decision_not_found()

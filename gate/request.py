@@ -1,6 +1,6 @@
 """A Decision Request, read from the body of `POST /api/decide`.
 
-`read_request` raises for the first thing that is wrong, in the order that docs/decide.md fixes: shape, binding mode,
+`read_request` raises for the first thing that is wrong, in the order that docs/errors.md fixes: shape, binding mode,
 output material, conflicts between the parts.
 """
 

@@ -19,6 +19,8 @@ from gate.errors import MaterialRefused
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 MAX_REQUEST_DEPTH: Final = 32
 MAX_VERIFY_DEPTH: Final = 64
+MAX_VALUES: Final = 1_000_000
+"""How many commas and opening brackets a text may hold: a value takes two bytes of it, and fifty and more of memory."""
 
 # The longest integer that is some double's canonical text has 21 digits: ECMAScript writes 1e21 with an exponent.
 _LONGEST_INTEGER: Final = 22
@@ -37,6 +39,8 @@ def parse(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH) -> Any:
     Raises:
         MaterialRefused: SVC_API_JSON_INVALID, saying what is wrong and where.
     """
+    if len(body) > MAX_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise _refused(f"The body holds more than {MAX_VALUES} commas and brackets; send fewer values at a time.")
     try:
         value = _DECODER.decode(body.decode("utf-8"))
     except UnicodeDecodeError as error:

@@ -25,7 +25,7 @@ from api.errors import codes
 from gate.instance import Instance
 from gate.settings import Settings
 from tests.end_to_end.site import Site, wait_until
-from tests.end_to_end.support import ROOT
+from tests.end_to_end.support import ROOT, anchors
 from tests.postgres import Postgres
 from tests.support import sample_request
 
@@ -44,12 +44,6 @@ def rules() -> list[dict[str, Any]]:
     (group,) = document("prometheus/alerts.yaml")["groups"]
     found: list[dict[str, Any]] = group["rules"]
     return found
-
-
-def anchors(page: str) -> set[str]:
-    """The anchors of a page's headings."""
-    headings = re.findall(r"^#+ (.*)$", (ROOT / page).read_text(), flags=re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def serve_options() -> set[str]:
@@ -105,7 +99,7 @@ class TestAlerts:
         assert re.fullmatch(r"\d+m", rule["for"])
         assert {"summary", "description", "action", "runbook"} == rule["annotations"].keys()
         page, _, anchor = rule["annotations"]["runbook"].partition("#")
-        assert anchor in anchors(page)
+        assert anchor in anchors((ROOT / page).read_text())
 
     def test_the_scrape_sends_the_token_and_reads_these_rules(self) -> None:
         scrape = document("prometheus/scrape.yaml")

@@ -144,7 +144,7 @@ def _announce(url: str, key_file: Path | None, as_json: bool) -> None:
     if as_json:
         print_json({"url": url, "first_request": command})
         return
-    say(f"Decision Gate is ready at {url} (Ctrl-C stops it).")
+    say(f"Decision Gate is ready at {url} (Ctrl-C stops it); {url}/docs describes it.")
     if command is not None:
         say("\nA first decision, to paste into another shell:\n")
         say(command)

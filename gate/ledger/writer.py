@@ -108,15 +108,21 @@ Outcome: TypeAlias = Appended | Claimed | AccessChanged | CapReached
 class AppendObserver(Protocol):
     """Hears of appends, for metrics. Times are in seconds."""
 
-    def appended(self, seconds: float, queued: int) -> None:
-        """An append ended, well or not, after so long; so many entries wait."""
+    def appending(self) -> None:
+        """An append begins."""
+
+    def appended(self, seconds: float) -> None:
+        """An append ended, well or not, after so long."""
 
     def committed(self, entries: int, seconds: float) -> None:
         """A batch of so many entries was written and synced in so long."""
 
 
 class _Nobody:
-    def appended(self, seconds: float, queued: int) -> None:
+    def appending(self) -> None:
+        return
+
+    def appended(self, seconds: float) -> None:
         return
 
     def committed(self, entries: int, seconds: float) -> None:
@@ -148,10 +154,11 @@ class Writer:
         request = None if entry.request is None else pack(entry.request)
         packed = replace(entry, body=pack(entry.body), request=request)
         started = time.perf_counter()
+        self.observer.appending()
         try:
             return self._commits.submit(packed, self._store.lane(entry.scope_id))
         finally:
-            self.observer.appended(time.perf_counter() - started, self._commits.queued)
+            self.observer.appended(time.perf_counter() - started)
 
     def _commit(self, take: Take[NewEntry], *, again: bool = False) -> Sequence[Outcome | GateError]:
         def work(transaction: Transaction, tried: bool) -> Sequence[Outcome]:

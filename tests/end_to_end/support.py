@@ -11,12 +11,15 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import httpx
 
 ROOT = Path(__file__).parents[2]
+
+_LINES: Final = re.MULTILINE | re.DOTALL
 
 
 def free_port() -> int:
@@ -129,4 +132,20 @@ def post_decide(url: str, key: str, body: Any, **headers: str) -> httpx.Response
 
 def bash_blocks(page: str) -> list[str]:
     """The ```bash blocks of a Markdown page."""
-    return re.findall(r"^```bash\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"^```bash\n(.*?)^```", page, flags=_LINES)
+
+
+def anchors(page: str) -> set[str]:
+    """The anchors that GitHub gives the headings of a Markdown page."""
+    found: set[str] = set()
+    for heading in re.findall(r"^#{1,6} (.*)$", re.sub(r"^```.*?^```", "", page, flags=_LINES), flags=re.MULTILINE):
+        shown = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip()
+        plain = re.sub(r"[^\w -]", "", shown.lower()).replace(" ", "-")
+        found.add(next(name for name in _numbered(plain) if name not in found))
+    return found
+
+
+def _numbered(name: str) -> Iterator[str]:
+    """A name, and the names of later headings that read the same."""
+    yield name
+    yield from (f"{name}-{number}" for number in count(1))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from gate.errors import MaterialRefused
-from gate.strict_json import MAX_REQUEST_DEPTH, parse
+from gate.strict_json import MAX_REQUEST_DEPTH, MAX_VALUES, parse
 from tests.reference.strategies import json_values
 from tests.support import case_bytes, cases, same_json
 
@@ -43,3 +43,18 @@ def test_no_case_stands_twice_in_the_corpus() -> None:
 def test_every_json_value_is_read_as_itself(value: Any) -> None:
     assert parse(json.dumps(value).encode()) == value
     assert parse(json.dumps(value, ensure_ascii=False).encode()) == value
+
+
+@pytest.mark.parametrize(
+    ("fits", "one_more"),
+    [
+        (b"[" + b"0," * (MAX_VALUES - 1) + b"0]", b"[" + b"0," * MAX_VALUES + b"0]"),
+        (b"[" + b"[],{}," * ((MAX_VALUES - 1) // 4) + b"0]", b"[" + b"[],{}," * (MAX_VALUES // 4) + b"0]"),
+        (b'{"a":"' + b"," * (MAX_VALUES - 1) + b'"}', b'{"a":"' + b"," * MAX_VALUES + b'"}'),
+    ],
+    ids=["numbers", "arrays and objects", "commas in a string"],
+)
+def test_a_body_is_refused_for_more_values_than_memory_should_hold(fits: bytes, one_more: bytes) -> None:
+    parse(fits)
+    with pytest.raises(MaterialRefused, match="more than 1000000 commas and brackets"):
+        parse(one_more)
