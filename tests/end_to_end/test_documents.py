@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,6 +53,33 @@ def test_the_readme_shows_what_its_commands_print(tmp_path: Path) -> None:
             done = subprocess.run(["bash", "-c", here], cwd=project, capture_output=True, text=True, check=False)
             for line in expected.get(block, "").splitlines():
                 assert line in done.stdout, f"{block}\n{done.stdout}\n{done.stderr}"
+
+
+def test_the_api_guide_shows_what_its_commands_answer(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "api.md").read_text()
+    shown = re.findall(
+        r"^```bash\n(.*?)^```\n\n(?:[^`\n]+\n\n)?(?:```(\w+)\n(.*?)^```)?", page, flags=re.MULTILINE | re.DOTALL
+    )
+    assert [block for block, _, _ in shown] == bash_blocks(page)
+    project, port = mirror(tmp_path / "project"), free_port()
+    with make_run(project, port):
+        for block, language, answer in shown:
+            here = block.replace("127.0.0.1:8080", f"127.0.0.1:{port}")
+            done = subprocess.run(["bash", "-c", here], cwd=project, capture_output=True, text=True, check=False)
+            if language == "json":
+                kept = re.search(r"-o (\S+)", block)
+                body = (project / kept[1]).read_text() if kept else done.stdout
+                assert within(json.loads(answer), json.loads(body)), f"{block}\n{body}"
+
+
+def within(shown: Any, real: Any) -> bool:
+    """Whether a shortened answer is of the real one. Numbers, and words with digits, differ from run to run."""
+    if isinstance(shown, dict) and isinstance(real, dict):
+        return all(name in real and within(value, real[name]) for name, value in shown.items())
+    if isinstance(shown, list) and isinstance(real, list):
+        return all(any(within(item, other) for other in real) for item in shown)
+    varies = (isinstance(shown, str) and re.search(r"\d", shown)) or type(shown) in (int, float)
+    return type(shown) is type(real) and (bool(varies) or shown == real)
 
 
 @pytest.mark.parametrize("page", PAGES)
