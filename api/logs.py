@@ -54,7 +54,7 @@ def open_log(level: str = "info", stream: BinaryIO | None = None) -> FilteringBo
     """
     log: FilteringBoundLogger = structlog.wrap_logger(
         _Lines(sys.stderr.buffer if stream is None else stream),
-        processors=[structlog.processors.add_log_level, _add_time, _render],
+        processors=[_line],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
         cache_logger_on_first_use=True,
     )
@@ -95,6 +95,11 @@ def library_logging(level: str = "warning") -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": level.upper()},
         "loggers": {},
     }
+
+
+def _line(_: Any, level: str, event: Event) -> bytes:
+    event["level"] = level
+    return _render(_, level, _add_time(_, level, event))
 
 
 def _add_time(_: Any, __: str, event: Event) -> Event:

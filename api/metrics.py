@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
-from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from gate import __version__
 from gate.labels import EVALUATOR, INTERFACE_VERSION
@@ -34,6 +34,7 @@ METHODS: Final = frozenset({"GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "D
 _LATENCIES: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SYNCS: Final = (0.0001, 0.00025, *_LATENCIES)
 _BATCHES: Final = (1, 2, 4, 8, 16, 32, 64)
+_QUEUES: Final = (0, *_BATCHES, 256, 1024, 4096)
 _PREFIX: Final = "decision-gate-"
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - each server makes a private folder of its own in it
 
@@ -103,11 +104,11 @@ class Metrics:
             registry=self._registry,
             buckets=_BATCHES,
         )
-        self._queue = Gauge(
-            "gate_append_queue_entries",
-            "Entries that wait until they are durable, those of the commit under way among them.",
+        self._queue = Histogram(
+            "gate_commit_queue_entries",
+            "How many entries waited for the next commit when one had ended.",
             registry=self._registry,
-            multiprocess_mode="livesum",
+            buckets=_QUEUES,
         )
         self._of_request: dict[tuple[str, str, int], Histogram] = {}
 
@@ -133,19 +134,15 @@ class Metrics:
         """Counts an answered decision; status is created or replayed."""
         self._decisions.labels(verdict, status).inc()
 
-    def appending(self) -> None:
-        """Counts an append that begins. See `AppendObserver`."""
-        self._queue.inc()
-
     def appended(self, seconds: float) -> None:
         """Counts an append that ended, well or not. See `AppendObserver`."""
-        self._queue.dec()
         self._appends.observe(seconds)
 
-    def committed(self, entries: int, seconds: float) -> None:
+    def committed(self, entries: int, seconds: float, queued: int) -> None:
         """Counts a batch that is durable. See `AppendObserver`."""
         self._batches.observe(entries)
         self._syncs.observe(seconds)
+        self._queue.observe(queued)
 
     def text(self, gauges: Mapping[str, tuple[str, float]]) -> bytes:
         """Everything counted by all processes of the server, in Prometheus's text format.
@@ -154,21 +151,12 @@ class Metrics:
             gauges: What is measured now: by name, its meaning and its value.
         """
         registry = self._registry
-        if directory := os.environ.get(DIRECTORY_VARIABLE):
-            _forget_the_dead(Path(directory))
+        if DIRECTORY_VARIABLE in os.environ:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         now = CollectorRegistry()
         now.register(_Now(gauges))
         return generate_latest(registry) + generate_latest(now)
-
-
-def _forget_the_dead(directory: Path) -> None:
-    """Drops what the gauges of processes that are gone last said."""
-    for file in directory.glob("gauge_live*_*.db"):
-        pid = int(file.stem.rpartition("_")[2])
-        if not _lives(pid):
-            mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
 
 class _Now:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 from flask import Response, g, request
 
-from gate.errors import FieldError, MaterialRefused, RequestRefused
+from gate.errors import FieldError, MaterialRefused, NotFound, RequestRefused
 from gate.ids import new_id, utc_now
 from gate.labels import VIEWS
 from gate.strict_json import MAX_REQUEST_DEPTH, parse
@@ -31,10 +31,19 @@ def assign_request_id() -> None:
     Raises:
         MaterialRefused: SVC_API_JSON_INVALID: the head does not name one host, or spells its method in small letters;
             what stands before the service may have read it otherwise.
+        NotFound: SVC_API_NOT_FOUND: the path begins with two slashes.
     """
-    g.started = time.perf_counter()
-    g.request_id = new_id("req", utc_now())
     environ = request.environ
+    sent = environ.get("HTTP_X_REQUEST_ID", "")
+    vars(g).update(
+        started=time.perf_counter(),
+        request_id=new_id("req", utc_now()),
+        # To be repeated only where it is safe to.
+        caller_request_id=sent if _SAFE_REQUEST_ID.fullmatch(sent) else None,
+    )
+    if environ["PATH_INFO"].startswith("//"):
+        # It is read as one slash here, and perhaps not by a proxy that lets some paths pass and others not.
+        raise NotFound("SVC_API_NOT_FOUND", "There is nothing at a path with two slashes; /docs lists the endpoints.")
     if environ["REQUEST_METHOD"] != request.method:
         raise MaterialRefused("SVC_API_JSON_INVALID", "Methods are written in capitals; send the method that way.")
     if environ["SERVER_PROTOCOL"] == "HTTP/1.1" and not _HOST.fullmatch(environ.get("HTTP_HOST", "")):
@@ -45,19 +54,13 @@ def assign_request_id() -> None:
 
 def finish_response(response: Response) -> Response:
     """Adds the headers that every response carries, and what the request learnt of its limits."""
-    response.headers.add("x-request-id", safe_request_id() or g.request_id)
+    response.headers.add("x-request-id", g.caller_request_id or g.request_id)
     response.headers.add("x-content-type-options", "nosniff")
     if "cache-control" not in response.headers:
         response.headers.add("cache-control", "no-store")
     if limits := g.get("limit_headers"):
         response.headers.update(limits)
     return response
-
-
-def safe_request_id() -> str | None:
-    """The caller's x-request-id, where it is safe to repeat."""
-    sent = request.headers.get("x-request-id", "")
-    return sent if _SAFE_REQUEST_ID.fullmatch(sent) else None
 
 
 def json_response(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:

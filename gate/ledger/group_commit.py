@@ -67,6 +67,11 @@ class GroupCommit(Generic[Item, Result]):
         self._lanes: dict[str, _Lane[Item, Result]] = {}
         self._queued = 0
 
+    @property
+    def queued(self) -> int:
+        """How many items wait for a commit."""
+        return self._queued
+
     def submit(self, item: Item, lane: str = "") -> Result:
         """The result for one item, once it is durable.
 

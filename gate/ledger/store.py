@@ -190,7 +190,7 @@ def driver_error(error: GateError) -> BaseException | None:
 
 
 def unheard_of(name: str) -> bool:
-    """Whether no id and no hash can be the name that a caller sent: PostgreSQL's text refuses to be asked for U+0000."""
+    """Whether no id and no hash can be what a caller sent: PostgreSQL's text refuses to be asked for U+0000."""
     return "\0" in name
 
 

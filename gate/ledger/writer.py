@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -108,28 +108,19 @@ Outcome: TypeAlias = Appended | Claimed | AccessChanged | CapReached
 class AppendObserver(Protocol):
     """Hears of appends, for metrics. Times are in seconds."""
 
-    def appending(self) -> None:
-        """An append begins."""
-
     def appended(self, seconds: float) -> None:
         """An append ended, well or not, after so long."""
 
-    def committed(self, entries: int, seconds: float) -> None:
-        """A batch of so many entries was written and synced in so long."""
+    def committed(self, entries: int, seconds: float, queued: int) -> None:
+        """A batch of so many entries was written and synced in so long; so many others wait by now."""
 
 
 class _Nobody:
-    def appending(self) -> None:
-        return
-
     def appended(self, seconds: float) -> None:
         return
 
-    def committed(self, entries: int, seconds: float) -> None:
+    def committed(self, entries: int, seconds: float, queued: int) -> None:
         return
-
-
-_NOBODY: Final = _Nobody()
 
 
 class Writer:
@@ -141,7 +132,7 @@ class Writer:
 
     def __init__(self, store: Store) -> None:
         """Works on the given store."""
-        self.observer: AppendObserver = _NOBODY
+        self.observer: AppendObserver = _Nobody()
         self._store = store
         self._commits: GroupCommit[NewEntry, Outcome] = GroupCommit(self._commit)
 
@@ -154,7 +145,6 @@ class Writer:
         request = None if entry.request is None else pack(entry.request)
         packed = replace(entry, body=pack(entry.body), request=request)
         started = time.perf_counter()
-        self.observer.appending()
         try:
             return self._commits.submit(packed, self._store.lane(entry.scope_id))
         finally:
@@ -164,7 +154,7 @@ class Writer:
         def work(transaction: Transaction, tried: bool) -> Sequence[Outcome]:
             nonlocal again
             again = again or tried
-            return _write(transaction, take(), self.observer, tried=again)
+            return _write(transaction, take(), tried=again, committed=self._tell)
 
         try:
             return self._store.run(work)
@@ -174,6 +164,9 @@ class Writer:
                 return [error] * len(batch)
         # One bad entry must not fail the others, so each gets a transaction of its own.
         return [self._commit([entry].copy, again=again)[0] for entry in batch]
+
+    def _tell(self, entries: int, seconds: float) -> None:
+        self.observer.committed(entries, seconds, self._commits.queued)
 
     def _concerns_all(self, error: ServiceUnavailable) -> bool:
         # Where no turn came, or the database itself is locked, full or failing, trying again would only wait longer.
@@ -238,15 +231,19 @@ _MOVE_HEAD: Final = Statement(
 
 
 def _write(
-    transaction: Transaction, batch: Sequence[NewEntry], observer: AppendObserver = _NOBODY, *, tried: bool
+    transaction: Transaction,
+    batch: Sequence[NewEntry],
+    *,
+    tried: bool,
+    committed: Callable[[int, float], None] = lambda entries, seconds: None,
 ) -> Sequence[Outcome]:
     """Links a batch, writes it and commits.
 
     Args:
         transaction: The transaction.
         batch: The entries.
-        observer: Who hears of the commit.
         tried: Whether the batch was tried before, so that it may have been committed without this process hearing so.
+        committed: Told how many entries were new, and how many seconds it took to write and sync them.
     """
     digests = [None if entry.claim is None else entry.claim.digest(entry.scope_id) for entry in batch]
     heads, taken, linked = _look_up(transaction, batch, digests, tried=tried)
@@ -289,7 +286,7 @@ def _write(
     started = time.perf_counter()
     transaction.commit(writes + _usage_writes(used, counts))
     if entry_rows:
-        observer.committed(len(entry_rows), time.perf_counter() - started)
+        committed(len(entry_rows), time.perf_counter() - started)
     return outcomes
 
 

@@ -26,6 +26,7 @@ import pytest
 from _pytest.mark import ParameterSet
 from flask.testing import FlaskClient
 from sqlalchemy import Table, insert, select, update
+from werkzeug.datastructures import Headers
 from werkzeug.test import TestResponse
 
 from api.app import create_app
@@ -254,8 +255,15 @@ STEPS: Final = [
 @contextmanager
 def unfinished(_: Service) -> Iterator[None]:
     """The headers that every answer carries cannot be made."""
+    add = Headers.add
+
+    def failing(self: Headers, key: str, value: Any, **options: Any) -> None:
+        if key == "x-content-type-options":
+            raise RuntimeError(PLANTED)
+        add(self, key, value, **options)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("api.requests._SAFE_REQUEST_ID", None)
+        patch.setattr(Headers, "add", failing)
         yield
 
 

@@ -82,9 +82,7 @@ def test_why_the_service_was_unavailable_is_logged(
     assert line["reason"] == answer.get_json()["message"]
 
 
-def test_probes_are_logged_only_when_readiness_changes(
-    client: FlaskClient, log: BytesIO, instance: Instance
-) -> None:
+def test_probes_are_logged_only_when_readiness_changes(client: FlaskClient, log: BytesIO, instance: Instance) -> None:
     for path in ("/livez", "/readyz", "/readyz"):
         client.get(path)
     assert lines(log) == []

@@ -257,7 +257,8 @@ class TestMetrics:
         assert found["gate_append_seconds_count", ()] == 4
         assert found["gate_commit_batch_entries_sum", ()] == 3
         assert found["gate_commit_sync_seconds_count", ()] == found["gate_commit_batch_entries_count", ()] == 3
-        assert found["gate_append_queue_entries", ()] == 0
+        assert found["gate_commit_queue_entries_count", ()] == 3
+        assert found["gate_commit_queue_entries_sum", ()] == 0
         assert found["gate_ready", ()] == 1
         assert found["gate_chain_entries", ()] == 3
         assert found["gate_scopes", ()] == 1

@@ -53,7 +53,10 @@ def test_the_schema_that_records_cite_is_served(client: FlaskClient, key: str) -
     assert content_hash(served.get_json()) == contract["schema_hash"]
 
 
-@pytest.mark.parametrize("path", ["/", "/api/decision", "/api/nothing", "/api/decision/a/b/c"])
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/api/decision", "/api/nothing", "/api/decision/a/b/c", "//livez", "//metrics", "/api//decide", "/livez/"],
+)
 def test_an_unknown_path_is_told_in_json(client: FlaskClient, path: str) -> None:
     response = client.get(path)
     body: dict[str, Any] = response.get_json()

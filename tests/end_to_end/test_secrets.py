@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,10 +78,8 @@ def stored_text(site: Site) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, bytes):
-        try:
+        with suppress(GateError, ValueError, OSError):
             value = unpack(value)
-        except (GateError, ValueError, OSError):
-            pass
         return bytes(value).decode("utf-8", "replace")
     return str(value)
 
