@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from itertools import count, product
 
 import httpx
+import jsonschema
 import psycopg
 import pytest
 
+from gate import resources
 from tests.end_to_end.postgres_proxy import Proxy, proxy_of
 from tests.end_to_end.site import PATIENCE, Load, Site, request_of, side_by_side, wait_until, workers_of
 from tests.end_to_end.support import Server
@@ -151,6 +153,13 @@ def test_a_decision_that_was_made_and_could_not_be_answered_is_found_by_a_retry(
     report(f"{times} times recorded, answered with 503, and found by a retry")
 
 
+def require_degraded(url: str) -> None:
+    """Requires that a status says, in the shape that it always has, that the ledger is not ready."""
+    told = httpx.get(f"{url}/api/decision/status", timeout=PATIENCE, trust_env=False).json()
+    jsonschema.Draft202012Validator(resources.schema("status")).validate(told)
+    assert (told["status"], told["ledger"]["ready"], told["ledger"]["backend"]) == ("degraded", False, "postgresql")
+
+
 def test_the_service_recovers_by_itself_when_the_server_is_back(line: Line, postgres: Postgres) -> None:
     key, times, url = line.site.create_key("back"), size(1, 10), line.server.url
 
@@ -162,6 +171,7 @@ def test_the_service_recovers_by_itself_when_the_server_is_back(line: Line, post
             load.wait_for(10)
             with postgres.stopped():
                 wait_until(lambda: status() == 503)
+                require_degraded(url)
             wait_until(lambda: status() == 200)
             load.wait_for(10)
     assert set(load.failures) <= {"503"}
@@ -210,6 +220,7 @@ def test_a_worker_that_is_started_while_the_database_is_away_answers_when_it_is_
         for worker in before:
             os.kill(worker, signal.SIGKILL)
         wait_until(lambda: len(set(workers_of(line.server)) - before) == len(before) and status() == 503)
+        require_degraded(url)
         answer = httpx.post(f"{url}/api/decide", content=b"{}", timeout=PATIENCE, trust_env=False)
         assert (answer.status_code, answer.json()["c"]) == (503, "unclear")
         assert answer.json()["error"] == "SVC_STORAGE_UNAVAILABLE"
