@@ -9,6 +9,7 @@ import copy
 import json
 import re
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from itertools import product
 from typing import Any, Final
 from urllib.parse import quote, unquote_to_bytes
@@ -18,6 +19,7 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from api.documents import openapi_document
 from api.state import State
 from gate import resources
 from gate.audit import check_chain
@@ -30,7 +32,15 @@ from tests.support import case_text, cases, sample_request
 from tests.torture import size
 
 STRINGS: Final = [(case["name"], case_text(case)) for case in cases("hostile_strings")]
-PARAMETERS: Final = ("hash", "rulebook_id", "version", "pattern_id", "policy_id", "tag", "limit", "cursor")
+PARAMETERS: Final = sorted(
+    {
+        parameter["name"]
+        for path in openapi_document("http://gate.example")["paths"].values()
+        for operation in path.values()
+        for parameter in operation["parameters"]
+        if parameter.get("in") == "query"
+    }
+)
 HEADERS: Final = (
     "x-api-key",
     "x-idempotency-key",
@@ -126,8 +136,8 @@ def _bodies(text: str, number: int) -> Iterator[tuple[object, dict[str, Any]]]:
             holder[text] = copy.deepcopy(holder[step])
 
     for index, place in enumerate(_places(_request())):
-        # Within the rulebook a text stands at some places, and at each place some of the texts.
-        if place[0] == "rulebook" and len(place) > 2 and (index + number) % size(16, 1):
+        # A text stands at some places, and at each place some of the texts; within the rulebook fewer.
+        if (index + number) % (size(16, 1) if place[0] == "rulebook" and len(place) > 2 else size(3, 1)):
             continue
         yield (*place, "=", text[:40]), _with(place, replace)
         if place[-1] in ("mode", "workflow", "note", "deep", "rules", "name", "properties", "type", "field", "action"):
@@ -253,7 +263,7 @@ def test_every_query_parameter(client: FlaskClient, key: str, instance: Instance
         for number, (name, text) in enumerate(STRINGS):
             value = quote(text, safe="%", errors="surrogatepass")
             queries = [f"{parameter}={value}" for parameter in read]
-            if number % 10 == 0:
+            if number % 10 == 0 and instance.ledger.store.engine.name == "sqlite":
                 queries.append(f"{value}={value}&{value}&={value}")
             for query in queries:
                 require_sound(_get(client, path, key=key, query=query), (rule.rule, query[:40], name))
@@ -291,18 +301,17 @@ def test_every_header(client: FlaskClient, key: str, instance: Instance, scope: 
     assert chain_size(instance, scope) == made
 
 
-def test_the_log_is_one_object_a_line_whatever_was_sent(
-    client: FlaskClient, key: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_log_is_one_object_a_line_whatever_was_sent(client: FlaskClient, log: BytesIO) -> None:
     for _, text in STRINGS:
         sent = text.encode("utf-8", "surrogatepass").decode("latin-1")
         environ = {"HTTP_X_API_KEY": sent, "HTTP_X_REQUEST_ID": sent, "HTTP_USER_AGENT": sent, "PATH_INFO": f"/{sent}"}
         client.post("/", environ_overrides=environ)
         client.post("/", environ_overrides={**environ, "PATH_INFO": "/api/decide"})
         client.get("/", environ_overrides={**environ, "PATH_INFO": f"/api/decision/{sent}"})
-    for line in capfd.readouterr().err.splitlines():
-        assert isinstance(json.loads(line), dict)
-        assert line.isascii() or line.isprintable()
+    lines = log.getvalue().split(b"\n")
+    assert lines.pop() == b""
+    assert [json.loads(line)["event"] for line in lines] == ["request"] * 3 * len(STRINGS)
+    assert all(line.decode().isprintable() for line in lines)
 
 
 def test_a_long_name_is_not_told_again_for_each_member_under_it(client: FlaskClient, key: str) -> None:
