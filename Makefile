@@ -12,9 +12,10 @@ run: install
 test: lint
 	@$(BIN)/pytest
 
-# The long forms of the tests that kill, cut off and crowd real servers or time refusals; about half an hour.
+# The long forms of the tests that kill, cut off, crowd, time and feed nonsense to real servers; three quarters of an hour.
 torture: install
-	@GATE_TORTURE=1 $(BIN)/pytest -s $(addprefix tests/end_to_end/test_,crashes.py concurrency.py postgres_faults.py key_timing.py)
+	@GATE_TORTURE=1 $(BIN)/pytest -s tests/api/test_hostile_strings.py \
+	  $(addprefix tests/end_to_end/test_,crashes.py concurrency.py postgres_faults.py key_timing.py contract_fuzzing.py)
 
 install: .venv/.installed
 

@@ -1,21 +1,22 @@
 """Slow senders: a request whose body is still on its way holds up no other, and none is waited for without end.
 
 A WSGI server gives a request its thread before its body has come, and reading then waits for as long as the sender
-likes. So there are far more threads than work at a time: a request works only in its turn, and gives its turn up while
-it waits for its body. A connection that has kept the service waiting for a request for too long is read no further; its
-request is then refused as one that ended early.
+likes. So there are as many threads as connections, and a request works only in its turn, which it gives up while it
+waits for its body. A body that took too long is refused; a connection that brings no request to an end is read no
+further, so that what waits for it ends.
 """
 
 from __future__ import annotations
 
 import os
 import socket
-import stat
 import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from werkzeug.exceptions import RequestTimeout
@@ -24,25 +25,25 @@ from api import app
 from api.requests import MAX_BODY
 
 SECONDS_VARIABLE: Final = "GATE_REQUEST_SECONDS"
+PORT_VARIABLE: Final = "GATE_PORT"
 
 WORKING: Final = 2 * (os.cpu_count() or 1) + 1
 """How many requests a worker works on at a time. Threads wait for the disk most of the time; more of them than this
 only pass the interpreter's lock around.
 """
 
-WAITING: Final = 256
-"""How many requests of a worker may be under way, their bodies still coming or not."""
+WAITING: Final = 512
+"""How many requests of a worker may be under way, their bodies still coming or not: as many as the server takes
+connections, so that connections run out before threads do.
+"""
 
 _LARGE: Final = 4
 """How many requests of a worker may have more than `MAX_BODY` bytes in memory at a time."""
 
-_LOOK_SECONDS: Final = 0.5
-_FILES: Final = "/proc/self/fd"
-# Of struct tcp_info: milliseconds since data was last sent and since it was last received; how much was acknowledged.
-_LAST_SENT: Final = 44
-_LAST_RECEIVED: Final = 52
-_ACKNOWLEDGED: Final = 120
-_TCP_INFO_BYTES: Final = 128
+_FILES: Final = Path("/proc/self/fd")
+# Of struct tcp_info: how many bytes were sent and acknowledged, and how many were received.
+_SENT_AND_RECEIVED: Final = struct.Struct("=QQ")
+_OFFSET: Final = 120
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -52,71 +53,56 @@ class _Readable(Protocol):
 
 
 def worker() -> Turns:
-    """The application of one server process, as `api.app.worker` makes it, with turns."""
-    return Turns(app.worker(), float(os.environ[SECONDS_VARIABLE]))
+    """The application of one server process, as `api.app.worker` makes it, in turns; overdue connections are ended."""
+    seconds = float(os.environ[SECONDS_VARIABLE])
+    threading.Thread(target=_watch, args=(seconds,), daemon=True).start()
+    return Turns(app.worker(), seconds)
 
 
 class Turns:
     """A WSGI application that lets a few requests at a time into another one, and none while its body is coming."""
 
     def __init__(self, within: Wsgi, seconds: float) -> None:
-        """Takes the application, and how many seconds a request may take to arrive."""
+        """Takes the application, and how many seconds a body may take to arrive."""
         self._within = within
         self.seconds = seconds
         self._working = threading.Semaphore(WORKING)
         self._large = threading.Semaphore(_LARGE)
-        self._waiting: dict[object, tuple[int, float]] = {}
-        threading.Thread(target=self._watch, daemon=True).start()
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answers a request in its turn."""
         with ExitStack() as held, self._working:
-            environ["wsgi.input"] = _Body(self, environ["wsgi.input"], int(environ["SERVER_PORT"]), held)
+            environ["wsgi.input"] = _Body(self, environ["wsgi.input"], held)
             return self._within(environ, start_response)
 
-    def wait(self, port: int, read: Callable[[], bytes]) -> tuple[bytes, float]:
-        """What a read from a sender gives, and how many seconds it took. Meanwhile another request may work."""
-        waiter = object()
-        started = time.monotonic()
-        self._waiting[waiter] = port, started
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Lets another request work while the block waits for something."""
         self._working.release()
         try:
-            return read(), time.monotonic() - started
+            yield
         finally:
-            del self._waiting[waiter]
             self._working.acquire()
 
     def enter_large(self, held: ExitStack) -> None:
         """Waits until one more request may grow large; it may until `held` ends.
 
         Raises:
-            RequestTimeout: That took longer than a request may take to arrive.
+            RequestTimeout: That took longer than a body may take to arrive.
         """
-        self._working.release()
-        try:
+        with self.waiting():
             entered = self._large.acquire(timeout=self.seconds)
-        finally:
-            self._working.acquire()
         if not entered:
             raise RequestTimeout
         held.callback(self._large.release)
-
-    def _watch(self) -> None:
-        since: dict[tuple[int, int], float] = {}
-        while True:
-            time.sleep(_LOOK_SECONDS)
-            now = time.monotonic()
-            ports = {port for port, started in list(self._waiting.values()) if now - started > _LOOK_SECONDS}
-            since = _cut_overdue(ports, since, now, self.seconds) if ports else {}
 
 
 class _Body:
     """The body of a request, read in its sender's time and not in the worker's. It has `read` alone."""
 
-    def __init__(self, turns: Turns, within: _Readable, port: int, held: ExitStack) -> None:
+    def __init__(self, turns: Turns, within: _Readable, held: ExitStack) -> None:
         self._turns = turns
         self._within = within
-        self._port = port
         self._held = held
         self._length = 0
         self._large = False
@@ -133,70 +119,109 @@ class _Body:
             self._large = True
         at_most = MAX_BODY if self._large else MAX_BODY - self._length
         asked = at_most if size < 0 else min(size, at_most)
-        piece, waited = self._turns.wait(self._port, lambda: self._within.read(asked))
+        started = time.monotonic()
+        with self._turns.waiting():
+            piece = self._within.read(asked)
         self._length += len(piece)
-        self._waited += waited
+        self._waited += time.monotonic() - started
         if self._waited >= self._turns.seconds:
-            # The connection may have been cut, and what came until then look whole without being so.
+            # The connection may have been ended, and what came until then look whole without being so.
             raise RequestTimeout
         return piece
 
 
-def _cut_overdue(
-    ports: set[int], since: dict[tuple[int, int], float], now: float, seconds: float
-) -> dict[tuple[int, int], float]:
-    """Reads no further from connections that have been in the middle of a request for so many seconds.
+@dataclass(slots=True)
+class _Connection:
+    """What was seen of a connection.
+
+    Attributes:
+        sent: Bytes that the service sent.
+        received: Bytes that it received.
+        answered: How many it had received when it last sent some.
+        asked_at: Since when it has received more than that; None where it has not.
+        changed_at: When one of the first two last changed.
+    """
+
+    sent: int
+    received: int
+    answered: int
+    asked_at: float | None
+    changed_at: float
+
+    def look(self, sent: int, received: int, now: float) -> None:
+        """Takes note of what is to be seen now, in monotonic seconds."""
+        if (sent, received) != (self.sent, self.received):
+            self.changed_at = now
+        if sent != self.sent:
+            self.answered, self.asked_at = received, None
+        elif received > self.answered and self.asked_at is None:
+            self.asked_at = now
+        self.sent, self.received = sent, received
+
+    def is_overdue(self, now: float, seconds: float) -> bool:
+        """Whether it has been in the middle of a request, or silent, for so long."""
+        return now - min(self.changed_at, now if self.asked_at is None else self.asked_at) >= seconds
+
+
+def _watch(seconds: float) -> None:
+    """Ends connections for as long as the process lives.
+
+    A head may take `seconds`, for the server ends it then, and a body as many. What has brought no request to an end in
+    three times as long is overdue, and so is what has been silent for as long.
+    """
+    seen: dict[int, _Connection] = {}
+    while True:
+        time.sleep(min(1.0, seconds / 4))
+        seen = _end_overdue(seen, time.monotonic(), 3 * seconds)
+
+
+def _end_overdue(seen: dict[int, _Connection], now: float, seconds: float) -> dict[int, _Connection]:
+    """Reads no further from the connections that are overdue.
 
     Args:
-        ports: Where requests wait for their bodies.
-        since: What this gave when it was last called.
+        seen: What this gave when it was last called.
         now: The moment, in monotonic seconds.
-        seconds: How long a request may take to arrive.
+        seconds: How long a connection may take.
 
     Returns:
-        Since when each connection has been in the middle of the request that it is in now.
+        The connections that there are, by inode.
     """
-    found = {}
-    for connection in _connections(ports):
-        with connection, suppress(OSError, struct.error):
-            info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
-            sent, received = (struct.unpack_from("=I", info, at)[0] for at in (_LAST_SENT, _LAST_RECEIVED))
-            if received >= sent:
-                # Its last word was ours: it is between two requests.
-                continue
-            state = os.fstat(connection.fileno()).st_ino, struct.unpack_from("=Q", info, _ACKNOWLEDGED)[0]
-            found[state] = since.get(state, now)
-            if now - found[state] >= seconds:
+    found: dict[int, _Connection] = {}
+    for connection, inode in _connections():
+        with suppress(OSError, struct.error):
+            info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _OFFSET + _SENT_AND_RECEIVED.size)
+            sent, received = _SENT_AND_RECEIVED.unpack_from(info, _OFFSET)
+            known = found[inode] = seen.get(inode) or _Connection(sent, received, received, now, now)
+            known.look(sent, received, now)
+            if known.is_overdue(now, seconds) and os.fstat(connection.fileno()).st_ino == inode:
                 connection.shutdown(socket.SHUT_RD)
     return found
 
 
-def _connections(ports: set[int]) -> Iterator[socket.socket]:
-    """The process's TCP connections to its own ports, each by a descriptor of its own; none but on Linux."""
-    try:
-        names = os.listdir(_FILES)  # noqa: PTH208 - a name is all there is to a descriptor
-    except FileNotFoundError:
+def _connections() -> Iterator[tuple[socket.socket, int]]:
+    """The process's accepted TCP connections with their inodes; none but on Linux.
+
+    Each is looked at through its own descriptor, which is never copied and never closed: to close any descriptor of a
+    file, a copy as well, takes away every lock that the process has on that file, and SQLite's are of that kind.
+    """
+    if not _FILES.is_dir():
         return
-    for name in names:
+    for file in _FILES.iterdir():
         with suppress(OSError):
-            # A copy stays the same connection even where the original is closed and its number used anew.
-            copy = os.dup(int(name))
-            try:
-                is_socket = stat.S_ISSOCK(os.fstat(copy).st_mode)
-                connection = socket.socket(fileno=copy) if is_socket else None
-            finally:
-                if not is_socket:
-                    os.close(copy)
-            if connection is None:
+            target = str(file.readlink())
+            if not target.startswith("socket:"):
                 continue
-            if _is_connection_to(connection, ports):
-                yield connection
-            else:
-                connection.close()
+            looked_at = socket.socket(fileno=int(file.name))
+            try:
+                if _is_accepted(looked_at):
+                    yield looked_at, int(target[len("socket:[") : -1])
+            finally:
+                looked_at.detach()
 
 
-def _is_connection_to(connection: socket.socket, ports: set[int]) -> bool:
+def _is_accepted(connection: socket.socket) -> bool:
+    """Whether a socket is a connection to the server's own port, and not to a database."""
     if connection.family not in (socket.AF_INET, socket.AF_INET6) or connection.type != socket.SOCK_STREAM:
         return False
     listens = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-    return not listens and connection.getsockname()[1] in ports
+    return not listens and connection.getsockname()[1] == int(os.environ[PORT_VARIABLE])

@@ -30,7 +30,7 @@ from api.cli.output import print_json, say
 from api.logs import library_logging
 from api.metrics import DIRECTORY_VARIABLE, make_directory
 from api.placement import PROCESSORS_VARIABLE, processors_to_keep_to
-from api.turns import SECONDS_VARIABLE, WAITING
+from api.turns import PORT_VARIABLE, SECONDS_VARIABLE, WAITING
 from gate.errors import OperatorError
 from gate.instance import create_metrics_token
 from gate.ledger.limits import replace_damaged_limits
@@ -71,6 +71,7 @@ def serve(
     os.environ[SERVER_VARIABLE] = str(os.getpid())
     os.environ[PROCESSORS_VARIABLE] = processors_to_keep_to(workers) if pin_workers else ""
     os.environ[SECONDS_VARIABLE] = str(request_seconds)
+    os.environ[PORT_VARIABLE] = str(port)
     metrics = make_directory()
     os.environ[DIRECTORY_VARIABLE] = str(metrics)
     # A forked worker would inherit this process's locks and descriptors; a spawned one starts clean.

@@ -163,8 +163,13 @@ def test_slow_senders_hold_up_nobody_and_are_not_waited_for(service: Service) ->
         )
         for number, connection in enumerate(bodies):
             framing = "transfer-encoding: chunked" if number % 3 == 0 else f"content-length: {len(_BODY)}"
-            start = b"%X\r\n%b\r\n" % (len(_BODY), _BODY.encode()) if number % 3 == 0 else b"{"
+            start = b"%X\r\n%b\r\n" % (len(_BODY), _BODY.encode()) if number % 3 == 0 else b"{"[: number % 2]
             connection.sendall(service.head(framing) + start)
+        # A sender that waits for leave, one that was answered before, and one that was never heard of again.
+        others = [stack.enter_context(service.connect()) for _ in range(3)]
+        others[0].sendall(service.head("expect: 100-continue", f"content-length: {len(_BODY)}"))
+        others[1].sendall(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n" + service.head(f"content-length: {len(_BODY)}"))
+        others[2].sendall(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n")
         for connection in heads:
             connection.sendall(service.head()[:-5])
         wait_until(lambda: sum(connections_of(service.server).values()) >= SLOW)
@@ -185,8 +190,41 @@ def test_slow_senders_hold_up_nobody_and_are_not_waited_for(service: Service) ->
             if answer or connection not in dripping:
                 assert [_told(*each) for each in _split(answer)[0]] == ["400 SVC_API_JSON_INVALID"]
                 assert b"took too long to arrive" in answer
+        for connection in others:
+            with suppress(ConnectionError):
+                while connection.recv(65536):
+                    pass
     service.decide()
     assert service.records() - before == 21
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="the kernel does not tell its locks")
+def test_looking_at_slow_senders_takes_no_lock_from_the_ledger(service: Service) -> None:
+    ledger = service.site.home / "ledger.db"
+
+    def locks() -> int:
+        inodes = {str(ledger.with_name(ledger.name + suffix).stat().st_ino) for suffix in ("", "-shm", "-wal")}
+        return sum(
+            line.split()[5].rpartition(":")[2] in inodes for line in Path("/proc/locks").read_text().splitlines()
+        )
+
+    service.decide()
+    before = locks()
+    assert before > 0
+    with ExitStack() as stack:
+        slow = [stack.enter_context(service.connect()) for _ in range(8)]
+        for connection in slow:
+            connection.sendall(service.head(f"content-length: {len(_BODY)}") + b"{")
+        for connection in slow:
+            # Once it is ended it was looked at, and so were all descriptors.
+            with suppress(ConnectionError):
+                while connection.recv(65536):
+                    pass
+        assert locks() == before
+    # The last process to close a file that nobody has locked would take its write-ahead log away.
+    service.site.gate("keys", "list")
+    assert ledger.with_name("ledger.db-wal").exists()
+    service.decide()
 
 
 @pytest.mark.parametrize(("path", "limit"), [("/api/decide", MEGABYTE), ("/api/decision/verify", 16 * MEGABYTE)])
