@@ -446,7 +446,7 @@ class _Layout:
             example = next(iter(media["examples"].values()))["value"]
             body = json.dumps(example, indent=2, ensure_ascii=False)
             if operation.get("x-rate-limited"):
-                lines.append("-H 'x-idempotency-key: deal-1042-discount-1'")
+                lines.append("-H 'x-idempotency-key: order-1'")
             lines.append("-H 'content-type: application/json'")
             if body.count("\n") > _INLINE_LINES:
                 lines.append("--data-binary @request.json")

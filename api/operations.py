@@ -10,7 +10,7 @@ from flask import Blueprint, Response, request
 from api.metrics import CONTENT_TYPE
 from api.requests import json_response
 from api.state import operations
-from gate.errors import AccessRefused
+from gate.errors import AccessRefused, ServiceUnavailable
 
 blueprint = Blueprint("operations", __name__)
 
@@ -48,11 +48,16 @@ def require_metrics_token() -> None:
 
     Raises:
         AccessRefused: SVC_API_UNAUTHORIZED: it is missing or another one, or the instance has none.
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the instance's cannot be read.
     """
     try:
         token = operations().metrics_token_file.read_bytes().strip()
-    except OSError:
+    except FileNotFoundError:
         token = b""
+    except OSError as error:
+        raise ServiceUnavailable(
+            "SVC_STORAGE_UNAVAILABLE", f"The metrics token cannot be read ({error.strerror}); the operator must act."
+        ) from error
     sent = request.headers.get("x-metrics-token", "").encode()
     # Hashes of one length, so that the time tells nothing of the token, not even how long it is.
     same = hmac.compare_digest(hashlib.sha256(sent).digest(), hashlib.sha256(token).digest())

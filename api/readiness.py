@@ -17,11 +17,13 @@ from gate import __version__, labels
 from gate.attestation import rulebook_attestation
 from gate.canonical import content_hash
 from gate.contract import GoldenCase, golden_cases
-from gate.errors import GateError, ServiceUnavailable
+from gate.errors import GateError, ServiceUnavailable, StorageUnavailable
 from gate.instance import Instance
+from gate.keys import KeyRing
 from gate.record import RULEBOOK_SCHEMA_HASH, runtime_binding_of
 from gate.rulebook import load
 from gate.settings import Settings
+from gate.signing import ED25519
 
 Report: TypeAlias = dict[str, Any]
 
@@ -100,16 +102,19 @@ def readiness(instance: Instance) -> Report:
     return _report(
         settings,
         {
-            "signing": _part(instance.gate().signing),
-            "rulebook_runtime": _part(_evaluates),
-            "ledger": _part(ledger.store.probe),
-            "idempotency": _part(ledger.entries.probe_claims),
+            "signing": _part("A signing key", lambda: _require_keys(settings), instance.gate().signing),
+            "rulebook_runtime": _part("The evaluator", _evaluates),
+            "ledger": _part("The ledger", ledger.store.probe),
+            "idempotency": _part("The table of idempotency keys", ledger.entries.probe_claims),
             "registries": _part(
-                instance.receipt_keys.registry, instance.registry_keys.registry, ledger.rulebooks.probe
+                "A registry",
+                instance.receipt_keys.registry,
+                instance.registry_keys.registry,
+                ledger.rulebooks.probe,
             ),
-            "auth": _part(ledger.directory.probe, instance.limiter.probe),
+            "auth": _part("What keys and requests are known by", ledger.directory.probe, instance.limiter.probe),
             "backends": {"ready": True},
-            "disk": _part(lambda: _require_room(instance)),
+            "disk": _part("The ledger's disk", lambda: _require_room(ledger.store.disk_left())),
         },
     )
 
@@ -122,9 +127,18 @@ def closed(settings: Settings | None, reason: str) -> Report:
         reason: Why it cannot be opened.
     """
     unknown = {"ready": False, "reason": "It is not known as long as the ledger cannot be opened."}
-    parts = dict.fromkeys(("signing", "idempotency", "registries", "auth", "backends", "disk"), unknown)
-    ledger = {"ready": False, "reason": reason}
-    return _report(settings, {**parts, "rulebook_runtime": _part(_evaluates), "ledger": ledger})
+    parts = dict.fromkeys(("signing", "idempotency", "registries", "auth", "disk"), unknown)
+    if settings is not None:
+        parts["signing"] = _part("A signing key", lambda: _require_keys(settings))
+    return _report(
+        settings,
+        {
+            **parts,
+            "rulebook_runtime": _part("The evaluator", _evaluates),
+            "ledger": {"ready": False, "reason": reason},
+            "backends": {"ready": True},
+        },
+    )
 
 
 def _report(settings: Settings | None, found: dict[str, dict[str, Any]]) -> Report:
@@ -165,13 +179,24 @@ def _report(settings: Settings | None, found: dict[str, dict[str, Any]]) -> Repo
     }
 
 
-def _part(*probes: Callable[[], object]) -> dict[str, Any]:
+def _part(what: str, *probes: Callable[[], object]) -> dict[str, Any]:
     try:
         for probe in probes:
             probe()
+    except StorageUnavailable as error:
+        return {"ready": False, "reason": f"{what} cannot be used: {error.why}."}
+    except OSError as error:
+        return {"ready": False, "reason": f"{what} cannot be used: {error.strerror}."}
     except GateError as error:
         return {"ready": False, "reason": error.message}
     return {"ready": True}
+
+
+def _require_keys(settings: Settings) -> None:
+    """Requires that the private keys are there for the next worker that is started."""
+    for purpose, algorithm in (("receipt", settings.receipt_signing), ("registry", settings.registry_signing)):
+        if algorithm == ED25519:
+            KeyRing(settings.home / "keys", purpose).probe()
 
 
 def _evaluates() -> None:
@@ -200,8 +225,7 @@ def _decides_as_frozen(golden: GoldenCase) -> bool:
     return bool(attested["bundle_hash"] == golden.case["frozen"]["bundle_hash"])
 
 
-def _require_room(instance: Instance) -> None:
-    left = instance.ledger.store.disk_left()
+def _require_room(left: int | None) -> None:
     if left is not None and left < MIN_FREE_DISK:
         raise ServiceUnavailable(
             "SVC_STORAGE_UNAVAILABLE",

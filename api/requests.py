@@ -100,10 +100,11 @@ def read_body(limit: int = MAX_BODY) -> bytes:
         raise MaterialRefused(
             "SVC_API_JSON_INVALID", f"The body ended after {len(body)} of {declared} bytes; send it again, whole."
         )
-    if body and (request.mimetype != "application/json" or request.headers.get("content-encoding")):
+    charset = request.mimetype_params.get("charset", "utf-8").lower()
+    if body and (request.mimetype != "application/json" or charset != "utf-8" or "content-encoding" in request.headers):
         raise MaterialRefused(
             "SVC_API_MEDIA_TYPE_UNSUPPORTED",
-            "The body must be plain JSON; send it with `content-type: application/json` and no content-encoding.",
+            "The body must be plain JSON in UTF-8; send `content-type: application/json` and no content-encoding.",
         )
     return body
 

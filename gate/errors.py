@@ -90,5 +90,16 @@ class ServiceUnavailable(GateError):
     """Something the answer needs is not there: storage, a signing key, an upstream. Nothing was recorded."""
 
 
+@dataclass(eq=False)
+class StorageUnavailable(ServiceUnavailable):
+    """A database cannot be used now.
+
+    Attributes:
+        why: What it said, in a few words.
+    """
+
+    why: str = ""
+
+
 class OperatorError(GateError):
     """An operator's command cannot be carried out as it was given."""

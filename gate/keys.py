@@ -88,6 +88,18 @@ class KeyRing:
                 raise self._unavailable(error) from error
             return self._registry
 
+    def probe(self) -> None:
+        """Requires that the active private key can be loaded now; one that was loaded before stays in use without it.
+
+        Raises:
+            ServiceUnavailable: SVC_SIGNING_UNAVAILABLE.
+        """
+        with self._lock:
+            try:
+                self._load_signer(self.registry())
+            except (OSError, MaterialRefused) as error:
+                raise self._unavailable(error) from error
+
     def signer(self) -> Ed25519Signer:
         """What signs now.
 

@@ -59,7 +59,7 @@ def _pattern(pattern_id: str, own: Mapping[str, Any]) -> dict[str, Any]:
         "decision_request_template": request,
         "outcome_template": _outcome_template(own),
         "crm_sync_template": _crm_sync_template(own, rulebook),
-        "sdk_examples": {name: _example(file, request) for name, file in _EXAMPLES.items()},
+        "sdk_examples": {name: _example(file, request, rulebook.hash) for name, file in _EXAMPLES.items()},
     }
     return {**pattern, "pattern_hash": content_hash(pattern)}
 
@@ -82,11 +82,12 @@ def _crm_sync_template(own: Mapping[str, Any], rulebook: Rulebook) -> dict[str, 
     }
 
 
-def _example(file: str, request: Mapping[str, Any]) -> str:
+def _example(file: str, request: Mapping[str, Any], policy_hash: str) -> str:
     context = request["context"]
     text = resources.path("data", "patterns", f"{file}.template").read_text()
     for name, value in {
         "question": request["question"],
+        "policy_hash": policy_hash,
         "idempotency_key": f"{context['requested_action']}:{context['source_record_id']}",
         "request": _laid_out(request),
     }.items():

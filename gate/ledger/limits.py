@@ -101,7 +101,7 @@ class RateLimiter:
                 try:
                     self._store = self._reopen()
                 except OSError as error:
-                    raise unavailable(f"the file that counts requests cannot be opened: {error.strerror}") from error
+                    raise unavailable(str(error.strerror)) from error
             return True
 
     def _count(self, transaction: Transaction, scope_id: str, key_id: str, limit: int) -> Rate:

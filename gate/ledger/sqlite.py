@@ -137,7 +137,7 @@ class SqliteStore(Store):
         """Whether the file that was opened is still the one in its place."""
         try:
             return _identity(self._files[0])[:2] == self._opened
-        except FileNotFoundError:
+        except OSError:
             return False
 
     def lane(self, scope_id: str) -> str:

@@ -19,7 +19,7 @@ from sqlalchemy import ClauseElement, Connection, Dialect, Engine, Table
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
-from gate.errors import GateError, MaterialRefused, ServiceUnavailable
+from gate.errors import GateError, MaterialRefused, ServiceUnavailable, StorageUnavailable
 from gate.strict_json import MAX_VERIFY_DEPTH, parse
 
 WRITE_TIMEOUT: Final = 5.0
@@ -169,11 +169,12 @@ class Store(ABC):
             raise unavailable(_reason(error)) from error
 
 
-def unavailable(why: str) -> ServiceUnavailable:
+def unavailable(why: str) -> StorageUnavailable:
     """SVC_STORAGE_UNAVAILABLE, with the reason in it."""
-    return ServiceUnavailable(
+    return StorageUnavailable(
         "SVC_STORAGE_UNAVAILABLE",
         f"The ledger cannot be used now ({why}). Nothing was acknowledged; retry with the same idempotency key.",
+        why=why,
     )
 
 

@@ -102,6 +102,8 @@ class TestReadiness:
             ("a clock before the key", {"signing"}),
             ("the file is moved", {"ledger"}),
             ("the file is replaced", {"ledger"}),
+            ("the home is moved", {"signing", "ledger", "registries", "disk", "auth"}),
+            ("a file is in the home's place", {"signing", "ledger", "registries", "auth"}),
             ("no scopes", {"auth"}),
             ("no keys", {"auth"}),
             ("no claims", {"idempotency"}),
@@ -132,6 +134,7 @@ class TestReadiness:
         assert {part for part in PARTS if not body[part]["ready"]} == parts
         assert body.keys() == ready.keys()
         assert str(instance.settings.home) not in response.get_data(as_text=True)
+        assert "retry with" not in str([body[part].get("reason") for part in PARTS])
         recovered = client.get(STATUS)
         assert (recovered.status_code, recovered.get_json()) == (200, ready)
 
@@ -186,7 +189,7 @@ class TestClosed:
         status = client.get(STATUS)
         body = valid(status.get_json(), "status")
         assert (status.status_code, body["status"], body.keys()) == (503, "degraded", ready.keys())
-        assert {part for part in PARTS if body[part]["ready"]} == {"rulebook_runtime"}
+        assert {part for part in PARTS if body[part]["ready"]} == {"rulebook_runtime", "signing", "backends"}
         assert body["contracts"] == CONTRACTS
         assert body["ledger"]["backend"] == "sqlite"
         assert str(home) not in status.get_data(as_text=True)
@@ -347,6 +350,18 @@ def _file_replaced(file: Path) -> Iterator[None]:
 
 
 @contextmanager
+def _home_is_a_file(home: Path) -> Iterator[None]:
+    away = home.with_name("elsewhere")
+    home.rename(away)
+    home.touch()
+    try:
+        yield
+    finally:
+        home.unlink()
+        away.rename(home)
+
+
+@contextmanager
 def _clock_before_the_key(patched: pytest.MonkeyPatch) -> Iterator[None]:
     early = ids.utc_now() - timedelta(days=400)
     with patched.context() as context:
@@ -372,12 +387,9 @@ def _no_room(patched: pytest.MonkeyPatch, store: Store) -> Iterator[None]:
 @contextmanager
 def _no_private_key(instance: Instance) -> Iterator[None]:
     active = instance.receipt_keys.registry().active_key_id
-    registry = instance.settings.home / "keys" / "receipt.json"
+    # One that was loaded stays in memory, and in use; who starts a worker now has none.
     with _file_away(instance.settings.home / "keys" / f"{active}.pem"):
-        # A key that was loaded stays in memory until its registry changes.
-        registry.touch()
         yield
-    registry.touch()
 
 
 @contextmanager
@@ -399,6 +411,8 @@ _FAULTS: dict[str, _Fault] = {
     "a clock before the key": lambda _, patched: _clock_before_the_key(patched),
     "the file is moved": lambda at, _: _file_away(sqlite_file(at.ledger)),
     "the file is replaced": lambda at, _: _file_replaced(sqlite_file(at.ledger)),
+    "the home is moved": lambda at, _: _file_away(at.settings.home),
+    "a file is in the home's place": lambda at, _: _home_is_a_file(at.settings.home),
     "no scopes": lambda at, _: table_gone(at.ledger.store, "scopes"),
     "no keys": lambda at, _: table_gone(at.ledger.store, "api_keys"),
     "no claims": lambda at, _: table_gone(at.ledger.store, "claims"),

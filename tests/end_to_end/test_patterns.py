@@ -17,6 +17,7 @@ from tests.end_to_end.support import free_port
 
 PATTERNS: Final = [pattern["pattern_id"] for pattern in patterns()]
 COMMANDS: Final = {"curl": ["bash", "-c"], "python": [sys.executable, "-c"]}
+JSON: Final = {"content-type": "application/json"}
 EXAMPLES: Final = [(pattern_id, language) for pattern_id in PATTERNS for language in COMMANDS]
 
 pattern_examples = pytest.mark.parametrize(("pattern_id", "language"), EXAMPLES)
@@ -39,6 +40,7 @@ class Service:
         """Runs an example with nothing in its environment that it does not ask for."""
         return subprocess.run(
             [*COMMANDS[language], example],
+            cwd=self.site.home.parent,
             env={"PATH": "/usr/local/bin:/usr/bin:/bin", "GATE_URL": url or self.url, "GATE_API_KEY": key or self.key},
             capture_output=True,
             text=True,
@@ -70,6 +72,10 @@ def test_an_example_runs_as_it_is_and_may_act(service: Service, pattern_id: str,
     (record,) = [made for made in records if (made["policy_id"], made["verdict"]) == (policy_id, "yes")]
     assert "yes" in done.stdout
     assert record["reason_code"] in done.stdout
+    # What it stored before it acted can be verified.
+    stored = (service.site.home.parent / f"{record['decision_id']}.json").read_bytes()
+    verified = httpx.post(f"{service.url}/api/decision/verify", content=stored, headers=JSON, trust_env=False)
+    assert verified.json()["verified"] is True
 
 
 @pattern_examples

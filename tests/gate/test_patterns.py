@@ -155,7 +155,8 @@ def test_the_examples_of_a_pattern_carry_its_request_and_nothing_left_open(patte
         assert embedded is not None
         assert json.loads(embedded[0]) == pattern["decision_request_template"]
         assert not re.search(r"@\w+@|localhost|127\.0\.0\.1|dgk_", text)
-        assert text.count("GATE_URL") == text.count("GATE_API_KEY") == 1
+        assert "GATE_URL" in text
+        assert text.count("GATE_API_KEY") == 1
 
 
 def test_a_pattern_is_found_by_its_id_and_by_its_policys() -> None:
