@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import orjson
 from flask import Response, g, request
+from werkzeug.exceptions import RequestTimeout
 
 from gate.errors import FieldError, MaterialRefused, NotFound, RequestRefused
 from gate.ids import new_id, utc_now
@@ -20,6 +23,7 @@ MAX_BODY: Final = 1024 * 1024
 MAX_VERIFY_BODY: Final = 16 * 1024 * 1024
 """The largest body of the verify endpoints, in bytes."""
 
+_PIECE: Final = 64 * 1024
 _SAFE_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,160}")
 _HOST: Final = re.compile(r"(?:[A-Za-z0-9._~%-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")
 _PREFERENCE: Final = re.compile(r"\s*return\s*=\s*\"?(minimal|standard|full)\"?\s*", re.IGNORECASE)
@@ -83,6 +87,7 @@ def read_body(limit: int = MAX_BODY) -> bytes:
             "The body's end is unclear; send content-length alone, or transfer-encoding: chunked alone.",
         )
     if declared is not None and declared > limit:
+        _discard(request.environ["wsgi.input"].read, declared)
         raise _too_large(limit)
     body = b""
     if declared is None:
@@ -91,6 +96,7 @@ def read_body(limit: int = MAX_BODY) -> bytes:
         while piece := request.stream.read(limit + 1 - len(body)):
             body += piece
             if len(body) > limit:
+                _discard(request.environ["wsgi.input"].read, MAX_VERIFY_BODY)
                 raise _too_large(limit)
     else:
         incoming = request.environ["wsgi.input"]
@@ -107,6 +113,18 @@ def read_body(limit: int = MAX_BODY) -> bytes:
             "The body must be plain JSON in UTF-8; send `content-type: application/json` and no content-encoding.",
         )
     return body
+
+
+def _discard(read: Callable[[int], bytes], length: int) -> None:
+    """Reads a body that nobody wants, where it is not very long: a sender that is still sending may miss its answer.
+
+    One that waits to be told to send is not sending.
+    """
+    if "expect" in request.headers:
+        return
+    with suppress(RequestTimeout):
+        while 0 < length <= MAX_VERIFY_BODY and (piece := read(_PIECE)):
+            length -= len(piece)
 
 
 def _too_large(limit: int) -> MaterialRefused:

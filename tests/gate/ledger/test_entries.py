@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gate import chain
-from gate.errors import ServiceUnavailable
+from gate.errors import StorageUnavailable
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.access import Scope
 from gate.ledger.writer import Appended, Claim, Claimed, NewEntry
@@ -143,7 +143,7 @@ def test_one_bad_entry_fails_alone(ledger: Ledger, scope: Scope) -> None:
     ledger.entries.append(entry(scope.scope_id, 0))
     batch = [entry(scope.scope_id, 1), entry(scope.scope_id, 0), entry(scope.scope_id, 2)]
     results: Sequence[Any] = ledger.entries._writer._commit(lambda: batch)
-    assert [type(result) for result in results] == [Appended, ServiceUnavailable, Appended]
+    assert [type(result) for result in results] == [Appended, StorageUnavailable, Appended]
     head, links = ledger.entries.latest_links(scope.scope_id, 10)
     assert [link["decision_id"][-1] for link in links] == ["0", "1", "2"]
     assert chain.find_break(links, end=head) is None
@@ -152,7 +152,7 @@ def test_one_bad_entry_fails_alone(ledger: Ledger, scope: Scope) -> None:
 def test_a_failed_append_leaves_no_trace(ledger: Ledger, scope: Scope) -> None:
     ledger.entries.append(entry(scope.scope_id, 0))
     claim = Claim("decide", "", "k", "a" * 64)
-    with pytest.raises(ServiceUnavailable) as refusal:
+    with pytest.raises(StorageUnavailable) as refusal:
         ledger.entries.append(entry(scope.scope_id, 0, claim))
     assert refusal.value.code == "SVC_STORAGE_UNAVAILABLE"
     assert ledger.entries.head(scope.scope_id).size == 1
