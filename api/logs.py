@@ -13,7 +13,6 @@ import logging
 import sys
 import traceback
 from collections.abc import MutableMapping
-from types import TracebackType
 from typing import Any, BinaryIO, Final, TypeAlias
 
 import orjson
@@ -23,7 +22,6 @@ from structlog.typing import FilteringBoundLogger
 from gate.ids import timestamp, utc_now
 
 Event: TypeAlias = MutableMapping[str, Any]
-ExcInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None]
 
 LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 

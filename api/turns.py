@@ -204,9 +204,12 @@ def _connections() -> Iterator[tuple[socket.socket, int]]:
     Each is looked at through its own descriptor, which is never copied and never closed: to close any descriptor of a
     file, a copy as well, takes away every lock that the process has on that file, and SQLite's are of that kind.
     """
-    if not _FILES.is_dir():
+    try:
+        files = list(_FILES.iterdir())
+    except OSError:
+        # No such folder, or no descriptor left to look into it with: the thread that looks goes on, and looks again.
         return
-    for file in _FILES.iterdir():
+    for file in files:
         with suppress(OSError):
             target = str(file.readlink())
             if not target.startswith("socket:"):
