@@ -27,6 +27,7 @@ def rulebook_attestation(
     signer: Signer | None,
     *,
     plain: bool = False,
+    earlier: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The attestation {schema_version, bundle, bundle_hash, signature} of one evaluation.
 
@@ -40,6 +41,7 @@ def rulebook_attestation(
         runtime_binding: Who decided, and on whose facts.
         signer: The registry key; None where registry signing is off.
         plain: Whether the rulebook is plain, as `canonical.is_plain` says.
+        earlier: An attestation made before, whose signature is taken over where it is of the same bundle.
     """
     bundle = {
         "engine": EVALUATOR,
@@ -58,18 +60,26 @@ def rulebook_attestation(
         "trusted_adapter": None,
     }
     bundle_hash = content_hash(bundle, plain=plain)
+    if earlier is not None and earlier["bundle_hash"] == bundle_hash:
+        signature = earlier["signature"]
+    else:
+        signature = _signature(bundle_hash, signer)
     return {
         "schema_version": RULEBOOK_ATTESTATION,
         "bundle": bundle,
         "bundle_hash": bundle_hash,
-        "signature": {
-            "schema_version": RULEBOOK_ATTESTATION_SIGNATURE,
-            "algorithm": "Ed25519",
-            "signed_field": "bundle_hash",
-            "status": "unsigned" if signer is None else "signed",
-            "key_id": None if signer is None else signer.key_id,
-            "signature": None if signer is None else attestation_signature(signer, bundle_hash),
-        },
+        "signature": signature,
+    }
+
+
+def _signature(bundle_hash: str, signer: Signer | None) -> dict[str, Any]:
+    return {
+        "schema_version": RULEBOOK_ATTESTATION_SIGNATURE,
+        "algorithm": "Ed25519",
+        "signed_field": "bundle_hash",
+        "status": "unsigned" if signer is None else "signed",
+        "key_id": None if signer is None else signer.key_id,
+        "signature": None if signer is None else attestation_signature(signer, bundle_hash),
     }
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from gate.canonical import canonical, content_hash
 from gate.labels import CHAIN, CHECKPOINT, MERKLE_STRATEGY
@@ -96,6 +96,16 @@ def head_of(link: Mapping[str, Any]) -> Head:
     return Head(link["chain_id"], link["chain_position"], link["merkle_root"], link["link_hash"])
 
 
+def entry_of(link: Mapping[str, Any]) -> Entry:
+    """What a link says that it is made of."""
+    return Entry(**{name: link[name] for name in Entry.__slots__})
+
+
+def head_before(link: Mapping[str, Any]) -> Head:
+    """The head that a link says it extends."""
+    return Head(link["chain_id"], link["chain_position"] - 1, link["previous_merkle_root"], link["previous_link_hash"])
+
+
 def leaf(entry_type: str, decision_id: str, record_hash: str, receipt_hash: str | None, *, plain: bool = False) -> str:
     """leaf_hash of an entry."""
     return content_hash(
@@ -125,18 +135,21 @@ def rolling_root(previous: str | None, leaf_hash: str, position: int, *, plain: 
     )
 
 
+RECORD_LINK_MEMBERS: Final = (
+    "decision_chain_version",
+    "chain_id",
+    "chain_position",
+    "entry_type",
+    "leaf_hash",
+    "link_hash",
+    "merkle_root",
+)
+"""The members of a link that records and reports repeat in `audit_chain`."""
+
+
 def record_link(link: Mapping[str, Any]) -> dict[str, Any]:
     """The `audit_chain` that a record carries of its link."""
-    names = (
-        "decision_chain_version",
-        "chain_id",
-        "chain_position",
-        "entry_type",
-        "leaf_hash",
-        "link_hash",
-        "merkle_root",
-    )
-    return {name: link[name] for name in names}
+    return {name: link[name] for name in RECORD_LINK_MEMBERS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +157,11 @@ class Break:
     """Where a chain does not hold.
 
     Attributes:
-        position: The chain position of the first link that is wrong.
+        position: The chain position of the first link that is wrong; None where what is wrong has no place in it.
         reason: What is wrong with it.
     """
 
-    position: int
+    position: int | None
     reason: str
 
 
@@ -167,23 +180,12 @@ def find_break(
     for link in links:
         position = link["chain_position"]
         if head is None:
-            head = Head(link["chain_id"], position - 1, link["previous_merkle_root"], link["previous_link_hash"])
+            head = head_before(link)
             if position == 1 and (head.merkle_root is not None or head.link_hash is not None):
                 return Break(1, "The first link claims a link before it.")
         if position != head.size + 1:
             return Break(head.size + 1, f"The link at position {head.size + 1} is missing; {position} follows.")
-        expected = append(
-            head,
-            Entry(
-                entry_type=link["entry_type"],
-                decision_id=link["decision_id"],
-                record_hash=link["record_hash"],
-                receipt_hash=link["receipt_hash"],
-                policy_id=link["policy_id"],
-                policy_version=link["policy_version"],
-                created_at=link["created_at"],
-            ),
-        )
+        expected = append(head, entry_of(link))
         wrong = [name for name, value in expected.items() if link.get(name) != value]
         if wrong:
             return Break(position, f"Its {', '.join(wrong)} is not what its entry and the link before it give.")
@@ -207,6 +209,19 @@ def checkpoint(head: Head, issued_at: str, signer: Signer) -> dict[str, Any]:
         "key_id": signer.key_id,
     }
     return {**statement, "signature": signer.sign(canonical(statement))}
+
+
+CHECKPOINT_MEMBERS: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "checkpoint_version": str,
+    "chain_id": str,
+    "chain_size": int,
+    "merkle_root": (str, type(None)),
+    "link_hash": (str, type(None)),
+    "issued_at": str,
+    "key_id": str,
+    "signature": str,
+}
+"""The members that a checkpoint has, and no other, with their types."""
 
 
 def checkpoint_payload(document: Mapping[str, Any]) -> bytes:

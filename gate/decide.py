@@ -15,11 +15,12 @@ import orjson
 from gate import chain
 from gate.attestation import registration
 from gate.canonical import canonical, content_hash, is_plain
-from gate.envelope import envelope, input_material
+from gate.envelope import envelope, erased_members, input_material, link_material
 from gate.errors import (
     GateError,
     IdempotencyConflict,
     LimitReached,
+    NotFound,
     RequestRefused,
     RulebookRefused,
     ServiceUnavailable,
@@ -30,10 +31,11 @@ from gate.ledger.access import Authority
 from gate.ledger.entries import StoredEntry
 from gate.ledger.rulebooks import Registered
 from gate.ledger.store import read_object
-from gate.ledger.writer import AccessChanged, Appended, CapReached, Claim, Claimed, NewEntry, Outcome
+from gate.ledger.writer import AccessChanged, Appended, CapReached, Claim, Claimed, Decided, NewEntry, Outcome
 from gate.record import Identity, Signers, build_record
 from gate.request import DecisionRequest, read_request
 from gate.rulebook import Rulebook, RulebookCache
+from gate.shape import member
 
 MAX_IDEMPOTENCY_KEY: Final = 300
 
@@ -71,7 +73,7 @@ class DecisionGate:
         self._signers = signers
         self._clock = clock
         self._schema_url = schema_url
-        self._rulebooks = RulebookCache()
+        self.rulebooks: Final = RulebookCache()
 
     def decide(
         self,
@@ -102,13 +104,13 @@ class DecisionGate:
         input_hash = content_hash(input_material(body), plain=plain)
         claim = None
         try:
-            claim = _claim(idempotency_key, input_hash)
+            claim = read_claim("decide", "", idempotency_key, input_hash)
             if refusal is not None:
                 raise refusal
             request = read_request(body, input_hash, plain=plain)
             _require_binding(request)
-            rulebook = self._rulebook(authority, request)
-            facts = _facts(request)
+            rulebook = self.rulebook(authority.scope_id, request)
+            facts = facts_of(request)
             registered = self._registered(authority, rulebook, claim)
             signers, now = self.signing()
         except GateError:
@@ -124,7 +126,7 @@ class DecisionGate:
         )
         outcome, authority = self._append(authority, _entry(authority, request, record, claim))
         if isinstance(outcome, Appended):
-            return Decision({**record, "audit_chain": chain.record_link(outcome.link)}, "created", outcome.remaining)
+            return Decision(_appended(record, outcome), "created", outcome.remaining)
         if isinstance(outcome, CapReached):
             raise _cap_reached(outcome.cap, now)
         return self._replayed(authority, claim, outcome)
@@ -176,28 +178,47 @@ class DecisionGate:
                 )
         return signers, now
 
-    def _rulebook(self, authority: Authority, request: DecisionRequest) -> Rulebook:
+    def rulebook(self, scope_id: str, request: DecisionRequest, *, root: str = "") -> Rulebook:
+        """The rulebook that a request sends, or refers to in its scope.
+
+        Args:
+            scope_id: The scope.
+            request: The request.
+            root: What to call the request in the paths of errors; nothing where empty.
+
+        Raises:
+            RulebookRefused: RULEBOOK_INVALID or RULEBOOK_REF_UNKNOWN.
+            ServiceUnavailable: As `registered_rulebook`.
+        """
         if request.rulebook_ref is None:
-            return self._rulebooks.load(request.rulebook, root="rulebook", plain=request.plain)
+            return self.rulebooks.load(request.rulebook, root=member(root, "rulebook"), plain=request.plain)
         registry, reference = self._ledger.rulebooks, request.rulebook_ref
         if "hash" in reference:
-            registered = registry.find(authority.scope_id, reference["hash"])
+            registered = registry.find(scope_id, reference["hash"])
         else:
-            registered = registry.find_version(authority.scope_id, reference["rulebook_id"], reference["version"])
+            registered = registry.find_version(scope_id, reference["rulebook_id"], reference["version"])
         if registered is None:
             raise RulebookRefused(
                 "RULEBOOK_REF_UNKNOWN",
                 "rulebook_ref names no rulebook of this scope; send the rulebook itself once, which registers it.",
             )
-        rulebook = self._rulebooks.get(registered.hash)
+        return self.registered_rulebook(scope_id, registered.hash)
+
+    def registered_rulebook(self, scope_id: str, hash_: str) -> Rulebook:
+        """A rulebook that is registered in a scope, by its hash.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it is not stored as it was registered.
+        """
+        rulebook = self.rulebooks.get(hash_)
         if rulebook is None:
-            body = registry.body(authority.scope_id, registered.hash)
-            if body is None or content_hash(body) != registered.hash:
+            body = self._ledger.rulebooks.body(scope_id, hash_)
+            if body is None or content_hash(body) != hash_:
                 raise ServiceUnavailable(
                     "SVC_STORAGE_UNAVAILABLE",
-                    f"What is stored of rulebook {registered.hash} is not what was registered; send it whole.",
+                    f"What is stored of rulebook {hash_} is not what was registered; send it whole.",
                 )
-            rulebook = self._rulebooks.load(body, root="rulebook_ref")
+            rulebook = self.rulebooks.load(body)
         return rulebook
 
     def _registered(self, authority: Authority, rulebook: Rulebook, claim: Claim | None) -> Registered:
@@ -262,7 +283,8 @@ def _answers(entry: StoredEntry, record: dict[str, Any], claim: Claim) -> bool:
         return (
             record["idempotency_key"] == claim.key
             and record["input_hash"] == claim.input_hash
-            and record["record_hash"] == content_hash(envelope(record))
+            # Of what was erased, one member goes into the hash.
+            and ("adapter_facts" in erased_members(record) or record["record_hash"] == content_hash(envelope(record)))
             and is_link_of(entry.link, record)
             and chain.find_break([entry.link]) is None
         )
@@ -279,13 +301,33 @@ def _cap_reached(cap: int, now: datetime) -> LimitReached:
     )
 
 
+def decision_not_found() -> NotFound:
+    """The answer for an id that is unknown, or not of the caller's scope: nobody can tell the two apart."""
+    return NotFound(
+        "SVC_DECISION_NOT_FOUND", "There is no decision of that id in this scope; check the id and the key."
+    )
+
+
 def stored_record(entry: StoredEntry) -> dict[str, Any]:
     """The full record of a stored decision.
 
     Raises:
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable.
     """
-    return {**read_object(entry.body, entry.entry_id), "audit_chain": chain.record_link(entry.link)}
+    confidence = None if entry.confidence is None else read_object(entry.confidence, entry.entry_id)
+    return _whole(read_object(entry.body, entry.entry_id), confidence, entry.link)
+
+
+def _appended(record: dict[str, Any], appended: Appended) -> dict[str, Any]:
+    return _whole(record, appended.confidence, appended.link)
+
+
+def _whole(record: dict[str, Any], confidence: Mapping[str, Any] | None, link: Mapping[str, Any]) -> dict[str, Any]:
+    """A record with what only its append could say of it."""
+    whole = {**record, "audit_chain": chain.record_link(link)}
+    if confidence is not None:
+        whole |= {"decision_confidence": confidence, "confidence_hash": confidence.get("confidence_hash")}
+    return whole
 
 
 def stored_request(ledger: Ledger, scope_id: str, entry: StoredEntry) -> Any:
@@ -304,7 +346,18 @@ def stored_request(ledger: Ledger, scope_id: str, entry: StoredEntry) -> Any:
     return body
 
 
-def _claim(key: str | None, input_hash: str) -> Claim | None:
+def read_claim(operation: str, decision_id: str, key: str | None, input_hash: str) -> Claim | None:
+    """The claim of an idempotency key, if one was sent.
+
+    Args:
+        operation: decide, execution, outcome or crm-sync.
+        decision_id: The decision it is used on; "" for decide.
+        key: The key.
+        input_hash: H of the payload it was sent with.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: it is too long, or no printable ASCII.
+    """
     if key is None:
         return None
     if not 1 <= len(key) <= MAX_IDEMPOTENCY_KEY or not key.isascii() or not key.isprintable():
@@ -312,7 +365,7 @@ def _claim(key: str | None, input_hash: str) -> Claim | None:
             "SVC_API_REQUEST_INVALID",
             f"x-idempotency-key must be 1 to {MAX_IDEMPOTENCY_KEY} printable ASCII characters; use a plainer key.",
         )
-    return Claim("decide", "", key, input_hash)
+    return Claim(operation, decision_id, key, input_hash)
 
 
 def _require_binding(request: DecisionRequest) -> None:
@@ -323,7 +376,12 @@ def _require_binding(request: DecisionRequest) -> None:
         )
 
 
-def _facts(request: DecisionRequest) -> Mapping[str, Any]:
+def facts_of(request: DecisionRequest) -> Mapping[str, Any]:
+    """The facts that a request's rulebook consumes.
+
+    Raises:
+        RequestRefused: TRUSTED_ADAPTER_NOT_REGISTERED.
+    """
     if request.adapter is None:
         return request.inputs
     adapter = f"{request.adapter['adapter_id']}@{request.adapter['version']}"
@@ -342,19 +400,9 @@ def _entry(authority: Authority, request: DecisionRequest, record: dict[str, Any
             {name: value for name, value in request.body.items() if name != "rulebook"}, plain=request.plain
         ),
         claim=claim,
-    )
-
-
-def link_material(record: dict[str, Any]) -> chain.Entry:
-    """What the chain link of a decision is made of."""
-    return chain.Entry(
-        entry_type="decision",
-        decision_id=record["decision_id"],
-        record_hash=record["record_hash"],
-        receipt_hash=record["receipt_hash"],
-        policy_id=record["policy_id"],
-        policy_version=record["policy_version"],
-        created_at=record["created_at"],
+        decided=Decided(
+            record["verdict"], record["action"], record["reason_code"], record["action_binding"]["resource"]
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from gate import chain
 from gate.canonical import canonical, compact, content_hash, is_empty
 from gate.labels import CANONICALIZATION, HASH_ALGORITHM
 
@@ -65,6 +66,17 @@ _WHERE_NOT_EMPTY: Final = (
     "trusted_adapter",
     "adapter_facts",
 )
+
+
+def erased_members(record: Mapping[str, Any]) -> frozenset[str]:
+    """What a record says was erased of its decision: any of adapter_facts, evaluation and input."""
+    said = record.get("erased")
+    members = said.get("members") if isinstance(said, dict) else None
+    return frozenset(name for name in members if name in ERASABLE) if isinstance(members, list) else frozenset()
+
+
+ERASABLE: Final = ("adapter_facts", "evaluation", "input")
+"""What an erasure takes: two members of a record, and the request that it answered."""
 
 
 def receipt_material(record: Mapping[str, Any], *, plain: bool = False) -> dict[str, Any]:
@@ -143,3 +155,16 @@ def integrity(record: Mapping[str, Any]) -> dict[str, Any]:
         "policy_bundle_hash": record["policy_bundle_hash"],
         "signature": signature,
     }
+
+
+def link_material(record: Mapping[str, Any]) -> chain.Entry:
+    """What the chain link of a decision is made of."""
+    return chain.Entry(
+        entry_type="decision",
+        decision_id=record["decision_id"],
+        record_hash=record["record_hash"],
+        receipt_hash=record["receipt_hash"],
+        policy_id=record["policy_id"],
+        policy_version=record["policy_version"],
+        created_at=record["created_at"],
+    )

@@ -86,6 +86,10 @@ class LimitReached(GateError):
     """A rate limit or a monthly cap; details carry retry_after, in seconds."""
 
 
+class LineageMismatch(GateError):
+    """What a stored decision was made from is not there as it was, or not for anything that this release evaluates."""
+
+
 class ServiceUnavailable(GateError):
     """Something the answer needs is not there: storage, a signing key, an upstream. Nothing was recorded."""
 

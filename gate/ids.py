@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 _TOKEN_BYTES: Final = 10
@@ -38,6 +38,17 @@ def parse_timestamp(text: str) -> datetime:
         return moment.astimezone(UTC)
     except OverflowError as error:
         raise ValueError(f"{text!r} lies outside the years 1 to 9999 in UTC.") from error
+
+
+def not_before(moment: datetime) -> str:
+    """The first timestamp that is not before a moment; timestamps have milliseconds, and a moment may fall between."""
+    shown = timestamp(moment)
+    if parse_timestamp(shown) >= moment or moment.astimezone(UTC) > datetime.max.replace(tzinfo=UTC) - _MILLISECOND:
+        return shown
+    return timestamp(moment + _MILLISECOND)
+
+
+_MILLISECOND: Final = timedelta(milliseconds=1)
 
 
 def month_end(moment: datetime) -> datetime:

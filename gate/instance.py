@@ -16,6 +16,7 @@ from gate.ids import utc_now
 from gate.keys import KeyRing, hmac_signer, write_private
 from gate.ledger import Ledger, open_ledger, open_store, schema
 from gate.ledger.limits import RateLimiter, open_limits
+from gate.lifecycle import Lifecycle
 from gate.record import Signers
 from gate.settings import DEFAULT_BASE_URL, FILE_NAME, INITIAL_FILE, METRICS_FILE, Settings, load_settings
 from gate.signing import ED25519, HMAC_SHA256
@@ -74,6 +75,10 @@ class Instance:
     def gate(self, clock: Callable[[], datetime] = utc_now) -> DecisionGate:
         """The gate over this instance's ledger and keys."""
         return DecisionGate(self.ledger, self.signers, clock, self.settings.schema_url)
+
+    def lifecycle(self, clock: Callable[[], datetime] = utc_now) -> Lifecycle:
+        """What takes reports about this instance's decisions."""
+        return Lifecycle(self.ledger, clock)
 
     def close(self) -> None:
         """Closes the ledger and the limits."""

@@ -65,8 +65,11 @@ def _pattern(pattern_id: str, own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _outcome_template(own: Mapping[str, Any]) -> dict[str, Any]:
-    target = {name: own["context"][name] for name in ("target_system", "target_object_id", "mutation")}
-    return {**own["outcome"], "action_executed": True, **target, **_HASHES}
+    return {**own["outcome"], "action_executed": True, **_target(own["context"]), **_HASHES}
+
+
+def _target(context: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: context[name] for name in ("target_system", "target_object_id", "mutation")}
 
 
 def _crm_sync_template(own: Mapping[str, Any], rulebook: Rulebook) -> dict[str, Any]:
@@ -90,6 +93,9 @@ def _example(file: str, request: Mapping[str, Any], policy_hash: str) -> str:
         "policy_hash": policy_hash,
         "idempotency_key": f"{context['requested_action']}:{context['source_record_id']}",
         "request": _laid_out(request),
+        "execution": json.dumps(
+            {"execution_status": "executed", "action_taken": context["requested_action"], **_target(context)}
+        ),
     }.items():
         text = text.replace(f"@{name}@", value)
     return text

@@ -69,6 +69,7 @@ def build_record(
     signers: Signers,
     *,
     schema_url: str,
+    earlier: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A full record, all but `audit_chain`, which is known once the record is appended.
 
@@ -80,6 +81,7 @@ def build_record(
         identity: The record's ids and date.
         signers: What signs it.
         schema_url: Where the Rulebook v1 schema is published.
+        earlier: The rulebook attestation of a record made before, which stands again where it is of the same bundle.
     """
     # What goes into a record beside these two is text and small integers under names of ours.
     plain = request.plain and rulebook.plain
@@ -122,6 +124,7 @@ def build_record(
             runtime_binding,
             signers.registry,
             plain=plain,
+            earlier=earlier,
         ),
         "input_hash": request.input_hash,
         "replay_url": f"{decision_url(identity.decision_id)}/replay",

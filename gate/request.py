@@ -1,6 +1,6 @@
 """A Decision Request, read from the body of `POST /api/decide`.
 
-`read_request` raises for the first thing that is wrong, in the order that docs/errors.md fixes: shape, binding mode,
+`check_request` raises for the first thing that is wrong, in the order that docs/errors.md fixes: shape, binding mode,
 output material, conflicts between the parts.
 """
 
@@ -44,24 +44,49 @@ class DecisionRequest:
     plain: bool
 
 
-def read_request(body: Any, input_hash: str, *, plain: bool = False) -> DecisionRequest:
+def read_request(body: Any, input_hash: str, *, plain: bool = False, root: str = "") -> DecisionRequest:
     """Reads the parsed body of a Decision Request.
 
     Args:
         body: The parsed JSON value.
         input_hash: H(envelope.input_material(body)), which the caller needs before the body is known to be a request.
         plain: Whether the body is known to be plain, as `canonical.is_plain` says.
+        root: What to call the body in the paths of errors; nothing where empty.
+
+    Raises:
+        RequestRefused: As `check_request`.
+    """
+    check_request(body, root=root)
+    return accepted_request(body, input_hash, plain=plain)
+
+
+def check_request(body: Any, *, root: str = "") -> None:
+    """Requires that a parsed body is a Decision Request whose parts fit together.
+
+    Args:
+        body: The parsed JSON value.
+        root: What to call the body in the paths of errors; nothing where empty.
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID, RULEBOOK_BINDING_MODE_UNSUPPORTED, RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN,
             RULEBOOK_BINDING_MODE_CONFLICT or TRUSTED_ADAPTER_INPUT_CONFLICT, whichever comes first.
     """
     binds = isinstance(body, dict) and body.get("mode") == "rulebook"
-    _check_shape(body, binds)
+    _check_shape(body, binds, root)
     _check_binding_mode(body)
     if binds:
-        _check_output_material(body)
+        _check_output_material(body, root)
     _check_conflicts(body, binds)
+
+
+def accepted_request(body: Mapping[str, Any], input_hash: str, *, plain: bool = False) -> DecisionRequest:
+    """A Decision Request that was found valid, now or when it was stored; nothing is checked.
+
+    Args:
+        body: The parsed body.
+        input_hash: H(envelope.input_material(body)).
+        plain: Whether the body is known to be plain, as `canonical.is_plain` says.
+    """
     context = body.get("context", {})
     return DecisionRequest(
         body=input_material(body),
@@ -76,16 +101,16 @@ def read_request(body: Any, input_hash: str, *, plain: bool = False) -> Decision
     )
 
 
-def _check_shape(body: Any, binds: bool) -> None:
+def _check_shape(body: Any, binds: bool, root: str) -> None:
     # Output material at the root has a code of its own, so the closed shape does not see it.
     seen = {name: body[name] for name in body if name not in ROOT_OUTPUT_MATERIAL} if binds else body
-    errors = shape("decision-request").errors(seen)
+    errors = shape("decision-request").errors(seen, root=root)
     if not errors and binds and not {"rulebook", "rulebook_ref"} & body.keys():
-        errors = [FieldError("rulebook", "required", "Mode rulebook needs it, or rulebook_ref; add one of them.")]
+        message = "Mode rulebook needs it, or rulebook_ref; add one of them."
+        errors = [FieldError(member(root, "rulebook"), "required", message)]
     if not errors and not binds and not {"question", *_BINDING_MEMBERS} & body.keys():
-        errors = [
-            FieldError("question", "required", "The advisory modes need it; a binding verdict needs mode rulebook.")
-        ]
+        message = "The advisory modes need it; a binding verdict needs mode rulebook."
+        errors = [FieldError(member(root, "question"), "required", message)]
     if errors:
         raise _invalid(errors)
 
@@ -114,8 +139,8 @@ def _check_binding_mode(body: Mapping[str, Any]) -> None:
         )
 
 
-def _check_output_material(body: Mapping[str, Any]) -> None:
-    forbidden = list(islice(_forbidden(body), MAX_ERRORS))
+def _check_output_material(body: Mapping[str, Any], root: str) -> None:
+    forbidden = list(islice(_forbidden(body, root), MAX_ERRORS))
     if forbidden:
         raise RequestRefused(
             "RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN",
@@ -124,12 +149,12 @@ def _check_output_material(body: Mapping[str, Any]) -> None:
         )
 
 
-def _forbidden(body: Mapping[str, Any]) -> Iterator[str]:
-    context = body.get("context", {})
-    yield from (name for name in body if name in ROOT_OUTPUT_MATERIAL)
-    yield from (f"context.{name}" for name in context if name in OUTPUT_MATERIAL)
-    yield from _output_material(context.get("inputs"), "context.inputs")
-    yield from _output_material(body.get("adapter", {}).get("input"), "adapter.input")
+def _forbidden(body: Mapping[str, Any], root: str) -> Iterator[str]:
+    context, at = body.get("context", {}), member(root, "context")
+    yield from (member(root, name) for name in body if name in ROOT_OUTPUT_MATERIAL)
+    yield from (member(at, name) for name in context if name in OUTPUT_MATERIAL)
+    yield from _output_material(context.get("inputs"), member(at, "inputs"))
+    yield from _output_material(body.get("adapter", {}).get("input"), member(member(root, "adapter"), "input"))
 
 
 def _output_material(value: Any, path: str) -> Iterator[str]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from gate.envelope import erased_members
+
 _MINIMAL: Final = (
     "decision_record_version",
     "decision_id",
@@ -32,6 +34,7 @@ _MINIMAL: Final = (
     "receipt_public_key_fingerprint",
     "decision_confidence",
     "confidence_hash",
+    "erased",
     "verify_url",
     "decision_url",
     "replay_url",
@@ -71,4 +74,5 @@ def project(record: Mapping[str, Any], view: str) -> dict[str, Any]:
     if view == "full":
         return dict(record)
     shown = _MEMBERS[view]
-    return {name: value for name, value in record.items() if name in shown}
+    gone = erased_members(record)
+    return {name: value for name, value in record.items() if name in shown and name not in gone}

@@ -17,8 +17,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.ledger import schema
+from gate.ledger.decisions import Decisions
+from gate.ledger.derived import Derived
 from gate.ledger.entries import Entries
+from gate.ledger.erasures import Erasures
 from gate.ledger.operator_log import OperatorLog
+from gate.ledger.outcomes import OutcomeCounts
+from gate.ledger.reservations import Reservations
 from gate.ledger.rulebooks import RulebookRegistry
 from gate.ledger.scopes import Directory
 from gate.ledger.sqlite import SqliteStore
@@ -32,6 +37,11 @@ class Ledger:
         directory: Scopes and API keys.
         rulebooks: Registered rulebooks.
         entries: The chains' entries.
+        decisions: What decisions are searched by.
+        erasures: What takes personal data out of decisions.
+        derived: What is kept beside the entries, for whoever checks it.
+        outcomes: The counts of latest outcomes.
+        reservations: The idempotency keys in use.
         operator_log: What operators did.
         store: The database beneath them.
     """
@@ -42,6 +52,11 @@ class Ledger:
         self.directory: Final = Directory(store)
         self.rulebooks: Final = RulebookRegistry(store)
         self.entries: Final = Entries(store)
+        self.decisions: Final = Decisions(store)
+        self.erasures: Final = Erasures(store)
+        self.derived: Final = Derived(store)
+        self.outcomes: Final = OutcomeCounts(store)
+        self.reservations: Final = Reservations(store)
         self.operator_log: Final = OperatorLog(store)
 
     def close(self) -> None:

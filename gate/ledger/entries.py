@@ -1,17 +1,20 @@
-"""The chain's entries: appended by the writer, read by decision and by position, never updated or deleted."""
+"""The chain's entries: appended by the writer, read by decision and by position, never deleted, and changed by nothing
+but an erasure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
-from gate.chain import Head
+from gate.chain import Head, record_link
 from gate.labels import CHAIN, MERKLE_STRATEGY
 from gate.ledger.packing import unpack
-from gate.ledger.store import Store, unheard_of
+from gate.ledger.store import Statement, Store, unheard_of
 from gate.ledger.tables import chain_heads, claims, entries, rulebooks, usage
 from gate.ledger.writer import AppendObserver, Claim, Claimed, NewEntry, Outcome, Writer
 
@@ -21,12 +24,41 @@ _PAGE: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class StoredEntry:
-    """An entry as stored: its link, its body and, for a decision, its request."""
+    """An entry as stored: its link, its body and, for a decision, its request and its confidence."""
 
     link: dict[str, Any]
     entry_id: str
     body: bytes
     request: bytes | None
+    confidence: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReport:
+    """What was reported about a decision, as stored: its chain position, what it carries of its link, and its body."""
+
+    position: int
+    link: dict[str, Any]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A decision and what followed it, seen at one moment.
+
+    Attributes:
+        decision: The decision.
+        executions: Its last execution receipts, newest first.
+        outcomes: Its last outcomes, newest first.
+        links: The chain's links from the decision's own on, ascending.
+        whole: Whether all reports that were asked for had room.
+    """
+
+    decision: StoredEntry
+    executions: list[StoredReport]
+    outcomes: list[StoredReport]
+    links: list[dict[str, Any]]
+    whole: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +109,66 @@ class Entries:
         if unheard_of(decision_id):
             return None
         with self._store.read() as connection:
-            row = connection.execute(
-                _ENTRY.where(entries.c.decision_id == bindparam("id"), entries.c.entry_id == bindparam("id")),
-                {"scope": scope_id, "id": decision_id},
-            ).one_or_none()
-            return None if row is None else _stored(connection, row)
+            return stored_decision(connection, scope_id, decision_id)
+
+    def body(self, scope_id: str, decision_id: str) -> bytes | None:
+        """The body of a decision alone."""
+        if unheard_of(decision_id):
+            return None
+        rows = self._store.fetch(_BODY, {"scope": scope_id, "id": decision_id})
+        return unpack(bytes(rows[0][0])) if rows else None
+
+    def reports(
+        self, scope_id: str, decision_id: str, entry_type: str, *, limit: int, before: int | None = None
+    ) -> list[StoredReport]:
+        """The entries of one type about a decision, newest first.
+
+        Args:
+            scope_id: The scope.
+            decision_id: The decision.
+            entry_type: execution, outcome, crm_sync or erasure.
+            limit: How many at most.
+            before: Only those at an earlier chain position; None for the newest.
+        """
+        with self._store.read() as connection:
+            return list(_reports(connection, scope_id, decision_id, entry_type, limit, before))
+
+    def history(
+        self, scope_id: str, decision_id: str, *, executions: int, outcomes: int, links: int, room: int
+    ) -> History | None:
+        """A decision with what followed it, or None where there is none of that id.
+
+        Args:
+            scope_id: The scope.
+            decision_id: The decision.
+            executions: How many of its last execution receipts.
+            outcomes: How many of its last outcomes.
+            links: How many of the chain's links, from its own on.
+            room: How many bytes of reports are held at most; the one that exceeds them is the last that is read.
+        """
+        if unheard_of(decision_id):
+            return None
+        with self._store.read() as connection:
+            row = connection.execute(_DECISION, {"scope": scope_id, "id": decision_id}).one_or_none()
+            if row is None:
+                return None
+            head = _head(connection, scope_id)
+            history = History(
+                _stored(connection, row),
+                [],
+                [],
+                [link for link, _ in _page(connection, _LINK, head, scope_id, row.position - 1, links)],
+                whole=True,
+            )
+            wanted = (("execution", executions, history.executions), ("outcome", outcomes, history.outcomes))
+            for entry_type, limit, found in wanted:
+                with closing(_reports(connection, scope_id, decision_id, entry_type, limit, None)) as reports:
+                    for report in reports:
+                        found.append(report)
+                        room -= len(report.body)
+                        if room < 0:
+                            return replace(history, whole=False)
+            return history
 
     def at(self, scope_id: str, position: int) -> StoredEntry | None:
         """An entry by its position."""
@@ -132,7 +219,9 @@ class Entries:
 
 
 _ENTRY: Final = select(entries).where(entries.c.scope_id == bindparam("scope"))
-_LINK: Final = select(*(column for column in entries.c if column.name not in ("body", "request"))).where(
+_DECISION: Final = _ENTRY.where(entries.c.decision_id == bindparam("id"), entries.c.entry_id == bindparam("id"))
+_BODY: Final = Statement(_DECISION.with_only_columns(entries.c.body))
+_LINK: Final = select(*(column for column in entries.c if column.name not in ("body", "request", "confidence"))).where(
     entries.c.scope_id == bindparam("scope")
 )
 _HEAD: Final = select(chain_heads).where(chain_heads.c.scope_id == bindparam("scope"))
@@ -173,6 +262,12 @@ def _page(
     return found
 
 
+def stored_decision(connection: Connection, scope_id: str, decision_id: str) -> StoredEntry | None:
+    """A decision by its id, as a transaction sees it."""
+    row = connection.execute(_DECISION, {"scope": scope_id, "id": decision_id}).one_or_none()
+    return None if row is None else _stored(connection, row)
+
+
 def _stored(connection: Connection, row: Row[Any]) -> StoredEntry:
     head = _head(connection, row.scope_id)
     ((link, _),) = _page(connection, _LINK, head, row.scope_id, row.position - 1, 1)
@@ -181,7 +276,37 @@ def _stored(connection: Connection, row: Row[Any]) -> StoredEntry:
 
 def _entry(link: dict[str, Any], row: Row[Any]) -> StoredEntry:
     request = None if row.request is None else unpack(row.request)
-    return StoredEntry(link, row.entry_id, unpack(row.body), request)
+    return StoredEntry(link, row.entry_id, unpack(row.body), request, row.confidence)
+
+
+def _reports(
+    connection: Connection, scope_id: str, decision_id: str, entry_type: str, limit: int, before: int | None
+) -> Generator[StoredReport, None, None]:
+    head = _head(connection, scope_id)
+    # Not the bare position, which the planner would take for an invitation to walk the whole scope in its order.
+    position = entries.c.position + 0
+    # Positions first: sorting whole bodies would hold all of them at once.
+    last = (
+        select(entries.c.position)
+        .where(
+            entries.c.scope_id == scope_id,
+            entries.c.decision_id == decision_id,
+            entries.c.entry_type == entry_type,
+            *(() if before is None else (position < before,)),
+        )
+        .order_by(position.desc())
+        .limit(limit)
+        .subquery()
+    )
+    rows = connection.execution_options(yield_per=_PAGE).execute(
+        select(entries)
+        .where(entries.c.scope_id == scope_id, entries.c.position.in_(select(last.c.position)))
+        .order_by(entries.c.position.desc())
+    )
+    with closing(rows):
+        for row in rows:
+            link = record_link(_link(row, Head(head.chain_id)))
+            yield StoredReport(row.position, link, unpack(row.body))
 
 
 def _link(row: Row[Any], before: Head) -> dict[str, Any]:

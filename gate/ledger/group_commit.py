@@ -21,7 +21,7 @@ from gate.ledger.store import WRITE_TIMEOUT
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# One INSERT for all, of 15 values each: older SQLite takes 999 in a statement.
+# One INSERT for all, of up to 16 values each, and one for their counts: SQLite takes 32,766 in a statement since 3.32.
 MAX_BATCH: Final = 64
 MAX_QUEUE: Final = 4096
 

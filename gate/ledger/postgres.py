@@ -8,7 +8,8 @@ the append path, by failing and being tried again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from threading import Lock
 from typing import Any, Final
 
 from psycopg import Error, OperationalError
@@ -58,6 +59,8 @@ class PostgresStore(Store):
         self._reading = self.engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         # Asking a connection whether it lives costs a round trip, and an append that meets a dead one is tried again.
         self._appending = create_engine(url, connect_args=arguments, **pool)
+        self._session: Any = None
+        self._reserving = Lock()
 
     @property
     def location(self) -> str:
@@ -69,6 +72,12 @@ class PostgresStore(Store):
         """See `Store.read`."""
         with self._translated(), self._reading.begin() as connection:
             yield connection
+
+    def fetch(self, statement: Statement, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+        """See `Store.fetch`."""
+        text, parameters = statement.on(self.engine.dialect)
+        with self.read() as connection:
+            return connection.exec_driver_sql(text, parameters(values)).all()
 
     @contextmanager
     def write(self, *, patience: float | None = None) -> Iterator[Connection]:
@@ -93,6 +102,47 @@ class PostgresStore(Store):
                 raise
             finally:
                 pooled.close()
+
+    @contextmanager
+    def reserve(self, number: int) -> Iterator[bool]:
+        """See `Store.reserve`. One session holds the advisory locks of this process; without it they are free."""
+        if not self._advise("SELECT pg_try_advisory_lock(%s)", number):
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            with suppress(GateError):
+                self._advise("SELECT pg_advisory_unlock(%s)", number)
+
+    def _advise(self, statement: str, number: int) -> bool:
+        with self._reserving, self._translated():
+            if self._session is not None:
+                try:
+                    return self._ask_session(statement, number)
+                except Error as error:
+                    # The server may have been restarted since the session was used last; a new one then answers.
+                    if not _is_lost(error):
+                        raise
+            return self._ask_session(statement, number)
+
+    def _ask_session(self, statement: str, number: int) -> bool:
+        try:
+            if self._session is None:
+                pooled = self.engine.raw_connection()
+                self._session = pooled.driver_connection
+                pooled.detach()
+                self._session.autocommit = True
+            return bool(self._session.execute(statement, [number]).fetchone()[0])
+        except BaseException:
+            if self._session is not None:
+                self._session.close()
+                self._session = None
+            raise
+
+    def overwrite(self) -> bool:
+        """See `Store.overwrite`. The files are the server's; its operator vacuums the table."""
+        return True
 
     def lane(self, scope_id: str) -> str:
         """One a scope, so that a database that is sharded by scope never needs two shards for one transaction."""
@@ -119,6 +169,9 @@ class PostgresStore(Store):
 
     def close(self) -> None:
         """Closes every connection."""
+        with self._reserving:
+            if self._session is not None:
+                self._session.close()
         self.engine.dispose()
         self._appending.dispose()
 

@@ -70,6 +70,14 @@ class RulebookRegistry:
             row = _by_version(connection, scope_id, rulebook_id, version)
         return None if row is None else self._remember(scope_id, row)
 
+    def latest(self, scope_id: str, rulebook_id: str) -> Registered | None:
+        """The version of a rulebook that was registered last; of several at one moment, the last by code points."""
+        if unheard_of(rulebook_id):
+            return None
+        with self._store.read() as connection:
+            row = connection.execute(_LATEST, {"scope": scope_id, "rulebook": rulebook_id}).one_or_none()
+        return None if row is None else self._remember(scope_id, row)
+
     def probe(self) -> None:
         """Requires that registrations can be read.
 
@@ -108,6 +116,7 @@ class RulebookRegistry:
                         "hash": rulebook.hash,
                         "body": canonical(rulebook.body),
                         "registration": canonical(metadata),
+                        "registered_at": metadata["registered_at"],
                     },
                 )
                 row = _by_version(connection, scope_id, rulebook.rulebook_id, rulebook.version)
@@ -134,6 +143,12 @@ class RulebookRegistry:
 
 _BY_HASH: Final = select(rulebooks).where(
     rulebooks.c.scope_id == bindparam("scope"), rulebooks.c.hash == bindparam("hash")
+)
+_LATEST: Final = (
+    select(rulebooks)
+    .where(rulebooks.c.scope_id == bindparam("scope"), rulebooks.c.rulebook_id == bindparam("rulebook"))
+    .order_by(rulebooks.c.registered_at.desc(), rulebooks.c.version.desc())
+    .limit(1)
 )
 
 

@@ -11,10 +11,10 @@ from alembic.migration import MigrationContext
 
 from gate.ledger.store import Store
 
-HEAD: Final = "0002"
+HEAD: Final = "0003"
 """The revision that this release reads and writes."""
 
-OLDER: Final = ("0001",)
+OLDER: Final = ("0001", "0002")
 """Those that `upgrade` brings to `HEAD`."""
 
 

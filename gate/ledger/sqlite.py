@@ -30,6 +30,14 @@ from gate.ledger.store import PROBE_TIMEOUT, WRITE_TIMEOUT, Row, Statement, Stor
 _CHECKPOINT_PAGES: Final = 4096
 _LOCK_POLL: Final = 0.0001
 _STUCK_PATIENCE: Final = 0.05
+_READER_POLL: Final = 0.05
+# Where things stand in a WAL (sqlite.org/fileformat2.html, "WAL File Format"), in bytes.
+_WAL_HEADER: Final = 32
+_WAL_PAGE_SIZE: Final = slice(8, 12)
+_WAL_SALTS: Final = slice(16, 24)
+_FRAME_HEADER: Final = 24
+_FRAME_SALTS: Final = slice(8, 16)
+_PIECE: Final = 1024 * 1024
 
 
 class SqliteStore(Store):
@@ -63,6 +71,8 @@ class SqliteStore(Store):
             "cache_size=-8192",
             "foreign_keys=ON",
             "trusted_schema=OFF",
+            # What is erased is overwritten, and not just let go of.
+            "secure_delete=ON",
         )
         super().__init__(
             create_engine(
@@ -89,6 +99,17 @@ class SqliteStore(Store):
         """See `Store.read`."""
         with self._translated(), self.engine.begin() as connection:
             yield connection
+
+    def fetch(self, statement: Statement, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+        """See `Store.fetch`."""
+        text, parameters = statement.on(self.engine.dialect)
+        with self._translated():
+            pooled = self.engine.raw_connection()
+            try:
+                rows: list[Row] = pooled.cursor().execute(text, parameters(values)).fetchall()
+                return rows
+            finally:
+                pooled.close()
 
     @contextmanager
     def write(self, *, patience: float | None = None) -> Iterator[Connection]:
@@ -139,6 +160,54 @@ class SqliteStore(Store):
             return _identity(self._files[0])[:2] == self._opened
         except OSError:
             return False
+
+    @contextmanager
+    def reserve(self, number: int) -> Iterator[bool]:
+        """See `Store.reserve`. The number is a place in the lock file, which need not be that long."""
+        try:
+            fcntl.lockf(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
+        except (BlockingIOError, PermissionError):
+            yield False
+            return
+        except OSError as error:
+            raise unavailable(str(error.strerror)) from error
+        try:
+            yield True
+        finally:
+            fcntl.lockf(self._lock_file, fcntl.LOCK_UN, 1, number)
+
+    def overwrite(self) -> bool:
+        """See `Store.overwrite`: the WAL still has pages as they were, and these are filled with zeros.
+
+        It keeps its length: who has it open takes a shorter one for one that was cut.
+        """
+        deadline = time.monotonic() + WRITE_TIMEOUT
+        while not self._overwrite_wal():
+            if time.monotonic() > deadline:
+                return False
+            # Without the turn, so that nobody who writes has to wait for a reader.
+            time.sleep(_READER_POLL)
+        return True
+
+    def _overwrite_wal(self) -> bool:
+        wal = self._files[1]
+        with self._translated(), self.exclusive():
+            before = _wal_salts(wal)
+            pooled = self.engine.raw_connection()
+            try:
+                cursor = pooled.cursor()
+                if _is_copied(cursor):
+                    cursor.execute("BEGIN IMMEDIATE")
+                    cursor.execute("PRAGMA user_version = 0")
+                    cursor.execute("COMMIT")
+            finally:
+                pooled.close()
+            # The log begins anew with the first commit after it was copied, unless a reader came in between. Until it
+            # has, what is committed stands behind the old frames, and nothing before it may be touched.
+            if _wal_salts(wal) == before:
+                return False
+            _zero_behind_last_frame(wal)
+            return True
 
     def lane(self, scope_id: str) -> str:
         """One for all: the file has one writer at a time."""
@@ -246,6 +315,37 @@ class _SqliteTransaction(Transaction):
             else:
                 self._cursor.executemany(text, map(parameters, rows))
         self._cursor.execute("COMMIT")
+
+
+def _is_copied(cursor: Any) -> bool:
+    """Copies the WAL into the database; whether all of it is there and nobody reads from the WAL any more."""
+    (busy, *_) = cursor.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+    return not busy
+
+
+def _wal_salts(wal: str) -> bytes:
+    """What tells a WAL's frames from those of the time before it began anew; empty where it has no header yet."""
+    with Path(wal).open("rb") as file:
+        return file.read(_WAL_HEADER)[_WAL_SALTS]
+
+
+def _zero_behind_last_frame(wal: str) -> None:
+    """Fills with zeros what stands in a WAL behind the frames of its present salts, which no one reads any more."""
+    with Path(wal).open("r+b", buffering=0) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        header = file.read(_WAL_HEADER)
+        frame = _FRAME_HEADER + int.from_bytes(header[_WAL_PAGE_SIZE])
+        end = _WAL_HEADER
+        while end + frame <= size:
+            file.seek(end)
+            if file.read(_FRAME_HEADER)[_FRAME_SALTS] != header[_WAL_SALTS]:
+                break
+            end += frame
+        file.seek(end)
+        while (at := file.tell()) < size:
+            file.write(bytes(min(_PIECE, size - at)))
+        os.fsync(file.fileno())
 
 
 def _flat(parameters: Callable[[Mapping[str, Any]], Any], rows: Sequence[Mapping[str, Any]]) -> list[Any]:

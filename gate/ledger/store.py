@@ -93,6 +93,14 @@ class Store(ABC):
         """
 
     @abstractmethod
+    def fetch(self, statement: Statement, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+        """The rows of one query, at no more cost than the driver's own.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+
+    @abstractmethod
     def write(self, *, patience: float | None = None) -> AbstractContextManager[Connection]:
         """A transaction that is on disk when the block has ended without an exception, and undone otherwise.
 
@@ -134,6 +142,26 @@ class Store(ABC):
     @abstractmethod
     def lane(self, scope_id: str) -> str:
         """Which appends share a transaction: those of scopes with the same answer."""
+
+    @abstractmethod
+    def reserve(self, number: int) -> AbstractContextManager[bool]:
+        """A lock of this process on a number below 2^62, for as long as the block runs; False, at once, where another
+        process has it. It ends with the process. Threads of one process are not told apart.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+
+    @abstractmethod
+    def overwrite(self) -> bool:
+        """Overwrites the copies that the database's own files still have of what was erased.
+
+        Returns:
+            Whether none is left; False where somebody who reads an older state kept that from being done.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
 
     @abstractmethod
     def _passes(self, error: GateError) -> bool:

@@ -65,6 +65,7 @@ rulebooks: Final = Table(
     Column("hash", _HASH, nullable=False),
     Column("body", LargeBinary, nullable=False),
     Column("registration", LargeBinary, nullable=False),
+    Column("registered_at", _TIME, nullable=False),
     Index("rulebooks_by_hash", "scope_id", "hash", unique=True),
 )
 
@@ -111,9 +112,68 @@ entries: Final = Table(
     Column("link_hash", _HASH, nullable=False),
     Column("body", LargeBinary, nullable=False),
     Column("request", LargeBinary),
+    # A decision's decision_confidence: what the counts below said when it was appended.
+    Column("confidence", LargeBinary),
     # Finds a decision and all that was reported about it, and refuses the same entry a second time. Both ids sort by
     # time, so that the index grows at its end.
     Index("entries_by_decision", "scope_id", "decision_id", "entry_id", unique=True),
+)
+
+# What decisions are searched by, in rows so narrow that thousands can be looked through at once. Derived from the
+# records, and held against them whenever a chain is checked.
+decisions: Final = Table(
+    "decisions",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("position", _BIG, primary_key=True, autoincrement=False),
+    Column("verdict", String(10), nullable=False),
+    Column("policy_id", String(120), nullable=False),
+    Column("policy_version", Utf8, nullable=False),
+    Column("reason_code", String(80), nullable=False),
+    Column("target_object_id", Utf8, nullable=False),
+    Column("created_at", _TIME, nullable=False),
+    Index("decisions_by_verdict", "scope_id", "verdict", "position"),
+    sqlite_with_rowid=False,
+)
+
+# The last outcome of each decision in chain order, with what the decision is counted under.
+latest_outcomes: Final = Table(
+    "latest_outcomes",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("decision_id", _ID, primary_key=True),
+    Column("position", _BIG, nullable=False),
+    Column("outcome_status", String(10), nullable=False),
+    Column("policy_id", String(120), nullable=False),
+    Column("policy_version", Utf8, nullable=False),
+    Column("verdict", String(10), nullable=False),
+    Column("action", Utf8, nullable=False),
+    # Of all its outcomes.
+    Column("first_reported_at", _TIME, nullable=False),
+    Column("last_reported_at", _TIME, nullable=False),
+    Index("latest_outcomes_by_policy", "scope_id", "policy_id", "position"),
+    sqlite_with_rowid=False,
+)
+
+# How many decisions have which latest outcome: for each policy, version, verdict and action, and, where one of these is
+# empty, for all of them together.
+outcome_counts: Final = Table(
+    "outcome_counts",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("policy_id", String(120), primary_key=True),
+    Column("policy_version", Utf8, primary_key=True),
+    Column("verdict", String(10), primary_key=True),
+    Column("action", Utf8, primary_key=True),
+    Column("succeeded", _BIG, nullable=False),
+    Column("partial", _BIG, nullable=False),
+    Column("failed", _BIG, nullable=False),
+    Column("reverted", _BIG, nullable=False),
+    Column("pending", _BIG, nullable=False),
+    Column("review", _BIG, nullable=False),
+    Column("first_reported_at", _TIME, nullable=False),
+    Column("last_reported_at", _TIME, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 # The one index with random keys on the hot path.

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeAlias
 
+import orjson
 from sqlalchemy import bindparam, insert, select, update
 
 from gate import chain
@@ -19,10 +20,15 @@ from gate.canonical import canonical
 from gate.chain import Head
 from gate.errors import GateError, ServiceUnavailable
 from gate.labels import CHAIN
+from gate.ledger import outcomes
 from gate.ledger.group_commit import GroupCommit, Take
+from gate.ledger.outcomes import Cohort, Tally
 from gate.ledger.packing import pack
-from gate.ledger.store import Row, Statement, Store, Transaction, driver_error
-from gate.ledger.tables import chain_heads, claims, entries, usage
+from gate.ledger.store import Row, Statement, Store, Transaction, driver_error, read_object
+from gate.ledger.tables import chain_heads, claims, decisions, entries, usage
+
+SEARCHABLE: Final = 200
+"""How many characters of a target_object_id decisions are searched by; the rest is looked for in the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,23 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Decided:
+    """What a decision is found by, and what its outcomes are counted under, beside its policy and date.
+
+    Attributes:
+        verdict: yes, no or review.
+        action: The action label.
+        reason_code: The reason code.
+        target_object_id: The resource it is bound to.
+    """
+
+    verdict: str
+    action: str
+    reason_code: str
+    target_object_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class NewEntry:
     """An entry to be appended.
 
@@ -58,6 +81,8 @@ class NewEntry:
         request: The request's JSON bytes, for a decision.
         claim: The idempotency key that it claims.
         access_epoch: The epoch at which the caller's access was looked up; None where nobody's access matters.
+        decided: What a decision is found by and counted under; None for other entries.
+        outcome: What an outcome adds to the counts; None for other entries.
     """
 
     scope_id: str
@@ -67,6 +92,8 @@ class NewEntry:
     request: bytes | None = None
     claim: Claim | None = None
     access_epoch: int | None = None
+    decided: Decided | None = None
+    outcome: outcomes.Outcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +103,12 @@ class Appended:
     Attributes:
         link: Its link, or at least what a record carries of it.
         remaining: How many more records the scope may make in the entry's month; None without a cap.
+        confidence: The decision_confidence of a decision; None where the scope has no outcomes of its policy.
     """
 
     link: Mapping[str, Any]
     remaining: int | None = None
+    confidence: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +232,12 @@ _CLAIMED: Final = Statement(
 )
 _LINK_OF: Final = Statement(
     select(
-        entries.c.entry_id, entries.c.position, entries.c.leaf_hash, entries.c.merkle_root, entries.c.link_hash
+        entries.c.entry_id,
+        entries.c.position,
+        entries.c.leaf_hash,
+        entries.c.merkle_root,
+        entries.c.link_hash,
+        entries.c.confidence,
     ).where(
         entries.c.scope_id == bindparam("scope"),
         entries.c.decision_id == bindparam("decision"),
@@ -216,6 +250,7 @@ _USED: Final = Statement(
     )
 )
 _INSERT_ENTRY: Final = Statement(insert(entries))
+_INSERT_DECISION: Final = Statement(insert(decisions))
 _INSERT_CLAIM: Final = Statement(insert(claims))
 _INSERT_USAGE: Final = Statement(insert(usage))
 _COUNT_USAGE: Final = Statement(
@@ -246,48 +281,56 @@ def _write(
         committed: Told how many entries were new, and how many seconds it took to write and sync them.
     """
     digests = [None if entry.claim is None else entry.claim.digest(entry.scope_id) for entry in batch]
-    heads, taken, linked = _look_up(transaction, batch, digests, tried=tried)
+    heads, taken, linked, tally = _look_up(transaction, batch, digests, tried=tried)
     used = _usage(transaction, batch, heads)
     counts = dict(used)
-    outcomes: list[Outcome] = []
+    answers: list[Outcome] = []
     entry_rows: list[dict[str, Any]] = []
+    decision_rows: list[dict[str, Any]] = []
     claim_rows: list[dict[str, Any]] = []
     for entry, digest in zip(batch, digests, strict=True):
         head = heads[entry.scope_id]
         month = _month(entry)
         cap = head.monthly_cap if entry.link.entry_type == "decision" else None
         if entry.entry_id in linked:
-            outcomes.append(Appended(linked[entry.entry_id], None if cap is None else cap - (counts[month] or 0)))
+            link, confidence = linked[entry.entry_id]
+            answers.append(Appended(link, None if cap is None else cap - (counts[month] or 0), confidence))
         elif entry.access_epoch not in (None, head.access_epoch):
-            outcomes.append(AccessChanged())
+            answers.append(AccessChanged())
         elif digest is not None and digest in taken:
-            outcomes.append(taken[digest])
+            answers.append(taken[digest])
         elif cap is not None and (counts[month] or 0) >= cap:
-            outcomes.append(CapReached(cap))
+            answers.append(CapReached(cap))
         else:
             link = chain.append(head.chain, entry.link, plain=True)
             head.chain = chain.head_of(link)
-            entry_rows.append(_entry_row(entry, link))
+            cohort = _cohort(entry)
+            confidence = None if entry.decided is None or cohort is None else tally.confidence(cohort)
+            entry_rows.append(_entry_row(entry, link, confidence))
+            if entry.decided is not None:
+                decision_rows.append(_decision_row(entry, entry.decided, link))
+            if entry.outcome is not None and cohort is not None:
+                tally.add(link["decision_id"], cohort, entry.outcome.status, link["chain_position"], link["created_at"])
             if digest is not None and entry.claim is not None:
                 taken[digest] = Claimed(link["chain_position"], entry.claim.input_hash)
                 claim_rows.append(_claim_row(entry.scope_id, digest, taken[digest]))
             if cap is not None:
                 counts[month] = (counts[month] or 0) + 1
-            outcomes.append(Appended(link, None if cap is None else cap - (counts[month] or 0)))
-    writes: list[tuple[Statement, list[dict[str, Any]]]] = []
-    if entry_rows:
-        moved = {row["scope_id"] for row in entry_rows}
-        writes += [
-            (_INSERT_ENTRY, entry_rows),
-            (_MOVE_HEAD, [_head_row(scope_id, heads[scope_id].chain) for scope_id in moved]),
-        ]
-    if claim_rows:
-        writes.append((_INSERT_CLAIM, claim_rows))
+            answers.append(Appended(link, None if cap is None else cap - (counts[month] or 0), confidence))
+    moved = {row["scope_id"] for row in entry_rows}
+    writes = [
+        (_INSERT_ENTRY, entry_rows),
+        (_MOVE_HEAD, [_head_row(scope_id, heads[scope_id].chain) for scope_id in moved]),
+        (_INSERT_DECISION, decision_rows),
+        (_INSERT_CLAIM, claim_rows),
+        *tally.writes(),
+        *_usage_writes(used, counts),
+    ]
     started = time.perf_counter()
-    transaction.commit(writes + _usage_writes(used, counts))
+    transaction.commit([(statement, rows) for statement, rows in writes if rows])
     if entry_rows:
         committed(len(entry_rows), time.perf_counter() - started)
-    return outcomes
+    return answers
 
 
 _Month: TypeAlias = tuple[str, str]
@@ -300,12 +343,14 @@ def _month(entry: NewEntry) -> _Month:
 
 def _look_up(
     transaction: Transaction, batch: Sequence[NewEntry], digests: Sequence[bytes | None], *, tried: bool
-) -> tuple[dict[str, _ScopeHead], dict[bytes, Claimed], dict[str, dict[str, Any]]]:
-    """Locks the heads, and then finds the claims and the links that are there already: by scope, digest, entry id."""
+) -> tuple[dict[str, _ScopeHead], dict[bytes, Claimed], dict[str, _Linked], Tally]:
+    """Locks the heads, and then finds what is there already: claims by digest, links by entry id, and the tally."""
     # In order, so that two writers never wait for each other's heads.
     scopes = sorted({entry.scope_id for entry in batch})
     again = batch if tried else ()
-    head_rows, claim_rows, link_rows = transaction.ask(
+    reported = sorted({(entry.scope_id, entry.link.decision_id) for entry in batch if entry.outcome is not None})
+    cohorts = [cohort for entry in batch if (cohort := _cohort(entry)) is not None]
+    head_rows, claim_rows, link_rows, latest_rows, count_rows = transaction.ask(
         [
             (_LOCK_HEAD, [{"scope": scope_id} for scope_id in scopes]),
             (
@@ -317,6 +362,7 @@ def _look_up(
                 ],
             ),
             (_LINK_OF, [{"scope": e.scope_id, "decision": e.link.decision_id, "entry": e.entry_id} for e in again]),
+            *Tally.queries(reported, cohorts),
         ]
     )
     heads = {
@@ -326,18 +372,31 @@ def _look_up(
     taken = {bytes(digest): Claimed(position, input_hash) for digest, position, input_hash in claim_rows}
     known = {row[0]: row for row in link_rows}
     linked = {e.entry_id: _known_link(heads[e.scope_id], e, known[e.entry_id]) for e in again if e.entry_id in known}
-    return heads, taken, linked
+    return heads, taken, linked, Tally(latest_rows, count_rows)
 
 
-def _known_link(head: _ScopeHead, entry: NewEntry, row: Row) -> dict[str, Any]:
-    """What a record carries of the link that an earlier try gave it."""
+_Linked: TypeAlias = tuple[dict[str, Any], Mapping[str, Any] | None]
+"""What an earlier try gave an entry: what a record carries of its link, and its confidence."""
+
+
+def _known_link(head: _ScopeHead, entry: NewEntry, row: Row) -> _Linked:
     names = ("chain_position", "leaf_hash", "merkle_root", "link_hash")
-    return {
+    link = {
         "decision_chain_version": CHAIN,
         "chain_id": head.chain.chain_id,
         "entry_type": entry.link.entry_type,
-        **dict(zip(names, row[1:], strict=True)),
+        **dict(zip(names, row[1:5], strict=True)),
     }
+    return link, None if row[5] is None else read_object(bytes(row[5]), entry.entry_id)
+
+
+def _cohort(entry: NewEntry) -> Cohort | None:
+    """What a decision, or the decision of an outcome, is counted under."""
+    counted = entry.decided or entry.outcome
+    if counted is None:
+        return None
+    link = entry.link
+    return Cohort(entry.scope_id, link.policy_id or "", link.policy_version or "", counted.verdict, counted.action)
 
 
 def _usage(
@@ -357,14 +416,27 @@ def _usage_writes(
     changed = {month: count for month, count in counts.items() if count != used[month]}
     new = [{"scope_id": s, "month": m, "records": n} for (s, m), n in changed.items() if used[s, m] is None]
     known = [{"scope": s, "of_month": m, "total": n} for (s, m), n in changed.items() if used[s, m] is not None]
-    return [(statement, rows) for statement, rows in ((_INSERT_USAGE, new), (_COUNT_USAGE, known)) if rows]
+    return [(_INSERT_USAGE, new), (_COUNT_USAGE, known)]
 
 
 def _claim_row(scope_id: str, digest: bytes, claimed: Claimed) -> dict[str, Any]:
     return {"scope_id": scope_id, "claim": digest, "input_hash": claimed.input_hash, "position": claimed.position}
 
 
-def _entry_row(entry: NewEntry, link: Mapping[str, Any]) -> dict[str, Any]:
+def _decision_row(entry: NewEntry, decided: Decided, link: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "scope_id": entry.scope_id,
+        "position": link["chain_position"],
+        "verdict": decided.verdict,
+        "policy_id": link["policy_id"],
+        "policy_version": link["policy_version"].encode(),
+        "reason_code": decided.reason_code,
+        "target_object_id": decided.target_object_id[:SEARCHABLE].encode(),
+        "created_at": link["created_at"],
+    }
+
+
+def _entry_row(entry: NewEntry, link: Mapping[str, Any], confidence: Mapping[str, Any] | None) -> dict[str, Any]:
     version = link["policy_version"]
     return {
         "scope_id": entry.scope_id,
@@ -382,6 +454,7 @@ def _entry_row(entry: NewEntry, link: Mapping[str, Any]) -> dict[str, Any]:
         "link_hash": link["link_hash"],
         "body": entry.body,
         "request": entry.request,
+        "confidence": None if confidence is None else orjson.dumps(confidence),
     }
 
 

@@ -1,5 +1,5 @@
-"""Offline verification of a Decision Record: every hash recomputed, every derived member derived again, the signature
-checked against a trusted key. Nothing is looked up and no rule is run.
+"""Offline verification of Decision Records and packets: every hash recomputed, every derived member derived again, the
+signature checked against a trusted key. Nothing is looked up and no rule is run.
 
     result = verify_record(record, Trust(receipt_keys=registry, source="registry"))
     result.verified         # True only where integrity and authenticity both hold
@@ -7,10 +7,24 @@ checked against a trusted key. Nothing is looked up and no rule is run.
 
 Two members stand outside the signature: `decision_confidence` is checked against its own hash, and `audit_chain`
 against the record as far as a record alone can tell; the chain and its checkpoints prove the rest of it.
+
+    result = verify_packet(packet, trust)
+    result.steps["decision_record"].holds
 """
 
 from gate.verify.members import FULL_RECORD, OPTIONAL_MEMBERS
-from gate.verify.record import verify_record
+from gate.verify.packet import verify_packet
+from gate.verify.packet_result import PacketVerification
+from gate.verify.record import AUTHENTICITY, verify_record
 from gate.verify.result import Trust, Verification
 
-__all__ = ["FULL_RECORD", "OPTIONAL_MEMBERS", "Trust", "Verification", "verify_record"]
+__all__ = [
+    "AUTHENTICITY",
+    "FULL_RECORD",
+    "OPTIONAL_MEMBERS",
+    "PacketVerification",
+    "Trust",
+    "Verification",
+    "verify_packet",
+    "verify_record",
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from gate.envelope import ERASABLE, erased_members
 from gate.verify.result import Verification
 
 FULL_RECORD: Final[Mapping[str, type | tuple[type, ...]]] = {
@@ -60,6 +61,7 @@ OPTIONAL_MEMBERS: Final[Mapping[str, type | tuple[type, ...]]] = {
     "receipt_signature_algorithm": str,
     "receipt_public_key_fingerprint": (str, type(None)),
     "audit_chain": dict,
+    "erased": dict,
 }
 """The members that a full record may have."""
 
@@ -86,7 +88,10 @@ def check_members(result: Verification, record: Any) -> bool:
         return False
     missing = sorted(name for name in FULL_RECORD if name not in record)
     known = {**FULL_RECORD, **OPTIONAL_MEMBERS}
-    mistyped = [name for name in record if name in known and not isinstance(record[name], known[name])]
+    gone = {name for name in erased_members(record) if record.get(name, "") is None}
+    mistyped = [
+        name for name in record if name in known and name not in gone and not isinstance(record[name], known[name])
+    ]
     mistyped += [".".join(path) for path, type_ in _NESTED.items() if not isinstance(at(record, *path), type_)]
     result.checks["members"] = not missing and not mistyped
     # Later versions of the protocol may add members, which nothing here can vouch for.
@@ -98,6 +103,19 @@ def check_members(result: Verification, record: Any) -> bool:
         result.error = "RECORD_INVALID"
         result.message = f"These members have a type that no record gives them: {', '.join(mistyped)}."
     return not missing and not mistyped
+
+
+def is_erasure_note(record: Mapping[str, Any]) -> bool:
+    """Whether what a record says of its erasure is well-formed, and what it says was erased is null."""
+    note = record["erased"]
+    members = note.get("members")
+    return (
+        set(note) == {"erasure_id", "erased_at", "members"}
+        and all(isinstance(note[name], str) and note[name] for name in ("erasure_id", "erased_at"))
+        and bool(members)
+        and members == [name for name in ERASABLE if name in erased_members(record)]
+        and all(record.get(name) is None for name in members)
+    )
 
 
 def receipt_members_agree(record: Mapping[str, Any]) -> bool:

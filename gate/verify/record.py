@@ -11,6 +11,7 @@ from gate.envelope import (
     compact_verdict,
     decision_url,
     envelope,
+    erased_members,
     evidence_codes,
     input_material,
     integrity,
@@ -20,7 +21,7 @@ from gate.envelope import (
 from gate.errors import MaterialRefused
 from gate.labels import BINDING_ADAPTER, CHAIN, EVALUATOR, PROTOCOL, RECORD
 from gate.verify.attestations import check_attestations
-from gate.verify.members import at, check_members, receipt_members_agree
+from gate.verify.members import at, check_members, is_erasure_note, receipt_members_agree
 from gate.verify.receipt import check_receipt
 from gate.verify.result import Trust, Verification
 
@@ -47,24 +48,38 @@ def verify_record(
             _check_derived(result, record)
             check_attestations(result, record, trust)
             _check_input(result, record, request_body)
+            _check_erasure(result, record)
             _check_outside_signature(result, record)
             check_receipt(result, record, trust, untrusted_key)
     except MaterialRefused as error:
         result.checks["material"] = False
         result.error, result.message = error.code, error.message
     failed = [name for name, holds in result.checks.items() if holds is False]
-    result.integrity_valid = not [name for name in failed if name not in _AUTHENTICITY]
+    changed = not set(failed) <= set(AUTHENTICITY)
+    result.integrity_valid = not changed and result.checks.get("record_hash") is not None
     result.authenticity_valid = (
         result.checks.get("receipt_signature") is True
         and result.checks.get("receipt_key") is True
-        and not [name for name in failed if name in _AUTHENTICITY]
+        and not [name for name in failed if name in AUTHENTICITY]
     )
-    if failed and (result.error is None or (not result.integrity_valid and result.error not in _UNREADABLE)):
+    if failed and (result.error is None or (changed and result.error not in _UNREADABLE)):
         result.error, result.message = _verdict_on(failed)
+    if result.error is None and "erased" in result.checks:
+        result.error, result.message = "MATERIAL_ERASED", _erased_message(record)
     return result
 
 
-_AUTHENTICITY: Final = (
+def _erased_message(record: Mapping[str, Any]) -> str:
+    named = ", ".join(record["erased"]["members"])
+    if "adapter_facts" in record["erased"]["members"]:
+        return (
+            f"The record says that these were erased: {named}. Without adapter_facts record_hash cannot be computed "
+            f"again; the signature covers it as it was."
+        )
+    return f"The record says that these were erased: {named}. All else of the record is as it was signed."
+
+
+AUTHENTICITY: Final = (
     "receipt_signature",
     "receipt_key",
     "attestation_signature",
@@ -78,17 +93,24 @@ _UNREADABLE: Final = ("RECORD_INVALID", "RECORD_INCOMPLETE", "SVC_API_JSON_INVAL
 
 def _verdict_on(failed: list[str]) -> tuple[str, str]:
     named = ", ".join(failed)
-    if all(name in _AUTHENTICITY for name in failed):
+    if all(name in AUTHENTICITY for name in failed):
         return "RECORD_SIGNATURE_INVALID", f"The record is not authentic; these checks fail: {named}."
     return "RECORD_INTEGRITY_FAILED", f"The record was changed after it was made; these checks fail: {named}."
 
 
 def _check_hashes(result: Verification, record: Mapping[str, Any]) -> None:
-    result.compare("record_hash", content_hash(envelope(record)), record["record_hash"])
+    erased = erased_members(record)
+    if "adapter_facts" in erased:
+        result.checks["record_hash"] = None
+    else:
+        result.compare("record_hash", content_hash(envelope(record)), record["record_hash"])
     result.compare("receipt_hash", content_hash(receipt_material(record)), record["receipt_hash"])
     result.compare("policy_bundle_hash", content_hash(record["policy_bundle"]), record["policy_bundle_hash"])
     status = record["rulebook_attestation"]["bundle"]["outcome"].get("status")
     result.compare("output_hash", content_hash(output_material(record, status)), record["output_hash"])
+    if "evaluation" in erased:
+        result.checks["evaluation"] = None
+        return
     bound = [source for source in record["evidence_manifest"]["sources"] if at(source, "id") == "evaluation"]
     result.compare(
         "evaluation",
@@ -149,7 +171,10 @@ def _check_input(result: Verification, record: Mapping[str, Any], request_body: 
     facts_hash = record["rulebook_attestation"]["bundle"].get("input_hash")
     binding_mode = record["runtime_binding"].get("binding_mode")
     if binding_mode == BINDING_ADAPTER:
-        result.compare("facts_hash", content_hash(record.get("adapter_facts", {})), facts_hash)
+        if "adapter_facts" in erased_members(record):
+            result.checks["facts_hash"] = None
+        else:
+            result.compare("facts_hash", content_hash(record.get("adapter_facts", {})), facts_hash)
     else:
         result.checks["facts_hash"] = None
         result.checks["adapter_facts"] = "adapter_facts" not in record and "trusted_adapter" not in record
@@ -164,6 +189,13 @@ def _check_input(result: Verification, record: Mapping[str, Any], request_body: 
     rulebook = at(request_body, "rulebook")
     if rulebook is not None:
         result.compare("rulebook_hash", content_hash(rulebook), record["policy_hash"])
+
+
+def _check_erasure(result: Verification, record: Mapping[str, Any]) -> None:
+    """Checks what a record says of its erasure as far as a record can tell; the chain's entry confirms it, or not."""
+    if "erased" in record:
+        result.checks["erased"] = is_erasure_note(record)
+        result.checks["erasure"] = None
 
 
 def _check_outside_signature(result: Verification, record: Mapping[str, Any]) -> None:

@@ -41,7 +41,7 @@ class Verification:
         integrity_valid: Nothing was changed since the record was hashed.
         authenticity_valid: A trusted key signed it.
         key_source: Where the key came from: server, registry, public_key, hmac_secret, request, or none.
-        error: A code where the record is not verified.
+        error: A code where the record is not verified; MATERIAL_ERASED also where it is, but for what was erased.
         message: The same as a sentence.
     """
 
@@ -60,7 +60,8 @@ class Verification:
         return self.integrity_valid and self.authenticity_valid
 
     def to_dict(self) -> dict[str, Any]:
-        """{ok, verified, integrity_valid, authenticity_valid, key_source, checks, expected, actual, error?, message?}.
+        """{ok, verified, integrity_valid, authenticity_valid, key_source, checks, expected, actual, error?, notice?,
+        message?}.
 
         `ok` equals `verified`, so that nobody who reads only the one is misled.
         """
@@ -75,7 +76,8 @@ class Verification:
             "actual": self.actual,
         }
         if self.error is not None:
-            result |= {"error": self.error, "message": self.message}
+            # An error is what keeps a record from being verified, and nothing else.
+            result |= {"notice" if self.verified else "error": self.error, "message": self.message}
         return result
 
     def require(self, name: str, holds: bool | None) -> None:

@@ -1,0 +1,220 @@
+"""Counterfactuals: what the current rulebook would say if the context had been another.
+
+    merge_patch({"inputs": {"margin_percent": 22}}, {"inputs": {"margin_percent": 10}})
+
+Simulation only: nothing here is stored, signed or dated, and nothing authorizes a mutation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gate.canonical import canonical, content_hash
+from gate.envelope import evidence_codes
+from gate.errors import FieldError, RequestRefused
+from gate.evaluate import Explained
+from gate.labels import COUNTERFACTUALS
+from gate.replay import differences
+from gate.request import check_request
+from gate.rulebook import Rulebook
+from gate.shape import MAX_ERRORS, shape
+
+SCENARIO_FIELDS: Final = ("verdict", "application_verdict", "action", "reason_code", "matched_rule_id")
+"""What a scenario answers, and is held against the stored record in."""
+
+_WOULD: Final[Mapping[str, str]] = {"yes": "would_proceed", "no": "would_block", "review": "would_hold"}
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One question: what if the context were patched like this?
+
+    Attributes:
+        scenario_id: The caller's id for it, unique in the request.
+        label: What it stands for, for people.
+        context_patch: An RFC 7396 merge patch over the stored context.
+    """
+
+    scenario_id: str
+    label: str
+    context_patch: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CounterfactualsRequest:
+    """A body of `POST .../counterfactuals`.
+
+    Attributes:
+        scenarios: The scenarios, in the caller's order.
+        view: The view that the body asks for, if it does.
+    """
+
+    scenarios: tuple[Scenario, ...]
+    view: str | None
+
+
+MAX_MATERIAL: Final = 4 * 1024 * 1024
+"""How many bytes of context the scenarios of a request may have together; each costs as much as a decision."""
+
+
+def read_counterfactuals(body: Any) -> CounterfactualsRequest:
+    """Reads a parsed body.
+
+    Raises:
+        RequestRefused: COUNTERFACTUAL_SCENARIOS_INVALID where scenarios are missing or invalid, else
+            SVC_API_REQUEST_INVALID.
+    """
+    errors = shape("counterfactuals-request").errors(body)
+    if any(error.field.partition("[")[0] in ("", "scenarios") for error in errors):
+        raise _invalid(errors)
+    if errors:
+        raise RequestRefused(
+            "SVC_API_REQUEST_INVALID", "The body is no Counterfactuals Request; mend the members listed.", errors
+        )
+    counts = Counter(scenario["scenario_id"] for scenario in body["scenarios"])
+    repeated = [
+        FieldError(f"scenarios[{index}].scenario_id", "duplicate", "Several scenarios have it; give each its own.")
+        for index, scenario in enumerate(body["scenarios"])
+        if counts[scenario["scenario_id"]] > 1
+    ]
+    if repeated:
+        raise _invalid(repeated)
+    return CounterfactualsRequest(
+        tuple(Scenario(**scenario) for scenario in body["scenarios"]), body.get("response_view")
+    )
+
+
+def _invalid(errors: Sequence[FieldError]) -> RequestRefused:
+    return RequestRefused(
+        "COUNTERFACTUAL_SCENARIOS_INVALID", "The scenarios cannot be simulated; mend the members listed.", errors
+    )
+
+
+def merge_patch(target: Any, patch: Any) -> Any:
+    """A JSON value with a merge patch applied (RFC 7396, section 2); neither is changed.
+
+    A member that the patch gives null is removed, an object is merged member by member, and everything else replaces.
+    """
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = merge_patch(merged.get(name), value)
+    return merged
+
+
+def facts_of_scenarios(context: Mapping[str, Any], scenarios: Sequence[Scenario]) -> list[Mapping[str, Any]]:
+    """The facts of each scenario.
+
+    Args:
+        context: The stored context.
+        scenarios: The scenarios.
+
+    Raises:
+        RequestRefused: COUNTERFACTUAL_SCENARIOS_INVALID: a patched context is one that a decision would refuse, or the
+            scenarios together are more than is simulated at a time.
+    """
+    room = MAX_MATERIAL // max(1, len(canonical(context)))
+    if len(scenarios) > max(1, room):
+        fault = FieldError(
+            "scenarios", "too_large", f"The stored context is large; send at most {max(1, room)} at a time."
+        )
+        raise _invalid([fault])
+    facts: list[Mapping[str, Any]] = []
+    errors: list[FieldError] = []
+    for index, scenario in enumerate(scenarios):
+        patched = merge_patch(context, scenario.context_patch)
+        try:
+            # Of the request only the context is another, so that nothing else can be at fault.
+            check_request({"mode": "rulebook", "rulebook": {}, "context": patched})
+            facts.append(patched.get("inputs", {}))
+        except RequestRefused as refusal:
+            errors += _faults(refusal, f"scenarios[{index}].context_patch")
+    if errors:
+        raise _invalid(errors[:MAX_ERRORS])
+    return facts
+
+
+def _faults(refusal: RequestRefused, patch: str) -> list[FieldError]:
+    """What is wrong with a patched context, told of its patch."""
+
+    def at(field: str) -> str:
+        return patch + field.removeprefix("context")
+
+    if refusal.errors:
+        return [FieldError(at(error.field), error.code, error.message) for error in refusal.errors]
+    message = "A request may not carry it, for only a response does; leave it out of the patch."
+    return [FieldError(at(name), "output_material", message) for name in refusal.details["forbidden_fields"]]
+
+
+def simulate(
+    stored: Mapping[str, Any],
+    rulebook: Rulebook,
+    scenarios: Sequence[Scenario],
+    facts: Sequence[Mapping[str, Any]],
+    view: str,
+) -> dict[str, Any]:
+    """The answer to counterfactuals.
+
+    Args:
+        stored: The stored record.
+        rulebook: The rulebook that the scope would decide by now.
+        scenarios: The scenarios.
+        facts: The facts of each.
+        view: minimal, standard (with evidence) or full (with evaluation as well).
+
+    Returns:
+        {decision_counterfactuals_version, decision_id, simulation_only, authorizes_mutation, rulebook, base, scenarios,
+        counterfactual_hash}; the hash is H of the rest, as it is answered in the view.
+    """
+    answer: dict[str, Any] = {
+        "decision_counterfactuals_version": COUNTERFACTUALS,
+        "decision_id": stored["decision_id"],
+        "simulation_only": True,
+        "authorizes_mutation": False,
+        "rulebook": rulebook.reference,
+        "base": {name: stored.get(name) for name in SCENARIO_FIELDS},
+        "scenarios": [
+            _simulated(stored, scenario, rulebook.evaluator.explain(given), view)
+            for scenario, given in zip(scenarios, facts, strict=True)
+        ],
+    }
+    return {**answer, "counterfactual_hash": content_hash(answer)}
+
+
+def _simulated(stored: Mapping[str, Any], scenario: Scenario, explained: Explained, view: str) -> dict[str, Any]:
+    outcome = explained.outcome
+    said = {
+        "verdict": outcome.decision,
+        "application_verdict": outcome.verdict,
+        "action": outcome.action,
+        "reason_code": outcome.reason_code,
+        "matched_rule_id": outcome.matched_rule_id,
+    }
+    diff = differences(stored, said, SCENARIO_FIELDS, "scenario")
+    answer: dict[str, Any] = {
+        "scenario_id": scenario.scenario_id,
+        "label": scenario.label,
+        **said,
+        "diff": diff,
+        "recommendation": _recommendation(diff),
+    }
+    if view != "minimal":
+        answer["evidence"] = evidence_codes(outcome.reason_code, outcome.matched_rule_id, outcome.status)
+    if view == "full":
+        answer["evaluation"] = explained.evaluation
+    return answer
+
+
+def _recommendation(diff: Sequence[Mapping[str, Any]]) -> str:
+    """What a difference comes to: no_change, same_verdict where only the rest differs, else what would happen now."""
+    if not diff:
+        return "no_change"
+    verdict = next((difference["scenario"] for difference in diff if difference["field"] == "verdict"), None)
+    return "same_verdict" if verdict is None else _WOULD[verdict]

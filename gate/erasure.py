@@ -1,0 +1,214 @@
+"""Erasure, a person's right and an operator's command: what a decision holds of its request and its facts leaves the
+ledger, and an entry of the chain says so.
+
+What stays is every hash, what the decision was, and what it was bound to. So the receipt, its signature and the chain
+hold as before, and somebody who kept the record or the request can still prove that it is the one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+
+from gate import chain
+from gate.canonical import compact, content_hash
+from gate.envelope import ERASABLE
+from gate.errors import OperatorError
+from gate.ids import new_id, timestamp
+from gate.labels import ERASURE, PROTOCOL
+from gate.ledger import Ledger
+from gate.ledger.entries import StoredEntry, StoredReport
+from gate.ledger.erasures import Erasure
+from gate.ledger.store import read_object
+
+MAX_REASON: Final = 500
+"""How many characters a reason may have."""
+
+ERASURE_MEMBERS: Final = frozenset(
+    {
+        "decision_protocol_version",
+        "decision_erasure_version",
+        "erasure_id",
+        "decision_id",
+        "decision_record_hash",
+        "decision_receipt_hash",
+        "reason",
+        "erased",
+        "erased_at",
+        "erasure_hash",
+    }
+)
+"""What the chain's entry about an erasure has."""
+
+_ENTRY_TYPE: Final = "erasure"
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """A decision that was erased.
+
+    Attributes:
+        erasure: The chain's entry about it.
+        scope: The name of its scope.
+    """
+
+    erasure: dict[str, Any]
+    scope: str
+
+
+def erase(ledger: Ledger, decision_id: str, reason: str, now: datetime) -> Erased:
+    """Erases what a decision holds of its request and its facts.
+
+    Args:
+        ledger: The ledger.
+        decision_id: The decision, of whatever scope.
+        reason: Why, for whoever reads the chain; 1 to `MAX_REASON` characters. It stays, and should name nobody.
+        now: The current moment.
+
+    Raises:
+        OperatorError: ERASURE_REASON_INVALID, DECISION_NOT_FOUND, DECISION_ALREADY_ERASED, or ERASURE_UNFINISHED
+            where it is erased, and the ledger's own files still hold a copy.
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+    """
+    if not reason.strip() or len(reason) > MAX_REASON:
+        raise OperatorError(
+            "ERASURE_REASON_INVALID", f"The reason must have 1 to {MAX_REASON} characters; say why, and name nobody."
+        )
+    erasures: list[dict[str, Any]] = []
+
+    def plan(stored: StoredEntry) -> Erasure:
+        record = read_object(stored.body, decision_id)
+        if "erased" in record:
+            raise OperatorError(
+                "DECISION_ALREADY_ERASED",
+                f"The decision {decision_id} was erased at {record['erased'].get('erased_at')}; nothing of it is left "
+                f"to erase.",
+            )
+        erasure = build(record, stored.request is not None, reason, new_id("era", now), timestamp(now))
+        erasures.append(erasure)
+        left = orjson.dumps(left_of(record, erasure))
+        return Erasure(erasure["erasure_id"], erasure_link(erasure, record), orjson.dumps(erasure), left)
+
+    try:
+        scope = ledger.erasures.erase(decision_id, plan, now)
+    except OperatorError:
+        # Who erased it before may have been interrupted before it came to this.
+        _overwrite(ledger, decision_id)
+        raise
+    if scope is None:
+        raise OperatorError("DECISION_NOT_FOUND", f"No scope has a decision {decision_id}; check the id.")
+    _overwrite(ledger, decision_id)
+    return Erased(erasures[-1], scope)
+
+
+def _overwrite(ledger: Ledger, decision_id: str) -> None:
+    if not ledger.store.overwrite():
+        raise OperatorError(
+            "ERASURE_UNFINISHED",
+            f"The decision {decision_id} is erased, and the ledger's write-ahead log still holds a copy that somebody "
+            f"reads; wait until backups and checks that are under way have ended, and run the command again.",
+        )
+
+
+def build(record: Mapping[str, Any], has_input: bool, reason: str, erasure_id: str, erased_at: str) -> dict[str, Any]:
+    """The chain's entry about an erasure.
+
+    Args:
+        record: The decision's record, whole.
+        has_input: Whether its request is kept.
+        reason: Why.
+        erasure_id: The entry's id.
+        erased_at: UTC timestamp.
+    """
+    there = {"adapter_facts": "adapter_facts" in record, "evaluation": True, "input": has_input}
+    erasure = {
+        "decision_protocol_version": PROTOCOL,
+        "decision_erasure_version": ERASURE,
+        "erasure_id": erasure_id,
+        "decision_id": record["decision_id"],
+        "decision_record_hash": record["record_hash"],
+        "decision_receipt_hash": record["receipt_hash"],
+        "reason": reason,
+        "erased": [name for name in ERASABLE if there[name]],
+        "erased_at": erased_at,
+    }
+    return {**erasure, "erasure_hash": erasure_hash(erasure)}
+
+
+def erasure_hash(erasure: Mapping[str, Any]) -> str:
+    """What an erasure's own hash should be."""
+    return content_hash(compact({name: value for name, value in erasure.items() if name != "erasure_hash"}))
+
+
+def left_of(record: Mapping[str, Any], erasure: Mapping[str, Any]) -> dict[str, Any]:
+    """What an erasure leaves of a record."""
+    gone = {name: None for name in erasure["erased"] if name in record}
+    return {**record, **gone, "erased": _note(erasure)}
+
+
+def _note(erasure: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record says of its erasure."""
+    return {
+        "erasure_id": erasure["erasure_id"],
+        "erased_at": erasure["erased_at"],
+        "members": erasure["erased"],
+    }
+
+
+def erasure_link(erasure: Mapping[str, Any], record: Mapping[str, Any]) -> chain.Entry:
+    """What the chain link of an erasure is made of."""
+    return chain.Entry(
+        entry_type=_ENTRY_TYPE,
+        decision_id=erasure["decision_id"],
+        record_hash=erasure["erasure_hash"],
+        receipt_hash=None,
+        policy_id=record["policy_id"],
+        policy_version=record["policy_version"],
+        created_at=erasure["erased_at"],
+    )
+
+
+def stored_erasure(ledger: Ledger, scope_id: str, decision_id: str) -> dict[str, Any] | None:
+    """The chain's entry about the erasure of a decision, where it is as it was made; None where there is none such.
+
+    Raises:
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read.
+    """
+    for stored in ledger.entries.reports(scope_id, decision_id, _ENTRY_TYPE, limit=1):
+        erasure = read_object(stored.body, f"the erasure at chain position {stored.position}")
+        if erasure.get("erasure_hash") == erasure_hash(erasure) and _is_leaf_of(stored, decision_id, erasure):
+            return erasure
+    return None
+
+
+def _is_leaf_of(stored: StoredReport, decision_id: str, erasure: Mapping[str, Any]) -> bool:
+    leaf_hash = chain.leaf(_ENTRY_TYPE, decision_id, erasure["erasure_hash"], None)
+    return erasure.get("decision_id") == decision_id and stored.link["leaf_hash"] == leaf_hash
+
+
+def is_confirmed(record: Mapping[str, Any], erasure: Mapping[str, Any] | None) -> bool:
+    """Whether a record says that it was erased exactly where the chain does, and what the chain says of it."""
+    if erasure is None:
+        return "erased" not in record
+    cited = {"decision_record_hash": "record_hash", "decision_receipt_hash": "receipt_hash"}
+    return record.get("erased") == _note(erasure) and all(
+        erasure.get(name) == record.get(of_record) for name, of_record in cited.items()
+    )
+
+
+def as_stored(record: Mapping[str, Any], stored: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A record as it would be stored by now: one that was exported before the stored one was erased has lost as much.
+
+    Args:
+        record: A record, from wherever.
+        stored: The stored record of the decision.
+    """
+    note = stored.get("erased")
+    if not isinstance(note, dict) or "erased" in record:
+        return record
+    gone = {name: None for name in note.get("members", ()) if name in record}
+    return {**record, **gone, "erased": note}

@@ -1,0 +1,162 @@
+"""Exporting Decision Packets: record, reports and links from one moment of the ledger, none but as it was made.
+
+What the outcomes of the policy say is read after them: it can count an outcome that the packet does not hold yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from gate import chain
+from gate.decide import decision_not_found, stored_record, stored_request
+from gate.errors import RequestRefused, ServiceUnavailable
+from gate.ids import timestamp
+from gate.ledger import Ledger
+from gate.ledger.access import Authority
+from gate.ledger.entries import History, StoredReport
+from gate.ledger.store import read_object
+from gate.packet import build_packet, links_to_retain
+from gate.patterns import patterns
+from gate.policy_reports import confidence_report
+from gate.record import Signers
+from gate.verify import Trust, verify_packet
+
+MAX_BYTES: Final = 16 * 1024 * 1024
+"""The largest packet, in bytes: what is verified at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a packet is to hold.
+
+    Attributes:
+        executions: How many of the newest execution receipts.
+        outcomes: How many of the newest outcome records.
+        links: How many of the chain's links, from the decision's own on; None for no `audit_chain`.
+        intelligence: Whether `policy_intelligence`.
+        with_input: Whether `input`.
+    """
+
+    executions: int = 20
+    outcomes: int = 20
+    links: int | None = 20
+    intelligence: bool = True
+    with_input: bool = False
+
+
+class PacketExport:
+    """Exports the decisions of a ledger."""
+
+    def __init__(
+        self, ledger: Ledger, signing: Callable[[], tuple[Signers, datetime]], trust: Callable[[], Trust]
+    ) -> None:
+        """Composes an export.
+
+        Args:
+            ledger: Where records are kept.
+            signing: What signs now, and the moment; raises ServiceUnavailable where that cannot be said.
+            trust: What the instance trusts when it verifies.
+        """
+        self._ledger = ledger
+        self._signing = signing
+        self._trust = trust
+
+    def packet(self, authority: Authority, decision_id: str, parts: Parts) -> dict[str, Any]:
+        """The packet of a decision.
+
+        Args:
+            authority: Who asks.
+            decision_id: The decision.
+            parts: What the packet is to hold.
+
+        Raises:
+            NotFound: SVC_DECISION_NOT_FOUND.
+            RequestRefused: SVC_API_QUERY_INVALID: the parts are larger than `MAX_BYTES`.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: a part cannot be read, or is not as it was made; or
+                SVC_SIGNING_UNAVAILABLE. There is no partial proof.
+        """
+        history = self._ledger.entries.history(
+            authority.scope_id,
+            decision_id,
+            executions=parts.executions,
+            outcomes=parts.outcomes,
+            links=parts.links or 0,
+            room=MAX_BYTES,
+        )
+        if history is None:
+            raise decision_not_found()
+        if not history.whole:
+            raise packet_too_large()
+        try:
+            packet = self._built(authority.scope_id, history, parts)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise _damaged("its members are not those of a record") from error
+        self._require_sound(packet)
+        return packet
+
+    def _built(self, scope_id: str, history: History, parts: Parts) -> dict[str, Any]:
+        record = stored_record(history.decision)
+        signers, now = self._signing()
+        exported_at = timestamp(now)
+        executions = [_report(report) for report in history.executions]
+        outcomes = [_report(report) for report in history.outcomes]
+        links = None if parts.links is None else links_to_retain(history.links, executions, outcomes)
+        checkpoint = None
+        if links is not None and signers.receipt is not None:
+            checkpoint = chain.checkpoint(chain.head_of(links[-1]), exported_at, signers.receipt)
+        return build_packet(
+            record,
+            executions,
+            outcomes,
+            exported_at=exported_at,
+            intelligence=self._intelligence(scope_id, record) if parts.intelligence else None,
+            links=links,
+            checkpoint=checkpoint,
+            with_input=parts.with_input,
+            request_body=stored_request(self._ledger, scope_id, history.decision) if parts.with_input else None,
+        )
+
+    def _intelligence(self, scope_id: str, record: dict[str, Any]) -> dict[str, Any]:
+        policy_id = record["policy_id"]
+        of_decision = {"verdict": record["verdict"], "action": record["action"]}
+        coverage = self._ledger.outcomes.cover(scope_id, policy_id, version=record["policy_version"], **of_decision)
+        return {
+            "confidence": confidence_report(
+                coverage, policy_id=policy_id, policy_version=record["policy_version"], **of_decision
+            ),
+            "patterns": [pattern for pattern in patterns() if pattern["policy_id"] == policy_id],
+        }
+
+    def _require_sound(self, packet: dict[str, Any]) -> None:
+        """Requires that what is stored still verifies, as it did when it was stored; the state of keys is no matter of
+        the export.
+        """
+        result = verify_packet(packet, self._trust())
+        signed = "receipt_signature" in packet["decision_record"]
+        if result.changed or (signed and result.checks.get("record.receipt_signature") is False):
+            failed = [name for step in result.steps.values() for name in step.failed]
+            raise _damaged(", ".join(failed[:3]))
+
+
+def packet_too_large() -> RequestRefused:
+    """The answer for a packet that nobody could have verified at once."""
+    return RequestRefused(
+        "SVC_API_QUERY_INVALID",
+        f"The packet is larger than the {MAX_BYTES} bytes verified at a time; ask for fewer receipts, outcomes or "
+        f"links.",
+    )
+
+
+def _damaged(where: str) -> ServiceUnavailable:
+    return ServiceUnavailable(
+        "SVC_STORAGE_UNAVAILABLE",
+        f"What is stored of the decision is not as it was made ({where}), so that no packet is made of it; the "
+        f"operator must check the chain.",
+    )
+
+
+def _report(stored: StoredReport) -> dict[str, Any]:
+    return {**read_object(stored.body, f"the entry at chain position {stored.position}"), "audit_chain": stored.link}

@@ -1,0 +1,326 @@
+"""What callers report after a decision: execution receipts, outcome records and CRM sync records.
+
+    receipt = build(EXECUTION, record, body, "exe_...", idempotency_key=None, reported_at="...")
+    receipt["execution_hash"] == report_hash(EXECUTION, receipt)
+
+Each is hashed over exactly the members that docs/wire-format.md lists, without those that are empty; so an absent
+member and an empty one have the same hash, and a report simply leaves out what was not sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gate import chain
+from gate.canonical import compact, content_hash
+from gate.errors import FieldError, RequestRefused
+from gate.ids import parse_timestamp, timestamp
+from gate.labels import CRM_SYNC, EXECUTION, OUTCOME, PROTOCOL
+
+NOT_APPROVED: Final = "DECISION_NOT_APPROVED"
+"""The flag of a receipt whose decision was not `yes`."""
+
+BINDING_MISMATCH: Final = "ACTION_BINDING_MISMATCH"
+"""The flag of a receipt that names another target than the decision, or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One of the three things that are reported.
+
+    Attributes:
+        name: execution, outcome or crm-sync: the last part of its path and headers.
+        entry_type: What its chain entries are called.
+        code: What its error codes are called: SVC_<code>_...
+        version_member: The member that tells its version.
+        version: The version.
+        id_member: The member that tells its id.
+        id_prefix: What its ids begin with.
+        status_member: The member that tells what became of it.
+        hash_member: The member that tells its hash.
+        input_hash_member: The member that tells H of the request body.
+        collection: What a list of them is called.
+        request: The schema of its request body.
+        must_match: Members of a request that must be those of the record, each with the record's name for it.
+        hashed: The members that its hash covers.
+    """
+
+    name: str
+    entry_type: str
+    code: str
+    version_member: str
+    version: str
+    id_member: str
+    id_prefix: str
+    status_member: str
+    hash_member: str
+    input_hash_member: str
+    collection: str
+    request: str
+    must_match: Mapping[str, str]
+    hashed: tuple[str, ...]
+
+
+_RECORD: Final = {"decision_record_hash": "record_hash", "decision_receipt_hash": "receipt_hash"}
+_POLICY: Final = {
+    "decision_verdict": "verdict",
+    "decision_action": "action",
+    "policy_id": "policy_id",
+    "policy_version": "policy_version",
+}
+
+EXECUTIONS: Final = Kind(
+    name="execution",
+    entry_type="execution",
+    code="EXECUTION",
+    version_member="decision_execution_version",
+    version=EXECUTION,
+    id_member="execution_receipt_id",
+    id_prefix="exe",
+    status_member="execution_status",
+    hash_member="execution_hash",
+    input_hash_member="execution_input_hash",
+    collection="executions",
+    request="execution-request",
+    must_match=_RECORD,
+    hashed=(
+        "decision_protocol_version",
+        "decision_execution_version",
+        "execution_receipt_id",
+        "decision_id",
+        "idempotency_key",
+        "execution_status",
+        "execution_result",
+        "action_taken",
+        "target_system",
+        "target_object_id",
+        "mutation",
+        "external_ref",
+        "execution_id",
+        "executor",
+        "decision_record_hash",
+        "decision_receipt_hash",
+        "decision_verdict",
+        "decision_action",
+        "policy_id",
+        "policy_version",
+        "policy_bundle_hash",
+        "action_binding",
+        "action_binding_hash",
+        "action_binding_match",
+        "state_before_hash",
+        "state_after_hash",
+        "state_before_ref",
+        "state_after_ref",
+        "evidence_refs",
+        "execution_input_hash",
+        "executed_at",
+        "reported_at",
+        "decision_found",
+    ),
+)
+
+OUTCOMES: Final = Kind(
+    name="outcome",
+    entry_type="outcome",
+    code="OUTCOME",
+    version_member="decision_outcome_version",
+    version=OUTCOME,
+    id_member="outcome_id",
+    id_prefix="out",
+    status_member="outcome_status",
+    hash_member="outcome_hash",
+    input_hash_member="outcome_input_hash",
+    collection="outcomes",
+    request="outcome-request",
+    must_match=_RECORD,
+    hashed=(
+        "decision_protocol_version",
+        "decision_outcome_version",
+        "outcome_id",
+        "decision_id",
+        "idempotency_key",
+        "outcome_status",
+        "action_executed",
+        "action_taken",
+        "target_system",
+        "target_object_id",
+        "mutation",
+        "external_ref",
+        "decision_record_hash",
+        "decision_receipt_hash",
+        "decision_verdict",
+        "decision_action",
+        "policy_id",
+        "policy_version",
+        "policy_bundle_hash",
+        "action_binding",
+        "observed_metrics",
+        "evidence_refs",
+        "outcome_input_hash",
+        "executed_at",
+        "reported_at",
+        "decision_found",
+    ),
+)
+
+CRM_SYNCS: Final = Kind(
+    name="crm-sync",
+    entry_type="crm_sync",
+    code="CRM_SYNC",
+    version_member="decision_crm_sync_version",
+    version=CRM_SYNC,
+    id_member="sync_id",
+    id_prefix="crm",
+    status_member="sync_status",
+    hash_member="sync_hash",
+    input_hash_member="sync_input_hash",
+    collection="crm_syncs",
+    request="crm-sync-request",
+    must_match=_RECORD | _POLICY,
+    hashed=(
+        "decision_protocol_version",
+        "decision_crm_sync_version",
+        "sync_id",
+        "decision_id",
+        "idempotency_key",
+        "sync_status",
+        "sync_direction",
+        "crm_provider",
+        "crm_object_type",
+        "crm_object_id",
+        "crm_record_url",
+        "mapped_fields",
+        "decision_record_hash",
+        "decision_receipt_hash",
+        "decision_verdict",
+        "decision_action",
+        "policy_id",
+        "policy_version",
+        "sync_input_hash",
+        "reported_at",
+    ),
+)
+
+KINDS: Final = (EXECUTIONS, OUTCOMES, CRM_SYNCS)
+
+REPEATED: Final = {**_RECORD, **_POLICY}
+"""The members that every report repeats of its decision's record, each with the record's name for it."""
+
+CITED: Final = (
+    "decision_id",
+    "record_hash",
+    "receipt_hash",
+    "verdict",
+    "action",
+    "policy_id",
+    "policy_version",
+    "policy_bundle_hash",
+    "action_binding",
+)
+"""The members of a record that reports about it repeat."""
+
+
+def report_hash(kind: Kind, report: Mapping[str, Any]) -> str:
+    """What the report's own hash should be."""
+    return content_hash(compact({name: report.get(name) for name in kind.hashed}))
+
+
+def build(
+    kind: Kind,
+    record: Mapping[str, Any],
+    body: Mapping[str, Any],
+    report_id: str,
+    *,
+    idempotency_key: str | None,
+    reported_at: str,
+) -> dict[str, Any]:
+    """The report that a request makes about a decision; all but `audit_chain`, which is known once it is appended.
+
+    Args:
+        kind: What is reported.
+        record: The decision's record, or at least its members in `CITED`.
+        body: The request body, as `report_request.check_request` lets it pass.
+        report_id: The report's own id.
+        idempotency_key: The caller's retry handle.
+        reported_at: UTC timestamp.
+
+    Raises:
+        RequestRefused: SVC_<kind>_RECORD_MISMATCH: the body cites another record than the one that is stored.
+    """
+    _check_record(kind, record, body)
+    report: dict[str, Any] = {
+        "decision_protocol_version": PROTOCOL,
+        kind.version_member: kind.version,
+        kind.id_member: report_id,
+        "decision_id": record["decision_id"],
+        **body,
+        **{name: record[of_record] for name, of_record in REPEATED.items()},
+        kind.input_hash_member: content_hash(body),
+        "reported_at": reported_at,
+    }
+    if idempotency_key is not None:
+        report["idempotency_key"] = idempotency_key
+    if "executed_at" in body:
+        report["executed_at"] = timestamp(parse_timestamp(body["executed_at"]))
+    if kind is not CRM_SYNCS:
+        report |= {"policy_bundle_hash": record["policy_bundle_hash"], "decision_found": True}
+        report.setdefault("action_binding", record["action_binding"])
+    if kind is EXECUTIONS:
+        report |= {
+            "action_binding_hash": content_hash(report["action_binding"]),
+            "action_binding_match": binding_matches(record["action_binding"], body),
+            # Answered whether they were sent or not.
+            "state_before_hash": body.get("state_before_hash"),
+            "state_after_hash": body.get("state_after_hash"),
+        }
+        report["flags"] = flags(report)
+    report[kind.hash_member] = report_hash(kind, report)
+    return report
+
+
+def flags(receipt: Mapping[str, Any]) -> list[str]:
+    """What speaks against an execution receipt: it follows from hashed members, and is not hashed itself."""
+    found = [] if receipt["decision_verdict"] == "yes" else [NOT_APPROVED]
+    return found if receipt["action_binding_match"] else [*found, BINDING_MISMATCH]
+
+
+def binding_matches(decided: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+    """action_binding_match: the binding that was sent is the decision's, or else the target fields that were sent are;
+    false where nothing was sent.
+    """
+    if "action_binding" in body:
+        return content_hash(body["action_binding"]) == content_hash(decided)
+    named = {"target_system": "system", "target_object_id": "resource", "mutation": "mutation"}
+    sent = [(body[name], decided.get(of_binding, "")) for name, of_binding in named.items() if name in body]
+    return bool(sent) and all(told == bound for told, bound in sent)
+
+
+def report_link(kind: Kind, report: Mapping[str, Any]) -> chain.Entry:
+    """What the chain link of a report is made of."""
+    return chain.Entry(
+        entry_type=kind.entry_type,
+        decision_id=report["decision_id"],
+        record_hash=report[kind.hash_member],
+        receipt_hash=None,
+        policy_id=report["policy_id"],
+        policy_version=report["policy_version"],
+        created_at=report["reported_at"],
+    )
+
+
+def _check_record(kind: Kind, record: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+    errors = [
+        FieldError(name, "mismatch", f"It is not the {of_record} of the stored record.")
+        for name, of_record in kind.must_match.items()
+        if name in body and body[name] != record[of_record]
+    ]
+    if errors:
+        raise RequestRefused(
+            f"SVC_{kind.code}_RECORD_MISMATCH",
+            "The report cites another record than the one of this decision; send what the record says, or leave it "
+            "out.",
+            errors,
+        )

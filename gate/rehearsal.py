@@ -1,0 +1,178 @@
+"""Stored decisions, made again beside the ledger: replay, diff and counterfactuals. Nothing here writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gate import chain
+from gate.attestation import registration
+from gate.canonical import content_hash, is_plain
+from gate.counterfactuals import CounterfactualsRequest, facts_of_scenarios, simulate
+from gate.decide import DecisionGate, decision_not_found, facts_of, is_link_of, stored_record, stored_request
+from gate.envelope import input_material
+from gate.errors import FieldError, RequestRefused, RulebookRefused
+from gate.ledger import Ledger
+from gate.ledger.entries import StoredEntry
+from gate.replay import (
+    HISTORICAL,
+    Lineage,
+    ReplayRequest,
+    decide_again,
+    lineage_of,
+    mismatch,
+    request_again,
+    require_evaluator,
+    require_original,
+    summary,
+)
+from gate.request import DecisionRequest, read_request
+from gate.rulebook import Rulebook
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDecision:
+    """A decision as it is stored.
+
+    Attributes:
+        scope_id: Its scope.
+        entry: Its entry.
+        record: Its full record.
+    """
+
+    scope_id: str
+    entry: StoredEntry
+    record: dict[str, Any]
+
+
+class Rehearsal:
+    """Makes stored decisions again."""
+
+    def __init__(self, gate: DecisionGate, ledger: Ledger) -> None:
+        """Works over a ledger, with the rulebooks of the gate that decides on it."""
+        self._gate = gate
+        self._ledger = ledger
+
+    def stored(self, scope_id: str, decision_id: str) -> StoredDecision:
+        """A decision of a scope.
+
+        Raises:
+            NotFound: SVC_DECISION_NOT_FOUND.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable.
+        """
+        entry = self._ledger.entries.decision(scope_id, decision_id)
+        if entry is None:
+            raise decision_not_found()
+        return StoredDecision(scope_id, entry, stored_record(entry))
+
+    def replay(self, stored: StoredDecision, asked: ReplayRequest, view: str) -> dict[str, Any]:
+        """Makes a decision again and says where it differs; the answer is that of `replay.summary`.
+
+        Args:
+            stored: The decision.
+            asked: What to replay against.
+            view: The view of the replayed record.
+
+        Raises:
+            RequestRefused, RulebookRefused: REPLAY_INPUT_UNAVAILABLE, or why `input` is no request to decide.
+            LineageMismatch: REPLAY_LINEAGE_MISMATCH.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        if asked.input is not None:
+            request, rulebook = self._sent(stored.scope_id, asked.input)
+            lineage = _lineage(stored)
+            cited = self._registration(stored.scope_id, rulebook, lineage)
+        else:
+            body = self._request(
+                stored, "REPLAY_INPUT_UNAVAILABLE", "send replay_mode current with an input of your own"
+            )
+            lineage = _lineage(stored)
+            if asked.mode == HISTORICAL:
+                require_evaluator(lineage)
+            request = request_again(lineage, body)
+            if asked.mode == HISTORICAL:
+                rulebook, cited = self._original(stored.scope_id, lineage, request), lineage.registration
+            else:
+                rulebook, cited = self._current(stored.scope_id, lineage)
+        replayed = decide_again(lineage, request, rulebook, cited)
+        return summary(stored.record, replayed, asked.mode, view)
+
+    def counterfactuals(self, stored: StoredDecision, asked: CounterfactualsRequest, view: str) -> dict[str, Any]:
+        """What the scope's latest version of the rulebook says to each scenario; the answer is that of
+        `counterfactuals.simulate`.
+
+        Raises:
+            RequestRefused: COUNTERFACTUAL_INPUT_UNAVAILABLE or COUNTERFACTUAL_SCENARIOS_INVALID.
+            LineageMismatch: REPLAY_LINEAGE_MISMATCH.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        body = self._request(
+            stored, "COUNTERFACTUAL_INPUT_UNAVAILABLE", "ask about a decision whose request is still kept"
+        )
+        lineage = _lineage(stored)
+        request = request_again(lineage, body)
+        rulebook, _ = self._current(stored.scope_id, lineage)
+        facts = facts_of_scenarios(request.context, asked.scenarios)
+        return simulate(stored.record, rulebook, asked.scenarios, facts, view)
+
+    def _request(self, stored: StoredDecision, code: str, remedy: str) -> Mapping[str, Any]:
+        """The stored request; `code` and `remedy` are for a caller who asks in vain."""
+        body: Mapping[str, Any] | None = stored_request(self._ledger, stored.scope_id, stored.entry)
+        if body is None:
+            raise RequestRefused(code, f"The request of this decision is no longer kept, so {remedy}.")
+        return body
+
+    def _original(self, scope_id: str, lineage: Lineage, request: DecisionRequest) -> Rulebook:
+        body = request.rulebook
+        if request.rulebook_ref is not None:
+            body = self._ledger.rulebooks.body(scope_id, lineage.policy_hash)
+        require_original(lineage, request, body)
+        return self._gate.rulebooks.load(body)
+
+    def _current(self, scope_id: str, lineage: Lineage) -> tuple[Rulebook, Mapping[str, Any]]:
+        """What the scope would decide by now: the version of the rulebook that it registered last."""
+        latest = self._ledger.rulebooks.latest(scope_id, lineage.policy_id)
+        if latest is None:
+            raise mismatch(f"no version of {lineage.policy_id} is registered")
+        return self._gate.registered_rulebook(scope_id, latest.hash), latest.metadata
+
+    def _sent(self, scope_id: str, body: Mapping[str, Any]) -> tuple[DecisionRequest, Rulebook]:
+        """The request of a caller's own, read as a decision would read it, and its rulebook."""
+        plain = is_plain(body)
+        input_hash = content_hash(input_material(body), plain=plain)
+        request = read_request(body, input_hash, plain=plain, root="input")
+        if request.mode != "rulebook":
+            fault = FieldError("input.mode", "enum", "It must be rulebook.")
+            raise RequestRefused(
+                "SVC_API_REQUEST_INVALID", "Only a decision by a rulebook can be held against this one.", [fault]
+            )
+        rulebook = self._gate.rulebook(scope_id, request, root="input")
+        facts_of(request)
+        return request, rulebook
+
+    def _registration(self, scope_id: str, rulebook: Rulebook, lineage: Lineage) -> Mapping[str, Any]:
+        """The registration that a record would cite. One that does not exist is told without a signature."""
+        registry = self._ledger.rulebooks
+        registered = registry.find_version(scope_id, rulebook.rulebook_id, rulebook.version)
+        if registered is None:
+            return registration(rulebook.reference, scope_id, lineage.identity.created_at, None)
+        if registered.hash != rulebook.hash:
+            raise RulebookRefused(
+                "RULEBOOK_VERSION_CONFLICT",
+                f"{rulebook.rulebook_id} {rulebook.version} is registered with another body; "
+                f"give the changed rulebook a version of its own.",
+                details={"hash": rulebook.hash, "registered_hash": registered.hash},
+            )
+        return registered.metadata
+
+
+def _lineage(stored: StoredDecision) -> Lineage:
+    lineage, link = lineage_of(stored.record), stored.entry.link
+    try:
+        linked = is_link_of(link, stored.record) and chain.find_break([link]) is None
+    except KeyError:
+        linked = False
+    if not linked:
+        raise mismatch("the stored record is not the one that its chain link was made for")
+    return lineage

@@ -1,0 +1,255 @@
+"""Replay: a stored decision made again, and held against what was stored.
+
+    historical    by the rulebook, the request and the registration that the record cites, and the evaluator it names
+    current       over the same facts, or another request, by what the scope has registered by now
+
+A replayed record is made by the function that makes every record, with the ids, dates and attestation of the stored
+one, so that its hashes compare. It bears no receipt signature, no place in the chain and no confidence: it proves and
+authorizes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gate.canonical import content_hash, is_plain
+from gate.envelope import envelope
+from gate.errors import LineageMismatch, RequestRefused
+from gate.labels import BINDING_DIRECT, EVALUATOR, HISTORICAL_REPLAY
+from gate.record import RULEBOOK_SCHEMA_HASH, Identity, Signers, build_record
+from gate.request import DecisionRequest, accepted_request
+from gate.rulebook import Rulebook
+from gate.shape import shape
+from gate.views import project
+
+HISTORICAL: Final = "historical"
+CURRENT: Final = "current"
+REPLAY_MODES: Final = (HISTORICAL, CURRENT)
+"""What a replay can be held against; the first where the caller names none."""
+
+COMPARED_FIELDS: Final = ("verdict", "evidence", "record_hash", "policy_bundle_hash")
+
+EVALUATORS: Final[Mapping[str, str]] = {EVALUATOR: RULEBOOK_SCHEMA_HASH}
+"""The evaluators that this release has, each with the hash of the Rulebook v1 schema that it is frozen with."""
+
+_UNSIGNED: Final = Signers(receipt=None, registry=None)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """A body of `POST .../replay` or `.../diff`.
+
+    Attributes:
+        mode: historical or current.
+        input: A whole Decision Request to decide instead of the stored one, not yet read; None for the stored one.
+        view: The view that the body asks for, if it does.
+    """
+
+    mode: str
+    input: Mapping[str, Any] | None
+    view: str | None
+
+
+def read_replay(body: Any, modes: Sequence[str] = REPLAY_MODES) -> ReplayRequest:
+    """Reads a parsed body; {} asks for the default.
+
+    Args:
+        body: The parsed JSON value.
+        modes: The modes that the endpoint takes, its default first.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID, REPLAY_MODE_INVALID or REPLAY_INPUT_OVERRIDE_FORBIDDEN.
+    """
+    if errors := shape("replay-request").errors(body):
+        raise RequestRefused(
+            "SVC_API_REQUEST_INVALID", "The body is no Replay Request; mend the members listed in errors.", errors
+        )
+    mode = body.get("replay_mode", modes[0])
+    if mode not in modes:
+        raise RequestRefused(
+            "REPLAY_MODE_INVALID",
+            "replay_mode is none that this endpoint takes; leave it out, or use one of supported_replay_modes.",
+            details={"supported_replay_modes": list(modes)},
+        )
+    if mode == HISTORICAL and "input" in body:
+        raise RequestRefused(
+            "REPLAY_INPUT_OVERRIDE_FORBIDDEN",
+            "A historical replay decides the stored request alone; leave input out, or use replay_mode current.",
+        )
+    return ReplayRequest(mode, body.get("input"), body.get("response_view"))
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """What a stored record says it was made from.
+
+    Attributes:
+        identity: Its ids and date.
+        policy_id: Its rulebook's id.
+        policy_hash: Its rulebook's hash.
+        input_hash: The hash of its request.
+        facts_hash: The hash of its facts.
+        registration: The registration that it cites.
+        schema_url: Where its contract's schema was published.
+        attestation: Its rulebook attestation.
+        evaluators: The evaluator versions that it names: as a whole, in its contract and in its registration.
+        schema_hash: The hash of its contract's schema.
+        binding_mode: Where its facts came from.
+    """
+
+    identity: Identity
+    policy_id: str
+    policy_hash: str
+    input_hash: str
+    facts_hash: str
+    registration: Mapping[str, Any]
+    schema_url: str
+    attestation: Mapping[str, Any]
+    evaluators: frozenset[str]
+    schema_hash: str
+    binding_mode: str
+
+
+def lineage_of(record: Mapping[str, Any]) -> Lineage:
+    """What a record says it was made from.
+
+    Raises:
+        LineageMismatch: The record is not as it was made.
+    """
+    try:
+        if record["record_hash"] != content_hash(envelope(record)):
+            raise mismatch("the stored record does not hash to its record_hash")
+        contract, registration = record["rulebook_contract"], record["rulebook_registry"]
+        return Lineage(
+            identity=Identity(
+                record["decision_id"], record["request_id"], record.get("idempotency_key"), record["created_at"]
+            ),
+            policy_id=record["policy_id"],
+            policy_hash=record["policy_hash"],
+            input_hash=record["input_hash"],
+            facts_hash=record["rulebook_attestation"]["bundle"]["input_hash"],
+            registration=registration,
+            schema_url=contract["schema_url"],
+            attestation=record["rulebook_attestation"],
+            evaluators=frozenset(
+                (record["evaluator_version"], contract["evaluator_version"], registration["evaluator_version"])
+            ),
+            schema_hash=contract["schema_hash"],
+            binding_mode=record["runtime_binding"]["binding_mode"],
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise mismatch("the stored record lacks members that every record has") from error
+
+
+def require_evaluator(lineage: Lineage) -> None:
+    """Requires that a record was made by an evaluator of this release.
+
+    Raises:
+        LineageMismatch: It was made by another one.
+    """
+    if len(lineage.evaluators) != 1 or not lineage.evaluators <= EVALUATORS.keys():
+        named = ", ".join(sorted(lineage.evaluators))
+        raise mismatch(f"the record names the evaluator {named}, and this release has {', '.join(EVALUATORS)}")
+    (evaluator,) = lineage.evaluators
+    if lineage.schema_hash != EVALUATORS[evaluator]:
+        raise mismatch(f"the record cites another Rulebook v1 schema than the one {evaluator} is frozen with")
+
+
+def request_again(lineage: Lineage, body: Mapping[str, Any]) -> DecisionRequest:
+    """The stored request of a record, as it was accepted: today's checks do not judge it again.
+
+    Raises:
+        LineageMismatch: It is not the request that was decided, or its facts came from an adapter.
+    """
+    if lineage.binding_mode != BINDING_DIRECT:
+        raise mismatch("the record's facts came from a trusted adapter, and none is registered")
+    plain = is_plain(body)
+    if content_hash(body, plain=plain) != lineage.input_hash:
+        raise mismatch("the stored request does not hash to the record's input_hash")
+    return accepted_request(body, lineage.input_hash, plain=plain)
+
+
+def require_original(lineage: Lineage, request: DecisionRequest, rulebook: Any) -> None:
+    """Requires that facts and rulebook are those that were decided over.
+
+    Args:
+        lineage: What the record says.
+        request: The stored request.
+        rulebook: The stored body of the rulebook; None where there is none.
+
+    Raises:
+        LineageMismatch: They are not.
+    """
+    if content_hash(request.inputs, plain=request.plain) != lineage.facts_hash:
+        raise mismatch("the stored facts do not hash to the input_hash of the record's attestation")
+    if rulebook is None or content_hash(rulebook) != lineage.policy_hash:
+        raise mismatch("no stored rulebook hashes to the record's policy_hash")
+
+
+def mismatch(what: str) -> LineageMismatch:
+    """The refusal of a decision whose lineage does not lead back; `what` is wrong with it, as a clause."""
+    return LineageMismatch(
+        "REPLAY_LINEAGE_MISMATCH",
+        f"The decision cannot be made again: {what}. Nothing was reinterpreted; the operator should check the chain.",
+    )
+
+
+def decide_again(
+    lineage: Lineage, request: DecisionRequest, rulebook: Rulebook, registration: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The record that a decision would be.
+
+    Args:
+        lineage: What the stored record says; its ids and dates are taken over.
+        request: The request to decide.
+        rulebook: The rulebook to decide by.
+        registration: The registration of that rulebook, with registry_attestation.
+    """
+    return build_record(
+        request,
+        rulebook,
+        registration,
+        rulebook.evaluator.explain(request.inputs),
+        lineage.identity,
+        _UNSIGNED,
+        schema_url=lineage.schema_url,
+        earlier=lineage.attestation,
+    )
+
+
+def summary(stored: Mapping[str, Any], replayed: Mapping[str, Any], mode: str, view: str) -> dict[str, Any]:
+    """The answer of a replay.
+
+    Args:
+        stored: The stored record.
+        replayed: The record as `decide_again` made it.
+        mode: historical or current.
+        view: minimal, standard or full.
+
+    Returns:
+        {decision_id, replay_contract (historical alone), replay_against, compared_fields, replay_status, drift,
+        decision}.
+    """
+    drift = differences(stored, replayed, COMPARED_FIELDS, "replayed")
+    return {
+        "decision_id": stored["decision_id"],
+        **({"replay_contract": HISTORICAL_REPLAY} if mode == HISTORICAL else {}),
+        "replay_against": mode,
+        "compared_fields": list(COMPARED_FIELDS),
+        "replay_status": "drifted" if drift else "matched",
+        "drift": drift,
+        "decision": project(replayed, view),
+    }
+
+
+def differences(
+    stored: Mapping[str, Any], other: Mapping[str, Any], names: Sequence[str], called: str
+) -> list[dict[str, Any]]:
+    """Where two records differ: {field, stored, <called>} for each of the named members that does."""
+    return [
+        {"field": name, "stored": stored.get(name), called: other.get(name)}
+        for name in names
+        if stored.get(name) != other.get(name)
+    ]

@@ -1,0 +1,296 @@
+"""Verification of a Decision Packet, in the specification's four steps, without any other source.
+
+1. `packet_hash`: the members, and the hash over all of them.
+2. `decision_record`: all that `verify_record` checks, and what the packet repeats of the record.
+3. `execution_and_outcome_hashes`: each report by itself, against the record, and in its order.
+4. `intelligence_and_chain`: the hashes of policy reports and patterns, the retained links, the reports' places among
+   them, and checkpoints.
+
+What no signature covers can be made anew by whoever changes it: docs/threat-model.md says what that leaves, and what
+finds it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
+
+from gate.canonical import content_hash
+from gate.envelope import erased_members, input_material
+from gate.errors import MaterialRefused
+from gate.labels import PACKET
+from gate.packet import MAX_ITEMS, MAX_PATTERNS, REPORT_HASHES, packet_hash
+from gate.receipts import Kind
+from gate.verify.faults import Fault, differing
+from gate.verify.packet_chain import Readable, check_chain, check_kept_checkpoint
+from gate.verify.packet_result import COLLECTIONS, MAX_FAILURES, STEPS, PacketVerification
+from gate.verify.record import AUTHENTICITY, verify_record
+from gate.verify.reports import member_faults, report_faults, unknown_members
+from gate.verify.result import Trust, Verification
+
+MEMBERS: Final[Mapping[str, type]] = {
+    "packet_hash": str,
+    "decision_packet_version": str,
+    "decision_id": str,
+    "record_hash": str,
+    "receipt_hash": str,
+    "decision_record": dict,
+    "execution_receipts": list,
+    "outcome_records": list,
+    "exported_at": str,
+}
+"""The members that every packet has, and their JSON types."""
+
+OPTIONAL_MEMBERS: Final[Mapping[str, type]] = {"policy_intelligence": dict, "audit_chain": dict, "input": object}
+"""The members that a packet may have."""
+
+# What this release puts into every policy_intelligence.
+_ALWAYS_SAID: Final = frozenset({"confidence", "patterns"})
+_NAMED_IN_MESSAGE: Final = 10
+
+
+def verify_packet(
+    packet: Any,
+    trust: Trust,
+    *,
+    request_body: Any = None,
+    untrusted_key: str | None = None,
+    checkpoint: Any = None,
+) -> PacketVerification:
+    """Verifies an exported packet.
+
+    Args:
+        packet: The parsed packet.
+        trust: What the verifier trusts.
+        request_body: The original Decision Request, where it is at hand; without it, the packet's own `input` is used.
+        untrusted_key: A PEM key that came with the packet. It serves diagnosis where no trusted key is known and never
+            makes a packet verified.
+        checkpoint: A checkpoint of the chain that the verifier kept, which the packet must not contradict.
+
+    Returns:
+        The result; never raises for what a packet holds.
+    """
+    result = PacketVerification()
+    record: Verification | None = None
+    key_fault: tuple[str, str] | None = None
+    try:
+        if _check_packet(result, packet):
+            record = _check_record(result, packet, trust, request_body, untrusted_key)
+            if record.checks.get("members"):
+                readable = _check_reports(result, packet)
+                _check_intelligence(result, packet)
+                key_fault = check_chain(result, packet, readable, trust, untrusted_key)
+                if checkpoint is not None:
+                    key_fault = check_kept_checkpoint(result, packet, checkpoint, trust, untrusted_key) or key_fault
+    except MaterialRefused as error:
+        result.fail(STEPS[0], Fault("material"))
+        result.error, result.message = error.code, error.message
+    # Where there is a result for the record, the packet has one.
+    _conclude(result, record, key_fault, () if record is None else erased_members(packet["decision_record"]))
+    return result
+
+
+def _check_packet(result: PacketVerification, packet: Any) -> bool:
+    """Step 1; whether the packet can be looked at further."""
+    step, known = STEPS[0], {**MEMBERS, **OPTIONAL_MEMBERS}
+    if not isinstance(packet, dict):
+        return _unreadable(result, "PACKET_INVALID", "The packet is no JSON object; export it again, whole.")
+    if missing := sorted(name for name in MEMBERS if name not in packet):
+        return _unreadable(
+            result, "PACKET_INCOMPLETE", f"The packet lacks {', '.join(missing)}; export it again, whole."
+        )
+    if mistyped := [name for name in packet if name in known and not isinstance(packet[name], known[name])]:
+        return _unreadable(
+            result,
+            "PACKET_INVALID",
+            f"These members have a type that no packet gives them: {', '.join(mistyped)}.",
+        )
+    if long := [name for name, _ in COLLECTIONS if len(packet[name]) > MAX_ITEMS]:
+        return _unreadable(
+            result, "PACKET_INVALID", f"No packet holds more than {MAX_ITEMS} of a kind, as {', '.join(long)} does."
+        )
+    patterns = packet.get("policy_intelligence", {}).get("patterns")
+    if isinstance(patterns, list) and len(patterns) > MAX_PATTERNS:
+        return _unreadable(
+            result, "PACKET_INVALID", f"No packet holds more than {MAX_PATTERNS} patterns, as this does."
+        )
+    result.checks["members"] = True
+    # Later versions of the protocol may add members, which nothing here can vouch for.
+    result.checks["unknown_members"] = None if set(packet) - set(known) else True
+    told = {"packet_hash": packet_hash(packet), "decision_packet_version": PACKET}
+    for name, expected in told.items():
+        result.examine(step, name, differing(name, expected, packet[name]))
+    return True
+
+
+def _unreadable(result: PacketVerification, code: str, message: str) -> bool:
+    result.fail(STEPS[0], Fault("members"))
+    result.error, result.message = code, message
+    return False
+
+
+def _check_record(
+    result: PacketVerification, packet: Mapping[str, Any], trust: Trust, request_body: Any, untrusted_key: str | None
+) -> Verification:
+    """Step 2."""
+    step, record = STEPS[1], packet["decision_record"]
+    body = packet.get("input") if request_body is None else request_body
+    found = verify_record(record, trust, request_body=body, untrusted_key=untrusted_key)
+    result.key_source = found.key_source
+    # What was erased fails no check, and can still leave the record short of verified.
+    result.steps[step].holds = found.verified or None
+    for name, holds in found.checks.items():
+        if holds is False:
+            fault = Fault(f"record.{name}", found.expected.get(name), found.actual.get(name), name in found.expected)
+            result.fail(step, fault, authenticity=name in AUTHENTICITY)
+        else:
+            result.checks[f"record.{name}"] = holds
+    if found.checks.get("members"):
+        for name in ("decision_id", "record_hash", "receipt_hash"):
+            result.examine(step, name, differing(name, record[name], packet[name]))
+        if "input" in packet:
+            result.examine(step, "input", _input_faults(packet["input"], record))
+    return found
+
+
+def _input_faults(input_: Any, record: Mapping[str, Any]) -> Iterator[Fault]:
+    """What is wrong with a packet's `input`: null stands only where the record says that it was erased."""
+    if input_ is not None:
+        yield from differing("input", record["input_hash"], content_hash(input_material(input_)))
+    elif "input" not in erased_members(record):
+        yield Fault("input")
+
+
+def _check_reports(result: PacketVerification, packet: Mapping[str, Any]) -> Readable:
+    """Step 3; the reports that step 4 can look at."""
+    step, record = STEPS[2], packet["decision_record"]
+    readable: Readable = {}
+    taken: set[int | str] = set()
+    for collection, kind in COLLECTIONS:
+        reports = packet[collection]
+        wrong = [member_faults(kind, report, f"{collection}[{index}]") for index, report in enumerate(reports)]
+        sound = [(index, report) for index, report in enumerate(reports) if not wrong[index]]
+        faults = itertools.chain(*wrong, _collection_faults(kind, collection, sound, record, taken))
+        result.examine(step, collection, faults)
+        unknown = any(unknown_members(kind, report) for report in reports)
+        result.checks[f"{collection}.unknown_members"] = None if unknown else True
+        readable[collection] = sound
+    return readable
+
+
+def _collection_faults(
+    kind: Kind,
+    collection: str,
+    reports: list[tuple[int, dict[str, Any]]],
+    record: Mapping[str, Any],
+    taken: set[int | str],
+) -> Iterator[Fault]:
+    """The faults of each report, and of their order: newest first, no id and no chain position twice."""
+    above: int | None = None
+    for index, report in reports:
+        place = f"{collection}[{index}]"
+        yield from report_faults(kind, report, record, place)
+        position, id_ = report["audit_chain"]["chain_position"], report[kind.id_member]
+        if position in taken or (above is not None and position > above):
+            yield Fault(f"{place}.audit_chain.chain_position")
+        if id_ in taken:
+            yield Fault(f"{place}.{kind.id_member}")
+        taken |= {position, id_}
+        above = position
+
+
+def _check_intelligence(result: PacketVerification, packet: Mapping[str, Any]) -> None:
+    """Step 4: what is said about the policy."""
+    step, record, said = STEPS[3], packet["decision_record"], packet.get("policy_intelligence")
+    if said is None:
+        result.checks["policy_intelligence"] = None
+        return
+    unknown = set(said) - {*REPORT_HASHES, "patterns"}
+    result.checks["policy_intelligence.unknown_members"] = None if unknown else True
+    for name, hash_member in REPORT_HASHES.items():
+        if name in said:
+            place = f"policy_intelligence.{name}"
+            result.examine(step, place, _policy_report_faults(place, said[name], hash_member, record))
+    if "patterns" in said:
+        place = "policy_intelligence.patterns"
+        result.examine(step, place, _pattern_faults(place, said["patterns"], record))
+    for name in _ALWAYS_SAID - set(said):
+        result.checks[f"policy_intelligence.{name}"] = None
+
+
+def _policy_report_faults(place: str, report: Any, hash_member: str, record: Mapping[str, Any]) -> Iterator[Fault]:
+    if not isinstance(report, dict):
+        yield Fault(place)
+        return
+    yield from differing(f"{place}.{hash_member}", _hash_without(report, hash_member), report.get(hash_member))
+    yield from differing(f"{place}.policy_id", record["policy_id"], report.get("policy_id"))
+    for name in ("policy_version", "verdict", "action"):
+        if report.get(name) is not None:
+            yield from differing(f"{place}.{name}", record[name], report[name])
+
+
+def _pattern_faults(place: str, patterns: Any, record: Mapping[str, Any]) -> Iterator[Fault]:
+    for index, pattern in enumerate(patterns if isinstance(patterns, list) else [patterns]):
+        where = f"{place}[{index}]"
+        if not isinstance(pattern, dict):
+            yield Fault(where)
+            continue
+        yield from differing(
+            f"{where}.pattern_hash", _hash_without(pattern, "pattern_hash"), pattern.get("pattern_hash")
+        )
+        yield from differing(f"{where}.policy_id", record["policy_id"], pattern.get("policy_id"))
+
+
+def _hash_without(document: Mapping[str, Any], hash_member: str) -> str:
+    return content_hash({name: value for name, value in document.items() if name != hash_member})
+
+
+def _conclude(
+    result: PacketVerification, record: Verification | None, key_fault: tuple[str, str] | None, erased: Collection[str]
+) -> None:
+    """Says what the checks amount to, and the one code that fits best: a change weighs more than a key."""
+    result.integrity_valid = record is not None and record.integrity_valid and result.changed == 0
+    result.authenticity_valid = record is not None and record.authenticity_valid and result.unauthentic == 0
+    if result.error is not None:
+        return
+    of_record = (record.error, record.message) if record is not None else (None, None)
+    if of_record[0] in _UNREADABLE:
+        result.error = _UNREADABLE[of_record[0]]
+        result.message = f"Its decision_record cannot be verified. {of_record[1]}"
+    elif result.changed:
+        result.error = "PACKET_INTEGRITY_FAILED"
+        result.message = f"The packet was changed after it was made; these checks fail: {_named(result)}."
+    elif of_record[0] not in (None, "RECORD_SIGNATURE_INVALID", "MATERIAL_ERASED"):
+        result.error, result.message = of_record
+    elif key_fault is not None:
+        result.error, result.message = key_fault
+    elif result.unauthentic:
+        result.error = "PACKET_SIGNATURE_INVALID"
+        result.message = f"The packet is not authentic; these checks fail: {_named(result)}."
+    else:
+        result.error, result.message = of_record
+        if result.error == "MATERIAL_ERASED" and result.checks.get("audit_chain.erasure") is not True:
+            result.message = _unconfirmed(erased)
+
+
+def _unconfirmed(erased: Collection[str]) -> str:
+    """What there is to say of an erasure that only the record tells of."""
+    *others, last = sorted(erased)
+    named = f"{', '.join(others)} and {last}" if others else last
+    told = f"The record says that {named} {'was' if len(erased) == 1 else 'were'} erased; no retained link confirms it."
+    if "adapter_facts" not in erased:
+        return told
+    return f"{told} Without adapter_facts record_hash cannot be computed again."
+
+
+_UNREADABLE: Final = {"RECORD_INVALID": "PACKET_INVALID", "RECORD_INCOMPLETE": "PACKET_INCOMPLETE"}
+
+
+def _named(result: PacketVerification) -> str:
+    named = [name for step in result.steps.values() for name in step.failed][:_NAMED_IN_MESSAGE]
+    failed = result.changed + result.unauthentic
+    if failed == len(named):
+        return ", ".join(named)
+    # A part with very many faults was not looked at to its end.
+    return f"{', '.join(named)} and {'at least ' if failed >= MAX_FAILURES else ''}{failed - len(named)} more"

@@ -1,0 +1,258 @@
+"""Step 4 of a packet's verification: the retained links, the reports' places among them, and checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from gate import chain
+from gate.canonical import canonical
+from gate.envelope import link_material
+from gate.packet import MAX_ITEMS, hidden_reports, verification_hints
+from gate.receipts import Kind, report_link
+from gate.verify.checkpoint import is_checkpoint, judge_checkpoint
+from gate.verify.faults import Fault, differing
+from gate.verify.packet_result import COLLECTIONS, STEPS, PacketVerification
+from gate.verify.result import Trust
+
+_CHAIN_MEMBERS: Final[Mapping[str, type]] = {
+    "chain_id": str,
+    "chain_size": int,
+    "merkle_root": str,
+    "retained_links": list,
+    "verification_hints": dict,
+}
+
+_TEXT_OR_NULL: Final = (str, type(None))
+_LINK_MEMBERS: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "decision_chain_version": str,
+    "chain_id": str,
+    "chain_position": int,
+    "previous_link_hash": _TEXT_OR_NULL,
+    "previous_merkle_root": _TEXT_OR_NULL,
+    "leaf_hash": str,
+    "merkle_root": str,
+    "merkle_strategy": str,
+    "entry_type": str,
+    "decision_id": str,
+    "record_hash": str,
+    "receipt_hash": _TEXT_OR_NULL,
+    "policy_id": _TEXT_OR_NULL,
+    "policy_version": _TEXT_OR_NULL,
+    "created_at": str,
+    "link_hash": str,
+}
+
+_CHECKPOINT: Final = "audit_chain.verification_hints.checkpoint"
+
+# By collection, the reports that can be looked at further, with their indexes.
+Readable = dict[str, list[tuple[int, dict[str, Any]]]]
+
+
+def check_chain(
+    result: PacketVerification, packet: Mapping[str, Any], readable: Readable, trust: Trust, untrusted_key: str | None
+) -> tuple[str, str] | None:
+    """Step 4: the retained links, the reports' places among them, and the packet's own checkpoint.
+
+    Returns:
+        Why the checkpoint's key is not trusted, as code and sentence, where it is not.
+    """
+    step, record, part = STEPS[3], packet["decision_record"], packet.get("audit_chain")
+    if part is None:
+        result.checks["audit_chain"] = None
+        for collection in readable:
+            for index, _ in readable[collection]:
+                result.note_unlinked(f"{collection}[{index}]")
+        return None
+    unknown = set(part) - set(_CHAIN_MEMBERS)
+    result.checks["audit_chain.unknown_members"] = None if unknown else True
+    if not result.examine(step, "audit_chain.members", _chain_member_faults(part)):
+        return None
+    links, last = part["retained_links"], part["retained_links"][-1]
+    result.examine(step, "audit_chain.retained_links", _link_faults(links, record))
+    told = {"chain_id": last["chain_id"], "chain_size": last["chain_position"], "merkle_root": last["merkle_root"]}
+    for name, value in told.items():
+        result.examine(step, f"audit_chain.{name}", differing(f"audit_chain.{name}", value, part[name]))
+    for collection, kind in COLLECTIONS:
+        _check_places(result, collection, kind, readable[collection], links, record["decision_id"])
+    _check_erasure(result, record, links)
+    hints = part["verification_hints"]
+    guidance = {name: text for name, text in hints.items() if name != "checkpoint"}
+    # Guidance in other words is no fault; nothing vouches for it.
+    same = canonical(guidance) == canonical(verification_hints(last["chain_id"]))
+    result.checks["audit_chain.verification_hints"] = True if same else None
+    if "checkpoint" not in hints:
+        result.checks[_CHECKPOINT] = None
+        return None
+    document = hints["checkpoint"]
+    if not result.examine(step, f"{_CHECKPOINT}.members", _checkpoint_member_faults(_CHECKPOINT, document)):
+        return None
+    place = "exported_at"
+    result.examine(step, place, differing(place, document["issued_at"], packet["exported_at"]))
+    result.examine(
+        step,
+        f"{_CHECKPOINT}.chain_size",
+        differing(f"{_CHECKPOINT}.chain_size", last["chain_position"], document["chain_size"]),
+    )
+    return _check_seen(result, _CHECKPOINT, document, last, trust, untrusted_key)
+
+
+def check_kept_checkpoint(
+    result: PacketVerification, packet: Mapping[str, Any], document: Any, trust: Trust, untrusted_key: str | None
+) -> tuple[str, str] | None:
+    """Step 4: the checkpoint that the verifier kept; returns as `check_chain`."""
+    place, part = "checkpoint", packet.get("audit_chain")
+    if not result.examine(STEPS[3], f"{place}.members", _checkpoint_member_faults(place, document)):
+        return None
+    links = [] if part is None or list(_chain_member_faults(part)) else part["retained_links"]
+    seen = next((link for link in links if link["chain_position"] == document["chain_size"]), None)
+    return _check_seen(result, place, document, seen, trust, untrusted_key)
+
+
+def _checkpoint_member_faults(place: str, document: Any) -> Iterator[Fault]:
+    if not is_checkpoint(document):
+        yield Fault(f"{place}.members")
+
+
+def _check_seen(
+    result: PacketVerification,
+    place: str,
+    document: Mapping[str, Any],
+    link: Mapping[str, Any] | None,
+    trust: Trust,
+    untrusted_key: str | None,
+) -> tuple[str, str] | None:
+    """Checks a checkpoint's signature, and what it saw against the retained link at its size, if that is retained."""
+    step = STEPS[3]
+    found = judge_checkpoint(document, trust, untrusted_key)
+    result.note(step, f"{place}.signature", found.holds)
+    result.note(step, f"{place}.key", found.trusted)
+    if link is None:
+        result.checks[f"{place}.chain"] = None
+    else:
+        wrong = chain.contradicts(document, link)
+        faults = [Fault(f"{place}.{name}", link[name], document[name], compared=True) for name in wrong]
+        result.examine(step, f"{place}.chain", faults)
+    return None if found.error is None else (found.error, found.message or "")
+
+
+def _chain_member_faults(part: Mapping[str, Any]) -> Iterator[Fault]:
+    """Members of the chain's part that are missing, of a wrong type or, in links, not those of a link."""
+    wrong = [
+        name
+        for name, type_ in _CHAIN_MEMBERS.items()
+        if not isinstance(part.get(name), type_) or isinstance(part[name], bool)
+    ]
+    if "retained_links" not in wrong and not 1 <= len(part["retained_links"]) <= MAX_ITEMS:
+        wrong.append("retained_links")
+    yield from (Fault(f"audit_chain.{name}") for name in wrong)
+    if "retained_links" not in wrong:
+        for index, link in enumerate(part["retained_links"]):
+            if not _is_link(link):
+                yield Fault(f"audit_chain.retained_links[{index}].members")
+
+
+def _is_link(link: Any) -> bool:
+    return (
+        isinstance(link, dict)
+        and link.keys() == _LINK_MEMBERS.keys()
+        and all(isinstance(link[name], type_) for name, type_ in _LINK_MEMBERS.items())
+        and type(link["chain_position"]) is int
+        and link["chain_position"] > 0
+    )
+
+
+def _link_faults(links: list[dict[str, Any]], record: Mapping[str, Any]) -> Iterator[Fault]:
+    """What is wrong with retained links: the first is the decision's own, and each follows from the one before it."""
+    where, first = "audit_chain.retained_links", links[0]
+    yield from differing(f"{where}[0].audit_chain", record.get("audit_chain"), chain.record_link(first))
+    entry = link_material(record)
+    yield from (
+        Fault(f"{where}[0].{name}", getattr(entry, name), first[name], compared=True)
+        for name in entry.__slots__
+        if getattr(entry, name) != first[name]
+    )
+    head = chain.head_before(first) if first["chain_position"] > 1 else chain.Head(first["chain_id"])
+    for index, link in enumerate(links):
+        # Members of these types are plain.
+        expected = chain.append(head, chain.entry_of(link), plain=True)
+        yield from (
+            Fault(f"{where}[{index}].{name}", value, link[name], compared=True)
+            for name, value in expected.items()
+            if link[name] != value
+        )
+        head = chain.head_of(link)
+
+
+def _check_places(
+    result: PacketVerification,
+    collection: str,
+    kind: Kind,
+    reports: list[tuple[int, dict[str, Any]]],
+    links: list[dict[str, Any]],
+    decision_id: str,
+) -> None:
+    """Whether each report is what its retained link says, and each retained link has its report.
+
+    A report whose link is not retained leaves the first at None: nothing but its own hash speaks for it. So it must not
+    stand in for one whose link is: then the second fails.
+    """
+    step = STEPS[3]
+    by_position = {link["chain_position"]: link for link in links}
+    name = f"{collection}.links"
+    sound = result.examine(step, name, _place_faults(kind, collection, reports, by_position))
+    positions = [report["audit_chain"]["chain_position"] for _, report in reports]
+    unlinked = [index for index, report in reports if report["audit_chain"]["chain_position"] not in by_position]
+    for index in unlinked:
+        result.note_unlinked(f"{collection}[{index}]")
+    if sound and unlinked:
+        result.checks[name] = None
+    hidden = hidden_reports(links, kind, decision_id, positions)
+    # A packet holds the newest reports, and at least one where there are any; and an export retains no link of a report
+    # that it leaves out where it shows one whose link it does not retain.
+    oldest = min(positions, default=0)
+    left_out = hidden if unlinked else [position for position in hidden if position > oldest]
+    name = f"{collection}.complete"
+    result.examine(step, name, [Fault(name, left_out, [], compared=True)] if left_out else [])
+    if hidden and not left_out:
+        # Whether a limit left the older ones out, or somebody else did, cannot be told.
+        result.checks[name] = None
+
+
+def _place_faults(
+    kind: Kind,
+    collection: str,
+    reports: list[tuple[int, dict[str, Any]]],
+    by_position: Mapping[int, dict[str, Any]],
+) -> Iterator[Fault]:
+    for index, report in reports:
+        link = by_position.get(report["audit_chain"]["chain_position"])
+        if link is None:
+            continue
+        place, entry = f"{collection}[{index}].audit_chain", report_link(kind, report)
+        yield from (
+            Fault(f"{place}.{name}", link[name], report["audit_chain"][name], compared=True)
+            for name in chain.RECORD_LINK_MEMBERS
+            if report["audit_chain"][name] != link[name]
+        )
+        yield from (
+            Fault(f"{place}.link.{name}", getattr(entry, name), link[name], compared=True)
+            for name in entry.__slots__
+            if getattr(entry, name) != link[name]
+        )
+
+
+def _check_erasure(result: PacketVerification, record: Mapping[str, Any], links: list[dict[str, Any]]) -> None:
+    """Whether an erasure that the record tells of is in the chain, and one of the chain is told of."""
+    name = "audit_chain.erasure"
+    dates = {
+        link["created_at"]
+        for link in links
+        if (link["entry_type"], link["decision_id"]) == ("erasure", record["decision_id"])
+    }
+    said = record.get("erased")
+    told = said.get("erased_at") if isinstance(said, dict) else None
+    if dates:
+        result.examine(STEPS[3], name, [] if told in dates else [Fault(name)])
+    elif "erased" in record:
+        result.checks[name] = None

@@ -1,0 +1,95 @@
+"""What the verification of a packet found: its checks, and the specification's four steps."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from gate.receipts import EXECUTIONS, OUTCOMES
+from gate.verify.faults import Fault, shown
+from gate.verify.result import Verification
+
+MAX_FAILURES: Final = 50
+"""How many failures a result names, and after how many of them a part is looked at no further."""
+
+STEPS: Final = ("packet_hash", "decision_record", "execution_and_outcome_hashes", "intelligence_and_chain")
+"""The steps of the specification, in its order."""
+
+COLLECTIONS: Final = (("execution_receipts", EXECUTIONS), ("outcome_records", OUTCOMES))
+"""The members of a packet that hold reports, with their kinds."""
+
+
+@dataclass(slots=True)
+class Step:
+    """What one step found.
+
+    Attributes:
+        holds: True it holds, False it does not, None it could not be made.
+        failed: The names of the checks that failed, of the first `MAX_FAILURES` of the packet.
+    """
+
+    holds: bool | None = None
+    failed: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class PacketVerification(Verification):
+    """What the verification of a packet found: as that of a record, with its steps.
+
+    Attributes:
+        steps: The four steps by name.
+        changed: How many checks failed that tell of a change.
+        unauthentic: How many failed that tell of a signature or its key.
+        unlinked: Where the reports stand whose link is not in the packet, so that only their own hash speaks for them.
+    """
+
+    steps: dict[str, Step] = field(default_factory=lambda: {name: Step() for name in STEPS})
+    changed: int = 0
+    unauthentic: int = 0
+    unlinked: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `Verification.to_dict`, with `steps`: {name: {holds, failed}}."""
+        steps = {name: {"holds": step.holds, "failed": step.failed} for name, step in self.steps.items()}
+        return {**Verification.to_dict(self), "steps": steps}
+
+    def fail(self, step: str, fault: Fault, *, authenticity: bool = False) -> None:
+        """Records that a check failed."""
+        self.unauthentic += authenticity
+        self.changed += not authenticity
+        self.steps[step].holds = False
+        if self.changed + self.unauthentic > MAX_FAILURES:
+            return
+        self.steps[step].failed.append(fault.place)
+        self.checks[fault.place] = False
+        if fault.compared:
+            self.expected[fault.place], self.actual[fault.place] = shown(fault.expected), shown(fault.actual)
+
+    def examine(self, step: str, name: str, faults: Iterable[Fault]) -> bool:
+        """Records the first faults of one part, and under its name whether it has none, which it returns."""
+        before = self.changed
+        for fault in itertools.islice(faults, MAX_FAILURES):
+            self.fail(step, fault)
+        sound = self.changed == before
+        self.checks[name] = sound
+        self.steps[step].holds = sound and self.steps[step].holds is not False
+        return sound
+
+    def note(self, step: str, name: str, holds: bool | None) -> None:
+        """Records a check about authenticity, which is None where it could not be made."""
+        if holds is False:
+            self.fail(step, Fault(name), authenticity=True)
+        else:
+            self.checks[name] = holds
+
+    def note_unlinked(self, place: str) -> None:
+        """Records that the link of a report is not in the packet."""
+        self.unlinked.append(place)
+        self.checks[unlinked_check(place)] = None
+
+
+def unlinked_check(place: str) -> str:
+    """The name of the check, always None, that tells of a report whose link is not in the packet."""
+    return f"{place}.audit_chain.link"

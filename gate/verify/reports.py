@@ -1,0 +1,182 @@
+"""Verification of one execution receipt or outcome record against the record that it is about.
+
+A report's hash leaves out what is empty, so that nothing empty may stand where the protocol puts nothing: it could be
+added, or put in the place of something else, without the hash changing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from gate import chain
+from gate.canonical import compact, content_hash, is_empty
+from gate.labels import CHAIN, PROTOCOL
+from gate.receipts import EXECUTIONS, OUTCOMES, REPEATED, Kind, binding_matches, flags, report_hash
+from gate.verify.faults import Fault, differing, is_same
+
+_Types = Mapping[str, type | tuple[type, ...]]
+
+_NULLABLE: Final = (str, type(None))
+_COMMON: Final[_Types] = {
+    "decision_protocol_version": str,
+    "decision_id": str,
+    "decision_record_hash": str,
+    "decision_receipt_hash": str,
+    "decision_verdict": str,
+    "decision_action": str,
+    "policy_id": str,
+    "policy_version": str,
+    "policy_bundle_hash": str,
+    "action_binding": dict,
+    "decision_found": bool,
+    "reported_at": str,
+    "audit_chain": dict,
+}
+_COMMON_OPTIONAL: Final[_Types] = {
+    "idempotency_key": str,
+    "action_taken": str,
+    "target_system": str,
+    "target_object_id": str,
+    "mutation": str,
+    "external_ref": str,
+    "evidence_refs": list,
+    "executed_at": str,
+}
+
+REQUIRED: Final[Mapping[str, _Types]] = {
+    EXECUTIONS.name: {
+        **_COMMON,
+        "decision_execution_version": str,
+        "execution_receipt_id": str,
+        "execution_status": str,
+        "execution_input_hash": str,
+        "execution_hash": str,
+        "action_binding_hash": str,
+        "action_binding_match": bool,
+        "state_before_hash": _NULLABLE,
+        "state_after_hash": _NULLABLE,
+        "flags": list,
+    },
+    OUTCOMES.name: {
+        **_COMMON,
+        "decision_outcome_version": str,
+        "outcome_id": str,
+        "outcome_status": str,
+        "outcome_input_hash": str,
+        "outcome_hash": str,
+    },
+}
+"""The members that every stored report of a kind has, and their JSON types."""
+
+OPTIONAL: Final[Mapping[str, _Types]] = {
+    EXECUTIONS.name: {
+        **_COMMON_OPTIONAL,
+        "execution_result": str,
+        "execution_id": str,
+        "executor": dict,
+        "state_before_ref": str,
+        "state_after_ref": str,
+    },
+    OUTCOMES.name: {**_COMMON_OPTIONAL, "action_executed": bool, "observed_metrics": dict},
+}
+"""The members that a stored report of a kind may have."""
+
+# Empty by design, or bound whole by something else than the report's hash.
+_MAY_BE_EMPTY: Final = ("action_binding", "state_before_hash", "state_after_hash", "flags", "audit_chain")
+
+
+def unknown_members(kind: Kind, report: Any) -> bool:
+    """Whether a report has members that this release does not know, which nothing vouches for."""
+    return isinstance(report, dict) and not report.keys() <= REQUIRED[kind.name].keys() | OPTIONAL[kind.name].keys()
+
+
+def member_faults(kind: Kind, report: Any, place: str) -> list[Fault]:
+    """Members of a report that are missing, of a wrong type, or empty where they must not be; none where it can be
+    looked at further.
+    """
+    if not isinstance(report, dict):
+        return [Fault(place)]
+    required, optional = REQUIRED[kind.name], OPTIONAL[kind.name]
+    wrong = [name for name in required if name not in report]
+    for name, value in report.items():
+        type_ = required.get(name) or optional.get(name)
+        if type_ is not None and not (isinstance(value, type_) and has_no_empty_part(name, value)):
+            wrong.append(name)
+    faults = [Fault(f"{place}.{name}") for name in wrong]
+    if "audit_chain" not in wrong and not _is_summary(report["audit_chain"]):
+        faults.append(Fault(f"{place}.audit_chain.members"))
+    return faults
+
+
+def has_no_empty_part(name: str, value: Any) -> bool:
+    """Whether a report's member holds nothing that the report's hash leaves out, but where that is by design.
+
+    Args:
+        name: The member's name.
+        value: Its value.
+    """
+    if name in _MAY_BE_EMPTY or type(value) is str:
+        return bool(value) or not isinstance(value, str)
+    return not is_empty(value) and (not isinstance(value, dict | list) or compact(value) == value)
+
+
+def _is_summary(link: Mapping[str, Any]) -> bool:
+    return (
+        set(link) == set(chain.RECORD_LINK_MEMBERS)
+        and type(link["chain_position"]) is int
+        and all(isinstance(link[name], str) for name in link if name != "chain_position")
+    )
+
+
+def report_faults(kind: Kind, report: Mapping[str, Any], record: Mapping[str, Any], place: str) -> Iterator[Fault]:
+    """What is wrong with a report whose members are right.
+
+    Args:
+        kind: What it reports.
+        report: The report.
+        record: The record that it is about.
+        place: Where it stands.
+    """
+    expected = {
+        "decision_protocol_version": PROTOCOL,
+        kind.version_member: kind.version,
+        kind.hash_member: report_hash(kind, report),
+        "decision_id": record["decision_id"],
+        "policy_bundle_hash": record["policy_bundle_hash"],
+        **{name: record[of_record] for name, of_record in REPEATED.items()},
+    }
+    for name, value in expected.items():
+        yield from differing(f"{place}.{name}", value, report[name])
+    if not report["decision_found"]:
+        yield Fault(f"{place}.decision_found", True, False, compared=True)
+    if kind is EXECUTIONS:
+        yield from _binding_faults(report, record, place)
+    else:
+        yield from differing(f"{place}.action_binding", record["action_binding"], report["action_binding"])
+    yield from _summary_faults(kind, report, record, place)
+
+
+def _binding_faults(receipt: Mapping[str, Any], record: Mapping[str, Any], place: str) -> Iterator[Fault]:
+    binding = content_hash(receipt["action_binding"])
+    yield from differing(f"{place}.action_binding_hash", binding, receipt["action_binding_hash"])
+    if not is_same(record["action_binding"], receipt["action_binding"]):
+        yield from differing(f"{place}.action_binding_match", False, receipt["action_binding_match"])
+    elif binding_matches(record["action_binding"], {n: v for n, v in receipt.items() if n != "action_binding"}):
+        yield from differing(f"{place}.action_binding_match", True, receipt["action_binding_match"])
+    # Otherwise it depends on whether the binding was sent, which the receipt does not tell.
+    yield from differing(f"{place}.flags", flags(receipt), receipt["flags"])
+
+
+def _summary_faults(kind: Kind, report: Mapping[str, Any], record: Mapping[str, Any], place: str) -> Iterator[Fault]:
+    link = report["audit_chain"]
+    leaf_hash = chain.leaf(kind.entry_type, report["decision_id"], report[kind.hash_member], None)
+    expected: dict[str, Any] = {"decision_chain_version": CHAIN, "entry_type": kind.entry_type, "leaf_hash": leaf_hash}
+    of_record = record.get("audit_chain")
+    if isinstance(of_record, dict):
+        expected["chain_id"] = of_record.get("chain_id")
+        position = of_record.get("chain_position")
+        if type(position) is int and link["chain_position"] <= position:
+            yield Fault(f"{place}.audit_chain.chain_position")
+    for name, value in expected.items():
+        yield from differing(f"{place}.audit_chain.{name}", value, link[name])
