@@ -22,10 +22,15 @@ from api import (
     decisions,
     documents,
     errors,
+    lifecycle,
     operations,
+    packets,
     policies,
     readiness,
     registries,
+    replays,
+    reports,
+    searches,
     service,
     verification,
 )
@@ -77,11 +82,16 @@ def create_app(
     app = _application(
         Operations(log, metrics, watched, instance.settings.metrics_token, lambda: _gauges(instance, watched))
     )
-    app.extensions["gate"] = State(instance, instance.gate(), instance.limiter)
+    app.extensions["gate"] = State(instance, instance.gate(), instance.lifecycle(), instance.limiter)
     for blueprint in (
         decisions.blueprint,
+        lifecycle.blueprint,
         verification.blueprint,
+        packets.blueprint,
+        searches.blueprint,
         registries.blueprint,
+        replays.blueprint,
+        reports.blueprint,
         contract.blueprint,
         documents.blueprint,
         policies.blueprint,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 from flask import g, request
@@ -27,20 +28,27 @@ def authenticate(access: str, *, code: str = "SVC_API_UNAUTHORIZED") -> Authorit
     return _admitted(state().instance.ledger.directory.authenticate, access, code)
 
 
-def recognize(access: str) -> Authority:
+def recognize(access: str, *, code: str = "SVC_API_UNAUTHORIZED") -> Authority:
     """As `authenticate`, by what this process remembers of the key: to be confirmed before anything rests on it."""
-    return _admitted(state().instance.ledger.directory.recognize, access, "SVC_API_UNAUTHORIZED")
+    return _admitted(state().instance.ledger.directory.recognize, access, code)
 
 
 def _admitted(find: Callable[[str, datetime], Authority], access: str, code: str) -> Authority:
-    try:
+    with refusing(code):
         key = request.headers.get("x-api-key")
         if not key:
             raise AccessRefused(code, "The request carries no key; send it in the header x-api-key.")
         authority = g.authority = find(key, utc_now())
         authority.require(access)
+    return authority
+
+
+@contextmanager
+def refusing(code: str) -> Iterator[None]:
+    """Gives every refusal of a key the code under which this endpoint refuses."""
+    try:
+        yield
     except AccessForbidden as error:
         raise AccessForbidden(code, error.message) from error
     except AccessRefused as error:
         raise AccessRefused(code, error.message) from error
-    return authority

@@ -8,9 +8,10 @@ from flask import Blueprint, Response, g, request
 
 from api.auth import authenticate, recognize
 from api.limits import require_rate, tell_remaining
-from api.requests import json_response, parse_body, preferred_view, read_body
+from api.requests import confidence_headers, json_response, parse_body, preferred_view, read_body
 from api.state import operations, state
-from gate.errors import GateError, NotFound, RequestRefused
+from gate.decide import decision_not_found
+from gate.errors import GateError, RequestRefused
 from gate.ids import utc_now
 from gate.labels import VIEWS
 from gate.views import project
@@ -66,13 +67,6 @@ def get_decision(decision_id: str) -> Response:
     return json_response(project(record, preferred_view()))
 
 
-def decision_not_found() -> NotFound:
-    """The answer for an id that is unknown, or not of the caller's scope: nobody can tell the two apart."""
-    return NotFound(
-        "SVC_DECISION_NOT_FOUND", "There is no decision of that id in this scope; check the id and the key."
-    )
-
-
 def _headers(record: dict[str, Any]) -> dict[str, str]:
     headers = {
         "x-decision-id": record["decision_id"],
@@ -83,7 +77,5 @@ def _headers(record: dict[str, Any]) -> dict[str, str]:
     if "receipt_signature" in record:
         headers["x-decision-receipt-signature"] = record["receipt_signature"]
     if confidence := record.get("decision_confidence"):
-        headers["x-decision-confidence-score"] = str(confidence["score"])
-        headers["x-decision-confidence-level"] = confidence["level"]
-        headers["x-decision-confidence-hash"] = confidence["confidence_hash"]
+        headers |= confidence_headers(confidence)
     return headers

@@ -12,6 +12,7 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -47,10 +48,11 @@ def make_directory() -> Path:
     """
     usable = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK)
     parent = _MEMORY if usable else Path(tempfile.gettempdir())
-    # A server that was killed could not remove its own.
+    # A server that was killed could not remove its own. One that stops or starts meanwhile may be sooner.
     for left in parent.glob(f"{_PREFIX}*"):
-        if left.stat().st_uid == os.getuid() and not _lives(int(left.name.split("-")[2])):
-            shutil.rmtree(left, ignore_errors=True)
+        with suppress(FileNotFoundError):
+            if left.stat().st_uid == os.getuid() and not _lives(int(left.name.split("-")[2])):
+                shutil.rmtree(left, ignore_errors=True)
     return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=parent))
 
 
@@ -84,6 +86,12 @@ class Metrics:
             "gate_decisions",
             "Decisions answered, by verdict; status says whether the record was created or replayed.",
             ("verdict", "status"),
+            registry=self._registry,
+        )
+        self._reports = Counter(
+            "gate_reports",
+            "Reports answered, by kind and by what they report; status says whether one was created or replayed.",
+            ("kind", "reported", "status"),
             registry=self._registry,
         )
         self._appends = Histogram(
@@ -133,6 +141,16 @@ class Metrics:
     def decision(self, verdict: str, status: str) -> None:
         """Counts an answered decision; status is created or replayed."""
         self._decisions.labels(verdict, status).inc()
+
+    def report(self, kind: str, reported: str, status: str) -> None:
+        """Counts a report about a decision.
+
+        Args:
+            kind: execution, outcome or crm-sync.
+            reported: Its execution_status, outcome_status or sync_status.
+            status: created or replayed.
+        """
+        self._reports.labels(kind, reported, status).inc()
 
     def appended(self, seconds: float) -> None:
         """Counts an append that ended, well or not. See `AppendObserver`."""

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from datetime import datetime
+from typing import Any, Final, TypeVar
 
 import orjson
 from flask import Response, g, request
 from werkzeug.exceptions import RequestTimeout
 
 from gate.errors import FieldError, MaterialRefused, NotFound, RequestRefused
-from gate.ids import new_id, utc_now
+from gate.ids import new_id, parse_timestamp, utc_now
 from gate.labels import VIEWS
 from gate.strict_json import MAX_REQUEST_DEPTH, parse
+
+Default = TypeVar("Default", int, None)
 
 MAX_BODY: Final = 1024 * 1024
 """The largest request body, in bytes."""
@@ -65,6 +68,15 @@ def finish_response(response: Response) -> Response:
     if limits := g.get("limit_headers"):
         response.headers.update(limits)
     return response
+
+
+def confidence_headers(confidence: Mapping[str, Any]) -> dict[str, str]:
+    """What is told in the headers of a record's decision_confidence, or of a confidence report."""
+    return {
+        "x-decision-confidence-score": str(confidence["score"]),
+        "x-decision-confidence-level": confidence["level"],
+        "x-decision-confidence-hash": confidence["confidence_hash"],
+    }
 
 
 def json_response(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -177,8 +189,8 @@ def query_text(name: str) -> str | None:
     return sent[0] if sent else None
 
 
-def query_integer(name: str, default: int, lowest: int, highest: int) -> int:
-    """An integer query parameter within its bounds.
+def query_integer(name: str, default: Default, lowest: int, highest: int) -> int | Default:
+    """An integer query parameter within its bounds, or the default where it was not sent.
 
     Raises:
         RequestRefused: SVC_API_QUERY_INVALID.
@@ -189,6 +201,57 @@ def query_integer(name: str, default: int, lowest: int, highest: int) -> int:
     if re.fullmatch(r"[0-9]{1,9}", text) and lowest <= int(text) <= highest:
         return int(text)
     raise _unusable(name, "range", f"It must be a whole number from {lowest} to {highest}.")
+
+
+def query_boolean(name: str, *, default: bool) -> bool:
+    """A query parameter that is true or false.
+
+    Raises:
+        RequestRefused: SVC_API_QUERY_INVALID.
+    """
+    chosen = query_choice(name, ("true", "false"))
+    return default if chosen is None else chosen == "true"
+
+
+def query_choice(name: str, choices: Sequence[str]) -> str | None:
+    """A query parameter that is one of the choices, or None.
+
+    Raises:
+        RequestRefused: SVC_API_QUERY_INVALID.
+    """
+    text = query_text(name)
+    if text is None or text in choices:
+        return text
+    raise _unusable(name, "enum", f"It must be one of {', '.join(choices)}.")
+
+
+def query_time(name: str) -> datetime | None:
+    """The moment that a query parameter names, in UTC, or None.
+
+    Raises:
+        RequestRefused: SVC_API_QUERY_INVALID.
+    """
+    text = query_text(name)
+    if text is None:
+        return None
+    try:
+        return parse_timestamp(text)
+    except ValueError as error:
+        raise _unusable(name, "format", "It must be a time with its zone: 2026-01-31T12:00:00.000Z.") from error
+
+
+def query_cursor() -> int | None:
+    """The chain position that `cursor` names, as the `next_cursor` of an earlier answer gave it, or None.
+
+    Raises:
+        RequestRefused: SVC_API_QUERY_INVALID.
+    """
+    text = query_text("cursor")
+    if text is None:
+        return None
+    if re.fullmatch(r"[0-9]{1,18}", text):
+        return int(text)
+    raise _unusable("cursor", "format", "It must be the next_cursor of an earlier answer.")
 
 
 def _unusable(name: str, code: str, message: str) -> RequestRefused:

@@ -14,14 +14,16 @@ from api.readiness import Readiness
 from gate.decide import DecisionGate
 from gate.instance import Instance
 from gate.ledger.limits import RateLimiter
+from gate.lifecycle import Lifecycle
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The instance that an application serves, the gate over it, and what counts requests."""
+    """The instance that an application serves, the gate over it, what takes reports, and what counts requests."""
 
     instance: Instance
     gate: DecisionGate
+    lifecycle: Lifecycle
     limiter: RateLimiter
 
 

@@ -55,8 +55,10 @@ class _Readable(Protocol):
 def worker() -> Turns:
     """The application of one server process, as `api.app.worker` makes it, in turns; overdue connections are ended."""
     seconds = float(os.environ[SECONDS_VARIABLE])
+    # First: it keeps Ctrl-C from this thread, and so from every one that this thread starts.
+    turns = Turns(app.worker(), seconds)
     threading.Thread(target=_watch, args=(seconds,), daemon=True).start()
-    return Turns(app.worker(), seconds)
+    return turns
 
 
 class Turns:

@@ -1,21 +1,26 @@
-"""Verification of records: of any exported record, by anyone, and of stored ones, by their scope."""
+"""Verification: of any exported record or packet, by anyone, and of stored records, by their scope."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
 from flask import Blueprint, Response
 
 from api.auth import authenticate
-from api.decisions import decision_not_found
 from api.requests import MAX_VERIFY_BODY, json_response, parse_body, read_body
 from api.state import state
-from gate.canonical import canonical
+from gate.canonical import canonical, with_integers
+from gate.decide import decision_not_found
+from gate.erasure import as_stored, is_confirmed, stored_erasure
 from gate.errors import FieldError, RequestRefused
-from gate.labels import CANONICALIZATION, HASH_ALGORITHM, PROTOCOL, RECORD
+from gate.labels import CANONICALIZATION, HASH_ALGORITHM, PACKET, PROTOCOL, RECORD
+from gate.ledger.access import Authority
 from gate.signing import ED25519, HMAC_SHA256, raw_public_key
 from gate.strict_json import MAX_VERIFY_DEPTH
-from gate.verify import Verification, verify_record
+from gate.verify import Verification, verify_packet, verify_record
+from gate.verify.checkpoint import is_checkpoint
 
 blueprint = Blueprint("verification", __name__)
 
@@ -23,21 +28,44 @@ blueprint = Blueprint("verification", __name__)
 @blueprint.get("/api/decision/verify")
 def describe() -> Response:
     """What the verify endpoint takes and answers."""
+    return _description(
+        "/api/decision/verify",
+        {"decision_record_version": RECORD},
+        {
+            "record": "A full Decision Record; the body may also be the record itself.",
+            "input": "Optional: the original Decision Request. Its hashes are then checked as well.",
+            "public_key": "Optional: a PEM key for diagnosis. It never makes a record verified.",
+        },
+    )
+
+
+@blueprint.get("/api/decision/packet/verify")
+def describe_packets() -> Response:
+    """What the verify endpoint of packets takes and answers."""
+    return _description(
+        "/api/decision/packet/verify",
+        {"decision_packet_version": PACKET, "decision_record_version": RECORD},
+        {
+            "packet": "A Decision Packet; the body may also be the packet itself.",
+            "input": "Optional: the original Decision Request. The packet's own input is used without it.",
+            "public_key": "Optional: a PEM key for diagnosis. It never makes a packet verified.",
+            "checkpoint": "Optional: a checkpoint of the chain that you kept. The packet must not contradict it.",
+        },
+    )
+
+
+def _description(endpoint: str, versions: dict[str, str], accepts: dict[str, str]) -> Response:
     return json_response(
         {
             "ok": True,
-            "endpoint": "/api/decision/verify",
+            "endpoint": endpoint,
             "methods": ["GET", "POST"],
             "decision_protocol_version": PROTOCOL,
-            "decision_record_version": RECORD,
+            **versions,
             "canonicalization": CANONICALIZATION,
             "hash_algorithm": HASH_ALGORITHM,
             "signature_algorithms": [ED25519, HMAC_SHA256],
-            "accepts": {
-                "record": "A full Decision Record; the body may also be the record itself.",
-                "input": "Optional: the original Decision Request. Its hashes are then checked as well.",
-                "public_key": "Optional: a PEM key for diagnosis. It never makes a record verified.",
-            },
+            "accepts": accepts,
             "receipt_keys_url": "/api/decision/receipt-keys",
             "attestation_keys_url": "/.well-known/rulebook-attestation-keys.json",
         }
@@ -47,11 +75,26 @@ def describe() -> Response:
 @blueprint.post("/api/decision/verify")
 def verify_exported() -> Response:
     """Verifies an exported record without looking it up."""
-    body = parse_body(read_body(MAX_VERIFY_BODY), max_depth=MAX_VERIFY_DEPTH)
-    record, input_, public_key = _material(body)
-    if record is None:
-        raise _unusable("record", "It is missing; send the exported Decision Record.")
-    return json_response(_verify(record, input_, public_key).to_dict())
+    sent = _material(_parsed(read_body(MAX_VERIFY_BODY)), _RECORD)
+    if sent.subject is None:
+        raise _unusable("record", f"It is missing; send {_RECORD.what}.")
+    return json_response(_verify(sent.subject, sent.input, sent.public_key).to_dict())
+
+
+@blueprint.post("/api/decision/packet/verify")
+def verify_exported_packet() -> Response:
+    """Verifies an exported packet without looking anything up."""
+    sent = _material(_parsed(read_body(MAX_VERIFY_BODY)), _PACKET)
+    if sent.subject is None:
+        raise _unusable("packet", f"It is missing; send {_PACKET.what}.")
+    result = verify_packet(
+        sent.subject,
+        state().instance.trust(),
+        request_body=sent.input,
+        untrusted_key=sent.public_key,
+        checkpoint=sent.checkpoint,
+    )
+    return json_response(result.to_dict())
 
 
 @blueprint.get("/api/decision/<decision_id>/verify")
@@ -64,6 +107,7 @@ def verify_stored(decision_id: str) -> Response:
         raise decision_not_found()
     result = _verify(record, gate.request_body(authority, decision_id), None)
     result.require("audit_chain.link_hash", gate.is_linked(authority, decision_id))
+    _require_erasure(result, authority, decision_id, record)
     return json_response(result.to_dict())
 
 
@@ -72,50 +116,93 @@ def verify_supplied(decision_id: str) -> Response:
     """Verifies a supplied record as that of a decision; without one, the stored record."""
     sent = read_body(MAX_VERIFY_BODY)
     authority = authenticate("read")
-    body = parse_body(sent, max_depth=MAX_VERIFY_DEPTH) if sent else {}
+    body = _parsed(sent) if sent else {}
     gate = state().gate
     stored = gate.decision(authority, decision_id)
-    record, input_, public_key = _material(body, stored)
+    given = _material(body, _RECORD)
+    record, input_, public_key = given.subject, given.input, given.public_key
+    if record is None:
+        record = stored
     if record is None:
         raise decision_not_found()
     if input_ is None and stored is not None:
         input_ = gate.request_body(authority, decision_id)
     result = _verify(record, input_, public_key)
     result.require("decision_id", record.get("decision_id") == decision_id)
-    result.require("stored_record", None if stored is None else canonical(stored) == canonical(record))
+    result.require(
+        "stored_record", None if stored is None else canonical(stored) == canonical(as_stored(record, stored))
+    )
     if stored is not None:
         result.require("audit_chain.link_hash", gate.is_linked(authority, decision_id))
+        _require_erasure(result, authority, decision_id, as_stored(record, stored))
     return json_response(result.to_dict())
+
+
+def _parsed(sent: bytes) -> Any:
+    """The JSON value of a body that is to be verified.
+
+    64 levels are enough. What a caller sent, at most 32 deep, stands at most 5 deeper in a packet: a fact that a test
+    observed is 9 deep, in packet.decision_record.evaluation.rules[].tests[].observed, and was 4 deep in its request.
+    Whoever kept the document may have written its integers as doubles, which is the same JSON.
+    """
+    return with_integers(parse_body(sent, max_depth=MAX_VERIFY_DEPTH))
+
+
+def _require_erasure(result: Verification, authority: Authority, decision_id: str, record: Mapping[str, Any]) -> None:
+    """Adds the check that a record says it was erased exactly where the chain does; nothing where neither does."""
+    erasure = stored_erasure(state().instance.ledger, authority.scope_id, decision_id)
+    if erasure is not None or "erased" in record:
+        result.require("erasure", is_confirmed(record, erasure))
 
 
 def _verify(record: Any, input_: Any, public_key: str | None) -> Verification:
     return verify_record(record, state().instance.trust(), request_body=input_, untrusted_key=public_key)
 
 
-_WRAPPER = {"record", "input", "public_key"}
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What is verified: its name in a body, what to call it, and what a body may hold."""
+
+    name: str
+    what: str
+    wrapper: frozenset[str]
 
 
-def _material(body: Any, stored: dict[str, Any] | None = None) -> tuple[dict[str, Any] | None, Any, str | None]:
-    """The record, its request and a key, from {record, input?, public_key?} or from the bare record.
+_RECORD: Final = _Subject("record", "an exported Decision Record", frozenset({"record", "input", "public_key"}))
+_PACKET: Final = _Subject(
+    "packet", "an exported Decision Packet", frozenset({"packet", "input", "public_key", "checkpoint"})
+)
 
-    Args:
-        body: The parsed body.
-        stored: The record to take where the body supplies none.
-    """
+
+@dataclass(frozen=True, slots=True)
+class _Material:
+    """What a body holds: the record or packet, its request, a key and a checkpoint, each where it was sent."""
+
+    subject: dict[str, Any] | None
+    input: Any = None
+    public_key: str | None = None
+    checkpoint: Any = None
+
+
+def _material(body: Any, of: _Subject) -> _Material:
+    """Reads {record | packet, input?, public_key?, checkpoint?}, or the bare record or packet."""
     if not isinstance(body, dict):
-        raise _unusable("", "It must be an object: an exported Decision Record.")
-    if body and not _WRAPPER & body.keys():
-        return body, None, None
-    for name in sorted(body.keys() - _WRAPPER):
-        raise _unusable(name, f"It is not one of {', '.join(sorted(_WRAPPER))}; remove it or check its spelling.")
-    record, public_key = body.get("record", stored), body.get("public_key")
-    if "record" in body and not isinstance(record, dict):
-        raise _unusable("record", "It must be an object: an exported Decision Record.")
+        raise _unusable("", f"It must be an object: {of.what}.")
+    # A packet can have a member `input` of its own, so that this name alone makes no wrapper.
+    if of.name not in body and not body.keys() <= of.wrapper:
+        return _Material(body)
+    for name in sorted(body.keys() - of.wrapper):
+        raise _unusable(name, f"It is not one of {', '.join(sorted(of.wrapper))}; remove it or check its spelling.")
+    subject, public_key, checkpoint = body.get(of.name), body.get("public_key"), body.get("checkpoint")
+    if of.name in body and not isinstance(subject, dict):
+        raise _unusable(of.name, f"It must be an object: {of.what}.")
     if public_key is not None:
         if not isinstance(public_key, str):
             raise _unusable("public_key", "It must be a string: an Ed25519 public key in PEM (SPKI).")
         raw_public_key(public_key)
-    return record, body.get("input"), public_key
+    if checkpoint is not None and not is_checkpoint(checkpoint):
+        raise _unusable("checkpoint", "It must be a checkpoint, with exactly the members that a checkpoint has.")
+    return _Material(subject, body.get("input"), public_key, checkpoint)
 
 
 def _unusable(field: str, message: str) -> RequestRefused:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +13,7 @@ import typer
 
 from api.cli.options import DatabaseUrl, Json, read_file, read_json
 from api.cli.output import print_json, say
+from gate.canonical import with_integers
 from gate.errors import OperatorError
 from gate.keys import read_hmac_secret
 from gate.signing import KeyRegistry, load_registry, raw_public_key
@@ -25,20 +26,25 @@ RECEIPT_KEYS_PATH = "/api/decision/receipt-keys"
 ATTESTATION_KEYS_PATH = "/.well-known/rulebook-attestation-keys.json"
 
 
+Input = Annotated[
+    Path | None, typer.Option("--input", help="The original Decision Request: its hashes are checked as well.")
+]
+Registry = Annotated[str | None, typer.Option(help="The publisher's key registry: its address, or a saved file.")]
+PublicKeyFile = Annotated[Path | None, typer.Option(help="The publisher's receipt key in PEM.")]
+HmacSecretFile = Annotated[Path | None, typer.Option(help="The secret of hmac-sha256 receipts.")]
+TrustedHome = Annotated[
+    Path | None, typer.Option("--home", envvar="GATE_HOME", help="Trust the keys of the instance in this directory.")
+]
+
+
 @app.command()
 def verify(
     record: Annotated[Path, typer.Argument(help="A full Decision Record in JSON; - for stdin.")],
-    input_: Annotated[
-        Path | None, typer.Option("--input", help="The original Decision Request: its hashes are checked as well.")
-    ] = None,
-    registry: Annotated[
-        str | None, typer.Option(help="The publisher's key registry: its address, or a saved file.")
-    ] = None,
-    public_key: Annotated[Path | None, typer.Option(help="The publisher's receipt key in PEM.")] = None,
-    hmac_secret_file: Annotated[Path | None, typer.Option(help="The secret of hmac-sha256 receipts.")] = None,
-    home: Annotated[
-        Path | None, typer.Option(envvar="GATE_HOME", help="Trust the keys of the instance in this directory.")
-    ] = None,
+    input_: Input = None,
+    registry: Registry = None,
+    public_key: PublicKeyFile = None,
+    hmac_secret_file: HmacSecretFile = None,
+    home: TrustedHome = None,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
@@ -46,18 +52,36 @@ def verify(
 
     A registry's address may be the service itself (http://host:8080), which gives the receipt and the attestation keys.
     """
-    document = read_json(record)
+    document = read_material(record)
     body = document["record"] if isinstance(document, dict) and isinstance(document.get("record"), dict) else document
-    request_body = None if input_ is None else read_json(input_)
-    result = verify_record(body, _trust(registry, public_key, hmac_secret_file, home), request_body=request_body)
+    request_body = None if input_ is None else read_material(input_)
+    result = verify_record(body, trusted(registry, public_key, hmac_secret_file, home), request_body=request_body)
     if as_json:
         print_json(result.to_dict())
     else:
-        _print(result)
+        print_verdict(result)
+        print_differences(result, "record")
     raise typer.Exit(0 if result.verified else 1)
 
 
-def _trust(registry: str | None, public_key: Path | None, secret_file: Path | None, home: Path | None) -> Trust:
+def read_material(path: Path) -> Any:
+    """The JSON value in a file with what is to be verified, or on stdin for `-`, with integers for integral doubles:
+    whoever kept it may have written the one as the other, which is the same JSON.
+
+    Raises:
+        OperatorError: FILE_UNREADABLE.
+        MaterialRefused: SVC_API_JSON_INVALID.
+    """
+    return with_integers(read_json(path))
+
+
+def trusted(registry: str | None, public_key: Path | None, secret_file: Path | None, home: Path | None) -> Trust:
+    """What the options of a verification say to trust.
+
+    Raises:
+        OperatorError: TRUST_AMBIGUOUS, FILE_UNREADABLE or REGISTRY_UNREACHABLE.
+        MaterialRefused: A key, a registry or a secret is unusable.
+    """
     given = [source for source in (registry, public_key, secret_file) if source is not None]
     if len(given) > 1:
         raise OperatorError(
@@ -100,15 +124,24 @@ def _fetch(url: str) -> Any:
     return parse(response.content)
 
 
-def _print(result: Verification) -> None:
+def print_verdict(result: Verification) -> None:
+    """Says whether what was verified is, and if not why."""
     if result.verified:
         say(f"verified: unchanged since a trusted key signed it (key from: {result.key_source})", style="green")
+        if result.message is not None:
+            say(f"  {result.message} ({result.error})")
     else:
         say(f"NOT VERIFIED: {result.message} ({result.error})", style="red")
+
+
+def print_differences(result: Verification, what: str, *, told: Collection[str] = ()) -> None:
+    """Says what should stand where, in a record or packet, and what could not be checked, but for checks already told
+    of.
+    """
     for name in result.expected:
         for path, expected, actual in _differences(name, result.expected[name], result.actual[name]):
-            say(f"  {path}: the record says {actual}; recomputed: {expected}")
-    unchecked = [name for name, holds in result.checks.items() if holds is None]
+            say(f"  {path}: the {what} says {actual}; recomputed: {expected}")
+    unchecked = [name for name, holds in result.checks.items() if holds is None and name not in told]
     if unchecked:
         say(f"  not checked, for want of material: {', '.join(unchecked)}")
 

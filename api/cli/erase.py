@@ -1,0 +1,46 @@
+"""gate erase: take a person's data out of a decision."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
+from api.cli.output import fail, print_json, say
+from gate.erasure import erase as erase_decision
+from gate.errors import OperatorError
+from gate.ids import utc_now
+
+app = typer.Typer()
+
+_NOTHING_ERASED = ("DECISION_NOT_FOUND", "DECISION_ALREADY_ERASED")
+
+
+@app.command()
+def erase(
+    decision: Annotated[str, typer.Option(help="The decision_id.")],
+    reason: Annotated[str, typer.Option(help="Why, in 1 to 500 characters. It stays in the chain: name nobody.")],
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Erase a decision's request, its facts and the values that were tested, while the service works.
+
+    This cannot be undone. The record, its hashes, its signature and the chain stay, and say that it was erased.
+    Exits with 1 where nothing was erased: the decision is unknown, or was erased before.
+    """
+    try:
+        with instance_at(home, database_url) as instance:
+            erased = erase_decision(instance.ledger, decision, reason, utc_now())
+    except OperatorError as error:
+        if error.code not in _NOTHING_ERASED:
+            raise
+        fail(error, as_json=as_json)
+        raise typer.Exit(1) from error
+    named = ", ".join(erased.erasure["erased"])
+    if as_json:
+        print_json({"scope": erased.scope, **erased.erasure})
+    else:
+        say(f"Erased of the decision {decision} (scope {erased.scope}): {named}. The chain says so, and that is all.")
+        say("Backups made before, and records and requests that others have, still hold it.")

@@ -1,0 +1,85 @@
+"""gate verify-packet: verify an exported packet without its ledger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from api.cli.options import DatabaseUrl, Json
+from api.cli.output import print_json, say
+from api.cli.verify import (
+    HmacSecretFile,
+    Input,
+    PublicKeyFile,
+    Registry,
+    TrustedHome,
+    print_differences,
+    print_verdict,
+    read_material,
+    trusted,
+)
+from gate.errors import OperatorError
+from gate.verify import PacketVerification, verify_packet
+from gate.verify.checkpoint import is_checkpoint
+from gate.verify.packet_result import unlinked_check
+
+app = typer.Typer()
+
+
+@app.command()
+def verify(
+    packet: Annotated[Path, typer.Argument(help="A Decision Packet in JSON; - for stdin.")],
+    input_: Input = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="A checkpoint of the chain that you kept; the packet must not contradict it."),
+    ] = None,
+    registry: Registry = None,
+    public_key: PublicKeyFile = None,
+    hmac_secret_file: HmacSecretFile = None,
+    home: TrustedHome = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Verify an exported packet in four steps, and say which fails where: 0 verified, 1 not verified, 2 unusable.
+
+    A registry's address may be the service itself (http://host:8080), which gives the receipt and the attestation keys.
+    """
+    document = read_material(packet)
+    body = document["packet"] if isinstance(document, dict) and isinstance(document.get("packet"), dict) else document
+    kept = None if checkpoint is None else read_material(checkpoint)
+    if checkpoint is not None and not is_checkpoint(kept):
+        raise OperatorError("CHECKPOINT_INVALID", f"{checkpoint} is no checkpoint: its members are not those of one.")
+    result = verify_packet(
+        body,
+        trusted(registry, public_key, hmac_secret_file, home),
+        request_body=None if input_ is None else read_material(input_),
+        checkpoint=kept,
+    )
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        print_verdict(result)
+        _print_steps(result)
+        _print_unlinked(result.unlinked)
+        print_differences(result, "packet", told={unlinked_check(place) for place in result.unlinked})
+    raise typer.Exit(0 if result.verified else 1)
+
+
+_UNLINKED_SHOWN: Final = 10
+_HOLDS: Final = {True: "holds", False: "FAILS", None: "not checked"}
+
+
+def _print_steps(result: PacketVerification) -> None:
+    for number, (name, step) in enumerate(result.steps.items(), start=1):
+        where = f": {', '.join(step.failed)}" if step.failed else ""
+        say(f"  step {number}, {name}: {_HOLDS[step.holds]}{where}")
+
+
+def _print_unlinked(places: list[str]) -> None:
+    for place in places[:_UNLINKED_SHOWN]:
+        say(f"  {place}: its link is not in the packet; only its own hash speaks for it")
+    if len(places) > _UNLINKED_SHOWN:
+        say(f"  and {len(places) - _UNLINKED_SHOWN} more reports likewise")

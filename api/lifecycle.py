@@ -1,0 +1,67 @@
+"""After the decision: execution receipts, outcomes and CRM syncs are reported here, and listed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flask import Blueprint, Response, g, request
+
+from api.auth import authenticate, recognize, refusing
+from api.requests import json_response, parse_body, query_cursor, query_integer, read_body
+from api.state import operations, state
+from gate.errors import GateError
+from gate.ids import utc_now
+from gate.receipts import CRM_SYNCS, KINDS, Kind
+
+blueprint = Blueprint("lifecycle", __name__)
+
+
+def _post(kind: Kind) -> Callable[[str], Response]:
+    def report(decision_id: str) -> Response:
+        sent = read_body()
+        code = f"SVC_{kind.code}_UNAUTHORIZED"
+        authority = recognize("report", code=code)
+        with refusing(code):
+            try:
+                body = parse_body(sent)
+            except GateError:
+                state().instance.ledger.directory.confirm(authority, utc_now()).require("report")
+                raise
+            reported = state().lifecycle.report(
+                authority, kind, decision_id, body, idempotency_key=request.headers.get("x-idempotency-key")
+            )
+        found = reported.report
+        operations().metrics.report(kind.name, found[kind.status_member], reported.status)
+        g.observed = {"decision_id": decision_id, "idempotency": reported.status}
+        headers = {
+            f"x-decision-{kind.name}-id": found[kind.id_member],
+            f"x-decision-{kind.name}-hash": found[kind.hash_member],
+            "x-idempotency-status": reported.status,
+        }
+        body = {"decision_id": decision_id, "crm_sync": found} if kind is CRM_SYNCS else found
+        return json_response(body, 201 if reported.status == "created" else 200, headers)
+
+    return report
+
+
+def _list(kind: Kind) -> Callable[[str], Response]:
+    def reports(decision_id: str) -> Response:
+        authority = authenticate("read", code=f"SVC_{kind.code}_UNAUTHORIZED")
+        limit, before = query_integer("limit", default=20, lowest=1, highest=1000), query_cursor()
+        found, more = state().lifecycle.reports(authority, kind, decision_id, limit=limit, before=before)
+        return json_response(
+            {
+                "decision_id": decision_id,
+                "count": len(found),
+                kind.collection: found,
+                "next_cursor": None if more is None else str(more),
+            }
+        )
+
+    return reports
+
+
+for _kind in KINDS:
+    _path = f"/api/decision/<decision_id>/{_kind.name}"
+    blueprint.add_url_rule(_path, f"report_{_kind.entry_type}", _post(_kind), methods=["POST"])
+    blueprint.add_url_rule(_path, f"list_{_kind.collection}", _list(_kind), methods=["GET"])

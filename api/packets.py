@@ -1,0 +1,44 @@
+"""Packets: a decision with its reports and its proofs, exported for whoever verifies it elsewhere."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from flask import Blueprint, Response
+
+from api.auth import authenticate
+from api.requests import json_response, query_boolean, query_integer
+from api.state import state
+from gate.export import MAX_BYTES, PacketExport, Parts, packet_too_large
+from gate.labels import PACKET
+from gate.packet import MAX_ITEMS
+
+blueprint = Blueprint("packets", __name__)
+
+_LIMIT: Final = 20
+
+
+@blueprint.get("/api/decision/<decision_id>/packet")
+def export_packet(decision_id: str) -> Response:
+    """The packet of a stored decision."""
+    authority = authenticate("read")
+    executions, outcomes, links = (_limit(name) for name in ("execution_limit", "outcome_limit", "chain_limit"))
+    parts = Parts(
+        executions=executions,
+        outcomes=outcomes,
+        links=links if query_boolean("include_chain", default=True) else None,
+        intelligence=query_boolean("include_intelligence", default=True),
+        with_input=query_boolean("include_input", default=False),
+    )
+    serving = state()
+    export = PacketExport(serving.instance.ledger, serving.gate.signing, serving.instance.trust)
+    packet = export.packet(authority, decision_id, parts)
+    headers = {"x-decision-packet-version": PACKET, "x-decision-packet-hash": packet["packet_hash"]}
+    response = json_response(packet, headers=headers)
+    if len(response.get_data()) > MAX_BYTES:
+        raise packet_too_large()
+    return response
+
+
+def _limit(name: str) -> int:
+    return query_integer(name, _LIMIT, 1, MAX_ITEMS)

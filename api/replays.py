@@ -1,0 +1,66 @@
+"""Stored decisions made again: replay, diff, and counterfactuals. None of them stores anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from flask import Blueprint, Response
+
+from api.auth import authenticate
+from api.requests import json_response, parse_body, preferred_view, read_body
+from api.state import state
+from gate.counterfactuals import read_counterfactuals
+from gate.rehearsal import Rehearsal, StoredDecision
+from gate.replay import CURRENT, REPLAY_MODES, read_replay
+from gate.strict_json import MAX_REQUEST_DEPTH
+
+blueprint = Blueprint("replays", __name__)
+
+# A Decision Request stands one level down in a replay's body. A scenario's patch stands three down, and the context
+# that it patches one down in its request.
+_MAX_REPLAY_DEPTH: Final = MAX_REQUEST_DEPTH + 1
+_MAX_SCENARIOS_DEPTH: Final = MAX_REQUEST_DEPTH + 2
+
+
+@blueprint.post("/api/decision/<decision_id>/replay")
+def replay(decision_id: str) -> Response:
+    """Makes a decision again: as it was made, unless the body asks for what the scope has registered by now."""
+    return _replay(decision_id, REPLAY_MODES)
+
+
+@blueprint.post("/api/decision/<decision_id>/diff")
+def diff(decision_id: str) -> Response:
+    """Holds a decision against what the scope has registered by now."""
+    return _replay(decision_id, (CURRENT,))
+
+
+@blueprint.post("/api/decision/<decision_id>/counterfactuals")
+def counterfactuals(decision_id: str) -> Response:
+    """What the rulebook would say now if the context had been another."""
+    rehearsal, stored, body = _read(decision_id, _MAX_SCENARIOS_DEPTH)
+    asked = read_counterfactuals(body)
+    view = preferred_view()
+    answer = rehearsal.counterfactuals(stored, asked, asked.view or view)
+    headers = {
+        "x-decision-counterfactuals-version": answer["decision_counterfactuals_version"],
+        "x-decision-counterfactual-hash": answer["counterfactual_hash"],
+        "x-decision-counterfactual-scenarios": str(len(answer["scenarios"])),
+    }
+    return json_response(answer, headers=headers)
+
+
+def _replay(decision_id: str, modes: Sequence[str]) -> Response:
+    rehearsal, stored, body = _read(decision_id, _MAX_REPLAY_DEPTH)
+    view = preferred_view()
+    asked = read_replay(body, modes)
+    return json_response(rehearsal.replay(stored, asked, asked.view or view))
+
+
+def _read(decision_id: str, max_depth: int) -> tuple[Rehearsal, StoredDecision, Any]:
+    """What every one of these works with: the decision of the caller's scope, and the body, {} where there is none."""
+    sent = read_body()
+    authority = authenticate("read")
+    body = parse_body(sent, max_depth=max_depth) if sent else {}
+    rehearsal = Rehearsal(state().gate, state().instance.ledger)
+    return rehearsal, rehearsal.stored(authority.scope_id, decision_id), body

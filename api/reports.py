@@ -1,0 +1,44 @@
+"""What the outcomes of a policy's decisions say of it."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response
+
+from api.auth import authenticate
+from api.requests import confidence_headers, json_response, query_choice, query_integer, query_text
+from api.state import state
+from gate.confidence import MIN_SAMPLE
+from gate.policy_reports import confidence_report
+
+blueprint = Blueprint("reports", __name__)
+
+MAX_LIMIT = 1_000_000
+MAX_SAMPLE = 10_000
+
+_VERDICTS = ("yes", "no", "review")
+
+
+@blueprint.get("/api/decision/policies/<policy_id>/confidence")
+def get_confidence(policy_id: str) -> Response:
+    """How far the outcomes of the policy's decisions support it.
+
+    A policy that has none in the caller's scope is insufficiently known, whether or not there is one of that id.
+    """
+    authority = authenticate("read", code="SVC_POLICY_CONFIDENCE_UNAUTHORIZED")
+    version, action = query_text("policy_version"), query_text("action")
+    verdict = query_choice("verdict", _VERDICTS)
+    limit = query_integer("limit", default=None, lowest=1, highest=MAX_LIMIT)
+    min_sample = query_integer("min_sample", default=MIN_SAMPLE, lowest=1, highest=MAX_SAMPLE)
+    coverage = state().instance.ledger.outcomes.cover(
+        authority.scope_id, policy_id, version=version, verdict=verdict, action=action, limit=limit
+    )
+    report = confidence_report(
+        coverage,
+        policy_id=policy_id,
+        policy_version=version,
+        verdict=verdict,
+        action=action,
+        min_sample=min_sample,
+        limit=limit,
+    )
+    return json_response(report, headers=confidence_headers(report))
