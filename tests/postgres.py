@@ -1,7 +1,8 @@
-"""A real PostgreSQL server for tests, from a wheel: one a session, a database of its own for each test."""
+"""A real PostgreSQL server for tests, from a wheel: one for each process that runs tests, a database for each test."""
 
 from __future__ import annotations
 
+import fcntl
 import secrets
 import shutil
 import tempfile
@@ -26,7 +27,9 @@ class Postgres:
     def __init__(self, directory: Path) -> None:
         """Starts a server whose data lives in a directory."""
         self._directory = directory
-        with warnings.catch_warnings():
+        # For root it makes the user that is to run the server, where there is none; two at once would both try.
+        with Path(__file__).open() as lock, warnings.catch_warnings():
+            fcntl.flock(lock, fcntl.LOCK_EX)
             warnings.simplefilter("ignore")
             self._server: Any = get_server(directory, cleanup_mode="delete")
 

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 from sqlalchemy import select
 
+from gate import chain
 from gate.decide import DecisionGate
 from gate.errors import AccessForbidden, GateError, IdempotencyConflict
 from gate.ledger import Ledger
@@ -47,17 +48,20 @@ def no_fork_no_gap(ledger: Ledger, scope: Scope) -> None:
 
 
 def one_record_a_key(ledger: Ledger, scope: Scope) -> None:
-    """No two records of a scope were made with one idempotency key, and each key is claimed by its record alone."""
+    """No two records of a scope were made with one idempotency key, nor two reports of one kind about one decision, and
+    each key is claimed by its record or report alone.
+    """
     with ledger.store.read() as connection:
-        records = connection.execute(
-            select(entries.c.position, entries.c.body).where(entries.c.scope_id == scope.scope_id)
-        ).all()
+        rows = connection.execute(select(entries).where(entries.c.scope_id == scope.scope_id)).all()
         claimed = connection.execute(select(claims.c.position).where(claims.c.scope_id == scope.scope_id))
         positions = sorted(claimed.scalars())
-    keys = {row.position: orjson.loads(unpack(row.body)).get("idempotency_key") for row in records}
-    made = Counter(key for key in keys.values() if key is not None)
+    keys = {row.position: orjson.loads(unpack(row.body)).get("idempotency_key") for row in rows}
+    keyed = [row for row in rows if keys[row.position] is not None]
+    # Decisions share their keys; reports have some for each decision and kind.
+    about = {row.position: "" if row.entry_type == "decision" else row.decision_id for row in keyed}
+    made = Counter((row.entry_type, about[row.position], keys[row.position]) for row in keyed)
     _require(set(made.values()) <= {1}, f"records by key: {made}")
-    _require(positions == sorted(at for at, key in keys.items() if key is not None), f"claims by {positions}")
+    _require(positions == sorted(about), f"claims by {positions}")
 
 
 def acknowledged_is_kept(ledger: Ledger, scope: Scope, acknowledged: Iterable[Mapping[str, Any]]) -> None:
@@ -68,6 +72,18 @@ def acknowledged_is_kept(ledger: Ledger, scope: Scope, acknowledged: Iterable[Ma
         if entry is not None:
             stored = orjson.loads(entry.body)
             _require({**stored, "audit_chain": record["audit_chain"]} == record, f"{entry.entry_id} is another record")
+
+
+def reported_is_kept(ledger: Ledger, scope: Scope, acknowledged: Iterable[Mapping[str, Any]]) -> None:
+    """Every report that was answered is in the ledger, as it was answered, at the place in the chain that it names."""
+    for answer in acknowledged:
+        report = answer.get("crm_sync", answer)
+        place = report["audit_chain"]
+        entry = ledger.entries.at(scope.scope_id, place["chain_position"])
+        _require(entry is not None, f"position {place['chain_position']} is missing")
+        if entry is not None:
+            stored = {**orjson.loads(entry.body), "audit_chain": chain.record_link(entry.link)}
+            _require(stored == report, f"{entry.entry_id} is another report")
 
 
 def conflicts_on_other_payload(gate: DecisionGate, authority: Authority, used_key: str, other: dict[str, Any]) -> None:

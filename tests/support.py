@@ -16,19 +16,23 @@ from sqlalchemy import Dialect, MetaData, insert, select, text
 
 from gate import chain, resources
 from gate.attestation import registration
-from gate.canonical import content_hash
-from gate.decide import link_material
-from gate.envelope import input_material
+from gate.canonical import canonical, content_hash
+from gate.confidence import Counts, Coverage, decision_confidence
+from gate.envelope import input_material, link_material
 from gate.ids import timestamp
 from gate.ledger import Ledger, schema
 from gate.ledger.packing import unpack
 from gate.ledger.sqlite import SqliteStore
 from gate.ledger.store import Statement, Store
+from gate.packet import build_packet
+from gate.patterns import find_pattern
+from gate.policy_reports import confidence_report
+from gate.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind, build, report_link
 from gate.record import Identity, Signers, build_record
 from gate.request import read_request
 from gate.rulebook import load
-from gate.signing import Ed25519Signer, KeyRegistry, PublicKey
-from gate.strict_json import parse
+from gate.signing import Ed25519Signer, KeyRegistry, PublicKey, Signer
+from gate.strict_json import MAX_VERIFY_DEPTH, parse
 from gate.verify import Trust
 
 Answer = TypeVar("Answer")
@@ -40,6 +44,13 @@ NOW: Final = datetime(2026, 6, 11, 12, 30, 45, 678_000, UTC)
 SCHEMA_URL: Final = "https://gate.example/schemas/rulebook-v1.schema.json"
 RECEIPT_SIGNER: Final = Ed25519Signer("receipt_test", bytes(range(32)))
 REGISTRY_SIGNER: Final = Ed25519Signer("registry_test", bytes(range(32, 64)))
+
+REPORTS: Final[dict[str, dict[str, Any]]] = {
+    "execution": {"execution_status": "executed"},
+    "outcome": {"outcome_status": "succeeded"},
+    "crm-sync": {"sync_status": "written"},
+}
+"""The smallest report of each kind."""
 
 
 def cases(name: str) -> list[Any]:
@@ -145,6 +156,88 @@ def make_record(
     return {**record, "audit_chain": chain.record_link(link)}
 
 
+EXECUTED: Final[dict[str, Any]] = {
+    "execution_status": "executed",
+    "execution_result": "done",
+    "action_taken": "approve_discount",
+    "target_system": "crm",
+    "target_object_id": "deal-1042",
+    "mutation": "discount.update",
+    "external_ref": "tx-1",
+    "execution_id": "run-1",
+    "executor": {"type": "service", "id": "billing"},
+    "state_before_hash": "sha256:0",
+    "state_before_ref": "s3://states/0",
+    "evidence_refs": ["log-1", "log-2"],
+    "executed_at": "2026-06-11T14:31:00+02:00",
+}
+SUCCEEDED: Final[dict[str, Any]] = {
+    "outcome_status": "succeeded",
+    "action_executed": True,
+    "action_taken": "approve_discount",
+    "observed_metrics": {"discount_percent": 10, "margin": 0.5},
+    "evidence_refs": ["invoice-1"],
+}
+
+
+def make_packet(
+    *,
+    record: dict[str, Any] | None = None,
+    signer: Signer | None = RECEIPT_SIGNER,
+    chain_limit: int = 1000,
+    with_input: bool = True,
+) -> dict[str, Any]:
+    """A packet of two execution receipts and two outcomes, over fixed ids, date and keys.
+
+    Its chain has an entry before the decision, a foreign one between the reports, and a CRM sync at its end.
+    """
+    made = make_record() if record is None else record
+    counts = Counts(succeeded=30, failed=1)
+    confidence = decision_confidence(made["verdict"], counts, counts)
+    made = {**made, "decision_confidence": confidence, "confidence_hash": confidence["confidence_hash"]}
+    foreign = link_material(make_record(serial=2))
+    links = [chain.append(chain.Head("chain_test"), foreign)]
+    links.append(chain.append(chain.head_of(links[-1]), link_material(made)))
+    made = {**made, "audit_chain": chain.record_link(links[-1])}
+    reports: dict[str, list[dict[str, Any]]] = {kind.name: [] for kind in KINDS}
+    told: list[tuple[Kind, dict[str, Any], str | None]] = [
+        (EXECUTIONS, {"execution_status": "queued"}, None),
+        (OUTCOMES, {"outcome_status": "pending"}, None),
+        (EXECUTIONS, EXECUTED, "run-1"),
+        (OUTCOMES, SUCCEEDED, "outcome-1"),
+        (CRM_SYNCS, {"sync_status": "written"}, None),
+    ]
+    for number, (kind, body, key) in enumerate(told, start=1):
+        if number == 3:
+            links.append(chain.append(chain.head_of(links[-1]), foreign))
+        id_ = f"{kind.id_prefix}_{number:032x}"
+        report = build(kind, made, body, id_, idempotency_key=key, reported_at=timestamp(NOW))
+        links.append(chain.append(chain.head_of(links[-1]), report_link(kind, report)))
+        reports[kind.name].insert(0, {**report, "audit_chain": chain.record_link(links[-1])})
+    retained = links[1 : 1 + chain_limit]
+    coverage = Coverage({"2026-06-11": counts}, counts, timestamp(NOW), timestamp(NOW), truncated=False)
+    report_on_policy = confidence_report(
+        coverage,
+        policy_id=made["policy_id"],
+        policy_version=made["policy_version"],
+        verdict=made["verdict"],
+        action=made["action"],
+    )
+    packet = build_packet(
+        made,
+        reports[EXECUTIONS.name],
+        reports[OUTCOMES.name],
+        exported_at=timestamp(NOW),
+        intelligence={"confidence": report_on_policy, "patterns": [find_pattern(made["policy_id"])]},
+        links=retained,
+        checkpoint=None if signer is None else chain.checkpoint(chain.head_of(retained[-1]), timestamp(NOW), signer),
+        with_input=with_input,
+        request_body=sample_request(),
+    )
+    sent: dict[str, Any] = parse(canonical(packet), max_depth=MAX_VERIFY_DEPTH)
+    return sent
+
+
 def in_threads(count: int, work: Callable[[int], Answer]) -> list[Answer]:
     """What `work` answers to 0, 1, 2 and so on, each called in a thread of its own, all at the same moment."""
     start = threading.Barrier(count)
@@ -185,25 +278,32 @@ def rows_of(store: Store) -> dict[str, list[tuple[Any, ...]]]:
         }
 
 
-def copy_as_first_release(source: Store, target: Store) -> None:
-    """Lays a ledger out in an empty database as the first release did (schema 0001), with what another ledger holds."""
+def copy_as_release(source: Store, target: Store, revision: str = "0001") -> None:
+    """Lays a ledger out in an empty database as an earlier release did, with what another ledger holds.
+
+    Args:
+        source: The other ledger, of this release; it holds nothing that there was no table for.
+        target: The database.
+        revision: The schema of the release: 0001, the first, or 0002.
+    """
     config = Config()
     config.set_main_option("script_location", str(Path(schema.__file__).parent / "migrations"))
     with source.read() as reading, target.write() as writing:
         config.attributes["connection"] = writing
-        command.upgrade(config, "0001")
+        command.upgrade(config, revision)
         new, old = MetaData(), MetaData()
         new.reflect(reading)
         old.reflect(writing)
         heads = new.tables["chain_heads"].c
         plans = {row.scope_id: row.plan for row in reading.execute(select(heads.scope_id, heads.plan))}
         for table in old.sorted_tables:
-            if table.name != "alembic_version":
+            if table.name in new.tables and table.name != "alembic_version":
                 rows = reading.execute(select(new.tables[table.name])).mappings().all()
                 for row in rows:
                     kept = {name: row[name] for name in table.c.keys() & row.keys()}
-                    if table.name == "scopes":
+                    if "plan" in table.c:
                         kept["plan"] = plans[row["scope_id"]]
-                    if table.name == "entries":
+                    if revision == "0001" and table.name == "entries":
+                        # Bodies were not packed yet.
                         kept |= {name: row[name] and unpack(row[name]) for name in ("body", "request")}
                     writing.execute(insert(table).values(kept))

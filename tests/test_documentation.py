@@ -28,6 +28,7 @@ WHO: Final = {
     "public": "anyone",
     "read": "a key of the scope with `read`",
     "decide": "a key with `decide`",
+    "report": "a key of the scope with `report`",
     "metrics": "the metrics token",
 }
 # What the page says once, for every operation.

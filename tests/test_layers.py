@@ -34,6 +34,12 @@ PURE = (
     "conformance",
     "bundles",
     "patterns",
+    "receipts",
+    "packet",
+    "replay",
+    "counterfactuals",
+    "confidence",
+    "policy_reports",
 )
 IMPURE = {
     "os",
@@ -119,9 +125,9 @@ def test_nothing_evaluates_code_or_unpickles() -> None:
 
 
 def test_the_verifier_needs_no_server() -> None:
-    """`gate verify` and `gate conformance` run on the base install: no library of the server's is loaded for them."""
+    """`gate verify`, `verify-packet` and `conformance` run on the base install, without a server's libraries."""
     code = (
-        "import sys; import api.cli.verify, api.cli.conformance; "
+        "import sys; import api.cli.verify, api.cli.verify_packet, api.cli.conformance; "
         "server = {'flask', 'sqlalchemy', 'alembic', 'granian', 'pydantic', 'jsonschema_rs', 'cachetools'}; "
         "print(sorted(server & set(sys.modules)))"
     )

@@ -82,18 +82,6 @@ def test_every_response_header(client: FlaskClient, key: str) -> None:
     assert response.headers["cache-control"] == "no-store"
 
 
-def test_confidence_headers_come_with_confidence(
-    client: FlaskClient, key: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from api import decisions
-
-    confidence = {"score": 0.91, "level": "high", "confidence_hash": "c" * 64}
-    headers = decisions._headers(decide(client, key, sample_request()).get_json() | {"decision_confidence": confidence})
-    assert headers["x-decision-confidence-score"] == "0.91"
-    assert headers["x-decision-confidence-level"] == "high"
-    assert headers["x-decision-confidence-hash"] == "c" * 64
-
-
 @pytest.mark.parametrize(
     ("inputs", "verdict", "reason", "rule"),
     [

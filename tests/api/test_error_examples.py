@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from flask import Flask
@@ -18,8 +18,10 @@ from gate import resources
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import Scope
+from gate.ledger.writer import Claim
+from gate.receipts import KINDS, Kind
 from gate.strict_json import parse
-from tests.support import LimitClock, cases, sample_request
+from tests.support import REPORTS, LimitClock, cases, sample_request
 
 CATALOGUE: dict[str, dict[str, Any]] = parse(resources.path("schemas", "error-codes.json").read_bytes())
 REQUESTS = {case["code"]: case for case in cases("error_examples")}
@@ -106,6 +108,70 @@ def invalid_rulebook(caller: Caller) -> TestResponse:
     return caller.send({"json": request})
 
 
+def about_decided(caller: Caller, suffix: str, body: dict[str, Any], change: str = "") -> TestResponse:
+    """Asks about a decision, after a change of what the ledger holds of it."""
+    url = caller.decide().get_json()["decision_url"]
+    if change:
+        with caller.instance.ledger.store.write() as connection:
+            connection.exec_driver_sql(change)
+    return caller.send({"path": f"{url}/{suffix}", "json": body})
+
+
+def replay_mode(caller: Caller) -> TestResponse:
+    return about_decided(caller, "replay", {"replay_mode": "latest"})
+
+
+def replay_input(caller: Caller) -> TestResponse:
+    return about_decided(caller, "replay", {"input": sample_request()})
+
+
+def replay_erased(caller: Caller) -> TestResponse:
+    return about_decided(caller, "replay", {}, "UPDATE entries SET request = NULL")
+
+
+def replay_unlinked(caller: Caller) -> TestResponse:
+    return about_decided(caller, "replay", {}, "UPDATE entries SET link_hash = record_hash")
+
+
+def no_scenarios(caller: Caller) -> TestResponse:
+    return about_decided(caller, "counterfactuals", {})
+
+
+def scenarios_erased(caller: Caller) -> TestResponse:
+    scenario = {"scenario_id": "same", "label": "The same", "context_patch": {}}
+    return about_decided(caller, "counterfactuals", {"scenarios": [scenario]}, "UPDATE entries SET request = NULL")
+
+
+def report(caller: Caller, kind: Kind, url: str, **members: Any) -> TestResponse:
+    """Reports about a decision."""
+    body = {**REPORTS[kind.name], **members}
+    headers = {"x-idempotency-key": f"deal-1042:{kind.name}"}
+    return caller.send({"path": f"{url}/{kind.name}", "json": body, "headers": headers})
+
+
+def report_conflict(kind: Kind) -> Provoke:
+    def conflict(caller: Caller) -> TestResponse:
+        url = caller.decide().get_json()["decision_url"]
+        assert report(caller, kind, url).status_code == 201
+        return report(caller, kind, url, decision_record_hash="0" * 64)
+
+    return conflict
+
+
+def report_in_progress(kind: Kind) -> Provoke:
+    def in_progress(caller: Caller) -> TestResponse:
+        record = caller.decide().get_json()
+        claim = Claim(kind.name, record["decision_id"], f"deal-1042:{kind.name}", "")
+        with caller.instance.ledger.reservations.reserve(claim.digest(caller.scope.scope_id)):
+            return report(caller, kind, record["decision_url"])
+
+    return in_progress
+
+
+def report_mismatch(kind: Kind) -> Provoke:
+    return lambda caller: report(caller, kind, caller.decide().get_json()["decision_url"], decision_record_hash="0")
+
+
 def storage(caller: Caller) -> TestResponse:
     with caller.instance.ledger.store.write() as connection:
         connection.exec_driver_sql("ALTER TABLE entries RENAME TO gone")
@@ -129,7 +195,9 @@ def internal(caller: Caller) -> TestResponse:
     return caller.client.get("/broken")
 
 
-PROVOKED: dict[str, Callable[[Caller], TestResponse]] = {
+Provoke: TypeAlias = Callable[[Caller], TestResponse]
+
+PROVOKED: dict[str, Provoke] = {
     "SVC_API_RATE_LIMITED": rate_limited,
     "SVC_API_MONTHLY_CAP_EXCEEDED": capped,
     "SVC_API_IDEMPOTENCY_CONFLICT": key_conflict,
@@ -140,6 +208,15 @@ PROVOKED: dict[str, Callable[[Caller], TestResponse]] = {
     "RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN": output_material,
     "RULEBOOK_BINDING_MODE_CONFLICT": two_rulebooks,
     "RULEBOOK_INVALID": invalid_rulebook,
+    "REPLAY_MODE_INVALID": replay_mode,
+    "REPLAY_INPUT_OVERRIDE_FORBIDDEN": replay_input,
+    "REPLAY_INPUT_UNAVAILABLE": replay_erased,
+    "REPLAY_LINEAGE_MISMATCH": replay_unlinked,
+    "COUNTERFACTUAL_SCENARIOS_INVALID": no_scenarios,
+    "COUNTERFACTUAL_INPUT_UNAVAILABLE": scenarios_erased,
+    **{f"SVC_{kind.code}_IDEMPOTENCY_CONFLICT": report_conflict(kind) for kind in KINDS},
+    **{f"SVC_{kind.code}_IDEMPOTENCY_IN_PROGRESS": report_in_progress(kind) for kind in KINDS},
+    **{f"SVC_{kind.code}_RECORD_MISMATCH": report_mismatch(kind) for kind in KINDS},
     "SVC_STORAGE_UNAVAILABLE": storage,
     "SVC_SIGNING_UNAVAILABLE": signing,
     "SVC_API_PAYLOAD_TOO_LARGE": too_large,

@@ -191,7 +191,7 @@ class TestMonthlyCap:
 
         def client(now: datetime) -> FlaskClient:
             app = create_app(instance)
-            app.extensions["gate"] = State(instance, instance.gate(lambda: now), instance.limiter)
+            app.extensions["gate"] = State(instance, instance.gate(lambda: now), instance.lifecycle(), instance.limiter)
             return app.test_client()
 
         return client
@@ -272,6 +272,7 @@ ENDPOINTS = {
     "GET /api/decision/{decision}": ("read", "SVC_API_UNAUTHORIZED"),
     "GET /api/decision/{decision}/verify": ("read", "SVC_API_UNAUTHORIZED"),
     "POST /api/decision/{decision}/verify": ("read", "SVC_API_UNAUTHORIZED"),
+    "GET /api/decision/policies/pricing_exception/confidence": ("read", "SVC_POLICY_CONFIDENCE_UNAUTHORIZED"),
     "GET /api/decision/chains/{chain}": ("read", "SVC_CHAIN_UNAUTHORIZED"),
     "GET /api/decision/chains/{chain}/checkpoint": ("read", "SVC_CHAIN_UNAUTHORIZED"),
 }

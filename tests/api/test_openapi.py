@@ -17,12 +17,12 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from api.app import create_app
 from api.errors import codes
 from gate import chain, labels, resources
-from gate.decide import link_material
+from gate.envelope import link_material
 from gate.ids import timestamp
 from gate.instance import Instance
 from gate.ledger.access import Scope
 from gate.strict_json import parse
-from gate.verify import verify_record
+from gate.verify import verify_packet, verify_record
 from gate.views import project
 from tests.contract.frozen import current
 from tests.support import (
@@ -31,10 +31,12 @@ from tests.support import (
     RECEIPT_KEYS,
     RECEIPT_SIGNER,
     TRUST,
+    make_packet,
     make_record,
     sample_request,
     sample_rulebook,
 )
+from tests.tampering import with_value
 
 DOCUMENT = current()
 OPERATIONS = [(path, method) for path, item in DOCUMENT["paths"].items() for method in item]
@@ -228,6 +230,16 @@ def test_the_verification_examples_are_what_the_service_finds() -> None:
     assert example("verification-request") == {"record": record, "input": request}
 
 
+def test_the_packet_examples_are_what_the_service_makes_and_finds() -> None:
+    packet = example("decision-packet")
+    assert packet == make_packet()
+    trust = replace(TRUST, source="server")
+    assert example("packet-verification-request") == {"packet": packet}
+    assert example("packet-verification-result") == verify_packet(packet, trust).to_dict()
+    tampered = with_value(packet, ("outcome_records", 0, "outcome_status"), "failed")
+    assert example("packet-verification-result-tampered") == verify_packet(tampered, trust).to_dict()
+
+
 def test_the_chain_examples_hold() -> None:
     record, shown = example("decide-record"), example("chain")
     link = chain.append(chain.Head("chain_test"), link_material(record))
@@ -241,6 +253,7 @@ def test_the_chain_examples_hold() -> None:
     ("name", "path"),
     [
         ("verification-endpoint", "/api/decision/verify"),
+        ("packet-verification-endpoint", "/api/decision/packet/verify"),
         ("status", "/api/decision/status"),
         ("livez", "/livez"),
         ("readyz", "/readyz"),

@@ -232,6 +232,27 @@ class TestMetrics:
         assert len(token) >= 43
         assert instance.settings.metrics_token.stat().st_mode & 0o777 == 0o600
 
+    def test_reports_are_counted_by_kind_and_by_what_they_report(
+        self, client: FlaskClient, key: str, token: str
+    ) -> None:
+        headers = {"x-api-key": key, "x-idempotency-key": "one"}
+        decision_id = client.post("/api/decide", json=sample_request(), headers=headers).get_json()["decision_id"]
+        bodies = {
+            "execution": {"execution_status": "failed"},
+            "outcome": {"outcome_status": "reverted"},
+            "crm-sync": {"sync_status": "skipped"},
+        }
+        for name, body in [*bodies.items(), ("outcome", bodies["outcome"]), ("outcome", {})]:
+            client.post(f"/api/decision/{decision_id}/{name}", json=body, headers=headers)
+        found = samples(client, token)
+        counted = {labels: value for (metric, labels), value in found.items() if metric == "gate_reports_total"}
+        assert counted == {
+            _labels(kind="execution", reported="failed", status="created"): 1,
+            _labels(kind="outcome", reported="reverted", status="created"): 1,
+            _labels(kind="outcome", reported="reverted", status="replayed"): 1,
+            _labels(kind="crm-sync", reported="skipped", status="created"): 1,
+        }
+
     def test_requests_decisions_errors_and_commits_are_counted(self, client: FlaskClient, key: str, token: str) -> None:
         headers = {"x-api-key": key}
         for name in ("one", "one", "two"):

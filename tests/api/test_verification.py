@@ -10,11 +10,13 @@ import pytest
 from flask.testing import FlaskClient
 
 from gate import resources
+from gate.erasure import erase
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import FULL_ACCESS
 from gate.signing import Ed25519Signer, public_key_pem
 from tests.support import make_record, sample_request
+from tests.tampering import as_doubles
 
 
 @pytest.fixture
@@ -48,6 +50,14 @@ def test_anyone_can_verify_an_exported_record(client: FlaskClient, record: dict[
     assert result["key_source"] == "server"
     assert result["checks"]["attestation_signature"] is True
     assert result["checks"]["input_hash"] is None
+
+
+def test_integers_can_be_written_as_doubles(client: FlaskClient, key: str, record: dict[str, Any]) -> None:
+    sent = {"record": as_doubles(record), "input": as_doubles(sample_request())}
+    stored = f"/api/decision/{record['decision_id']}/verify"
+    for path in ("/api/decision/verify", stored):
+        result = result_of(client.post(path, json=sent, headers={"x-api-key": key}))
+        assert (result["verified"], result["checks"]["input_hash"]) == (True, True)
 
 
 def test_the_original_input_is_checked_when_it_is_sent(client: FlaskClient, record: dict[str, Any]) -> None:
@@ -224,6 +234,79 @@ class TestStored:
             connection.exec_driver_sql("UPDATE entries SET body = ?", (changed.encode(),))
         result = result_of(client.get(record["verify_url"], headers={"x-api-key": key}))
         assert (result["verified"], result["checks"]["record_hash"]) == (False, False)
+
+
+class TestErased:
+    """GET and POST /api/decision/{id}/verify, once the decision was erased."""
+
+    @pytest.fixture
+    def left(self, client: FlaskClient, key: str, record: dict[str, Any], instance: Instance) -> dict[str, Any]:
+        """What is left of the record."""
+        erase(instance.ledger, record["decision_id"], "asked for", utc_now())
+        left: dict[str, Any] = client.get(record["decision_url"], headers={"x-api-key": key}).get_json()
+        return left
+
+    def test_the_chain_confirms_what_a_stored_record_says_was_erased(
+        self, client: FlaskClient, key: str, left: dict[str, Any]
+    ) -> None:
+        for method, body in ((client.get, None), (client.post, None), (client.post, left)):
+            result = result_of(method(left["verify_url"], headers={"x-api-key": key}, json=body))
+            assert (result["verified"], result["notice"]) == (True, "MATERIAL_ERASED")
+            assert (result["checks"]["erasure"], result["checks"]["evaluation"]) == (True, None)
+        offline = result_of(client.post("/api/decision/verify", json=left))
+        assert (offline["verified"], offline["notice"], offline["checks"]["erasure"]) == (True, "MATERIAL_ERASED", None)
+
+    def test_a_record_that_was_exported_before_still_is_the_stored_one(
+        self, client: FlaskClient, key: str, record: dict[str, Any], left: dict[str, Any]
+    ) -> None:
+        body = {"record": record, "input": sample_request()}
+        result = result_of(client.post(left["verify_url"], json=body, headers={"x-api-key": key}))
+        assert (result["verified"], "notice" in result, "error" in result) == (True, False, False)
+        names = ("stored_record", "erasure", "evaluation", "input_hash", "facts_hash")
+        assert [result["checks"][name] for name in names] == [True] * 5
+        changed = record | {"evaluation": record["evaluation"] | {"matched": False}}
+        assert result_of(client.post(left["verify_url"], json=changed, headers={"x-api-key": key}))["verified"] is False
+
+    @pytest.mark.parametrize(
+        "note", [{"erasure_id": "era_0"}, {"erased_at": "2026-01-01T00:00:00.000Z"}, {"members": ["evaluation"]}]
+    )
+    def test_another_note_than_the_chains_is_found_out(
+        self, client: FlaskClient, key: str, left: dict[str, Any], note: dict[str, Any]
+    ) -> None:
+        told = left | {"erased": left["erased"] | note}
+        result = result_of(client.post(left["verify_url"], json=told, headers={"x-api-key": key}))
+        assert (result["verified"], result["error"]) == (False, "RECORD_MISMATCH")
+        assert (result["checks"]["erasure"], result["checks"]["stored_record"]) == (False, False)
+
+    def test_a_record_that_only_says_it_was_erased_is_found_out(
+        self, client: FlaskClient, key: str, record: dict[str, Any], instance: Instance
+    ) -> None:
+        note = {"erasure_id": "era_0", "erased_at": record["created_at"], "members": ["evaluation", "input"]}
+        feigned = record | {"evaluation": None, "erased": note}
+        result = result_of(client.post(record["verify_url"], json=feigned, headers={"x-api-key": key}))
+        assert (result["verified"], result["checks"]["erasure"]) == (False, False)
+        other = instance.ledger.directory.create_scope("other", "starter", utc_now())
+        foreign, _ = instance.ledger.directory.create_key(other, FULL_ACCESS, None, utc_now())
+        unknown = result_of(client.post(record["verify_url"], json=feigned, headers={"x-api-key": foreign}))
+        assert unknown["checks"]["erasure"] is None
+
+    @pytest.mark.parametrize("back", ["body", "erasure", "link"])
+    def test_an_erasure_that_was_undone_in_the_ledger_is_found_out(
+        self, client: FlaskClient, key: str, record: dict[str, Any], instance: Instance, back: str
+    ) -> None:
+        with instance.ledger.store.read() as connection:
+            (before,) = connection.exec_driver_sql("SELECT body FROM entries WHERE position = 1").one()
+        erase(instance.ledger, record["decision_id"], "asked for", utc_now())
+        changes: dict[str, tuple[str, tuple[Any, ...]]] = {
+            "body": ("UPDATE entries SET body = ? WHERE position = 1", (before,)),
+            "erasure": ("UPDATE entries SET body = ? WHERE position = 2", (b'{"erasure_hash": "x"}',)),
+            "link": ("UPDATE entries SET leaf_hash = record_hash WHERE position = 2", ()),
+        }
+        with instance.ledger.store.write() as connection:
+            connection.exec_driver_sql(*changes[back])
+        result = result_of(client.get(record["verify_url"], headers={"x-api-key": key}))
+        assert (result["verified"], result["error"]) == (False, "RECORD_MISMATCH")
+        assert result["checks"]["erasure"] is False
 
 
 def test_records_signed_before_a_rotation_still_verify_and_compromise_ends_that(

@@ -27,15 +27,17 @@ import orjson
 from typer.testing import CliRunner
 
 from api.cli.main import app
+from gate import chain
 from gate.audit import check_chain
 from gate.decide import stored_record
 from gate.instance import open_instance
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.entries import StoredEntry
+from gate.receipts import CRM_SYNCS, KINDS
 from gate.settings import load_settings
 from tests.end_to_end.support import Server, free_port, running
 from tests.independent import verifier
-from tests.support import sample_request
+from tests.support import REPORTS, sample_request
 from tests.syscalls import descendants
 
 GATE: Final = str(Path(sys.executable).with_name("gate"))
@@ -115,11 +117,23 @@ class Site:
             assert check_chain(instance, instance.ledger.directory.scope(scope).scope_id) == (len(links), None)
         return entries
 
-    def require_exactly(self, answers: Mapping[str, bytes], scope: str, url: str, key: str) -> None:
+    def require_exactly(
+        self, answers: Mapping[str, bytes], scope: str, url: str, key: str, reports: Mapping[str, bytes] | None = None
+    ) -> None:
         """Requires that a scope's chain is whole and holds a record for each idempotency key that was answered, the one
         that the answer showed, and no other; and that the service shows each as it was, and verifies it.
+
+        Args:
+            answers: The answered records, by idempotency key.
+            scope: The scope.
+            url: The service.
+            key: A key of the scope.
+            reports: The answered reports, by kind and idempotency key. They are there as they were answered, once.
         """
-        records = [stored_record(entry) for entry in self.chain(scope)]
+        entries = self.chain(scope)
+        records = [stored_record(entry) for entry in entries if entry.link["entry_type"] == "decision"]
+        reported = [answered_report(entry) for entry in entries if entry.link["entry_type"] != "decision"]
+        assert sorted(reported) == sorted((reports or {}).items())
         assert self.gate("chain", "check", "--scope", scope)["whole"] is True
         assert Counter(record["idempotency_key"] for record in records) == Counter(answers.keys())
         with httpx.Client(headers={"x-api-key": key}, timeout=PATIENCE, trust_env=False) as client:
@@ -129,6 +143,14 @@ class Site:
 
             assert side_by_side(shown, answers.values()) == list(answers.values())
         assert set(verification(url, key, records).values()) <= {None}
+
+
+def answered_report(entry: StoredEntry) -> tuple[str, bytes]:
+    """The kind and idempotency key of a stored report, and the body that it was answered with."""
+    kind = next(kind for kind in KINDS if kind.entry_type == entry.link["entry_type"])
+    report = {**orjson.loads(entry.body), "audit_chain": chain.record_link(entry.link)}
+    body = {"decision_id": report["decision_id"], "crm_sync": report} if kind is CRM_SYNCS else report
+    return f"{kind.name} {report['idempotency_key']}", orjson.dumps(body)
 
 
 def verification(url: str, key: str, records: Iterable[Mapping[str, Any]]) -> dict[str, str | None]:
@@ -184,20 +206,27 @@ class Crew:
 class Load:
     """Clients that decide without a break, each decision under an idempotency key of its own.
 
-    A decision that is not answered with 200 is asked for again under its key, before anything else and until it is.
+    What is not answered with a success is sent again under its key, before anything else and until it is.
 
     Attributes:
         urls: The servers that the clients ask, by turns.
         answers: The bodies of the answers, by idempotency key.
+        reports: The bodies of the answers to reports, by their kind and idempotency key.
         failures: What came instead of an answer, by status or kind, and how often.
-        retried: How many decisions were asked for more than once.
-        found: How many of those were answered with a record that had been made before.
+        retried: How many requests were sent more than once.
+        found: How many of those were answered with what had been made before.
     """
 
-    def __init__(self, urls: Sequence[str], key: str, *, clients: int = 4, pause: float = 0.0) -> None:
-        """Takes the servers, the API key, how many clients there are and how long they rest between decisions."""
+    def __init__(
+        self, urls: Sequence[str], key: str, *, clients: int = 4, pause: float = 0.0, reporting: bool = False
+    ) -> None:
+        """Takes the servers, the API key, how many clients there are, how long they rest between decisions, and whether
+        they report about each of them, by turns of each kind.
+        """
         self.urls = urls
         self.answers: dict[str, bytes] = {}
+        self.reports: dict[str, bytes] = {}
+        self._reporting = reporting
         self.failures: Counter[str] = Counter()
         self.retried = 0
         self.found = 0
@@ -225,31 +254,41 @@ class Load:
         self._crew.wait_until(lambda: len(self.answers) >= goal or until())
 
     def _decide(self, client: int) -> None:
-        name = f"order {next(self._orders)}"
+        number = next(self._orders)
+        name = f"order {number}"
+        decided = self._answer(client, name, "/api/decide", request_of(name))
+        with self._lock:
+            self.answers[name] = decided.content
+        if self._reporting:
+            kind = KINDS[number % len(KINDS)].name
+            path = f"{decided.json()['decision_url']}/{kind}"
+            reported = self._answer(client, name, path, orjson.dumps(REPORTS[kind]))
+            with self._lock:
+                self.reports[f"{kind} {name}"] = reported.content
+        time.sleep(self._pause)
+
+    def _answer(self, client: int, name: str, path: str, content: bytes) -> httpx.Response:
         deadline = time.monotonic() + PATIENCE
         failures = 0
-        while isinstance(answer := self._ask(client, name), str):
+        while isinstance(answer := self._ask(client, name, path, content), str):
             failures += 1
             with self._lock:
                 self.failures[answer] += 1
-            assert time.monotonic() < deadline, f"{name} is not answered: {answer}"
+            assert time.monotonic() < deadline, f"{name} is not answered at {path}: {answer}"
             time.sleep(0.2)
         with self._lock:
             self.retried += failures > 0
             self.found += answer.headers["x-idempotency-status"] == "replayed"
-            self.answers[name] = answer.content
-        time.sleep(self._pause)
+        return answer
 
-    def _ask(self, client: int, name: str) -> httpx.Response | str:
+    def _ask(self, client: int, name: str, path: str, content: bytes) -> httpx.Response | str:
         try:
             answer = self._clients[client].post(
-                f"{self.urls[client % len(self.urls)]}/api/decide",
-                content=request_of(name),
-                headers={"x-idempotency-key": name},
+                f"{self.urls[client % len(self.urls)]}{path}", content=content, headers={"x-idempotency-key": name}
             )
         except httpx.TransportError as error:
             return type(error).__name__
-        return answer if answer.status_code == 200 else str(answer.status_code)
+        return answer if answer.is_success else str(answer.status_code)
 
 
 _TEMPLATE: Final = sample_request()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import signal
 import socket
@@ -10,7 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -21,13 +22,21 @@ ROOT = Path(__file__).parents[2]
 
 _LINES: Final = re.MULTILINE | re.DOTALL
 
+# pytest-xdist says which of how many processes this one is.
+_PROCESS: Final = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_PROCESSES: Final = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+
 
 def free_port() -> int:
-    """A port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nothing listens on, nor will before a server that is started now does.
+
+    The kernel gives clients ports from 32768 on, and each process of a run of several has ports of its own.
+    """
+    while True:
+        port = random.randrange(10_000 + _PROCESS, 32_768, _PROCESSES)  # noqa: S311 - not a secret
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def mirror(directory: Path) -> Path:

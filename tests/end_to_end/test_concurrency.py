@@ -30,6 +30,7 @@ from gate.keys import PURPOSES, KeyRing
 from gate.labels import VIEWS
 from gate.ledger.access import FULL_ACCESS, PLANS
 from gate.ledger.limits import WINDOW, open_limits
+from gate.receipts import KINDS, Kind
 from gate.settings import load_settings
 from gate.verify import verify_record
 from tests.end_to_end.conftest import Databases
@@ -38,13 +39,14 @@ from tests.end_to_end.site import (
     Crew,
     Load,
     Site,
+    answered_report,
     connections_of,
     side_by_side,
     verification,
 )
 from tests.end_to_end.support import Server, post_decide
 from tests.independent import verifier
-from tests.support import NOW, sample_request
+from tests.support import NOW, REPORTS, sample_request
 from tests.torture import report, size
 
 IN_2038 = datetime(2038, 1, 19, 3, 14, 8, tzinfo=UTC)
@@ -131,6 +133,54 @@ def test_one_key_from_many_clients_and_servers_makes_one_record(pair: Pair) -> N
         f"order {n}" for n in range(rounds)
     ]
     report(f"{rounds} rounds, {dict(statuses)}; connections of each process of each server: {processes}")
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_one_key_from_many_clients_and_servers_makes_one_report(pair: Pair, kind: Kind) -> None:
+    scope = f"one key, {kind.name}"
+    key, rounds, count = pair.site.create_key(scope), size(4, 100), 24
+    conflict, in_progress = (f"SVC_{kind.code}_IDEMPOTENCY_{word}" for word in ("CONFLICT", "IN_PROGRESS"))
+    seen: Counter[str] = Counter()
+    made: list[tuple[str, bytes]] = []
+    with connected(pair.servers, key, count) as clients:
+        for number in range(rounds):
+            record = clients[number % count].post("/api/decide", json=sample_request()).json()
+            # In every second round the clients want to report two different things.
+            payloads = [REPORTS[kind.name], {**REPORTS[kind.name], "decision_record_hash": record["record_hash"]}]
+            name, start = f"job {number}", threading.Barrier(count)
+
+            def ask(
+                client: int,
+                path: str = f"{record['decision_url']}/{kind.name}",
+                bodies: Sequence[dict[str, Any]] = payloads[: 1 + number % 2],
+                name: str = name,
+                start: threading.Barrier = start,
+            ) -> httpx.Response:
+                start.wait(30)
+                headers = {"x-idempotency-key": name}
+                return clients[client].post(path, json=bodies[client % len(bodies)], headers=headers)
+
+            answers = side_by_side(ask, range(count), threads=count)
+            (created,) = [answer for answer in answers if answer.status_code == 201]
+            winner = answers.index(created) % (1 + number % 2)
+            for client, answer in enumerate(answers):
+                told = answer.headers.get("x-idempotency-status") or answer.json()["error"]
+                seen[told] += 1
+                if client % (1 + number % 2) == winner:
+                    assert told in ("created", "replayed", in_progress)
+                    assert told == in_progress or answer.content == created.content
+                else:
+                    assert told in (conflict, in_progress)
+            # Once all have ended, nothing is in progress any more, whoever is asked.
+            after = [ask(client, start=threading.Barrier(1)) for client in range(8)]
+            same = [answer for client, answer in enumerate(after) if client % (1 + number % 2) == winner]
+            assert {(answer.status_code, answer.content) for answer in same} == {(200, created.content)}
+            assert {answer.json()["error"] for answer in after if answer not in same} <= {conflict}
+            made.append((f"{kind.name} {name}", created.content))
+    entries = [entry for entry in pair.site.chain(scope) if entry.link["entry_type"] != "decision"]
+    assert [answered_report(entry) for entry in entries] == made
+    assert seen["created"] == rounds
+    report(f"{rounds} rounds, {dict(seen)}")
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""kill -9, of single workers and of whole servers: what was answered with 200 is there afterwards, once."""
+"""kill -9, of single workers and of whole servers: what was answered with success is there afterwards, once."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_what_was_acknowledged_survives_kill_9(site: Site) -> None:
         def ended() -> bool:
             return server.process.poll() is not None
 
-        with Load([server.url], key, clients=CLIENTS, pause=0.02) as load:
+        with Load([server.url], key, clients=CLIENTS, pause=0.02, reporting=True) as load:
             while True:
                 # Whatever ended it, an operator starts it again.
                 if ended():
@@ -62,10 +62,10 @@ def test_what_was_acknowledged_survives_kill_9(site: Site) -> None:
                 load.wait_for(CLIENTS, until=ended)
                 time.sleep(chances.uniform(0, 0.2))
                 done += killed(server, kills[done], chances)
-        site.require_exactly(load.answers, "acme", server.url, key)
+        site.require_exactly(load.answers, "acme", server.url, key, load.reports)
     report(
-        f"seed {seed}: {done} kills, {starts} starts; {len(load.answers)} acknowledged, {load.retried} retried, "
-        f"of which {load.found} had been recorded; {dict(load.failures)}"
+        f"seed {seed}: {done} kills, {starts} starts; {len(load.answers)} decisions and {len(load.reports)} reports "
+        f"acknowledged, {load.retried} retried, of which {load.found} had been recorded; {dict(load.failures)}"
     )
     assert load.retried
 

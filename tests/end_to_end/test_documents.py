@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,59 +20,77 @@ PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "d
 OUTSIDE = {"make run\n", "make test\n"}
 
 
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A block of a page that was run.
+
+    Attributes:
+        block: The block, as the page has it.
+        done: What it printed, and its exit code.
+        answer: What curl wrote to a file that the block names; where it names none, what the block printed.
+    """
+
+    block: str
+    done: subprocess.CompletedProcess[str]
+    answer: str
+
+
+def run(block: str, project: Path, port: int) -> Ran:
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block.replace("127.0.0.1:8080", f"127.0.0.1:{port}")],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
+    kept = re.search(r"-o (build/\S+)", block)
+    return Ran(block, done, (project / kept[1]).read_text() if kept else done.stdout)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Ran]]:
+    """Runs the blocks of a page in order, against a fresh `make run`; once for all tests that look at the page."""
+
+    @cache
+    def blocks_of(page: str) -> list[Ran]:
+        project, port = mirror(tmp_path_factory.mktemp("page") / "project"), free_port()
+        blocks = [block for block in bash_blocks((ROOT / page).read_text()) if block not in OUTSIDE]
+        with make_run(project, port):
+            return [run(block, project, port) for block in blocks]
+
+    return blocks_of
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if bash_blocks((ROOT / page).read_text())])
-def test_the_commands_of_a_page_run(page: str, tmp_path: Path) -> None:
-    project, port = mirror(tmp_path / "project"), free_port()
-    blocks = [block for block in bash_blocks((ROOT / page).read_text()) if block not in OUTSIDE]
-    with make_run(project, port):
-        for block in blocks:
-            here = block.replace("127.0.0.1:8080", f"127.0.0.1:{port}")
-            done = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", here],
-                cwd=project,
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
-            )
-            assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
-            assert "Traceback" not in done.stderr
-            if page == "README.md" and "tampered" in block:
-                assert "NOT VERIFIED" in done.stdout
-                assert "exit code 1" in done.stdout
+def test_the_commands_of_a_page_run(page: str, ran: Callable[[str], list[Ran]]) -> None:
+    for each in ran(page):
+        assert "Traceback" not in each.done.stderr
+        if page == "README.md" and "tampered" in each.block:
+            assert "NOT VERIFIED" in each.done.stdout
+            assert "exit code 1" in each.done.stdout
 
 
-def test_the_readme_shows_what_its_commands_print(tmp_path: Path) -> None:
+def test_the_readme_shows_what_its_commands_print(ran: Callable[[str], list[Ran]]) -> None:
     page = (ROOT / "README.md").read_text()
     shown = re.findall(r"^```bash\n(.*?)^```\n\n```text\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
     assert len(shown) >= 2
-    project, port = mirror(tmp_path / "project"), free_port()
     expected = dict(shown)
-    with make_run(project, port):
-        for block in bash_blocks(page):
-            if block in OUTSIDE:
-                continue
-            here = block.replace("127.0.0.1:8080", f"127.0.0.1:{port}")
-            done = subprocess.run(["bash", "-c", here], cwd=project, capture_output=True, text=True, check=False)
-            for line in expected.get(block, "").splitlines():
-                assert line in done.stdout, f"{block}\n{done.stdout}\n{done.stderr}"
+    for each in ran("README.md"):
+        for line in expected.get(each.block, "").splitlines():
+            assert line in each.done.stdout, f"{each.block}\n{each.done.stdout}\n{each.done.stderr}"
 
 
-def test_the_api_guide_shows_what_its_commands_answer(tmp_path: Path) -> None:
+def test_the_api_guide_shows_what_its_commands_answer(ran: Callable[[str], list[Ran]]) -> None:
     page = (ROOT / "docs" / "api.md").read_text()
     shown = re.findall(
         r"^```bash\n(.*?)^```\n\n(?:[^`\n]+\n\n)?(?:```(\w+)\n(.*?)^```)?", page, flags=re.MULTILINE | re.DOTALL
     )
     assert [block for block, _, _ in shown] == bash_blocks(page)
-    project, port = mirror(tmp_path / "project"), free_port()
-    with make_run(project, port):
-        for block, language, answer in shown:
-            here = block.replace("127.0.0.1:8080", f"127.0.0.1:{port}")
-            done = subprocess.run(["bash", "-c", here], cwd=project, capture_output=True, text=True, check=False)
-            if language == "json":
-                kept = re.search(r"-o (\S+)", block)
-                body = (project / kept[1]).read_text() if kept else done.stdout
-                assert within(json.loads(answer), json.loads(body)), f"{block}\n{body}"
+    for (block, language, answer), each in zip(shown, ran("docs/api.md"), strict=True):
+        if language == "json":
+            assert within(json.loads(answer), json.loads(each.answer)), f"{block}\n{each.answer}"
 
 
 def within(shown: Any, real: Any) -> bool:

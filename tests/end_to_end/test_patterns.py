@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -67,9 +68,13 @@ def test_an_example_runs_as_it_is_and_may_act(service: Service, pattern_id: str,
     policy_id = service.patterns[pattern_id]["policy_id"]
     done = service.run(service.example(pattern_id, language), language)
     assert done.returncode == 0, done.stderr
-    # Whichever of the two came first, the other was answered with its record.
-    records = [stored_record(entry) for entry in service.site.entries("acme")]
-    (record,) = [made for made in records if (made["policy_id"], made["verdict"]) == (policy_id, "yes")]
+    # Whichever of the two came first, the other was answered with its record and its receipt.
+    entries = [entry for entry in service.site.entries("acme") if entry.link["policy_id"] == policy_id]
+    records = [stored_record(entry) for entry in entries if entry.link["entry_type"] == "decision"]
+    (record,) = [made for made in records if made["verdict"] == "yes"]
+    (receipt,) = [json.loads(entry.body) for entry in entries if entry.link["entry_type"] == "execution"]
+    assert receipt["decision_id"] == record["decision_id"]
+    assert (receipt["execution_status"], receipt["action_binding_match"], receipt["flags"]) == ("executed", True, [])
     assert "yes" in done.stdout
     assert record["reason_code"] in done.stdout
     # What it stored before it acted can be verified.

@@ -3,62 +3,48 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.end_to_end.support import Server, free_port, post_decide, running
+from tests.end_to_end.site import Site, workers_of
+from tests.end_to_end.support import Server, free_port, post_decide
 from tests.support import sample_request
 
-GATE = str(Path(sys.executable).with_name("gate"))
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """The instance of the server that most tests share, each with a scope of its own."""
+    return Site(tmp_path_factory.mktemp("server") / "home", None)
 
 
-def create_key(home: Path) -> str:
-    done = subprocess.run(
-        [GATE, "keys", "create", "--scope", "acme", "--plan", "unlimited", "--home", str(home), "--json"],
-        capture_output=True,
-        check=True,
-    )
-    key: str = json.loads(done.stdout)["key"]
-    return key
-
-
-@pytest.fixture
-def key(tmp_path: Path) -> str:
-    return create_key(tmp_path / "home")
-
-
-def serving(home: Path, workers: int) -> AbstractContextManager[Server]:
-    port = free_port()
-    command = [GATE, "serve", "--home", str(home), "--port", str(port), "--workers", str(workers)]
-    return running(command, home.parent, f"http://127.0.0.1:{port}", "is ready at")
-
-
-@pytest.fixture
-def server(tmp_path: Path, key: str) -> Iterator[Server]:
-    with serving(tmp_path / "home", workers=2) as started:
+@pytest.fixture(scope="module")
+def server(site: Site) -> Iterator[Server]:
+    """The server that they share."""
+    site.gate("scopes", "create", "first")
+    with site.serving(workers=2) as started:
         yield started
 
 
 @pytest.fixture
-def single(tmp_path: Path, key: str) -> Iterator[Server]:
-    """One worker: once it answers, none is still starting, and a signal meets a server that is up as a whole."""
-    with serving(tmp_path / "home", workers=1) as started:
-        yield started
+def own(tmp_path: Path) -> Site:
+    """An instance for a test that ends its server or a part of it."""
+    return Site(tmp_path / "home", None)
 
 
-def chain_check(home: Path) -> dict[str, Any]:
-    done = subprocess.run([GATE, "chain", "check", "--home", str(home), "--json"], capture_output=True, check=False)
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
+def require_whole(site: Site, scope: str, entries: int) -> None:
+    """Requires that a scope's chain is whole and has so many entries."""
+    checked = site.gate("chain", "check", "--scope", scope)
+    assert (checked["whole"], checked["chains"][0]["entries_checked"]) == (True, entries)
 
 
 def in_threads(count: int, work: Any) -> None:
@@ -69,7 +55,8 @@ def in_threads(count: int, work: Any) -> None:
         thread.join(60)
 
 
-def test_concurrent_decisions_make_one_whole_chain(server: Server, key: str, tmp_path: Path) -> None:
+def test_concurrent_decisions_make_one_whole_chain(site: Site, server: Server) -> None:
+    key = site.create_key("concurrent")
     answers: list[dict[str, Any]] = []
 
     def work(_: int) -> None:
@@ -81,11 +68,11 @@ def test_concurrent_decisions_make_one_whole_chain(server: Server, key: str, tmp
 
     in_threads(8, work)
     assert sorted(answer["audit_chain"]["chain_position"] for answer in answers) == list(range(1, 201))
-    checked = chain_check(tmp_path / "home")
-    assert (checked["whole"], checked["chains"][0]["entries_checked"]) == (True, 200)
+    require_whole(site, "concurrent", 200)
 
 
-def test_one_key_from_many_clients_makes_one_record(server: Server, key: str, tmp_path: Path) -> None:
+def test_one_key_from_many_clients_makes_one_record(site: Site, server: Server) -> None:
+    key = site.create_key("one key")
     bodies: list[bytes] = []
     statuses: list[str] = []
     start = threading.Barrier(16)
@@ -105,13 +92,13 @@ def test_one_key_from_many_clients_makes_one_record(server: Server, key: str, tm
         server.url, key, sample_request(discount_percent=11, margin_percent=22), **{"x-idempotency-key": "one"}
     )
     assert other.status_code == 409
-    assert chain_check(tmp_path / "home")["chains"][0]["entries_checked"] == 1
+    require_whole(site, "one key", 1)
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_lets_requests_in_flight_finish(single: Server, key: str, tmp_path: Path, sign: int) -> None:
+def test_a_signal_lets_requests_in_flight_finish(own: Site, sign: int) -> None:
+    key = own.create_key("acme")
     acknowledged: list[str] = []
-    broken: list[str] = []
     going = threading.Barrier(5)
 
     def work(_: int) -> None:
@@ -121,46 +108,52 @@ def test_a_signal_lets_requests_in_flight_finish(single: Server, key: str, tmp_p
                     going.wait()
                 try:
                     response = client.post(f"{single.url}/api/decide", json=sample_request())
-                except httpx.ConnectError:
-                    return
-                except httpx.TransportError as error:
-                    broken.append(repr(error))
+                except httpx.TransportError:
                     return
                 assert response.status_code == 200
                 acknowledged.append(response.json()["decision_id"])
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    going.wait()
-    code = single.stop(sign)
-    for thread in threads:
-        thread.join(60)
+    # One worker: once it answers, none is still starting, and the signal meets a server that is up as a whole.
+    with own.serving(workers=1) as single:
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        going.wait()
+        code = single.stop(sign)
+        for thread in threads:
+            thread.join(60)
     assert code == 0
     assert "Traceback" not in single.text()
     assert len(acknowledged) >= 12
     # What a client saw broken was a connection that the server had closed between two requests: no decision was made
     # that nobody heard of.
-    checked = chain_check(tmp_path / "home")
-    assert (checked["whole"], checked["chains"][0]["entries_checked"]) == (True, len(acknowledged)), broken
+    require_whole(own, "acme", len(acknowledged))
 
 
-def test_a_disabled_key_is_refused_by_every_process_at_once(server: Server, key: str, tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="what a thread blocks is told by /proc")
+def test_ctrl_c_in_a_terminal_reaches_no_thread_of_a_worker(own: Site) -> None:
+    own.create_key("acme")
+    with own.serving(workers=1) as single:
+        (worker,) = workers_of(single)
+        threads = [(task / "status").read_text() for task in Path(f"/proc/{worker}/task").iterdir()]
+    # A worker that heard of it from the terminal, and then from the server, would not finish.
+    blocked = [int(text.partition("SigBlk:")[2].split()[0], 16) for text in threads]
+    assert len(blocked) > 2
+    assert [mask for mask in blocked if not mask >> (signal.SIGINT - 1) & 1] == []
+
+
+def test_a_disabled_key_is_refused_by_every_process_at_once(site: Site, server: Server) -> None:
+    key = site.create_key("disabled")
     assert post_decide(server.url, key, sample_request()).status_code == 200
-    subprocess.run(
-        [GATE, "keys", "disable", key.split("_")[1], "--home", str(tmp_path / "home")], capture_output=True, check=True
-    )
+    site.gate("keys", "disable", key.split("_")[1])
     for _ in range(8):
         assert post_decide(server.url, key, sample_request()).status_code == 403
 
 
-def test_a_rotated_signing_key_is_used_by_every_process_at_once(server: Server, key: str, tmp_path: Path) -> None:
-    home = str(tmp_path / "home")
+def test_a_rotated_signing_key_is_used_by_every_process_at_once(site: Site, server: Server) -> None:
+    key = site.create_key("rotated")
     before = post_decide(server.url, key, sample_request()).json()
-    rotated = subprocess.run(
-        [GATE, "signing-keys", "rotate", "--home", home, "--json"], capture_output=True, check=True
-    )
-    new = json.loads(rotated.stdout)["key_id"]
+    new = site.gate("signing-keys", "rotate")["key_id"]
     after = [post_decide(server.url, key, sample_request()).json() for _ in range(8)]
     assert {record["receipt_key_id"] for record in after} == {new} != {before["receipt_key_id"]}
     for record in (before, *after):
@@ -168,23 +161,23 @@ def test_a_rotated_signing_key_is_used_by_every_process_at_once(server: Server, 
         assert verified.json()["verified"] is True
 
 
-def test_a_killed_worker_is_replaced(server: Server, key: str) -> None:
-    children = subprocess.run(
-        ["pgrep", "-P", str(server.process.pid)], capture_output=True, text=True, check=False
-    ).stdout.split()
-    if not children:
-        pytest.skip("pgrep is not installed")
-    import os
-
-    for child in children:
-        os.kill(int(child), signal.SIGKILL)
-    for _ in range(300):
-        try:
-            if post_decide(server.url, key, sample_request()).status_code == 200:
-                return
-        except httpx.TransportError:
-            threading.Event().wait(0.1)
-    raise AssertionError(server.text())
+def test_a_killed_worker_is_replaced(own: Site) -> None:
+    key = own.create_key("acme")
+    with own.serving(workers=2) as server:
+        children = subprocess.run(
+            ["pgrep", "-P", str(server.process.pid)], capture_output=True, text=True, check=False
+        ).stdout.split()
+        if not children:
+            pytest.skip("pgrep is not installed")
+        for child in children:
+            os.kill(int(child), signal.SIGKILL)
+        for _ in range(300):
+            try:
+                if post_decide(server.url, key, sample_request()).status_code == 200:
+                    return
+            except httpx.TransportError:
+                threading.Event().wait(0.1)
+        raise AssertionError(server.text())
 
 
 @pytest.mark.parametrize(
@@ -195,8 +188,6 @@ def test_a_killed_worker_is_replaced(server: Server, key: str) -> None:
     ],
 )
 def test_odd_framing_gets_an_answer(server: Server, head: bytes, status: bytes) -> None:
-    import socket
-
     host, port = server.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=30) as connection:
         connection.sendall(b"POST /api/decide HTTP/1.1\r\nhost: x\r\nconnection: close\r\n" + head)
@@ -204,7 +195,8 @@ def test_odd_framing_gets_an_answer(server: Server, head: bytes, status: bytes) 
     assert answer.split(b" ")[1] == status
 
 
-def test_a_chunked_body_is_never_cut_at_the_limit(server: Server, key: str, tmp_path: Path) -> None:
+def test_a_chunked_body_is_never_cut_at_the_limit(site: Site, server: Server) -> None:
+    key = site.create_key("chunked")
     request = json.dumps(sample_request()).encode()
     padding = b" " * (1024 * 1024 - len(request))
 
@@ -218,17 +210,12 @@ def test_a_chunked_body_is_never_cut_at_the_limit(server: Server, key: str, tmp_
     assert post(request, padding, b'GARBAGE","verdict":"no"}') == 413
     assert post(request, padding, b" ") == 413
     assert post(request, padding) == 200
-    assert chain_check(tmp_path / "home")["chains"][0]["entries_checked"] == 1
+    require_whole(site, "chunked", 1)
 
 
 def test_serving_where_nothing_can_be_written_is_refused(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("x")
-    done = subprocess.run(
-        [GATE, "serve", "--home", str(blocked / "home"), "--port", str(free_port())],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    command = Site(blocked / "home", None).command("serve", "--port", str(free_port()))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, "INSTANCE_UNWRITABLE" in done.stderr) == (2, True)

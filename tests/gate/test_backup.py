@@ -18,6 +18,7 @@ from sqlalchemy import text
 from gate import backup, chain
 from gate.audit import check_chain
 from gate.backup import make_backup, restore_backup
+from gate.erasure import erase
 from gate.errors import GateError, OperatorError, ServiceUnavailable
 from gate.ids import timestamp, utc_now
 from gate.instance import Instance, create_instance, open_instance
@@ -26,11 +27,12 @@ from gate.ledger.copies import copy_pages
 from gate.ledger.sqlite import SqliteStore
 from gate.ledger.store import Store
 from gate.ledger.writer import Appended
+from gate.receipts import OUTCOMES
 from gate.settings import load_settings
 from gate.verify import verify_record
 from tests.gate.ledger.test_entries import entry
 from tests.postgres import Postgres
-from tests.support import copy_as_first_release, in_threads, rows_of, sample_request
+from tests.support import copy_as_release, in_threads, rows_of, sample_request
 
 Open: TypeAlias = Callable[..., Instance]
 NewDatabase: TypeAlias = Callable[[str], str | None]
@@ -77,6 +79,14 @@ def fill(instance: Instance, key: str) -> None:
             assert decide(instance, sender, f"order-{number}")[0] == "created"
     _, gone = directory.create_key(capped, FULL_ACCESS, None, utc_now())
     directory.disable_key(gone.key_id, utc_now())
+
+
+def report_and_erase(instance: Instance, key: str) -> None:
+    """An outcome of the first decision under a key, and an erasure of the second."""
+    authority = instance.ledger.directory.authenticate(key, utc_now())
+    first, second = (decide(instance, key, f"order-{number}")[1]["decision_id"] for number in range(2))
+    instance.lifecycle().report(authority, OUTCOMES, first, {"outcome_status": "succeeded"})
+    erase(instance.ledger, second, "asked for", utc_now())
 
 
 def decide(instance: Instance, key: str, idempotency_key: str) -> tuple[str, dict[str, Any]]:
@@ -127,9 +137,11 @@ def test_what_is_restored_is_what_was_backed_up_on_whatever_database(
     scope = instance.ledger.directory.create_scope("acme", "unlimited", utc_now())
     key, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS, None, utc_now())
     fill(instance, key)
+    report_and_erase(instance, key)
     before = contents(instance.ledger.store)
+    assert all(before[name] for name in ("decisions", "latest_outcomes", "outcome_counts"))
     made = make_backup(instance, tmp_path / "backup.db", utc_now())
-    assert (made.file, made.entries, made.missing, made.logged) == (tmp_path / "backup.db", 4, None, True)
+    assert (made.file, made.entries, made.missing, made.logged) == (tmp_path / "backup.db", 6, None, True)
     assert made.size == made.file.stat().st_size
     (noted,) = instance.ledger.operator_log.latest(1)
     assert (noted.action, noted.subject) == ("instance.backed_up", str(made.file))
@@ -139,11 +151,12 @@ def test_what_is_restored_is_what_was_backed_up_on_whatever_database(
     assert contents(restored.ledger.store) == before
     assert key_files(restored) == key_files(instance)
     assert (restored.settings.home / "settings.toml").read_bytes() == (tmp_path / "home/settings.toml").read_bytes()
-    for found in restored.ledger.directory.scopes():
-        assert check_chain(restored, found.scope_id) == (2, None)
+    sizes = {found.name: check_chain(restored, found.scope_id) for found in restored.ledger.directory.scopes()}
+    assert sizes == {"acme": (4, None), "capped \u00e9": (2, None)}
     assert decide(restored, key, "order-0") == decide(instance, key, "order-0")
     status, record = decide(restored, key, "order-new")
-    assert (status, record["audit_chain"]["chain_position"]) == ("created", 3)
+    assert (status, record["audit_chain"]["chain_position"]) == ("created", 5)
+    assert record["decision_confidence"]["similar_decisions"] == 1
     assert verify_record(record, instance.trust()).verified
     log = restored.ledger.operator_log
     assert log.latest(1)[0].action == "instance.restored"
@@ -217,7 +230,7 @@ def test_an_older_backup_is_restored_as_this_release_keeps_it(
 ) -> None:
     def copy(store: Store, file: Path) -> None:
         first = SqliteStore(file)
-        copy_as_first_release(store, first)
+        copy_as_release(store, first)
         first.close()
 
     monkeypatch.setattr(backup, "copy_to_file", copy)

@@ -10,7 +10,7 @@ import rfc8785
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gate.canonical import canonical, compact, content_hash
+from gate.canonical import canonical, compact, content_hash, with_integers
 from gate.errors import MaterialRefused
 from gate.strict_json import parse
 from tests.reference.strategies import json_values
@@ -53,6 +53,18 @@ def test_what_is_no_json_has_no_canonical_bytes(value: Any) -> None:
     for shape in (value, [value], {"a": value}):
         with pytest.raises(MaterialRefused, match="no canonical JSON"):
             canonical(shape)
+
+
+@given(json_values(max_depth=4))
+@example({"é": [4.0, -0.0, 9007199254740991.0, 9007199254740992.0, 1e300, 0.5, True, None, "1.0"]})
+def test_integers_in_place_of_integral_doubles_are_the_same_json(value: Any) -> None:
+    same = with_integers(value)
+    assert canonical(same) == canonical(value)
+    stack = [same]
+    while stack:
+        item = stack.pop()
+        stack += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+        assert not (isinstance(item, float) and item.is_integer() and abs(item) < 2**53)
 
 
 def test_true_is_not_one_and_one_is_one_point_zero() -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gate import chain, resources
 from gate.canonical import content_hash
-from gate.record import Signers
+from gate.envelope import envelope, link_material, receipt_material, receipt_payload
+from gate.erasure import build, left_of
+from gate.labels import BINDING_ADAPTER
+from gate.record import Signers, runtime_binding_of
 from gate.signing import Ed25519Signer, HmacSigner, KeyRegistry
 from gate.verify import FULL_RECORD, OPTIONAL_MEMBERS, Trust, verify_record
 from gate.views import project
@@ -29,9 +33,42 @@ from tests.support import (
     public_key,
     sample_request,
 )
+from tests.tampering import changed, places
 
 HMAC_SECRET = b"a secret of at least 32 bytes, yes"
 HMAC_TRUST = Trust(hmac_secret=HMAC_SECRET, attestation_keys=ATTESTATION_KEYS, source="hmac_secret")
+
+
+def make_erased(record: dict[str, Any]) -> dict[str, Any]:
+    """What is left of a record once it was erased."""
+    return left_of(record, build(record, True, "asked for", "era_1", record["created_at"]))
+
+
+def make_adapter_record() -> dict[str, Any]:
+    """A record whose facts an adapter emitted, hashed and signed as any other."""
+    record = make_record()
+    facts = sample_request()["context"]["inputs"]
+    adapter = {"adapter_id": "margins", "version": "1.0.0", "output_hash": content_hash(facts)}
+    binding = runtime_binding_of(BINDING_ADAPTER) | {"adapter_authority": "facts_only"}
+    bundle = record["rulebook_attestation"]["bundle"] | {"runtime_binding": binding, "trusted_adapter": adapter}
+    unsigned = {"status": "unsigned", "key_id": None, "signature": None}
+    record |= {
+        "runtime_binding": binding,
+        "trusted_adapter": adapter,
+        "adapter_facts": facts,
+        "rulebook_attestation": record["rulebook_attestation"]
+        | {
+            "bundle": bundle,
+            "bundle_hash": content_hash(bundle),
+            "signature": record["rulebook_attestation"]["signature"] | unsigned,
+        },
+    }
+    record["record_hash"] = content_hash(envelope(record))
+    record["receipt_hash"] = content_hash(receipt_material(record))
+    record["receipt_signature"] = RECEIPT_SIGNER.sign(receipt_payload(record, RECEIPT_SIGNER.key_id))
+    link = chain.append(chain.Head("chain_test"), link_material(record))
+    return record | {"audit_chain": chain.record_link(link)}
+
 
 VARIANTS: dict[str, tuple[dict[str, Any], Trust]] = {
     "approved": (make_record(), TRUST),
@@ -44,8 +81,8 @@ VARIANTS: dict[str, tuple[dict[str, Any], Trust]] = {
     "hmac receipt": (make_record(signers=replace(SIGNERS, receipt=HmacSigner("h", HMAC_SECRET))), HMAC_TRUST),
 }
 
-# They stand outside the signature: the one is checked against its own hash, the other against the chain.
-OUTSIDE = ("decision_confidence", "audit_chain")
+# They stand outside the signature: the first is checked against its own hash, the others against the chain.
+OUTSIDE = ("decision_confidence", "audit_chain", "erased")
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -109,56 +146,20 @@ def test_a_record_does_not_verify_with_another_request(change: Callable[[Any], A
     assert {name for name, holds in result.checks.items() if holds is False} == failing
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for step, item in items:
-        if not path and step in OUTSIDE:
-            continue
-        yield (*path, step)
-        yield from places(item, (*path, step))
+ERASED = {f"{name}, erased": (make_erased(record), trust) for name, (record, trust) in VARIANTS.items()}
 
 
-def other_values(value: Any) -> list[Any]:
-    """Values that differ from one: empty ones, other types, and neighbours."""
-    others: list[Any] = [None, "", {}, [], 0, False, True, 1, "x", {"x": 1}, [1]]
-    if isinstance(value, str):
-        others += [f"{value}x", f"{value} ", value[:-1], value.upper(), value[:-1] + chr(ord(value[-1:] or "a") ^ 1)]
-    if isinstance(value, int | float):
-        others += [value + 1, -value - 1, value + 0.5, str(value)]
-    if isinstance(value, list):
-        others += [[*value, "x"], [*value, None], value[1:], value[::-1], [*value, *value[:1]]]
-    if isinstance(value, dict):
-        others += [{**value, "x": 1}, {**value, "x": None}, {**value, "x": ""}, {**value, "x": {}}]
-    return [other for other in others if content_hash(other) != content_hash(value)]
-
-
-def changed(record: dict[str, Any], path: tuple[Any, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
-    def holder(copied: dict[str, Any]) -> Any:
-        place: Any = copied
-        for step in path[:-1]:
-            place = place[step]
-        return place
-
-    for other in other_values(holder(record)[path[-1]]):
-        copied = copy.deepcopy(record)
-        holder(copied)[path[-1]] = other
-        yield f"{path} = {other!r}", copied
-    copied = copy.deepcopy(record)
-    del holder(copied)[path[-1]]
-    yield f"{path} removed", copied
-
-
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", [*VARIANTS, "approved, erased"])
 def test_no_record_verifies_after_a_change_to_any_one_of_its_members(name: str) -> None:
-    record, trust = VARIANTS[name]
+    record, trust = (VARIANTS | ERASED)[name]
     tried, survived = 0, []
-    for path in places(record):
+    for path in places({name: value for name, value in record.items() if name not in OUTSIDE}):
         for what, tampered in changed(record, path):
             tried += 1
             if verify_record(tampered, trust).verified:
                 survived.append(what)
     assert survived == []
-    assert tried > 1500
+    assert tried > 1000
 
 
 def test_a_member_that_was_never_there_cannot_be_added() -> None:
@@ -354,3 +355,100 @@ def test_what_differs_is_shown() -> None:
     assert result.error == "RECORD_INTEGRITY_FAILED"
     assert "v" in (result.message or "")
     assert result.to_dict()["ok"] is False
+
+
+class TestErased:
+    """Records of which something was erased."""
+
+    @pytest.mark.parametrize("name", ERASED)
+    def test_what_is_left_of_a_record_verifies_and_says_what_was_erased(self, name: str) -> None:
+        record, trust = ERASED[name]
+        result = verify_record(record, trust)
+        assert (result.verified, result.error) == (True, "MATERIAL_ERASED")
+        unchecked = {check for check, holds in result.checks.items() if holds is None}
+        assert {"evaluation", "facts_hash", "input_hash", "erasure"} <= unchecked
+        assert [result.checks[check] for check in ("record_hash", "receipt_hash", "receipt_signature")] == [True] * 3
+        shown = result.to_dict()
+        assert (shown["notice"], "error" in shown) == ("MATERIAL_ERASED", False)
+        assert "evaluation, input" in shown["message"]
+        if trust is TRUST and record["registry_attestation"]["status"] == "signed":
+            keys = RECEIPT_KEYS.to_dict(), ATTESTATION_KEYS.to_dict()
+            assert verifier.record_failures(record, keys[0], attestation_keys=keys[1]) == []
+
+    def test_who_kept_the_request_can_still_check_it(self) -> None:
+        record = make_erased(make_record())
+        result = verify_record(record, TRUST, request_body=sample_request())
+        assert [result.checks[name] for name in ("input_hash", "facts_hash", "rulebook_hash")] == [True] * 3
+        other = verify_record(record, TRUST, request_body=sample_request(margin_percent=1))
+        assert (other.verified, other.error) == (False, "RECORD_INTEGRITY_FAILED")
+
+    def test_without_the_facts_of_an_adapter_integrity_is_not_established(self) -> None:
+        whole = make_adapter_record()
+        assert verify_record(whole, TRUST).verified
+        result = verify_record(make_erased(whole), TRUST)
+        assert (result.verified, result.integrity_valid, result.authenticity_valid) == (False, False, True)
+        assert (result.error, result.to_dict()["error"]) == ("MATERIAL_ERASED", "MATERIAL_ERASED")
+        assert False not in result.checks.values()
+        for name in ("record_hash", "evaluation", "facts_hash"):
+            assert result.checks[name] is None
+        for name in ("receipt_hash", "receipt_signature", "audit_chain.leaf_hash", "rulebook_attestation"):
+            assert result.checks[name] is True
+        assert verify_record(make_erased(whole), Trust()).error == "SIGNING_KEY_UNKNOWN"
+
+    @pytest.mark.parametrize("make", [make_record, make_adapter_record])
+    def test_what_is_left_out_without_being_marked_as_erased_does_not_verify(self, make: Callable[[], Any]) -> None:
+        record = make_erased(make())
+        unmarked = {name: value for name, value in record.items() if name != "erased"}
+        assert verify_record(unmarked, TRUST).error == "RECORD_INVALID"
+        del unmarked["evaluation"]
+        assert verify_record(unmarked, TRUST).error == "RECORD_INCOMPLETE"
+
+    @pytest.mark.parametrize(
+        "note",
+        [
+            {},
+            {"members": ["evaluation", "input"]},
+            {"erasure_id": "era_1", "erased_at": "x", "members": []},
+            {"erasure_id": "era_1", "erased_at": "x", "members": ["input"]},
+            {"erasure_id": "era_1", "erased_at": "x", "members": ["input", "evaluation"]},
+            {"erasure_id": "era_1", "erased_at": "x", "members": ["evaluation", "evaluation"]},
+            {"erasure_id": "era_1", "erased_at": "x", "members": ["evaluation", "verdict"]},
+            {"erasure_id": "era_1", "erased_at": "x", "members": ["evaluation", {}]},
+            {"erasure_id": "era_1", "erased_at": "x", "members": "evaluation"},
+            {"erasure_id": "", "erased_at": "x", "members": ["evaluation"]},
+            {"erasure_id": "era_1", "erased_at": None, "members": ["evaluation"]},
+            {"erasure_id": "era_1", "erased_at": "x", "members": ["evaluation"], "more": 1},
+            [],
+            None,
+            "evaluation",
+        ],
+    )
+    def test_a_malformed_note_does_not_verify(self, note: Any) -> None:
+        result = verify_record(make_erased(make_record()) | {"erased": note}, TRUST)
+        assert (result.verified, result.error in ("RECORD_INTEGRITY_FAILED", "RECORD_INVALID")) == (False, True)
+
+    def test_marking_a_record_as_erased_hides_nothing_but_what_is_gone(self) -> None:
+        """An attacker can drop the explanation, and that is all: what is there is checked as ever."""
+        record = make_record()
+        note = make_erased(record)["erased"]
+        for forged in (
+            record | {"erased": note},
+            record | {"erased": note, "evaluation": {}},
+            make_erased(record) | {"reason_code": "OTHER"},
+            make_erased(record) | {"adapter_facts": None},
+            make_erased(record) | {"erased": note | {"members": ["adapter_facts", "evaluation", "input"]}},
+            make_erased(make_adapter_record()) | {"verdict": "no"},
+            make_erased(make_adapter_record()) | {"input_hash": "0" * 64},
+        ):
+            assert not verify_record(forged, TRUST).verified
+        told = make_erased(record) | {"erased": note | {"erasure_id": "era_2"}}
+        assert verify_record(told, TRUST).checks["erasure"] is None
+
+    @pytest.mark.parametrize("view", ["minimal", "standard", "full"])
+    def test_every_view_says_that_it_was_erased(self, view: str) -> None:
+        record = make_erased(make_adapter_record())
+        shown = project(record, view)
+        assert shown["erased"] == record["erased"]
+        schema = resources.schema("decision-record-v1")
+        named = {"full": "after_erasure"}.get(view, view)
+        jsonschema.Draft202012Validator({**schema, "$ref": f"#/$defs/{named}"}).validate(shown)

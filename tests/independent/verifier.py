@@ -748,6 +748,10 @@ def _check_facts(findings: _Findings, record: dict[str, Any], request_body: dict
         findings.equal("facts hash of context.inputs", bundle.get("input_hash"), canonical_hash(facts))
 
 
+def _erased(record: dict[str, Any]) -> list[Any]:
+    return _array(_object(record.get("erased")).get("members"))
+
+
 def _check_evidence(findings: _Findings, record: dict[str, Any], is_rulebook: bool) -> None:
     manifest = _object(record.get("evidence_manifest"))
     sources = [_object(source) for source in _array(manifest.get("sources"))]
@@ -777,9 +781,18 @@ def _check_evidence(findings: _Findings, record: dict[str, Any], is_rulebook: bo
         cause = "rule:default"
     findings.equal("evidence", record.get("evidence"), [record.get("reason_code"), cause])
 
-    findings.require(isinstance(record.get("evaluation"), dict), "evaluation is absent or not an object")
+    erased = _erased(record)
+    findings.require(
+        record.get("evaluation") is None if "evaluation" in erased else isinstance(record.get("evaluation"), dict),
+        "evaluation is absent or not an object, or there although it was erased",
+    )
     rulebook = _object(record.get("rulebook"))
     adapter = _object(record.get("trusted_adapter"))
+    evaluation_hash: str | None = canonical_hash(record.get("evaluation"))
+    if "evaluation" in erased:
+        # What it was is not to be told any more; record_hash covers the hash that stands here.
+        bound = [source.get("snapshot_hash") for source in sources if source.get("id") == "evaluation"]
+        evaluation_hash = bound[0] if len(bound) == 1 and _is_hash(bound[0]) else None
     expected = [
         {
             "id": f"rulebook:{rulebook.get('id')}@{rulebook.get('version')}",
@@ -789,7 +802,7 @@ def _check_evidence(findings: _Findings, record: dict[str, Any], is_rulebook: bo
         {
             "id": "evaluation",
             "type": "evaluation",
-            "snapshot_hash": canonical_hash(record.get("evaluation")),
+            "snapshot_hash": evaluation_hash,
         },
     ]
     if adapter:
@@ -1155,3 +1168,203 @@ def checkpoint_failures(checkpoint: dict[str, Any], receipt_keys: dict[str, Any]
 
 def packet_hash(packet: dict[str, Any]) -> str:
     return canonical_hash(_without(packet, "packet_hash"))
+
+
+PACKET_VERSION = "decision_packet_v1"
+PACKET_MEMBERS = (
+    "decision_packet_version",
+    "decision_id",
+    "record_hash",
+    "receipt_hash",
+    "decision_record",
+    "execution_receipts",
+    "outcome_records",
+    "exported_at",
+    "packet_hash",
+)
+REPORT_HASHES = {
+    "effectiveness": "effectiveness_hash",
+    "confidence": "confidence_hash",
+    "anomalies": "anomaly_hash",
+    "benchmarks": "benchmark_hash",
+}
+# Members of a report that may be empty: they are null by design, or bound whole by something else.
+MAY_BE_EMPTY = ("action_binding", "state_before_hash", "state_after_hash", "flags", "audit_chain")
+
+
+def _check_report(
+    findings: _Findings, what: str, report: dict[str, Any], record: dict[str, Any], is_execution: bool
+) -> None:
+    hash_member = "execution_hash" if is_execution else "outcome_hash"
+    fields = EXECUTION_FIELDS if is_execution else OUTCOME_FIELDS
+    empties = [name for name in fields if name in report and name not in MAY_BE_EMPTY]
+    empties = [name for name in empties if compact([report[name]]) != [report[name]]]
+    findings.equal(f"{what}: members with empty parts", empties, [])
+    computed = execution_hash(report) if is_execution else outcome_hash(report)
+    findings.equal(f"{what}: {hash_member}", report.get(hash_member), computed)
+    expected: dict[str, Any] = {
+        "decision_protocol_version": PROTOCOL_VERSION,
+        "decision_id": record.get("decision_id"),
+        "decision_record_hash": record.get("record_hash"),
+        "decision_receipt_hash": record.get("receipt_hash"),
+        "decision_verdict": record.get("verdict"),
+        "decision_action": record.get("action"),
+        "policy_id": record.get("policy_id"),
+        "policy_version": record.get("policy_version"),
+        "policy_bundle_hash": record.get("policy_bundle_hash"),
+        "decision_found": True,
+    }
+    if is_execution:
+        binding = report.get("action_binding")
+        expected["decision_execution_version"] = "decision_execution_v1"
+        expected["action_binding_hash"] = canonical_hash(binding)
+        if canonical(binding) != canonical(record.get("action_binding")):
+            expected["action_binding_match"] = False
+        elif _names_the_target(report, _object(binding)):
+            expected["action_binding_match"] = True
+        flags = [] if report.get("decision_verdict") == "yes" else ["DECISION_NOT_APPROVED"]
+        expected["flags"] = flags if report.get("action_binding_match") is True else [*flags, "ACTION_BINDING_MISMATCH"]
+        for name in ("state_before_hash", "state_after_hash"):
+            findings.require(name in report and report[name] != "", f"{what}: {name} is neither text nor null")
+    else:
+        expected["decision_outcome_version"] = "decision_outcome_v1"
+        expected["action_binding"] = record.get("action_binding")
+    for name, value in expected.items():
+        findings.equal(f"{what}: {name}", report.get(name), value)
+    link = _object(report.get("audit_chain"))
+    findings.equal(f"{what}: audit_chain members", sorted(link), sorted(AUDIT_CHAIN_MEMBERS))
+    entry = {
+        "decision_chain_version": CHAIN_VERSION,
+        "entry_type": "execution" if is_execution else "outcome",
+        "decision_id": report.get("decision_id"),
+        "record_hash": report.get(hash_member),
+        "receipt_hash": None,
+    }
+    findings.equal(f"{what}: audit_chain.entry_type", link.get("entry_type"), entry["entry_type"])
+    findings.equal(f"{what}: audit_chain.leaf_hash", link.get("leaf_hash"), canonical_hash(_leaf(entry)))
+    findings.equal(
+        f"{what}: audit_chain.chain_id", link.get("chain_id"), _object(record.get("audit_chain")).get("chain_id")
+    )
+
+
+def _names_the_target(report: dict[str, Any], binding: dict[str, Any]) -> bool:
+    named = {"target_system": "system", "target_object_id": "resource", "mutation": "mutation"}
+    told = [name for name in named if name in report]
+    return bool(told) and all(report[name] == binding.get(named[name], "") for name in told)
+
+
+def _check_report_link(
+    findings: _Findings, what: str, report: dict[str, Any], link: dict[str, Any], hash_member: str
+) -> None:
+    told = {name: link.get(name) for name in AUDIT_CHAIN_MEMBERS}
+    findings.equal(f"{what}: audit_chain against the retained link", report.get("audit_chain"), told)
+    entry = {
+        "decision_id": report.get("decision_id"),
+        "record_hash": report.get(hash_member),
+        "policy_id": report.get("policy_id"),
+        "policy_version": report.get("policy_version"),
+        "created_at": report.get("reported_at"),
+    }
+    findings.equal(f"{what}: retained link", {name: link.get(name) for name in entry}, entry)
+
+
+def _check_collection(
+    findings: _Findings, collection: str, packet: dict[str, Any], links: dict[int, dict[str, Any]]
+) -> None:
+    is_execution = collection == "execution_receipts"
+    hash_member = "execution_hash" if is_execution else "outcome_hash"
+    record = _object(packet.get("decision_record"))
+    positions: list[int] = []
+    for index, report in enumerate(_array(packet.get(collection))):
+        what = f"{collection}[{index}]"
+        _check_report(findings, what, _object(report), record, is_execution)
+        position = _integer(_object(_object(report).get("audit_chain")).get("chain_position")) or 0
+        if position in links:
+            _check_report_link(findings, what, _object(report), links[position], hash_member)
+        positions.append(position)
+    findings.equal(f"{collection}: newest first", positions, sorted(set(positions), reverse=True))
+    entry_type = "execution" if is_execution else "outcome"
+    told = [
+        position
+        for position, link in links.items()
+        if link.get("entry_type") == entry_type and link.get("decision_id") == record.get("decision_id")
+    ]
+    hidden = [position for position in told if position not in positions]
+    beyond = any(position not in links for position in positions)
+    left_out = [position for position in hidden if beyond or position > min(positions, default=0)]
+    findings.equal(f"{collection}: reports that retained links tell of", left_out, [])
+
+
+def _check_intelligence(findings: _Findings, packet: dict[str, Any]) -> None:
+    record, said = _object(packet.get("decision_record")), _object(packet.get("policy_intelligence"))
+    hashed = [(name, said[name], member) for name, member in REPORT_HASHES.items() if name in said]
+    hashed += [("patterns", pattern, "pattern_hash") for pattern in _array(said.get("patterns"))]
+    for name, document, member in hashed:
+        findings.equal(f"{name}: {member}", _object(document).get(member), canonical_hash(_without(document, member)))
+        findings.equal(f"{name}: policy_id", _object(document).get("policy_id"), record.get("policy_id"))
+
+
+def packet_failures(
+    packet: dict[str, Any],
+    receipt_keys: dict[str, Any] | None,
+    *,
+    attestation_keys: dict[str, Any] | None = None,
+    hmac_secret: bytes | None = None,
+) -> list[str]:
+    """Every check of a packet, its record included; empty where all hold.
+
+    A checkpoint in the packet is checked where it is signed with Ed25519. What is optional in a packet may be absent.
+    """
+    findings = _Findings()
+    if not findings.canonical_input("packet", packet):
+        return findings.failures
+    missing = [name for name in PACKET_MEMBERS if name not in packet]
+    findings.require(not missing, f"members missing: {', '.join(missing)}")
+    findings.equal("packet_hash", packet.get("packet_hash"), packet_hash(packet))
+    findings.equal("decision_packet_version", packet.get("decision_packet_version"), PACKET_VERSION)
+    record = _object(packet.get("decision_record"))
+    findings.failures += record_failures(
+        record,
+        receipt_keys,
+        attestation_keys=attestation_keys,
+        hmac_secret=hmac_secret,
+        request_body=packet.get("input"),
+    )
+    for name in ("decision_id", "record_hash", "receipt_hash"):
+        findings.equal(name, packet.get(name), record.get(name))
+    if packet.get("input", "") is None:
+        erased = _array(_object(record.get("erased")).get("members"))
+        findings.require("input" in erased, "input is null, and was not erased")
+
+    chain = _object(packet.get("audit_chain"))
+    retained = [_object(link) for link in _array(chain.get("retained_links"))]
+    if chain:
+        findings.failures += link_failures(retained)
+        first, last = (retained[0], retained[-1]) if retained else ({}, {})
+        told = {name: first.get(name) for name in AUDIT_CHAIN_MEMBERS}
+        findings.equal("the first retained link", told, record.get("audit_chain"))
+        entry = {
+            "decision_id": record.get("decision_id"),
+            "record_hash": record.get("record_hash"),
+            "receipt_hash": record.get("receipt_hash"),
+            "policy_id": record.get("policy_id"),
+            "policy_version": record.get("policy_version"),
+            "created_at": record.get("created_at"),
+        }
+        findings.equal("the first retained link's entry", {name: first.get(name) for name in entry}, entry)
+        summary = {"chain_id": "chain_id", "chain_size": "chain_position", "merkle_root": "merkle_root"}
+        for name, of_link in summary.items():
+            findings.equal(f"audit_chain.{name}", chain.get(name), last.get(of_link))
+        checkpoint = _object(_object(chain.get("verification_hints")).get("checkpoint"))
+        if checkpoint:
+            if _text(checkpoint.get("signature")).startswith("ed25519:"):
+                findings.failures += checkpoint_failures(checkpoint, receipt_keys or {})
+            findings.equal("checkpoint.issued_at", checkpoint.get("issued_at"), packet.get("exported_at"))
+            for name, of_link in {**summary, "link_hash": "link_hash"}.items():
+                findings.equal(f"checkpoint.{name}", checkpoint.get(name), last.get(of_link))
+
+    links = {position: link for link in retained if (position := _integer(link.get("chain_position"))) is not None}
+    for collection in ("execution_receipts", "outcome_records"):
+        _check_collection(findings, collection, packet, links)
+    _check_intelligence(findings, packet)
+    return findings.failures

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing, redirect_stderr, redirect_stdout
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +18,15 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from flask.testing import FlaskClient
 
 from api.app import create_app
-from api.cli.main import main
 from gate import resources
 from gate.bundles import own_rulebooks
 from gate.instance import Instance, open_instance
 from gate.ledger.packing import pack, unpack
 from gate.ledger.sqlite import SqliteStore
 from gate.settings import load_settings
-from tests.support import RECEIPT_SIGNER, copy_as_first_release, make_record, sample_request, sample_rulebook
+from tests.command_line import run_gate
+from tests.support import RECEIPT_SIGNER, copy_as_release, make_packet, make_record, sample_request, sample_rulebook
+from tests.tampering import as_doubles, with_value, without
 
 SAMPLE = str(resources.path("data", "rulebooks", "pricing_exception.json"))
 
@@ -34,27 +34,13 @@ Gate = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
-    """Runs `gate ...` against the home directory of this test, in this process: a new one takes a second to start."""
+def gate(tmp_path: Path) -> Gate:
+    """Runs `gate ...` against the home directory of this test."""
 
     def run(*arguments: str, home: bool = True, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        command = ["gate", *arguments, *(["--home", str(tmp_path / "home")] if home else [])]
-        out, err = io.StringIO(), io.StringIO()
-        with monkeypatch.context() as patched, redirect_stdout(out), redirect_stderr(err):
-            patched.setattr(sys, "argv", command)
-            patched.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-            code = exit_code()
-        return subprocess.CompletedProcess(command, code, out.getvalue(), err.getvalue())
+        return run_gate(*arguments, *(["--home", str(tmp_path / "home")] if home else []), stdin=stdin)
 
     return run
-
-
-def exit_code() -> int:
-    try:
-        main()
-    except SystemExit as end:
-        return int(end.code or 0)
-    return 0
 
 
 def printed(done: subprocess.CompletedProcess[str], code: int = 0) -> Any:
@@ -82,8 +68,8 @@ def test_the_installed_command_names_every_subcommand_and_the_exit_codes(tmp_pat
 
     done = run("--help")
     assert done.returncode == 0
-    commands = ("serve", "status", "scopes", "keys", "signing-keys", "rulebook", "verify", "chain")
-    for name in (*commands, "log", "backup", "restore", "db", "Exit codes"):
+    commands = ("serve", "status", "scopes", "keys", "signing-keys", "rulebook", "verify", "verify-packet", "chain")
+    for name in (*commands, "erase", "log", "backup", "restore", "db", "Exit codes"):
         assert name in done.stdout
     assert run("nonsense").returncode == 2
     failed = run("status", "--home", str(tmp_path), "--json")
@@ -113,6 +99,7 @@ def test_the_installed_command_names_every_subcommand_and_the_exit_codes(tmp_pat
         ["verify"],
         ["chain", "check"],
         ["chain", "checkpoint"],
+        ["erase"],
         ["log"],
         ["backup"],
         ["restore"],
@@ -372,6 +359,57 @@ class TestRulebook:
         assert "Traceback" not in done.stderr
 
 
+class TestErase:
+    """gate erase."""
+
+    def test_a_decision_is_erased_once_and_says_so(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
+        decision_id = made["records"][1]["decision_id"]
+        asked = ("erase", "--decision", decision_id, "--reason", "asked for")
+        erased = printed(gate(*asked, "--json"))
+        assert (erased["scope"], erased["decision_id"], erased["erased"]) == (
+            "acme",
+            decision_id,
+            ["evaluation", "input"],
+        )
+        again = gate(*asked)
+        assert (again.returncode, again.stdout, "DECISION_ALREADY_ERASED" in again.stderr) == (1, "", True)
+        (logged,) = printed(gate("log", "--limit", "1", "--json"))["entries"]
+        assert (logged["action"], logged["subject"]) == ("decision.erased", decision_id)
+        assert "entries" in gate("chain", "check").stdout
+        with closing(open_instance(load_settings(tmp_path / "home"))) as instance:
+            left = (
+                create_app(instance)
+                .test_client()
+                .get(f"/api/decision/{decision_id}", headers={"x-api-key": made["key"]})
+            )
+        (tmp_path / "left.json").write_bytes(left.data)
+        shown = gate("verify", str(tmp_path / "left.json"))
+        assert (shown.returncode, "MATERIAL_ERASED" in shown.stdout) == (0, True), shown.stdout
+
+    def test_a_person_is_told_what_was_erased(self, gate: Gate, made: dict[str, Any]) -> None:
+        done = gate("erase", "--decision", made["records"][0]["decision_id"], "--reason", "asked for")
+        assert (done.returncode, "evaluation, input" in done.stdout, "Backups" in done.stdout) == (0, True, True)
+
+    @pytest.mark.parametrize(
+        ("decision", "reason", "exit_with", "code"),
+        [
+            ("dec_unknown", "asked for", 1, "DECISION_NOT_FOUND"),
+            ("dec_unknown", " ", 2, "ERASURE_REASON_INVALID"),
+            ("dec_unknown", "x" * 501, 2, "ERASURE_REASON_INVALID"),
+        ],
+    )
+    def test_what_is_not_erased_says_why(
+        self, gate: Gate, made: dict[str, Any], decision: str, reason: str, exit_with: int, code: str
+    ) -> None:
+        done = gate("erase", "--decision", decision, "--reason", reason, "--json")
+        assert (done.returncode, done.stdout, json.loads(done.stderr)["error"]) == (exit_with, "", code)
+
+    def test_both_options_are_needed(self, gate: Gate, made: dict[str, Any]) -> None:
+        for asked in (("--decision", "dec_1"), ("--reason", "asked for")):
+            done = gate("erase", *asked, "--json")
+            assert (done.returncode, json.loads(done.stderr)["error"]) == (2, "USAGE_INVALID")
+
+
 class TestVerify:
     """gate verify."""
 
@@ -383,6 +421,7 @@ class TestVerify:
         texts = {
             "record": json.dumps(made["records"][0]),
             "wrapped": json.dumps({"record": made["records"][0]}),
+            "doubles": json.dumps(as_doubles(made["records"][0])),
             "tampered": json.dumps(made["records"][0] | {"action": "approve_everything"}),
             "foreign": json.dumps(make_record()),
             "request": json.dumps(sample_request()),
@@ -404,8 +443,9 @@ class TestVerify:
             shown = printed(gate("verify", files["record"], *trust, "--json", home=False))
             assert (shown["verified"], shown["key_source"]) == (True, source)
         assert printed(gate("verify", files["record"], "--json"))["checks"]["attestation_signature"] is True
-        wrapped = gate("verify", files["wrapped"], "--registry", files["registry"], home=False)
-        assert (wrapped.returncode, "verified" in wrapped.stdout) == (0, True)
+        for same in ("wrapped", "doubles"):
+            done = gate("verify", files[same], "--registry", files["registry"], home=False)
+            assert (done.returncode, "verified" in done.stdout) == (0, True)
 
     def test_its_signature_verifies_under_a_second_implementation(
         self, made: dict[str, Any], files: dict[str, str]
@@ -485,6 +525,132 @@ class TestVerify:
         assert done.returncode == 1
 
 
+class TestVerifyPacket:
+    """gate verify-packet."""
+
+    @pytest.fixture
+    def files(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> dict[str, str]:
+        headers = {"x-api-key": made["key"]}
+        with closing(open_instance(load_settings(tmp_path / "home"))) as instance:
+            client = create_app(instance).test_client()
+            path = made["records"][0]["decision_url"]
+            for body in ({"outcome_status": "pending"}, {"outcome_status": "succeeded"}):
+                assert client.post(f"{path}/outcome", json=body, headers=headers).status_code == 201
+            packet = client.get(f"{path}/packet?include_input=true&chain_limit=1000", headers=headers).get_json()
+            few_links = client.get(f"{path}/packet?chain_limit=4", headers=headers).get_json()
+            registry = client.get("/api/decision/receipt-keys").get_json()
+            chain_url = packet["audit_chain"]["verification_hints"]["chain_url"]
+            checkpoint = client.get(f"{chain_url}/checkpoint", headers=headers).get_json()
+        documents = {
+            "packet": packet,
+            "wrapped": {"packet": packet},
+            "tampered": with_value(packet, ("outcome_records", 0, "outcome_status"), "failed"),
+            "dropped": without(packet, ("outcome_records", 0)),
+            "foreign": make_packet(),
+            "request": sample_request(),
+            "other_request": sample_request(discount_percent=1, margin_percent=90),
+            "registry": registry,
+            "checkpoint": checkpoint,
+            "doubles": as_doubles(packet),
+            "double_checkpoint": as_doubles(checkpoint),
+            "few_links": few_links,
+            "other_checkpoint": {**checkpoint, "merkle_root": "0" * 64},
+        }
+        for name, document in documents.items():
+            (tmp_path / name).write_text(json.dumps(document))
+        (tmp_path / "pem").write_text(registry["keys"][0]["public_key"])
+        return {name: str(tmp_path / name) for name in [*documents, "pem"]}
+
+    def test_a_packet_verifies_against_a_registry_a_key_and_the_instance(
+        self, gate: Gate, files: dict[str, str]
+    ) -> None:
+        for source, trust in {
+            "registry": ["--registry", files["registry"]],
+            "public_key": ["--public-key", files["pem"]],
+        }.items():
+            shown = printed(gate("verify-packet", files["packet"], *trust, "--json", home=False))
+            assert (shown["verified"], shown["key_source"]) == (True, source)
+        assert printed(gate("verify-packet", files["packet"], "--json"))["checks"]["record.attestation_signature"]
+        wrapped = gate("verify-packet", files["wrapped"], "--registry", files["registry"], home=False)
+        assert wrapped.returncode == 0
+        steps = re.findall(r"step (\d), (\w+): (.*)", wrapped.stdout)
+        assert [(number, holds) for number, _, holds in steps] == [(str(n), "holds") for n in range(1, 5)]
+
+    @pytest.mark.parametrize(
+        ("packet", "options", "error", "failing"),
+        [
+            ("tampered", ["--registry", "registry"], "PACKET_INTEGRITY_FAILED", "outcome_records[0].outcome_hash"),
+            ("dropped", ["--registry", "registry"], "PACKET_INTEGRITY_FAILED", "outcome_records.complete"),
+            ("foreign", ["--registry", "registry"], "SIGNING_KEY_UNKNOWN", "record.receipt_key"),
+            ("packet", [], "SIGNING_KEY_UNKNOWN", "record.receipt_key"),
+            (
+                "packet",
+                ["--registry", "registry", "--input", "other_request"],
+                "PACKET_INTEGRITY_FAILED",
+                "record.input_hash",
+            ),
+            (
+                "packet",
+                ["--registry", "registry", "--checkpoint", "other_checkpoint"],
+                "PACKET_INTEGRITY_FAILED",
+                "checkpoint.merkle_root",
+            ),
+            ("request", ["--registry", "registry"], "PACKET_INCOMPLETE", "members"),
+        ],
+    )
+    def test_what_does_not_verify_exits_with_1_and_names_step_and_place(
+        self, gate: Gate, files: dict[str, str], packet: str, options: list[str], error: str, failing: str
+    ) -> None:
+        arguments = [files.get(option, option) for option in options]
+        shown = printed(gate("verify-packet", files[packet], *arguments, "--json", home=False), code=1)
+        assert (shown["verified"], shown["error"], shown["checks"][failing]) == (False, error, False)
+        told = gate("verify-packet", files[packet], *arguments, home=False).stdout
+        assert f"({error})" in told
+        assert re.search(rf"step \d, \w+: FAILS: .*{re.escape(failing)}", told)
+
+    def test_what_differs_is_shown_to_people(self, gate: Gate, files: dict[str, str]) -> None:
+        told = gate("verify-packet", files["tampered"], "--registry", files["registry"], home=False).stdout
+        assert 'outcome_records[0].outcome_hash: the packet says "' in told
+
+    def test_reports_for_which_only_their_own_hash_speaks_are_told(self, gate: Gate, files: dict[str, str]) -> None:
+        whole = gate("verify-packet", files["packet"], "--registry", files["registry"], home=False)
+        assert "its link is not in the packet" not in whole.stdout
+        few = gate("verify-packet", files["few_links"], "--registry", files["registry"], home=False)
+        assert few.returncode == 0
+        told = [line for line in few.stdout.splitlines() if line.startswith("  outcome_records[")]
+        assert told == ["  outcome_records[0]: its link is not in the packet; only its own hash speaks for it"]
+
+    def test_integers_can_be_written_as_doubles(self, gate: Gate, files: dict[str, str]) -> None:
+        options = ["--registry", files["registry"], "--checkpoint", files["double_checkpoint"]]
+        checks = printed(gate("verify-packet", files["doubles"], *options, "--json", home=False))["checks"]
+        assert (checks["audit_chain.members"], checks["checkpoint.chain"]) == (True, True)
+
+    def test_request_and_checkpoint_are_checked(self, gate: Gate, files: dict[str, str]) -> None:
+        options = ["--registry", files["registry"], "--input", files["request"], "--checkpoint", files["checkpoint"]]
+        checks = printed(gate("verify-packet", files["packet"], *options, "--json", home=False))["checks"]
+        assert (checks["record.input_hash"], checks["checkpoint.chain"]) == (True, True)
+
+    @pytest.mark.parametrize(
+        ("packet", "options"),
+        [
+            ("/nowhere.json", []),
+            ("pem", []),
+            ("packet", ["--registry", "request"]),
+            ("packet", ["--public-key", "pem", "--registry", "registry"]),
+            ("packet", ["--input", "/nowhere"]),
+            ("packet", ["--checkpoint", "/nowhere"]),
+            ("packet", ["--checkpoint", "request"]),
+        ],
+    )
+    def test_unusable_material_exits_with_2(
+        self, gate: Gate, files: dict[str, str], packet: str, options: list[str]
+    ) -> None:
+        arguments = [files.get(name, name) for name in (packet, *options)]
+        done = gate("verify-packet", *arguments, home=False)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "Traceback" not in done.stderr
+
+
 class TestChain:
     """gate chain."""
 
@@ -537,8 +703,7 @@ class TestChain:
 
         from gate import chain
         from gate.canonical import content_hash
-        from gate.decide import link_material
-        from gate.envelope import envelope, receipt_material
+        from gate.envelope import envelope, link_material, receipt_material
 
         record = {n: v for n, v in made["records"][2].items() if n != "audit_chain"} | {"request_id": "req_forged"}
         record["record_hash"] = content_hash(envelope(record))
@@ -576,6 +741,7 @@ class TestChain:
         # The last entry is taken away and the head moved back: the chain alone is whole again.
         with sqlite3.connect(tmp_path / "home" / "ledger.db") as connection:
             connection.execute("DELETE FROM entries WHERE position = 3")
+            connection.execute("DELETE FROM decisions WHERE position = 3")
             connection.execute(
                 "UPDATE chain_heads SET chain_size = 2, (merkle_root, link_hash) = "
                 "(SELECT merkle_root, link_hash FROM entries WHERE position = 2)"
@@ -701,7 +867,7 @@ class TestUpgrade:
             closing(SqliteStore(home / "ledger.db")) as new,
             closing(SqliteStore(tmp_path / "old", create=True)) as old,
         ):
-            copy_as_first_release(new, old)
+            copy_as_release(new, old)
         for file in home.glob("ledger.db*"):
             file.unlink()
         (tmp_path / "old").rename(home / "ledger.db")
@@ -709,9 +875,9 @@ class TestUpgrade:
             done = gate(*command)
             assert (done.returncode, "LEDGER_OUTDATED" in done.stderr) == (2, True)
             assert "gate db upgrade" in done.stderr
-        assert printed(gate("db", "upgrade", "--json")) == {"from": "0001", "to": "0002"}
+        assert printed(gate("db", "upgrade", "--json")) == {"from": "0001", "to": "0003"}
         assert "nothing was changed" in gate("db", "upgrade").stdout
-        assert printed(gate("db", "upgrade", "--json")) == {"from": "0002", "to": "0002"}
+        assert printed(gate("db", "upgrade", "--json")) == {"from": "0003", "to": "0003"}
         assert printed(gate("chain", "check", "--json"))["whole"] is True
         assert [found["action"] for found in printed(gate("log", "--json"))["entries"]] == ["ledger.upgraded"]
 

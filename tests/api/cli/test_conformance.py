@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -23,10 +22,11 @@ from gate.ids import utc_now
 from gate.instance import Instance, open_instance
 from gate.ledger.access import Scope
 from gate.settings import load_settings
+from tests.command_line import run_gate
 from tests.end_to_end.support import free_port
 
 Alter = Callable[[Request, Response], Response]
-Conformance = Callable[..., "subprocess.CompletedProcess[str]"]
+Conformance = Callable[..., "CompletedProcess[str]"]
 
 APPROVAL = "conformance/direct_approval"
 SAME_NUMBER = "replay/operators.eq.same_number"
@@ -43,11 +43,8 @@ def key_file(tmp_path: Path, key: str) -> Path:
 def conformance(key_file: Path) -> Conformance:
     """Runs `gate conformance` against an address."""
 
-    def run(url: str, *options: str, keys: Path = key_file) -> subprocess.CompletedProcess[str]:
-        command = [str(Path(sys.executable).with_name("gate")), "conformance", "--endpoint", url]
-        return subprocess.run(
-            [*command, "--api-key-file", str(keys), *options], capture_output=True, text=True, timeout=120, check=False
-        )
+    def run(url: str, *options: str, keys: Path = key_file) -> CompletedProcess[str]:
+        return run_gate("conformance", "--endpoint", url, "--api-key-file", str(keys), *options)
 
     return run
 

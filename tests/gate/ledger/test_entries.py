@@ -48,6 +48,20 @@ def test_entries_take_positions_and_what_is_stored_is_what_was_sent(ledger: Ledg
     assert ledger.entries.head(scope.scope_id) == chain.head_of(links[2])
 
 
+def test_a_history_holds_what_it_has_room_for_and_says_so(ledger: Ledger, scope: Scope) -> None:
+    decision = entry(scope.scope_id, 1)
+    ledger.entries.append(decision)
+    for number in range(5):
+        report = replace(decision.link, entry_type="execution", receipt_hash=None)
+        body = b'{"n": "%b"}' % (b"x" * 991)
+        ledger.entries.append(NewEntry(scope.scope_id, f"exe_{number:032x}", report, body))
+    for room, read, whole in ((2500, 3, False), (4999, 5, False), (5000, 5, True)):
+        found = ledger.entries.history(scope.scope_id, decision.entry_id, executions=5, outcomes=5, links=3, room=room)
+        assert found is not None
+        assert [report.position for report in found.executions] == [6, 5, 4, 3, 2][:read]
+        assert (found.whole, len(found.links)) == (whole, 3)
+
+
 def test_unknown_entries_are_none(ledger: Ledger, scope: Scope) -> None:
     ledger.entries.append(entry(scope.scope_id, 1))
     assert ledger.entries.decision(scope.scope_id, "dec_unknown") is None

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Dialect, text
 
+from gate import chain
 from gate.decide import DecisionGate
 from gate.errors import GateError, ServiceUnavailable
 from gate.ids import utc_now
@@ -29,7 +30,8 @@ from gate.ledger.group_commit import GroupCommit, Take
 from gate.ledger.limits import RateLimiter, open_limits
 from gate.ledger.sqlite import SqliteStore, _SqliteTransaction
 from gate.ledger.store import Row, Statement, Transaction
-from gate.ledger.writer import NewEntry, Outcome, Writer
+from gate.ledger.writer import Appended, NewEntry, Outcome, Writer
+from gate.receipts import KINDS, Kind
 from gate.record import Signers
 from gate.signing import Ed25519Signer
 from gate.verify import Verification
@@ -47,12 +49,14 @@ from tests.promises import (
     nobody_is_refused,
     nothing_unsigned_verifies,
     one_record_a_key,
+    reported_is_kept,
     revoked_key_decides_nothing,
 )
 from tests.support import (
     NOW,
     RECEIPT_SIGNER,
     REGISTRY_SIGNER,
+    REPORTS,
     SIGNERS,
     TRUST,
     LimitClock,
@@ -220,27 +224,56 @@ def blind(monkeypatch: pytest.MonkeyPatch) -> None:
     """Appends find no key claimed."""
     look_up = writer._look_up
 
-    def see_no_claim(*arguments: Any, **options: Any) -> tuple[Any, dict[bytes, Any], Any]:
-        heads, _, linked = look_up(*arguments, **options)
-        return heads, {}, linked
+    def see_no_claim(*arguments: Any, **options: Any) -> tuple[Any, dict[bytes, Any], Any, Any]:
+        heads, _, linked, tally = look_up(*arguments, **options)
+        return heads, {}, linked, tally
 
     monkeypatch.setattr(writer, "_look_up", see_no_claim)
 
 
+def write(instance: Instance, authority: Authority, kind: Kind | None) -> Callable[[], object]:
+    """Decides, or reports about a decision, always with one idempotency key."""
+    gate, lifecycle = instance.gate(), instance.lifecycle()
+    if kind is None:
+        return lambda: gate.decide(authority, sample_request(), request_id="req_1", idempotency_key="order-1")
+    decision_id = gate.decide(authority, sample_request(), request_id="req_1").record["decision_id"]
+    return lambda: lifecycle.report(authority, kind, decision_id, REPORTS[kind.name], idempotency_key="order-1")
+
+
+@pytest.mark.parametrize("kind", [None, *KINDS], ids=lambda kind: kind.name if kind else "decide")
 @pytest.mark.parametrize("taken", ["nothing", "look-up", "uniqueness", "both"])
 def test_a_key_that_is_claimed_twice_makes_two_records(
-    instance: Instance, scope: Scope, authority: Authority, monkeypatch: pytest.MonkeyPatch, taken: str
+    instance: Instance,
+    scope: Scope,
+    authority: Authority,
+    monkeypatch: pytest.MonkeyPatch,
+    taken: str,
+    kind: Kind | None,
 ) -> None:
-    gate, unique = instance.gate(), taken in ("nothing", "look-up")
+    make, unique = write(instance, authority, kind), taken in ("nothing", "look-up")
     with nullcontext() if unique else keyless(instance.ledger.store, "claims"):
         if taken in ("look-up", "both"):
             blind(monkeypatch)
         for _ in range(2):
             with suppress(ServiceUnavailable):
-                gate.decide(authority, sample_request(), request_id="req_1", idempotency_key="order-1")
+                make()
         # Either of the two is enough; it takes both to break the promise.
-        with noticed_if(taken == "both", "'order-1': 2"):
+        with noticed_if(taken == "both", r"'order-1'\): 2"):
             one_record_a_key(instance.ledger, scope)
+
+
+def test_a_report_that_is_acknowledged_and_not_written_is_missed(
+    instance: Instance, scope: Scope, authority: Authority, monkeypatch: pytest.MonkeyPatch, planted: bool
+) -> None:
+    kind, lifecycle = KINDS[0], instance.lifecycle()
+    decision_id = instance.gate().decide(authority, sample_request(), request_id="req_1").record["decision_id"]
+    with monkeypatch.context() as patch:
+        if planted:
+            head = instance.ledger.entries.head(scope.scope_id)
+            patch.setattr(Entries, "append", lambda _, new: Appended(chain.append(head, new.link)))
+        reported = lifecycle.report(authority, kind, decision_id, REPORTS[kind.name]).report
+    with noticed_if(planted, "position 2 is missing"):
+        reported_is_kept(instance.ledger, scope, [reported])
 
 
 def test_a_replay_that_compares_no_payload_answers_another(
@@ -279,7 +312,7 @@ def accept_unsigned(result: Verification, record: Any, *trust: Any) -> None:
 # Who checks what makes one of the forged records fail, and what could stand in its place.
 CARELESS: dict[str, tuple[str, Callable[..., Any]]] = {
     "unsigned": ("gate.verify.record.check_receipt", accept_unsigned),
-    "signed by a stranger": ("gate.verify.receipt.verify_ed25519", lambda *_: True),
+    "signed by a stranger": ("gate.verify.signature.verify_ed25519", lambda *_: True),
     "attested by a stranger": ("gate.verify.attestations.verify_ed25519", lambda *_: True),
 }
 

@@ -34,6 +34,33 @@ def test_a_rulebook_is_registered_once_and_found_by_hash_and_by_version(ledger: 
     fresh.close()
 
 
+def test_the_latest_version_is_the_one_registered_last(ledger: Ledger, scope: Scope) -> None:
+    def register(version: str, registered_at: str, rulebook_id: str = "pricing_exception") -> None:
+        rulebook = load({**sample_rulebook(), "rulebook_id": rulebook_id, "version": version})
+        made = registration(rulebook.reference, scope.scope_id, registered_at, REGISTRY_SIGNER)
+        ledger.rulebooks.register(scope.scope_id, rulebook, made)
+
+    def latest() -> str | None:
+        found = ledger.rulebooks.latest(scope.scope_id, "pricing_exception")
+        return None if found is None else found.version
+
+    assert latest() is None
+    register("9", "2026-06-11T12:00:00.000Z")
+    register("10", "2026-06-11T12:00:00.001Z")
+    register("11", "2030-01-01T00:00:00.000Z", "another_rulebook")
+    assert latest() == "10"
+    # Of two at one moment, the last in code-point order.
+    register("\uffff", "2026-06-11T12:00:00.001Z")
+    register("\U0001f600", "2026-06-11T12:00:00.001Z")
+    assert latest() == "\U0001f600"
+    # A clock that was set back does not make an older version the latest.
+    register("x", "2026-06-11T11:00:00.000Z")
+    assert latest() == "\U0001f600"
+    other = ledger.directory.create_scope("other", "starter", NOW)
+    assert ledger.rulebooks.latest(other.scope_id, "pricing_exception") is None
+    assert ledger.rulebooks.latest(scope.scope_id, "pricing\0exception") is None
+
+
 def test_an_id_and_version_never_take_another_body(ledger: Ledger, scope: Scope) -> None:
     first = load(sample_rulebook())
     ledger.rulebooks.register(scope.scope_id, first, metadata(first, scope))

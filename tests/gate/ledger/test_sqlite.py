@@ -7,9 +7,10 @@ import os
 import stat
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import event, insert
 
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.ledger import Ledger, open_ledger, sqlite, writer
@@ -138,6 +139,17 @@ def test_what_every_append_asks_is_found_by_index(ledger: Ledger) -> None:
                 assert all(step.startswith("SEARCH") for step in steps), (sql, steps)
                 searched += 1
     assert searched == 6
+
+
+def test_the_reports_of_a_decision_are_found_without_walking_the_scope(ledger: Ledger, scope: Scope) -> None:
+    asked: list[tuple[str, Any]] = []
+    event.listen(ledger.store.engine, "before_cursor_execute", lambda *arguments: asked.append(arguments[2:4]))
+    assert ledger.entries.reports(scope.scope_id, "dec_1", "execution", limit=20, before=90) == []
+    ((sql, parameters),) = [found for found in asked if "entry_type" in found[0]]
+    with ledger.store.read() as connection:
+        plan = [row.detail for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+    assert any("entries_by_decision (scope_id=? AND decision_id=?)" in step for step in plan), plan
+    assert not any(step.endswith("sqlite_autoindex_entries_1 (scope_id=?)") for step in plan), plan
 
 
 def test_a_ledger_that_is_stuck_is_not_waited_for_by_everybody(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""A ledger of the first release: refused as it is, brought up to this release, and whole."""
+"""A ledger of an earlier release: refused as it is, brought up to this release, and whole."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from gate.ids import timestamp, utc_now
 from gate.instance import Instance, create_instance, open_instance, upgrade_ledger
 from gate.ledger import open_ledger, open_store, schema
 from gate.ledger.access import FULL_ACCESS, PLANS
+from gate.ledger.decisions import Criteria, Decisions
 from gate.ledger.store import Store
 from gate.ledger.tables import limits_metadata, metadata
 from gate.settings import Settings, load_settings
 from tests.gate.ledger.test_entries import entry
-from tests.support import copy_as_first_release, rows_of, sample_request
+from tests.support import copy_as_release, rows_of, sample_request
 
 # Later than any key that a test makes: nothing is signed before its key is in use.
 THIS_MONTH = datetime(2037, 6, 15, tzinfo=UTC)
@@ -55,14 +56,20 @@ def decide(instance: Instance, key: str, idempotency_key: str, now: datetime) ->
     return decision.status, decision.record
 
 
+@pytest.fixture(params=schema.OLDER)
+def revision(request: pytest.FixtureRequest) -> str:
+    """The schema of the earlier release."""
+    return str(request.param)
+
+
 @pytest.fixture
-def settings(source: Instance, tmp_path: Path, database_url: str | None) -> Settings:
-    """The same instance as the first release kept it."""
+def settings(source: Instance, tmp_path: Path, database_url: str | None, revision: str) -> Settings:
+    """The same instance as the earlier release kept it."""
     home = tmp_path / "home"
     shutil.copytree(source.settings.home, home, ignore=shutil.ignore_patterns("ledger.db*"))
     found = load_settings(home, database_url=database_url)
     old = open_store(found.ledger_url, create=True)
-    copy_as_first_release(source.ledger.store, old)
+    copy_as_release(source.ledger.store, old, revision)
     old.close()
     return found
 
@@ -90,15 +97,18 @@ def test_an_older_ledger_is_refused_until_it_is_upgraded(settings: Settings, sto
 
 
 def test_an_upgraded_ledger_is_that_of_this_release(
-    settings: Settings, store: Store, source: Instance, tmp_path: Path
+    settings: Settings, store: Store, source: Instance, tmp_path: Path, revision: str
 ) -> None:
     before, expected = rows_of(store), rows_of(source.ledger.store)
-    assert upgrade_ledger(settings, utc_now()) == "0001"
+    assert upgrade_ledger(settings, utc_now()) == revision
     after = rows_of(store)
-    for name in ("entries", "claims", "rulebooks", "api_keys"):
+    for name in ("claims", "api_keys"):
         assert after[name] == before[name], name
-    for name in ("scopes", "chain_heads", "usage"):
+    # What was stored is left as it lies; of the confidence in old decisions nothing is known.
+    assert after["entries"] == [(*row, None) for row in before["entries"]]
+    for name in ("scopes", "chain_heads", "usage", "rulebooks", "decisions"):
         assert after[name] == expected[name], name
+    assert (after["latest_outcomes"], after["outcome_counts"]) == ([], [])
     assert after.keys() == expected.keys()
     instance = open_instance(settings)
     ledger = instance.ledger
@@ -114,17 +124,39 @@ def test_an_upgraded_ledger_is_that_of_this_release(
         again, _ = decide(instance, key, f"{THIS_MONTH:%Y-%m}-0", THIS_MONTH)
         fresh, record = decide(instance, key, "fresh", THIS_MONTH)
         assert (again, fresh, record["audit_chain"]["chain_position"]) == ("replayed", "created", 4)
+        page = ledger.decisions.search(scope.scope_id, Criteria(target_object_id="deal-1042"), limit=9)
+        assert [found.position for found in page.found] == [4, 3, 2, 1]
     instance.close()
 
 
-def test_the_upgrade_is_logged_and_a_second_one_does_nothing(settings: Settings, store: Store) -> None:
+def test_a_long_chain_and_odd_targets_are_searched_after_an_upgrade_as_before(
+    source: Instance, tmp_path: Path, database_url: str | None
+) -> None:
+    scope = source.ledger.directory.scope("unlimited")
+    authority = source.ledger.directory.authenticate((tmp_path / "unlimited").read_text(), THIS_MONTH)
+    gate = source.gate(lambda: THIS_MONTH)
+    for number in range(140):
+        request = sample_request()
+        request["context"]["target_object_id"] = ("\0\U0001f600" + "x" * 300)[: number * 2] + str(number)
+        gate.decide(authority, request, request_id="req_0")
+    store = open_store(database_url or f"sqlite:///{tmp_path / 'old.db'}", create=True)
+    copy_as_release(source.ledger.store, store, "0002")
+    schema.upgrade(store)
+    after, expected = rows_of(store), rows_of(source.ledger.store)
+    assert (after["decisions"], len(after["decisions"])) == (expected["decisions"], 149)
+    page = Decisions(store).search(scope.scope_id, Criteria(policy_id="pricing_exception"), limit=1000)
+    assert [found.position for found in page.found] == list(range(143, 0, -1))
+    store.close()
+
+
+def test_the_upgrade_is_logged_and_a_second_one_does_nothing(settings: Settings, store: Store, revision: str) -> None:
     upgrade_ledger(settings, utc_now())
     before = rows_of(store)
     assert upgrade_ledger(settings, utc_now()) == schema.HEAD
     assert rows_of(store) == before
     ledger = open_ledger(settings.ledger_url)
-    (logged,) = ledger.operator_log.latest(9)
-    assert (logged.action, logged.subject, logged.details) == ("ledger.upgraded", schema.HEAD, {"from": "0001"})
+    (logged,) = ledger.operator_log.latest(1)
+    assert (logged.action, logged.subject, logged.details) == ("ledger.upgraded", schema.HEAD, {"from": revision})
     assert ledger.operator_log.find_break() is None
     ledger.close()
 
@@ -136,22 +168,24 @@ def test_reports_do_not_count_as_records(source: Instance, tmp_path: Path, datab
         source.ledger.entries.append(replace(report, entry_id=f"exe_{number:032x}"))
     url = database_url or f"sqlite:///{tmp_path / 'old.db'}"
     store = open_store(url, create=True)
-    copy_as_first_release(source.ledger.store, store)
+    copy_as_release(source.ledger.store, store)
     schema.upgrade(store)
-    assert rows_of(store)["usage"] == rows_of(source.ledger.store)["usage"]
+    after, expected = rows_of(store), rows_of(source.ledger.store)
+    assert (after["usage"], after["decisions"]) == (expected["usage"], expected["decisions"])
     store.close()
 
 
-def test_an_upgrade_that_fails_leaves_the_ledger_as_it_was(settings: Settings, store: Store) -> None:
+def test_an_upgrade_that_fails_leaves_the_ledger_as_it_was(settings: Settings, store: Store, revision: str) -> None:
     before = rows_of(store)
+    # The last table that an upgrade makes.
     with store.write() as connection:
-        connection.execute(text("CREATE TABLE operator_log (in_the_way INTEGER)"))
+        connection.execute(text("CREATE TABLE outcome_counts (in_the_way INTEGER)"))
     with pytest.raises(ServiceUnavailable):
         upgrade_ledger(settings, utc_now())
     with store.write() as connection:
-        connection.execute(text("DROP TABLE operator_log"))
-    assert (schema.revision(store), rows_of(store)) == ("0001", before)
-    assert upgrade_ledger(settings, utc_now()) == "0001"
+        connection.execute(text("DROP TABLE outcome_counts"))
+    assert (schema.revision(store), rows_of(store)) == (revision, before)
+    assert upgrade_ledger(settings, utc_now()) == revision
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)

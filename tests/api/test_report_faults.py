@@ -1,0 +1,264 @@
+"""A fault at every step of a report. The answer is an error, nothing is acknowledged, and nothing is half written; when
+the fault is over, the same request with the same idempotency key is answered, and makes one report.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import pytest
+from flask.testing import FlaskClient
+
+from api.app import create_app
+from gate import lifecycle
+from gate.ids import utc_now
+from gate.instance import Instance, create_instance
+from gate.ledger import group_commit, postgres, sqlite
+from gate.ledger.access import FULL_ACCESS
+from gate.ledger.sqlite import SqliteStore
+from gate.ledger.store import Store, read_object, unavailable
+from gate.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind, report_hash
+from tests.api.test_lifecycle import Caller, refused
+from tests.faults import refused as database_refuses
+from tests.faults import refused_at_commit, table_gone
+from tests.postgres import database_of
+from tests.promises import no_fork_no_gap, one_record_a_key, reported_is_kept
+from tests.support import REPORTS, rows_of
+
+PLANTED: Final = "SELECT secret_hash FROM api_keys -- dgk_planted"
+
+Place: TypeAlias = Callable[[Store], AbstractContextManager[None]]
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    """Where the ledger is; tests that share a database have scopes of their own."""
+    with database_of(request) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, database_url: str | None) -> Path:
+    """The home directory of the instance."""
+    directory = tmp_path_factory.mktemp("instance") / "home"
+    create_instance(directory, base_url="http://gate.example", database_url=database_url)
+    return directory
+
+
+@pytest.fixture
+def caller(instance: Instance, client: FlaskClient) -> Caller:
+    """A caller of a scope of its own."""
+    directory, now = instance.ledger.directory, utc_now()
+    scope = directory.create_scope(f"scope {secrets.token_hex(4)}", "unlimited", now)
+    return Caller(client, directory.create_key(scope, FULL_ACCESS, None, now)[0], instance, scope)
+
+
+def kept(store: Store) -> dict[str, list[tuple[Any, ...]]]:
+    """What the ledger holds, but for the keys' last use."""
+    return {name: rows for name, rows in rows_of(store).items() if name != "api_keys"}
+
+
+def requires(table: str) -> Place:
+    return lambda store: table_gone(store, table)
+
+
+def rejects(event: str, table: str) -> Place:
+    return lambda store: database_refuses(store, event, table)
+
+
+@contextmanager
+def commit_unheard(store: Store) -> Iterator[None]:
+    """The report is committed, and this process hears of an error instead."""
+    transaction: Any = sqlite._SqliteTransaction if isinstance(store, SqliteStore) else postgres._PostgresTransaction
+    commit, error = transaction.commit, store.engine.dialect.loaded_dbapi.InterfaceError
+
+    def unheard(self: Any, writes: Sequence[Any]) -> None:
+        commit(self, writes)
+        if len(writes) > 1:
+            raise error("the connection broke off")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transaction, "commit", unheard)
+        yield
+
+
+@contextmanager
+def queue_full(_: Store) -> Iterator[None]:
+    """As many requests wait for the ledger as may."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(group_commit, "MAX_QUEUE", 0)
+        yield
+
+
+@contextmanager
+def unreservable(store: Store) -> Iterator[None]:
+    """Nobody can tell whether the key is in use."""
+
+    def fail(*_: object) -> Any:
+        raise unavailable("no locks available")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(store), "reserve", fail)
+        yield
+
+
+FIRST, LATER = (True,), (False,)
+
+# What is reported before a later report; an outcome of the same status would leave the counts as they are.
+EARLIER: Final = {**REPORTS, "outcome": {"outcome_status": "pending"}}
+
+# Where the database fails, of which kinds of reports, and whether at the first report on a decision or at a later one.
+# A process that has seen key and decision remembers them.
+STORAGE: Final[dict[str, tuple[Place, tuple[Kind, ...], tuple[bool, ...]]]] = {
+    "who calls": (requires("api_keys"), KINDS, FIRST),
+    "finding the decision": (requires("entries"), KINDS, FIRST),
+    "reserving the key": (unreservable, KINDS, FIRST + LATER),
+    "the queue": (queue_full, KINDS, FIRST + LATER),
+    "locking the head": (requires("chain_heads"), KINDS, FIRST + LATER),
+    "looking for the claim": (requires("claims"), KINDS, FIRST + LATER),
+    "finding the latest outcome": (requires("latest_outcomes"), (OUTCOMES,), FIRST + LATER),
+    "finding the counts": (requires("outcome_counts"), (OUTCOMES,), FIRST + LATER),
+    "writing the entry": (rejects("INSERT", "entries"), KINDS, FIRST + LATER),
+    "writing the claim": (rejects("INSERT", "claims"), KINDS, FIRST + LATER),
+    "moving the head": (rejects("UPDATE", "chain_heads"), KINDS, FIRST + LATER),
+    "writing the first outcome": (rejects("INSERT", "latest_outcomes"), (OUTCOMES,), FIRST),
+    "writing the latest outcome": (rejects("UPDATE", "latest_outcomes"), (OUTCOMES,), LATER),
+    "beginning to count": (rejects("INSERT", "outcome_counts"), (OUTCOMES,), FIRST),
+    "counting": (rejects("UPDATE", "outcome_counts"), (OUTCOMES,), LATER),
+    "the commit": (lambda store: refused_at_commit(store, "entries"), KINDS, FIRST + LATER),
+}
+
+
+@pytest.mark.parametrize(
+    ("step", "kind", "first"),
+    [
+        pytest.param(step, kind, first, id=f"{step}, {kind.name}, {'first' if first else 'later'}")
+        for step, (_, kinds, times) in STORAGE.items()
+        for kind in kinds
+        for first in times
+    ],
+)
+def test_a_database_that_fails_at(caller: Caller, step: str, kind: Kind, *, first: bool) -> None:
+    decision_id = caller.decide()["decision_id"]
+    caller.client = create_app(caller.instance).test_client()
+    caller.key = caller.new_key(*FULL_ACCESS)
+    acknowledged = [] if first else [caller.report(kind, decision_id, EARLIER[kind.name], used="before")]
+    store = caller.instance.ledger.store
+    before = kept(store)
+    with STORAGE[step][0](store):
+        refused(caller.report(kind, decision_id, used="job-1"), 503, "SVC_STORAGE_UNAVAILABLE")
+    assert kept(store) == before
+    require_recovered(caller, kind, decision_id, acknowledged)
+
+
+def require_recovered(
+    caller: Caller, kind: Kind, decision_id: str, acknowledged: list[Any], *, recorded: bool = False
+) -> None:
+    """Requires that the same request is answered once the fault is over, with one report."""
+    answers = [caller.report(kind, decision_id, used=used) for used in ("job-1", "job-1", "later")]
+    assert [answer.status_code for answer in answers] == [200 if recorded else 201, 200, 201]
+    assert answers[0].data == answers[1].data
+    ledger, scope = caller.instance.ledger, caller.scope
+    reported_is_kept(ledger, scope, [answer.get_json() for answer in [*acknowledged, *answers]])
+    no_fork_no_gap(ledger, scope)
+    one_record_a_key(ledger, scope)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_commit_that_nobody_heard_of(caller: Caller, kind: Kind) -> None:
+    decision_id = caller.decide()["decision_id"]
+    with commit_unheard(caller.instance.ledger.store):
+        refused(caller.report(kind, decision_id, used="job-1"), 503, "SVC_STORAGE_UNAVAILABLE")
+    require_recovered(caller, kind, decision_id, [], recorded=True)
+
+
+REPLAYS: Final = {
+    "finding the claim": requires("claims"),
+    "finding the report": requires("entries"),
+}
+
+
+@pytest.mark.parametrize("step", REPLAYS)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_replay_for_which_the_database_fails_at(caller: Caller, step: str, kind: Kind) -> None:
+    decision_id = caller.decide()["decision_id"]
+    first = caller.report(kind, decision_id, used="job-1")
+    with REPLAYS[step](caller.instance.ledger.store):
+        refused(caller.report(kind, decision_id, used="job-1"), 503, "SVC_STORAGE_UNAVAILABLE")
+    require_recovered(caller, kind, decision_id, [first], recorded=True)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_list_for_which_the_database_fails(caller: Caller, kind: Kind) -> None:
+    decision_id = caller.decide()["decision_id"]
+    caller.report(kind, decision_id)
+    with table_gone(caller.instance.ledger.store, "entries"):
+        refused(caller.list(kind, decision_id), 503, "SVC_STORAGE_UNAVAILABLE")
+    assert caller.list(kind, decision_id).get_json()["count"] == 1
+
+
+UNFORESEEN: Final = {
+    "reading the body": ("api.lifecycle.read_body", False),
+    "who calls": ("api.lifecycle.recognize", False),
+    "parsing": ("api.lifecycle.parse_body", False),
+    "canonical JSON": ("gate.lifecycle.content_hash", False),
+    "the key": ("gate.lifecycle.read_claim", False),
+    "the shape": ("gate.lifecycle.check_request", False),
+    "the report's id": ("gate.lifecycle.new_id", False),
+    "building the report": ("gate.lifecycle.build", False),
+    "building the link": ("gate.lifecycle.report_link", False),
+    "packing": ("gate.ledger.writer.pack", False),
+    "reading the head": ("gate.ledger.writer._look_up", False),
+    "linking": ("gate.chain.append", False),
+    "laying out the row": ("gate.ledger.writer._entry_row", False),
+    "after the commit": ("gate.chain.record_link", True),
+    "building the answer": ("api.lifecycle.json_response", True),
+}
+
+
+@pytest.mark.parametrize("step", UNFORESEEN)
+@pytest.mark.parametrize("kind", [EXECUTIONS, CRM_SYNCS], ids=lambda kind: kind.name)
+def test_what_nobody_foresaw_at(caller: Caller, step: str, kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> Any:
+        raise RuntimeError(PLANTED)
+
+    decision_id = caller.decide()["decision_id"]
+    path, recorded = UNFORESEEN[step]
+    store = caller.instance.ledger.store
+    before = kept(store)
+    with monkeypatch.context() as patch:
+        patch.setattr(path, fail)
+        answer = refused(caller.report(kind, decision_id, used="job-1"), 500, "SVC_INTERNAL_ERROR")
+    assert PLANTED not in str(answer)
+    assert recorded or kept(store) == before
+    require_recovered(caller, kind, decision_id, [], recorded=recorded)
+
+
+def damaged(kind: Kind, member: str, *, rehashed: bool) -> Callable[[bytes, str], dict[str, Any]]:
+    """Reads what is stored with a member that is another one, and perhaps with the hash that it then has."""
+
+    def read(stored: bytes, what: str) -> dict[str, Any]:
+        report = {**read_object(stored, what), member: "failed" if member.endswith("status") else "job-2"}
+        return {**report, kind.hash_member: report_hash(kind, report)} if rehashed else report
+
+    return read
+
+
+@pytest.mark.parametrize("rehashed", [False, True], ids=["as it is", "with its hash"])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_stored_report_that_was_changed_is_shown_to_nobody(
+    caller: Caller, kind: Kind, monkeypatch: pytest.MonkeyPatch, *, rehashed: bool
+) -> None:
+    decision_id = caller.decide()["decision_id"]
+    caller.report(kind, decision_id, used="job-1")
+    (status,) = REPORTS[kind.name]
+    for member in (status, "idempotency_key", "reported_at", "decision_id"):
+        with monkeypatch.context() as patch:
+            patch.setattr(lifecycle, "read_object", damaged(kind, member, rehashed=rehashed))
+            refused(caller.report(kind, decision_id, used="job-1"), 503, "SVC_STORAGE_UNAVAILABLE")
+            refused(caller.list(kind, decision_id), 503, "SVC_STORAGE_UNAVAILABLE")
+    assert caller.report(kind, decision_id, used="job-1").status_code == 200

@@ -1,0 +1,106 @@
+"""What a report's request may not hold: credentials, parts that its hash would not bind, and dates without a zone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from gate.errors import RequestRefused
+from gate.receipts import KINDS, Kind
+from gate.report_request import check_request
+from tests.support import REPORTS, cases
+
+ROOT: Final = Path(__file__).parents[2]
+KIND: Final = {kind.name: kind for kind in KINDS}
+
+
+def refusal(kind: Kind, body: Any) -> list[tuple[str, str]]:
+    with pytest.raises(RequestRefused) as refused:
+        check_request(kind, body)
+    assert refused.value.code == "SVC_API_REQUEST_INVALID"
+    return [(error.field, error.code) for error in refused.value.errors]
+
+
+@pytest.mark.parametrize(
+    "sent", ["", "yesterday", "2026-06-11", "2026-06-11T12:30:46", "2026-13-11T12:30:46Z", "0001-01-01T00:00:00+14:00"]
+)
+@pytest.mark.parametrize("name", ["execution", "outcome"])
+def test_a_date_without_a_zone_is_refused(name: str, sent: str) -> None:
+    assert refusal(KIND[name], {**REPORTS[name], "executed_at": sent}) == [("executed_at", "format")]
+
+
+@pytest.mark.parametrize("case", cases("credentials"), ids=lambda case: json.dumps(case["fields"]))
+def test_what_looks_like_a_credential_is_refused_and_nothing_else(case: dict[str, Any]) -> None:
+    for name, member in (("crm-sync", "mapped_fields"), ("execution", "action_binding")):
+        body = {**REPORTS[name], member: case["fields"]}
+        if case["refused"]:
+            expected = [(f"{member}.{path}".rstrip("."), "credential") for path in case["refused"]]
+            assert refusal(KIND[name], body) == expected
+        else:
+            check_request(KIND[name], body)
+
+
+@pytest.mark.parametrize("member", ["external_ref", "action_taken", "execution_result", "state_before_ref"])
+def test_a_credential_is_found_in_any_text(member: str) -> None:
+    body = {**REPORTS["execution"], member: "Bearer abc123"}
+    assert refusal(KIND["execution"], body) == [(member, "credential")]
+
+
+def test_a_name_that_is_a_credential_is_not_told_again() -> None:
+    key = "dgk_026556c3d757748d69b0f1cb_Zm9v"
+    with pytest.raises(RequestRefused) as refused:
+        check_request(KIND["crm-sync"], {**REPORTS["crm-sync"], "mapped_fields": {"deal": {key: "x"}}})
+    assert key not in f"{refused.value} {refused.value.errors}"
+    assert "name" in refused.value.errors[0].message
+
+
+def test_metrics_may_have_any_name() -> None:
+    metrics = {"tokens": 5, "password": 0.5, "otp": 1, "pin": 2}
+    check_request(KIND["outcome"], {**REPORTS["outcome"], "observed_metrics": metrics})
+
+
+def test_nothing_is_no_credential() -> None:
+    binding: dict[str, Any] = {"secret": True, "password": None, "token": "", "cookie": {}, "otp": False}
+    check_request(KIND["execution"], {**REPORTS["execution"], "action_binding": binding})
+
+
+def test_no_more_faults_are_told_than_anyone_reads() -> None:
+    fields = {f"note_{number}": "Bearer abc123" for number in range(60)}
+    assert len(refusal(KIND["crm-sync"], {**REPORTS["crm-sync"], "mapped_fields": fields})) == 50
+
+
+def test_an_empty_part_of_what_was_mapped_is_refused_and_the_reason_told() -> None:
+    fields = {"stage": "won", "deal": {"owner": "Ann", "notes": ["a", ""]}}
+    with pytest.raises(RequestRefused) as refused:
+        check_request(KIND["crm-sync"], {**REPORTS["crm-sync"], "mapped_fields": fields})
+    (error,) = refused.value.errors
+    assert (error.field, error.code) == ("mapped_fields.deal.notes[1]", "empty")
+    assert "hash would not bind it" in error.message
+    assert "leave it out" in error.message
+
+
+_CHECK: Final = """
+import json, sys
+from gate.errors import RequestRefused
+from gate.receipts import EXECUTIONS
+from gate.report_request import check_request
+
+before, repeated, after = json.loads(sys.argv[1])
+text = before + repeated * ((1 << 20) // len(repeated)) + after
+for binding in ({"x": text}, {"x": {text: "x"}}):
+    try:
+        check_request(EXECUTIONS, {"execution_status": "executed", "action_binding": binding})
+    except RequestRefused:
+        pass
+"""
+
+
+@pytest.mark.parametrize("case", cases("slow_texts"), ids=json.dumps)
+def test_no_text_keeps_a_worker_busy(case: list[str]) -> None:
+    """Of 1 MiB, where a search that begins anew at each repetition would take hours: the time is only to end that."""
+    subprocess.run([sys.executable, "-c", _CHECK, json.dumps(case)], cwd=ROOT, check=True, timeout=60)

@@ -1,0 +1,492 @@
+"""Verification of packets: a true one verifies, no change to one stays hidden that a signature covers, and what none
+covers is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gate.canonical import canonical, with_integers
+from gate.chain import Head, checkpoint
+from gate.packet import packet_hash
+from gate.record import Signers
+from gate.signing import Ed25519Signer, HmacSigner, KeyRegistry
+from gate.verify import PacketVerification, Trust, verify_packet
+from gate.verify.packet_result import MAX_FAILURES, STEPS
+from tests.independent import verifier
+from tests.reference.strategies import json_values
+from tests.support import (
+    ATTESTATION_KEYS,
+    RECEIPT_KEYS,
+    RECEIPT_SIGNER,
+    REGISTRY_SIGNER,
+    SIGNERS,
+    TRUST,
+    cases,
+    make_packet,
+    make_record,
+    public_key,
+    sample_request,
+)
+from tests.tampering import COLLECTIONS, Forger, as_doubles, at, neighbour, places, with_value, without
+from tests.tampering import Path as Place
+
+ROOT = Path(__file__).parents[2]
+ATTACKS = cases("packet_attacks")
+CHECKPOINT = "audit_chain.verification_hints.checkpoint"
+CHECKPOINT_PATH = tuple(CHECKPOINT.split("."))
+
+HMAC_SECRET = b"a secret of at least 32 bytes, yes"
+HMAC_SIGNER = HmacSigner("h", HMAC_SECRET)
+HMAC_TRUST = Trust(hmac_secret=HMAC_SECRET, attestation_keys=ATTESTATION_KEYS, source="hmac_secret")
+OTHER = Ed25519Signer("receipt_other", b"o" * 32)
+LATER = "2026-06-12T00:00:00.000Z"
+
+
+def hmac_packet() -> dict[str, Any]:
+    return make_packet(record=make_record(signers=replace(SIGNERS, receipt=HMAC_SIGNER)), signer=HMAC_SIGNER)
+
+
+HELD = sample_request(discount_percent=30, margin_percent=22)
+VARIANTS: dict[str, tuple[dict[str, Any], Trust]] = {
+    "whole": (make_packet(), TRUST),
+    "few links": (make_packet(chain_limit=3), TRUST),
+    "one link, no input": (make_packet(chain_limit=1, with_input=False), TRUST),
+    "held": (
+        make_packet(record=make_record(sample_request(discount_percent=30, margin_percent=22)), with_input=False),
+        TRUST,
+    ),
+    "no checkpoint": (make_packet(signer=None), TRUST),
+    "hmac": (hmac_packet(), HMAC_TRUST),
+}
+
+
+def failing(result: PacketVerification) -> set[str]:
+    return {name for name, holds in result.checks.items() if holds is False}
+
+
+def unchecked(result: PacketVerification) -> set[str]:
+    return {name for name, holds in result.checks.items() if holds is None}
+
+
+def rehashed(packet: dict[str, Any]) -> dict[str, Any]:
+    return {**packet, "packet_hash": packet_hash(packet)}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_true_packet_verifies_here_and_in_an_independent_verifier(name: str) -> None:
+    packet, trust = VARIANTS[name]
+    result = verify_packet(packet, trust)
+    assert (result.verified, result.error, failing(result)) == (True, None, set())
+    assert [(step, found.holds, found.failed) for step, found in result.steps.items()] == [
+        (step, True, []) for step in STEPS
+    ]
+    assert (
+        verifier.packet_failures(
+            packet,
+            RECEIPT_KEYS.to_dict() if trust is TRUST else None,
+            attestation_keys=ATTESTATION_KEYS.to_dict(),
+            hmac_secret=trust.hmac_secret,
+        )
+        == []
+    )
+
+
+def test_what_no_link_and_no_checkpoint_speaks_for_is_told() -> None:
+    assert unchecked(verify_packet(VARIANTS["whole"][0], TRUST)) == set()
+    few = verify_packet(VARIANTS["few links"][0], TRUST)
+    assert few.unlinked == ["execution_receipts[0]", "outcome_records[0]"]
+    assert unchecked(few) == {
+        "execution_receipts.links",
+        "execution_receipts[0].audit_chain.link",
+        "outcome_records.links",
+        "outcome_records[0].audit_chain.link",
+    }
+    assert unchecked(verify_packet(VARIANTS["no checkpoint"][0], TRUST)) == {CHECKPOINT}
+
+
+def test_a_packet_verifies_without_the_parts_that_can_be_left_out() -> None:
+    packet = VARIANTS["whole"][0]
+    bare = {
+        name: value for name, value in packet.items() if name not in ("input", "policy_intelligence", "audit_chain")
+    }
+    result = verify_packet(rehashed(bare), TRUST)
+    assert result.verified
+    assert result.steps["intelligence_and_chain"].holds is None
+    assert unchecked(result) == {
+        "policy_intelligence",
+        "audit_chain",
+        *(f"{name}[{index}].audit_chain.link" for name in COLLECTIONS for index in (0, 1)),
+        "record.facts_hash",
+        "record.input_hash",
+        "record.rulebook_hash",
+    }
+
+
+def attacked(attack: dict[str, Any]) -> tuple[dict[str, Any], PacketVerification]:
+    packet = make_packet(chain_limit=attack.get("chain_limit", 1000))
+    kept = at(packet, CHECKPOINT_PATH) if attack.get("kept") else None
+    forger = Forger(packet)
+    for edit in attack["edits"]:
+        forger.edit(edit)
+    name = RECEIPT_SIGNER.key_id if attack.get("signer") == "trusted name" else "receipt_forged"
+    forger.recompute(attack["recompute"], Ed25519Signer(name, b"f" * 32))
+    return forger.packet, verify_packet(forger.packet, TRUST, checkpoint=kept)
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: f"{attack['changed']}; {attack['attacker']}")
+def test_an_attack_is_found_as_the_threat_model_says(attack: dict[str, Any]) -> None:
+    packet, result = attacked(attack)
+    assert result.verified is (not attack["finds"])
+    assert set(attack["finds"]) <= failing(result)
+    assert set(attack["tells"]) <= unchecked(result)
+    if not attack.get("kept"):
+        independent = verifier.packet_failures(
+            packet, RECEIPT_KEYS.to_dict(), attestation_keys=ATTESTATION_KEYS.to_dict()
+        )
+        assert bool(independent) is bool(attack["finds"])
+
+
+def test_the_table_of_the_threat_model_is_the_table_of_these_attacks() -> None:
+    page = (ROOT / "docs" / "threat-model.md").read_text()
+    heading = "\n## What an attacker can change in a packet, and what finds it\n"
+    section = page.split(heading, 1)[1].split("\n## ", 1)[0]
+    rows = [line for line in section.splitlines() if line.startswith("|")][2:]
+    assert rows == [table_row(attack) for attack in ATTACKS]
+
+
+def table_row(attack: dict[str, Any]) -> str:
+    found = ", ".join(f"`{name}`" for name in attack["finds"])
+    if not found:
+        told = ", ".join(f"`{name}`" for name in attack["tells"])
+        found = f"nothing; {told} says `null`" if told else "nothing"
+    return f"| {attack['changed']} | {attack['attacker']} | {found} |"
+
+
+def small_changes(document: dict[str, Any]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """For every place a likely other value, its removal and, in objects and lists, an addition."""
+    for path in places(document):
+        value = at(document, path)
+        yield path, with_value(document, path, neighbour(value))
+        yield path, without(document, path)
+        if isinstance(value, list):
+            yield path, with_value(document, path, [*value, *value[:1]] if value else [None])
+        if value not in ("", None, [], {}):
+            yield path, with_value(document, path, None)
+
+
+def test_a_change_to_any_member_is_found() -> None:
+    packet, tried = VARIANTS["whole"][0], 0
+    for path, tampered in small_changes(packet):
+        tried += 1
+        result = verify_packet(tampered, TRUST)
+        assert not result.verified, path
+        assert {"packet_hash", "members"} & failing(result), path
+    assert tried > 2000
+
+
+def survivors(packet: dict[str, Any], parts: list[str], within: tuple[str, ...]) -> dict[Place, bool]:
+    """Where a change verifies once a forger has recomputed what hashes can be, and whether a check tells of it."""
+    found: dict[Place, bool] = {}
+    for path, tampered in small_changes(packet):
+        if path[0] not in within:
+            continue
+        forger = Forger(tampered)
+        try:
+            forger.recompute(parts, OTHER)
+        except (KeyError, TypeError, AttributeError, IndexError):
+            # It is too broken to be hashed anew whole.
+            forger.packet_hash()
+        result = verify_packet(forger.packet, TRUST)
+        if result.verified and forger.packet != packet:
+            found[path] = found.get(path, True) and bool(unchecked(result))
+    return found
+
+
+def test_a_change_to_any_member_is_found_where_the_packet_is_hashed_anew() -> None:
+    """But for guidance, additions that no release knows, and parts that a caller may leave out; nearly all of them are
+    told of.
+    """
+    packet = VARIANTS["whole"][0]
+    found = survivors(packet, ["packet_hash"], tuple(packet))
+    hints = ("audit_chain", "verification_hints")
+    left_out = {("policy_intelligence",), ("policy_intelligence", "confidence"), ("audit_chain",), ("input",)}
+    added_to = {("decision_record",), ("execution_receipts", 0), ("outcome_records", 0)}
+    guidance = {path for path in places(packet) if path[:2] == hints and path[2:] not in CHECKPOINT_MEMBERS}
+    oldest = {(name, 1) for name in COLLECTIONS}
+    assert {path for path, told in found.items() if told} == left_out | added_to | guidance | oldest
+    assert {path for path, told in found.items() if not told} == SMALLER
+
+
+# As a release with fewer patterns would have made it.
+SMALLER = {
+    ("policy_intelligence", "patterns"),
+    ("policy_intelligence", "patterns", 0),
+}
+CHECKPOINT_MEMBERS = {("checkpoint", name) for name in at(VARIANTS["whole"][0], CHECKPOINT_PATH)}
+
+
+def test_a_change_to_any_report_or_link_is_found_where_every_hash_is_made_anew() -> None:
+    """The checkpoint speaks for them."""
+    within = ("execution_receipts", "outcome_records", "audit_chain")
+    found = survivors(VARIANTS["whole"][0], ["reports", "links", "packet_hash"], within)
+    assert {path for path, told in found.items() if not told} == set()
+    assert {path[:2] for path, told in found.items() if told} == {
+        ("audit_chain",),
+        ("audit_chain", "verification_hints"),
+        *((name, index) for name in COLLECTIONS for index in (0, 1)),
+    }
+
+
+@pytest.mark.parametrize("collection", COLLECTIONS)
+@pytest.mark.parametrize("kept", [False, True], ids=["its own checkpoint", "a kept checkpoint"])
+@pytest.mark.parametrize("position", [9, 999, 2**53 - 1])
+def test_a_report_cannot_be_moved_away_from_the_link_that_speaks_for_it(
+    collection: str, kept: bool, position: int
+) -> None:
+    packet = VARIANTS["whole"][0]
+    forger = Forger(packet)
+    forger.edit({"set": [collection, 0, "external_ref"], "to": "invented"})
+    forger.edit({"set": [collection, 0, "audit_chain", "chain_position"], "to": position})
+    forger.recompute(["reports", "packet_hash"], OTHER)
+    result = verify_packet(forger.packet, TRUST, checkpoint=at(packet, CHECKPOINT_PATH) if kept else None)
+    assert (result.verified, result.error) == (False, "PACKET_INTEGRITY_FAILED")
+    assert failing(result) == {f"{collection}.complete"}
+    assert result.unlinked == [f"{collection}[0]"]
+
+
+def test_an_invented_report_cannot_stand_in_for_an_older_one_that_a_limit_left_out() -> None:
+    packet = make_packet()
+    one_each = rehashed({**packet, **{name: packet[name][:1] for name in COLLECTIONS}})
+    result = verify_packet(one_each, TRUST)
+    assert (result.verified, unchecked(result)) == (True, {f"{name}.complete" for name in COLLECTIONS})
+    forger = Forger(one_each)
+    forger.edit({"repeat": ["outcome_records", 0], "with": {"outcome_id": "out_0"}})
+    forger.edit({"set": ["outcome_records", 0, "audit_chain", "chain_position"], "to": 9})
+    forger.recompute(["reports", "packet_hash"], OTHER)
+    assert failing(verify_packet(forger.packet, TRUST)) == {"outcome_records.complete"}
+
+
+def test_a_packet_whose_integers_were_written_as_doubles_is_the_same_packet() -> None:
+    packet = VARIANTS["whole"][0]
+    doubles = as_doubles(packet)
+    assert type(doubles["audit_chain"]["chain_size"]) is float
+    checkpoint_ = with_integers(at(doubles, CHECKPOINT_PATH))
+    result = verify_packet(with_integers(doubles), TRUST, checkpoint=checkpoint_)
+    assert (result.verified, result.to_dict()) == (
+        True,
+        verify_packet(packet, TRUST, checkpoint=at(packet, CHECKPOINT_PATH)).to_dict(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("trust", "error"),
+    [
+        (Trust(), "SIGNING_KEY_UNKNOWN"),
+        (Trust(receipt_keys=KeyRegistry(), source="registry"), "SIGNING_KEY_UNKNOWN"),
+        (HMAC_TRUST, "SIGNING_KEY_UNKNOWN"),
+        (Trust(public_key=RECEIPT_SIGNER.public_key, source="public_key"), None),
+        (Trust(public_key=OTHER.public_key, source="public_key"), "PACKET_INTEGRITY_FAILED"),
+    ],
+    ids=["nothing", "empty registry", "hmac secret", "its key", "another key"],
+)
+def test_authenticity_needs_the_right_trusted_key(trust: Trust, error: str | None) -> None:
+    result = verify_packet(make_packet(), trust)
+    assert (result.verified, result.error) == (error is None, error)
+    assert result.steps["decision_record"].holds is (error is None)
+    assert result.steps["execution_and_outcome_hashes"].holds
+
+
+@pytest.mark.parametrize(
+    ("status", "not_after", "verified"),
+    [
+        ("active", None, True),
+        ("retired", "2026-06-11T12:30:45.678Z", True),
+        ("retired", "2026-06-11T12:30:45.677Z", False),
+        ("compromised", None, False),
+    ],
+)
+def test_the_state_of_a_key_decides(status: str, not_after: str | None, verified: bool) -> None:
+    keys = KeyRegistry((public_key(RECEIPT_SIGNER, status=status, not_after=not_after),), None)
+    result = verify_packet(make_packet(), replace(TRUST, receipt_keys=keys))
+    assert (result.verified, result.integrity_valid) == (verified, True)
+    assert result.error == (None if verified else "SIGNING_KEY_NOT_TRUSTED")
+    assert result.checks[f"{CHECKPOINT}.key"] is verified
+
+
+def test_a_record_of_a_retired_key_verifies_in_a_packet_whose_checkpoint_a_later_key_signed() -> None:
+    keys = (public_key(RECEIPT_SIGNER, status="retired", not_after="2026-06-11T12:30:45.678Z"), public_key(OTHER))
+    result = verify_packet(make_packet(signer=OTHER), replace(TRUST, receipt_keys=KeyRegistry(keys, OTHER.key_id)))
+    assert result.verified
+    compromised = (keys[0], public_key(OTHER, status="compromised"))
+    result = verify_packet(make_packet(signer=OTHER), replace(TRUST, receipt_keys=KeyRegistry(compromised, None)))
+    assert (result.verified, result.error) == (False, "SIGNING_KEY_NOT_TRUSTED")
+    assert failing(result) == {f"{CHECKPOINT}.key"}
+
+
+def test_a_key_that_came_with_the_packet_shows_integrity_and_never_verifies() -> None:
+    result = verify_packet(make_packet(), Trust(), untrusted_key=RECEIPT_SIGNER.public_key)
+    assert (result.verified, result.integrity_valid, result.authenticity_valid) == (False, True, False)
+    assert (result.key_source, result.error) == ("request", "SIGNING_KEY_NOT_TRUSTED")
+    assert result.checks["record.receipt_signature"] is result.checks[f"{CHECKPOINT}.signature"] is True
+
+
+def test_a_packet_made_whole_with_another_key_is_not_verified() -> None:
+    forged = make_packet(record=make_record(signers=Signers(OTHER, REGISTRY_SIGNER)), signer=OTHER)
+    assert verify_packet(forged, TRUST, untrusted_key=OTHER.public_key).error == "SIGNING_KEY_NOT_TRUSTED"
+    assert verify_packet(forged, TRUST).error == "SIGNING_KEY_UNKNOWN"
+
+
+def test_an_unsigned_packet_is_not_verified() -> None:
+    result = verify_packet(make_packet(record=make_record(signers=Signers(None, None)), signer=None), TRUST)
+    assert (result.verified, result.integrity_valid, result.error) == (False, True, "RECORD_UNSIGNED")
+
+
+def test_an_hmac_checkpoint_needs_the_secret() -> None:
+    packet = make_packet(signer=HMAC_SIGNER)
+    result = verify_packet(packet, TRUST)
+    assert (result.verified, result.error, failing(result)) == (False, "SIGNING_KEY_UNKNOWN", {f"{CHECKPOINT}.key"})
+    assert verify_packet(packet, replace(TRUST, hmac_secret=HMAC_SECRET)).verified
+    wrong = verify_packet(packet, replace(TRUST, hmac_secret=b"z" * 32))
+    assert (wrong.error, failing(wrong)) == ("PACKET_SIGNATURE_INVALID", {f"{CHECKPOINT}.signature"})
+
+
+@pytest.mark.parametrize("size", range(1, 10))
+def test_a_checkpoint_that_the_verifier_kept_counts_where_its_link_is_retained(size: int) -> None:
+    packet = make_packet()
+    links = {link["chain_position"]: link for link in packet["audit_chain"]["retained_links"]}
+    link = links.get(size, packet["audit_chain"]["retained_links"][0])
+    kept = checkpoint(Head("chain_test", size, link["merkle_root"], link["link_hash"]), LATER, OTHER)
+    trust = replace(TRUST, receipt_keys=KeyRegistry((*RECEIPT_KEYS.keys, public_key(OTHER)), None))
+    result = verify_packet(packet, trust, checkpoint=kept)
+    assert result.verified
+    assert result.checks["checkpoint.chain"] is (True if size in links else None)
+    unknown = verify_packet(packet, TRUST, checkpoint=kept)
+    assert (unknown.verified, failing(unknown)) == (False, {"checkpoint.key"})
+
+
+@pytest.mark.parametrize("name", ["chain_id", "merkle_root", "link_hash"])
+def test_a_packet_that_contradicts_a_kept_checkpoint_is_not_verified(name: str) -> None:
+    packet = make_packet()
+    last = packet["audit_chain"]["retained_links"][-1]
+    seen = {**last, name: "0" * 64}
+    head = Head(seen["chain_id"], seen["chain_position"], seen["merkle_root"], seen["link_hash"])
+    result = verify_packet(packet, TRUST, checkpoint=checkpoint(head, LATER, RECEIPT_SIGNER))
+    assert (result.verified, result.error) == (False, "PACKET_INTEGRITY_FAILED")
+    assert result.steps["intelligence_and_chain"].failed == [f"checkpoint.{name}"]
+
+
+@pytest.mark.parametrize("kept", [{}, [], "x", {"chain_size": 1}, True])
+def test_what_is_no_checkpoint_is_none(kept: Any) -> None:
+    assert "checkpoint.members" in failing(verify_packet(make_packet(), TRUST, checkpoint=kept))
+
+
+def test_the_request_is_that_of_the_packet_or_of_the_verifier() -> None:
+    packet = make_packet()
+    assert verify_packet(packet, TRUST).checks["record.input_hash"]
+    other = verify_packet(packet, TRUST, request_body=sample_request(margin_percent=1))
+    assert (other.verified, "record.input_hash" in failing(other), other.checks["input"]) == (False, True, True)
+    given = verify_packet(make_packet(with_input=False), TRUST, request_body=sample_request())
+    assert (given.verified, given.checks["record.input_hash"]) == (True, True)
+
+
+def test_a_packet_of_an_erased_decision_verifies_as_far_as_it_can() -> None:
+    packet = make_packet()
+    note = {"erasure_id": "era_1", "erased_at": "2026-06-12T00:00:00.000Z", "members": ["evaluation", "input"]}
+    record = {**packet["decision_record"], "evaluation": None, "erased": note}
+    erased = rehashed({**packet, "decision_record": record, "input": None})
+    result = verify_packet(erased, TRUST)
+    assert (result.verified, failing(result)) == (True, set())
+    assert (result.error, result.to_dict()["notice"]) == ("MATERIAL_ERASED", "MATERIAL_ERASED")
+    assert {"record.evaluation", "record.input_hash", "audit_chain.erasure"} <= unchecked(result)
+    assert result.message == "The record says that evaluation and input were erased; no retained link confirms it."
+
+
+def test_an_erasure_in_the_chain_must_be_told() -> None:
+    packet = make_packet()
+    forger = Forger(packet)
+    forger.edit({"set": ["audit_chain", "retained_links", 6, "entry_type"], "to": "erasure"})
+    forger.recompute(["links", "checkpoint", "packet_hash"], RECEIPT_SIGNER)
+    assert failing(verify_packet(forger.packet, TRUST)) == {"audit_chain.erasure"}
+
+
+@pytest.mark.parametrize(
+    ("packet", "error", "named"),
+    [
+        ({**make_packet(), "exported_at": 1}, "PACKET_INVALID", "exported_at"),
+        ({**make_packet(), "audit_chain": []}, "PACKET_INVALID", "audit_chain"),
+        (without(make_packet(), ("record_hash",)), "PACKET_INCOMPLETE", "record_hash"),
+        ({}, "PACKET_INCOMPLETE", "decision_record"),
+        ({**make_packet(), "outcome_records": [{}] * 1001}, "PACKET_INVALID", "outcome_records"),
+        (with_value(make_packet(), ("policy_intelligence", "patterns"), [{}] * 101), "PACKET_INVALID", "100 patterns"),
+        ([], "PACKET_INVALID", "JSON object"),
+        ({**make_packet(), "decision_record": {}}, "PACKET_INCOMPLETE", "decision_record"),
+        ({**make_packet(), "decision_record": {**make_record(), "evidence": {}}}, "PACKET_INVALID", "evidence"),
+    ],
+)
+def test_what_is_no_packet_is_told_as_such(packet: Any, error: str, named: str) -> None:
+    result = verify_packet(packet, TRUST)
+    assert (result.verified, result.error) == (False, error)
+    assert named in (result.message or "")
+
+
+def test_failures_are_named_one_by_one_up_to_a_bound() -> None:
+    packet = make_packet()
+    broken = {**packet, "outcome_records": [{}] * 1000}
+    result = verify_packet(broken, TRUST)
+    assert len(failing(result)) <= MAX_FAILURES + 10
+    named = sum(len(step.failed) for step in result.steps.values())
+    assert named == MAX_FAILURES
+    assert re.search(r" and at least \d+ more\.", result.message or "")
+    assert sum(name.startswith("outcome_records[") for name in failing(result)) < MAX_FAILURES
+
+
+def test_few_failures_are_counted() -> None:
+    packet = make_packet()
+    broken = {**packet, "outcome_records": [without(packet["outcome_records"][0], ("outcome_id",))] * 12}
+    assert re.search(r" and 4 more\.", verify_packet(broken, TRUST).message or "")
+
+
+def test_a_packet_holds_at_most_1000_links() -> None:
+    packet = make_packet()
+    links = packet["audit_chain"]["retained_links"]
+    for count, unreadable in ((1000, False), (1001, True), (0, True)):
+        result = verify_packet(with_value(packet, ("audit_chain", "retained_links"), (links * 150)[:count]), TRUST)
+        assert ("audit_chain.retained_links" in result.steps["intelligence_and_chain"].failed) is unreadable
+        assert not result.verified
+
+
+def test_long_values_are_shown_by_their_hash() -> None:
+    packet = make_packet()
+    binding = {**packet["outcome_records"][0]["action_binding"], "subject": "x" * 5000}
+    result = verify_packet(with_value(packet, ("outcome_records", 0, "action_binding"), binding), TRUST)
+    assert result.actual["outcome_records[0].action_binding"].keys() == {"sha256", "bytes"}
+    assert result.expected["outcome_records[0].action_binding"] == packet["outcome_records"][0]["action_binding"]
+
+
+WHOLE = make_packet()
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(sorted(map(tuple, places(WHOLE)), key=str)), json_values())
+def test_verification_never_raises_and_never_believes(path: Place, value: Any) -> None:
+    tampered = with_value(WHOLE, path, value)
+    result = verify_packet(tampered, TRUST)
+    assert result.verified is (canonical(tampered) == canonical(WHOLE))
+    verify_packet(rehashed(tampered), TRUST).to_dict()
+
+
+@settings(max_examples=100, deadline=None)
+@given(json_values())
+def test_what_is_no_packet_is_not_verified(value: Any) -> None:
+    result = verify_packet(value, TRUST, request_body=value, checkpoint=value)
+    assert not result.verified
+    assert result.error in ("PACKET_INVALID", "PACKET_INCOMPLETE")
