@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# One decision from its request to its proof: decide, execution, outcome, CRM sync, packet, offline verification; then the
+# packet is changed, and verification fails and says where. To be run in the project's folder while `make run` runs.
+set -euo pipefail
+base=${1:-http://127.0.0.1:8080}
+mkdir -p build
+
+post() { # path, file with the body, retry handle
+  curl -sS --fail-with-body "$base$1" -H "x-api-key: $(cat var/demo.key)" -H 'content-type: application/json' \
+    -H "x-idempotency-key: $3" -d "@$2"
+}
+member() { .venv/bin/python -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2"; }
+
+order="deal-1042-$(date +%s%N)"
+post /api/decide data/requests/pricing_exception.json "$order" > build/record.json
+decision=$(member build/record.json decision_id)
+echo "decided:   $(member build/record.json verdict), $(member build/record.json action)"
+
+# The caller acts on yes alone. Here the discount would be written into the CRM; then it is reported.
+[ "$(member build/record.json verdict)" = yes ]
+post "/api/decision/$decision/execution" data/requests/execution.json "$order" > build/execution.json
+echo "execution: $(member build/execution.json execution_status), the decision's target: $(member build/execution.json action_binding_match)"
+post "/api/decision/$decision/outcome" data/requests/outcome.json "$order" > build/outcome.json
+echo "outcome:   $(member build/outcome.json outcome_status)"
+post "/api/decision/$decision/crm-sync" data/requests/crm-sync.json "$order" > build/crm-sync.json
+echo "CRM sync:  recorded"
+
+# Everything in one file, which verifies without the service, against its published keys.
+curl -sS --fail-with-body "$base/api/decision/$decision/packet?include_input=true" -H "x-api-key: $(cat var/demo.key)" \
+  > build/packet.json
+curl -sS --fail-with-body "$base/api/decision/receipt-keys" > build/keys.json
+.venv/bin/gate verify-packet build/packet.json --registry build/keys.json
+
+# Someone turns the outcome into a failure, and mends the packet's own hash.
+.venv/bin/python - <<'PYTHON'
+import json, pathlib
+from gate.canonical import content_hash
+
+packet = json.loads(pathlib.Path("build/packet.json").read_text())
+packet["outcome_records"][0]["outcome_status"] = "failed"
+packet["packet_hash"] = content_hash({name: part for name, part in packet.items() if name != "packet_hash"})
+pathlib.Path("build/tampered.json").write_text(json.dumps(packet))
+PYTHON
+if .venv/bin/gate verify-packet build/tampered.json --registry build/keys.json; then exit 1; fi
