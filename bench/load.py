@@ -7,7 +7,7 @@ import re
 import selectors
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
@@ -28,7 +28,7 @@ class Load:
     """What one round of load showed.
 
     Attributes:
-        answers: How many requests were sent and answered with 200.
+        answers: How many requests were sent and answered as they should be.
         seconds: From the first request to the last answer.
         latencies_ms: The time of each request, ascending.
     """
@@ -57,23 +57,40 @@ class _Exchange:
 class Client:
     """Keep-alive connections, each with one request under way at a time; every request has a new idempotency key."""
 
-    def __init__(self, connections: Sequence[socket.socket], path: str, headers: Sequence[str], body: bytes) -> None:
-        """Takes open connections, which `close` closes, and what every request is made of."""
+    def __init__(
+        self,
+        connections: Sequence[socket.socket],
+        paths: Iterator[str],
+        headers: Sequence[str],
+        body: bytes,
+        status: int = 200,
+    ) -> None:
+        """Takes open connections, which `close` closes, and what requests are made of.
+
+        Args:
+            connections: The connections.
+            paths: The path of each request.
+            headers: The headers of every request.
+            body: The body of every request.
+            status: How every request is to be answered.
+        """
         self._connections = connections
         self._selector = selectors.DefaultSelector()
         for connection in connections:
             connection.setblocking(False)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
             self._selector.register(connection, selectors.EVENT_READ, _Exchange(connection, bytearray(), 0.0))
-        lines = [f"POST {path} HTTP/1.1", "host: 127.0.0.1", "content-type: application/json", *headers]
-        self._before_key = "\r\n".join([*lines, f"content-length: {len(body)}", "x-idempotency-key: "]).encode()
+        lines = ["host: 127.0.0.1", "content-type: application/json", *headers, f"content-length: {len(body)}"]
+        self._paths = paths
+        self._before_key = "\r\n".join([" HTTP/1.1", *lines, "x-idempotency-key: "]).encode()
         self._after_key = _END_OF_HEAD + body
+        self._status = str(status).encode()
 
     def run(self, seconds: float = math.inf, *, requests: float = math.inf) -> Load:
         """Keeps every connection busy for so many seconds or requests, then waits for what is under way.
 
         Raises:
-            Mismatch: An answer is not 200, or the server fell silent.
+            Mismatch: An answer has another status, or the server fell silent.
         """
         exchanges = [key.data for key in self._selector.get_map().values()]
         latencies: list[float] = []
@@ -87,7 +104,7 @@ class Client:
                 raise Mismatch(f"The server was silent for {_SILENCE_SECONDS} seconds.")
             for key, _ in ready:
                 exchange = key.data
-                if not _receive(exchange):
+                if not _receive(exchange, self._status):
                     continue
                 now = time.perf_counter()
                 latencies.append((now - exchange.sent_at) * 1000)
@@ -107,14 +124,15 @@ class Client:
                 stack.callback(connection.close)
 
     def _send(self, exchange: _Exchange) -> None:
-        request = b"%bbench-%012d%b" % (self._before_key, next(_KEYS), self._after_key)
+        before = next(self._paths).encode() + self._before_key
+        request = b"POST %bbench-%012d%b" % (before, next(_KEYS), self._after_key)
         exchange.received.clear()
         exchange.sent_at = time.perf_counter()
         if exchange.connection.send(request) != len(request):
             raise Mismatch("The server does not take a whole request at once.")
 
 
-def _receive(exchange: _Exchange) -> bool:
+def _receive(exchange: _Exchange, status: bytes) -> bool:
     """Reads what has come; whether the answer is complete."""
     chunk = exchange.connection.recv(_BUFFER)
     if not chunk:
@@ -124,8 +142,8 @@ def _receive(exchange: _Exchange) -> bool:
     head = received.find(_END_OF_HEAD)
     if head < 0:
         return False
-    if received[9:12] != b"200":
-        raise Mismatch(f"A request was not answered with 200 but: {bytes(received[:800])!r}")
+    if received[9:12] != status:
+        raise Mismatch(f"A request was not answered with {status.decode()} but: {bytes(received[:800])!r}")
     length = _LENGTH.search(received, 0, head + 2)
     if length is None:
         raise Mismatch("An answer has no content-length.")

@@ -28,7 +28,7 @@ from bench.subjects import SCOPE, sqlite_url
 from bench.tables import table
 from gate.canonical import content_hash, is_plain
 from gate.chain import record_link
-from gate.decide import DecisionGate, _claim, _entry, _facts, _require_binding
+from gate.decide import DecisionGate, _entry, _require_binding, facts_of, read_claim
 from gate.envelope import input_material
 from gate.ids import new_id, timestamp, utc_now
 from gate.instance import Instance, create_instance, open_instance
@@ -178,14 +178,14 @@ def _decide(setting: _Setting, idempotency_key: str, lap: Callable[[str], None])
     lap("strict parse")
     plain = is_plain(body)
     input_hash = content_hash(input_material(body), plain=plain)
-    claim = _claim(idempotency_key, input_hash)
+    claim = read_claim("decide", "", idempotency_key, input_hash)
     lap("input hash")
     request = read_request(body, input_hash, plain=plain)
     _require_binding(request)
     lap("request shape and conflicts")
-    rulebook = gate._rulebook(authority, request)
+    rulebook = gate.rulebook(authority.scope_id, request)
     lap("rulebook through the cache")
-    facts = _facts(request)
+    facts = facts_of(request)
     registered = gate._registered(authority, rulebook, claim)
     signers, now = gate.signing()
     lap("registration and signing keys")

@@ -28,7 +28,8 @@ from bench.measure import Mismatch
 from bench.samples import ROOT, decide_request
 from bench.subjects import SCOPE, count_records, sqlite_url
 from gate.chain import Head, append, find_break, head_of
-from gate.decide import is_link_of, link_material, stored_record
+from gate.decide import is_link_of, stored_record
+from gate.envelope import link_material
 from gate.ids import new_id, timestamp, utc_now
 from gate.instance import create_instance
 from gate.ledger.access import FULL_ACCESS
@@ -37,12 +38,14 @@ from gate.ledger.store import Statement
 from gate.ledger.tables import entries
 from gate.ledger.writer import (
     _INSERT_CLAIM,
+    _INSERT_DECISION,
     _INSERT_ENTRY,
     _MOVE_HEAD,
     Claim,
     Claimed,
     NewEntry,
     _claim_row,
+    _decision_row,
     _entry_row,
     _head_row,
 )
@@ -97,8 +100,8 @@ class _Chain:
     first: NewEntry
     head: Head
 
-    def next_rows(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The rows of the next record: its entry and its claim."""
+    def next_rows(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        """The rows of the next record: its entry, what it is searched by, and its claim."""
         now = utc_now()
         old, old_claim = self.first.link, self.first.claim
         assert old_claim is not None
@@ -118,7 +121,12 @@ class _Chain:
         link = append(self.head, link_of, plain=True)
         self.head = head_of(link)
         claimed = Claimed(self.head.size, claim.input_hash)
-        return _entry_row(entry, link), _claim_row(entry.scope_id, claim.digest(entry.scope_id), claimed)
+        assert entry.decided is not None
+        return (
+            _entry_row(entry, link, None),
+            _decision_row(entry, entry.decided, link),
+            _claim_row(entry.scope_id, claim.digest(entry.scope_id), claimed),
+        )
 
 
 def _build(home: Path, records: int) -> None:
@@ -131,8 +139,10 @@ def _build(home: Path, records: int) -> None:
         rows = iter(chain.next_rows, None)
         for done in range(1, records, _ROWS_AT_ONCE):
             batch = list(islice(rows, min(_ROWS_AT_ONCE, records - done)))
-            _run(connection, _INSERT_ENTRY, [entry for entry, _ in batch])
-            _run(connection, _INSERT_CLAIM, [claim for _, claim in batch])
+            for statement, column in zip(
+                (_INSERT_ENTRY, _INSERT_DECISION, _INSERT_CLAIM), zip(*batch, strict=True), strict=True
+            ):
+                _run(connection, statement, list(column))
         _run(connection, _MOVE_HEAD, [_head_row(chain.first.scope_id, chain.head)])
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode=WAL")

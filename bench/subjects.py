@@ -7,8 +7,9 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,7 +31,6 @@ CONNECTIONS: Final = 8
 BLOCKING_THREADS: Final = turns.WORKING
 SCOPE: Final = "bench"
 
-_PATH: Final = "/api/decide"
 _WARM_UP_SECONDS: Final = 1.0
 _GATE: Final = Path(sys.executable).with_name("gate")
 _CHECKED_LINKS: Final = 1000
@@ -45,17 +45,23 @@ class Subject:
         workers: How many processes of it answer requests.
         key: The API key that requests carry.
         database: Tells the CPU time of a database server that works for it.
+        paths: What each request is sent to; goes on from round to round.
+        body: What they carry.
+        status: How each is to be answered.
     """
 
     server: Server
     workers: int
     key: str
     database: Callable[[], Cpu] | None = None
+    paths: Iterator[str] = field(default_factory=lambda: repeat("/api/decide"))
+    body: bytes = decide_request()
+    status: int = 200
 
     def connect(self) -> Client:
         """A client with `CONNECTIONS` connections."""
         connections = connect_evenly(self.server, CONNECTIONS, self.workers)
-        return Client(connections, _PATH, [f"x-api-key: {self.key}"], decide_request())
+        return Client(connections, self.paths, [f"x-api-key: {self.key}"], self.body, self.status)
 
     def round(self, *, seconds: float = math.inf, requests: float = math.inf) -> Round:
         """One round of so many seconds or requests, over connections of its own: servers close idle ones."""
