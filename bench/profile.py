@@ -19,6 +19,7 @@ from flask.testing import FlaskClient
 
 from api.app import create_app
 from api.decisions import _headers
+from api.logs import open_log
 from api.requests import json_response
 from bench import bare
 from bench.disk import scratch, sync_ms
@@ -96,7 +97,8 @@ def profile(home: Path, database_url: str, *, quick: bool) -> dict[str, Any]:
     repetitions = _QUICK_REPETITIONS if quick else _REPETITIONS
     with ExitStack() as stack:
         setting = _set_up(home, database_url, stack)
-        application = create_app(setting.instance).test_client()
+        log = open_log(stream=stack.enter_context((home / "log").open("wb")))
+        application = create_app(setting.instance, log=log).test_client()
         plain = bare.create_app().test_client()
         # The first request registers the rulebook, so that the stages find it.
         _post(application, setting.key, "first")
