@@ -18,7 +18,7 @@ from gate.decide import MAX_IDEMPOTENCY_KEY
 from gate.ledger.access import PLANS
 from gate.rulebook import MAX_CONDITION_DEPTH, MAX_CONDITION_NODES
 from gate.shape import MAX_ERRORS
-from gate.strict_json import MAX_REQUEST_DEPTH, MAX_SAFE_INTEGER, MAX_VALUES, MAX_VERIFY_DEPTH
+from gate.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, MAX_SAFE_INTEGER, MAX_VALUES, MAX_VERIFY_DEPTH
 
 Json = Mapping[str, Any]
 
@@ -31,7 +31,8 @@ LIMITS: Final[Mapping[str, int]] = {
     "verify_body_bytes": MAX_VERIFY_BODY,
     "nesting": MAX_REQUEST_DEPTH,
     "verify_nesting": MAX_VERIFY_DEPTH,
-    "commas_and_brackets": MAX_VALUES,
+    "commas_and_brackets": MAX_REQUEST_VALUES,
+    "verify_commas_and_brackets": MAX_VALUES,
     "integer": MAX_SAFE_INTEGER,
     "idempotency_key_characters": MAX_IDEMPOTENCY_KEY,
     "rulebook_condition_nodes": MAX_CONDITION_NODES,

@@ -23,7 +23,7 @@ from gate.contract import GoldenCase, Published, fixtures, golden_cases, publish
 from gate.errors import MaterialRefused
 from gate.labels import EVALUATOR, RECORD, RULEBOOK_SCHEMA
 from gate.signing import ED25519, KeyRegistry
-from gate.strict_json import MAX_VERIFY_DEPTH, parse
+from gate.strict_json import parse_document
 from gate.verify import Trust, Verification, verify_record
 
 
@@ -82,7 +82,7 @@ class Answer:
     def json(self) -> Any:
         """The body's JSON value, or ABSENT where the body is no JSON that the protocol admits."""
         try:
-            return parse(self.content, max_depth=MAX_VERIFY_DEPTH)
+            return parse_document(self.content)
         except MaterialRefused:
             return ABSENT
 

@@ -23,7 +23,7 @@ from gate.labels import ERASURE, PROTOCOL
 from gate.ledger import Ledger
 from gate.ledger.entries import StoredEntry, StoredReport
 from gate.ledger.erasures import Erasure
-from gate.ledger.store import read_object
+from gate.ledger.store import has_utf8, read_object
 
 MAX_REASON: Final = 500
 """How many characters a reason may have."""
@@ -74,9 +74,10 @@ def erase(ledger: Ledger, decision_id: str, reason: str, now: datetime) -> Erase
             where it is erased, and the ledger's own files still hold a copy.
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
     """
-    if not reason.strip() or len(reason) > MAX_REASON:
+    if not reason.strip() or len(reason) > MAX_REASON or not has_utf8(reason):
         raise OperatorError(
-            "ERASURE_REASON_INVALID", f"The reason must have 1 to {MAX_REASON} characters; say why, and name nobody."
+            "ERASURE_REASON_INVALID",
+            f"The reason must have 1 to {MAX_REASON} characters, in UTF-8; say why, and name nobody.",
         )
     erasures: list[dict[str, Any]] = []
 

@@ -22,6 +22,7 @@ from gate.packet import build_packet, links_to_retain
 from gate.patterns import patterns
 from gate.policy_reports import confidence_report
 from gate.record import Signers
+from gate.strict_json import MAX_VALUES, exceeds_values
 from gate.verify import Trust, verify_packet
 
 MAX_BYTES: Final = 16 * 1024 * 1024
@@ -74,7 +75,7 @@ class PacketExport:
 
         Raises:
             NotFound: SVC_DECISION_NOT_FOUND.
-            RequestRefused: SVC_API_QUERY_INVALID: the parts are larger than `MAX_BYTES`.
+            RequestRefused: SVC_API_QUERY_INVALID: the reports are larger than `MAX_BYTES`, or hold too many values.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: a part cannot be read, or is not as it was made; or
                 SVC_SIGNING_UNAVAILABLE. There is no partial proof.
         """
@@ -89,7 +90,7 @@ class PacketExport:
         if history is None:
             raise decision_not_found()
         if not history.whole:
-            raise packet_too_large()
+            raise _too_large()
         try:
             packet = self._built(authority.scope_id, history, parts)
         except (KeyError, TypeError, AttributeError) as error:
@@ -98,6 +99,10 @@ class PacketExport:
         return packet
 
     def _built(self, scope_id: str, history: History, parts: Parts) -> dict[str, Any]:
+        reports = [*history.executions, *history.outcomes]
+        # Counted before they are read, which takes fifty times the memory.
+        if exceeds_values(history.decision.body, *(report.body for report in reports)):
+            raise _too_large()
         record = stored_record(history.decision)
         signers, now = self._signing()
         exported_at = timestamp(now)
@@ -141,12 +146,22 @@ class PacketExport:
             raise _damaged(", ".join(failed[:3]))
 
 
-def packet_too_large() -> RequestRefused:
-    """The answer for a packet that nobody could have verified at once."""
+def require_verifiable(text: bytes) -> None:
+    """Requires that a packet, as it is sent, can be verified at once, as every verifier here reads it.
+
+    Raises:
+        RequestRefused: SVC_API_QUERY_INVALID: it is larger than `MAX_BYTES`, or holds more commas and brackets than
+            `strict_json.MAX_VALUES`.
+    """
+    if len(text) > MAX_BYTES or exceeds_values(text):
+        raise _too_large()
+
+
+def _too_large() -> RequestRefused:
     return RequestRefused(
         "SVC_API_QUERY_INVALID",
-        f"The packet is larger than the {MAX_BYTES} bytes verified at a time; ask for fewer receipts, outcomes or "
-        f"links.",
+        f"The packet is larger than what is verified at a time, {MAX_BYTES} bytes with {MAX_VALUES} commas and "
+        f"brackets; ask for fewer receipts, outcomes or links.",
     )
 
 

@@ -19,19 +19,22 @@ from gate.errors import MaterialRefused
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 MAX_REQUEST_DEPTH: Final = 32
 MAX_VERIFY_DEPTH: Final = 64
+MAX_REQUEST_VALUES: Final = 150_000
+"""How many commas and opening brackets a request may hold: a value takes 2 bytes of it, and 50 and more of memory."""
 MAX_VALUES: Final = 1_000_000
-"""How many commas and opening brackets a text may hold: a value takes two bytes of it, and fifty and more of memory."""
+"""How many a document may hold that the service made: a record with its request and two reports never exceeds it."""
 
 # The longest integer that is some double's canonical text has 21 digits: ECMAScript writes 1e21 with an exponent.
 _LONGEST_INTEGER: Final = 22
 
 
-def parse(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH) -> Any:
+def parse(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH, max_values: int = MAX_REQUEST_VALUES) -> Any:
     """Reads one JSON text strictly.
 
     Args:
         body: The bytes of the text, UTF-8 without a byte order mark.
         max_depth: How deep arrays and objects may nest; `[[]]` is 2 deep.
+        max_values: How many commas and opening brackets it may hold, those in strings counted.
 
     Returns:
         dict, list, str, int, float, bool or None. Integers within 2^53-1 are int; an admitted integer beyond is float.
@@ -39,14 +42,15 @@ def parse(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH) -> Any:
     Raises:
         MaterialRefused: SVC_API_JSON_INVALID, saying what is wrong and where.
     """
-    if len(body) > MAX_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
-        raise _refused(f"The body holds more than {MAX_VALUES} commas and brackets; send fewer values at a time.")
+    if exceeds_values(body, most=max_values):
+        raise _refused(f"The body holds more than {max_values} commas and brackets; send fewer values at a time.")
     try:
         value = _DECODER.decode(body.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise _refused(f"The body is not valid UTF-8 at byte {error.start}.") from error
     except json.JSONDecodeError as error:
-        raise _refused(f"The body is not JSON: {error.msg} at line {error.lineno}, column {error.colno}.") from error
+        what = error.msg.removesuffix(" at")
+        raise _refused(f"The body is not JSON: {what} at line {error.lineno}, column {error.colno}.") from error
     except RecursionError as error:
         raise _too_deep(max_depth) from error
     # The count of opening brackets bounds the depth from above, so most bodies need no second look.
@@ -55,6 +59,22 @@ def parse(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH) -> Any:
     if b"\\ud" in body or b"\\uD" in body:
         _refuse_lone_surrogates(value)
     return value
+
+
+def parse_document(body: bytes) -> Any:
+    """Reads a JSON text that the service may have made, such as a record or packet: as `parse`, with wider bounds.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID, saying what is wrong and where.
+    """
+    return parse(body, max_depth=MAX_VERIFY_DEPTH, max_values=MAX_VALUES)
+
+
+def exceeds_values(*texts: bytes, most: int = MAX_VALUES) -> bool:
+    """Whether JSON texts hold more than so many commas and opening brackets together, those in strings counted."""
+    if sum(map(len, texts)) <= most:
+        return False
+    return sum(text.count(mark) for text in texts for mark in (b",", b"[", b"{")) > most
 
 
 def _refused(message: str) -> MaterialRefused:

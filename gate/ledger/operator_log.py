@@ -111,7 +111,8 @@ def record(connection: Connection, action: str, subject: str, details: Mapping[s
         "created_at": timestamp(now),
         "operator": _operator(),
         "action": action,
-        "subject": subject,
+        # A file's name can have bytes that are no text.
+        "subject": subject.encode("utf-8", "backslashreplace").decode(),
         "details": dict(details),
     }
     entry["entry_hash"] = _hash(entry, None if last is None else last.entry_hash)

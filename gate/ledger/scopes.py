@@ -300,6 +300,8 @@ _KEY_AND_HEAD: Final = (
 
 
 def _scope_named(connection: Connection, name: str) -> Scope | None:
+    if unheard_of(name):
+        return None
     row = connection.execute(_SCOPES.where(scopes.c.name == name)).one_or_none()
     return None if row is None else _scope(row)
 
@@ -348,11 +350,8 @@ def _insert_key(
 
 
 def _existing_key(connection: Connection, key_id: str) -> ApiKey:
-    row = connection.execute(
-        select(api_keys)
-        .where(api_keys.c.scope_id == key_id[:_SCOPE_HEX], api_keys.c.key_id == key_id)
-        .with_for_update()
-    ).one_or_none()
+    query = select(api_keys).where(api_keys.c.scope_id == key_id[:_SCOPE_HEX], api_keys.c.key_id == key_id)
+    row = None if unheard_of(key_id) else connection.execute(query.with_for_update()).one_or_none()
     if row is None:
         raise OperatorError("KEY_UNKNOWN", f"There is no key {key_id!r}; `gate keys list` names them.")
     return _key(row)

@@ -20,7 +20,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
 from gate.errors import GateError, MaterialRefused, ServiceUnavailable, StorageUnavailable
-from gate.strict_json import MAX_VERIFY_DEPTH, parse
+from gate.strict_json import parse_document
 
 WRITE_TIMEOUT: Final = 5.0
 """How long a writer waits for its turn, in seconds."""
@@ -219,8 +219,21 @@ def driver_error(error: GateError) -> BaseException | None:
 
 
 def unheard_of(name: str) -> bool:
-    """Whether no id and no hash can be what a caller sent: PostgreSQL's text refuses to be asked for U+0000."""
-    return "\0" in name
+    """Whether no id, hash or name can be what was sent: PostgreSQL's text refuses to be asked for U+0000, and no
+    database can be asked for what has no UTF-8.
+    """
+    return "\0" in name or not has_utf8(name)
+
+
+def has_utf8(text: str) -> bool:
+    """Whether a text has UTF-8: not where it has half of a surrogate pair, which in an argument of a command stands
+    for a byte that is no text.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def read_object(stored: bytes, what: str) -> dict[str, Any]:
@@ -235,7 +248,7 @@ def read_object(stored: bytes, what: str) -> dict[str, Any]:
     """
     try:
         # SQLite hands out text where something else wrote text.
-        found = parse(stored, max_depth=MAX_VERIFY_DEPTH) if isinstance(stored, bytes) else None
+        found = parse_document(stored) if isinstance(stored, bytes) else None
     except MaterialRefused:
         found = None
     if not isinstance(found, dict):

@@ -136,9 +136,9 @@ def test_what_is_unknown_or_erased_before_or_without_a_reason_is_refused(
 ) -> None:
     decision_id = records[0]["decision_id"]
     before = rows_of(ledger.store)
-    for reason in ("", "  ", "x" * 501):
+    for reason in ("", "  ", "x" * 501, "asked for\udcff"):
         assert refusal(ledger, decision_id, reason) == "ERASURE_REASON_INVALID"
-    for unknown in ("dec_unknown", "", "\0", records[0]["audit_chain"]["chain_id"]):
+    for unknown in ("dec_unknown", "", "\0", "dec\udcff", records[0]["audit_chain"]["chain_id"]):
         assert refusal(ledger, unknown) == "DECISION_NOT_FOUND"
     assert rows_of(ledger.store) == before
     erase(ledger, decision_id, "x" * 500, utc_now())
