@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from flask import Blueprint, Response
 
@@ -14,13 +13,12 @@ from api.state import state
 from gate.canonical import canonical, with_integers
 from gate.decide import decision_not_found
 from gate.erasure import as_stored, is_confirmed, stored_erasure
-from gate.errors import FieldError, RequestRefused
 from gate.labels import CANONICALIZATION, HASH_ALGORITHM, PACKET, PROTOCOL, RECORD
 from gate.ledger.access import Authority
-from gate.signing import ED25519, HMAC_SHA256, raw_public_key
-from gate.strict_json import MAX_VERIFY_DEPTH
+from gate.signing import ED25519, HMAC_SHA256
+from gate.strict_json import MAX_VALUES, MAX_VERIFY_DEPTH
 from gate.verify import Verification, verify_packet, verify_record
-from gate.verify.checkpoint import is_checkpoint
+from gate.verify.material import PACKETS, RECORDS, Material, Subject, read_material, unusable
 
 blueprint = Blueprint("verification", __name__)
 
@@ -49,7 +47,7 @@ def describe_packets() -> Response:
             "packet": "A Decision Packet; the body may also be the packet itself.",
             "input": "Optional: the original Decision Request. The packet's own input is used without it.",
             "public_key": "Optional: a PEM key for diagnosis. It never makes a packet verified.",
-            "checkpoint": "Optional: a checkpoint of the chain that you kept. The packet must not contradict it.",
+            "checkpoint": "Optional: a checkpoint of the chain that you kept, with which the packet must agree.",
         },
     )
 
@@ -75,18 +73,14 @@ def _description(endpoint: str, versions: dict[str, str], accepts: dict[str, str
 @blueprint.post("/api/decision/verify")
 def verify_exported() -> Response:
     """Verifies an exported record without looking it up."""
-    sent = _material(_parsed(read_body(MAX_VERIFY_BODY)), _RECORD)
-    if sent.subject is None:
-        raise _unusable("record", f"It is missing; send {_RECORD.what}.")
+    sent = _material(RECORDS)
     return json_response(_verify(sent.subject, sent.input, sent.public_key).to_dict())
 
 
 @blueprint.post("/api/decision/packet/verify")
 def verify_exported_packet() -> Response:
     """Verifies an exported packet without looking anything up."""
-    sent = _material(_parsed(read_body(MAX_VERIFY_BODY)), _PACKET)
-    if sent.subject is None:
-        raise _unusable("packet", f"It is missing; send {_PACKET.what}.")
+    sent = _material(PACKETS)
     result = verify_packet(
         sent.subject,
         state().instance.trust(),
@@ -95,6 +89,14 @@ def verify_exported_packet() -> Response:
         checkpoint=sent.checkpoint,
     )
     return json_response(result.to_dict())
+
+
+def _material(of: Subject) -> Material:
+    """What the body gives of a record or packet, which must be there."""
+    sent = read_material(_parsed(read_body(MAX_VERIFY_BODY)), of)
+    if sent.subject is None:
+        raise unusable(of.name, f"It is missing; send {of.what}.", code="required")
+    return sent
 
 
 @blueprint.get("/api/decision/<decision_id>/verify")
@@ -106,6 +108,8 @@ def verify_stored(decision_id: str) -> Response:
     if record is None:
         raise decision_not_found()
     result = _verify(record, gate.request_body(authority, decision_id), None)
+    if result.error == "INPUT_MISMATCH":
+        result.message = "The stored request is not that of the record; the operator must check the chain."
     result.require("audit_chain.link_hash", gate.is_linked(authority, decision_id))
     _require_erasure(result, authority, decision_id, record)
     return json_response(result.to_dict())
@@ -119,7 +123,7 @@ def verify_supplied(decision_id: str) -> Response:
     body = _parsed(sent) if sent else {}
     gate = state().gate
     stored = gate.decision(authority, decision_id)
-    given = _material(body, _RECORD)
+    given = read_material(body, RECORDS)
     record, input_, public_key = given.subject, given.input, given.public_key
     if record is None:
         record = stored
@@ -145,7 +149,7 @@ def _parsed(sent: bytes) -> Any:
     observed is 9 deep, in packet.decision_record.evaluation.rules[].tests[].observed, and was 4 deep in its request.
     Whoever kept the document may have written its integers as doubles, which is the same JSON.
     """
-    return with_integers(parse_body(sent, max_depth=MAX_VERIFY_DEPTH))
+    return with_integers(parse_body(sent, max_depth=MAX_VERIFY_DEPTH, max_values=MAX_VALUES))
 
 
 def _require_erasure(result: Verification, authority: Authority, decision_id: str, record: Mapping[str, Any]) -> None:
@@ -157,54 +161,3 @@ def _require_erasure(result: Verification, authority: Authority, decision_id: st
 
 def _verify(record: Any, input_: Any, public_key: str | None) -> Verification:
     return verify_record(record, state().instance.trust(), request_body=input_, untrusted_key=public_key)
-
-
-@dataclass(frozen=True, slots=True)
-class _Subject:
-    """What is verified: its name in a body, what to call it, and what a body may hold."""
-
-    name: str
-    what: str
-    wrapper: frozenset[str]
-
-
-_RECORD: Final = _Subject("record", "an exported Decision Record", frozenset({"record", "input", "public_key"}))
-_PACKET: Final = _Subject(
-    "packet", "an exported Decision Packet", frozenset({"packet", "input", "public_key", "checkpoint"})
-)
-
-
-@dataclass(frozen=True, slots=True)
-class _Material:
-    """What a body holds: the record or packet, its request, a key and a checkpoint, each where it was sent."""
-
-    subject: dict[str, Any] | None
-    input: Any = None
-    public_key: str | None = None
-    checkpoint: Any = None
-
-
-def _material(body: Any, of: _Subject) -> _Material:
-    """Reads {record | packet, input?, public_key?, checkpoint?}, or the bare record or packet."""
-    if not isinstance(body, dict):
-        raise _unusable("", f"It must be an object: {of.what}.")
-    # A packet can have a member `input` of its own, so that this name alone makes no wrapper.
-    if of.name not in body and not body.keys() <= of.wrapper:
-        return _Material(body)
-    for name in sorted(body.keys() - of.wrapper):
-        raise _unusable(name, f"It is not one of {', '.join(sorted(of.wrapper))}; remove it or check its spelling.")
-    subject, public_key, checkpoint = body.get(of.name), body.get("public_key"), body.get("checkpoint")
-    if of.name in body and not isinstance(subject, dict):
-        raise _unusable(of.name, f"It must be an object: {of.what}.")
-    if public_key is not None:
-        if not isinstance(public_key, str):
-            raise _unusable("public_key", "It must be a string: an Ed25519 public key in PEM (SPKI).")
-        raw_public_key(public_key)
-    if checkpoint is not None and not is_checkpoint(checkpoint):
-        raise _unusable("checkpoint", "It must be a checkpoint, with exactly the members that a checkpoint has.")
-    return _Material(subject, body.get("input"), public_key, checkpoint)
-
-
-def _unusable(field: str, message: str) -> RequestRefused:
-    fault = FieldError(field, "unusable", message)
-    return RequestRefused("SVC_API_REQUEST_INVALID", "The body cannot be verified as it was sent; see errors.", [fault])

@@ -100,10 +100,11 @@ class Forger:
         self.packet: dict[str, Any] = orjson.loads(orjson.dumps(packet))
 
     def edit(self, edit: dict[str, Any]) -> None:
-        """Makes an edit: {set: path, to: value}, {remove: path}, {reverse: path of a list}, or {repeat: path of an
-        item, with: members}, which puts a copy with other members before it.
+        """Makes an edit: {set: path, to: value}, {remove: path}, {reverse: path of a list}, {repeat: path of an item,
+        with: members}, which puts a copy with other members before it, or {move: path of the chain, by: positions},
+        which moves all links, and what stands at them.
         """
-        ((verb, path),) = ((name, path) for name, path in edit.items() if name not in ("to", "with"))
+        ((verb, path),) = ((name, path) for name, path in edit.items() if name not in ("to", "with", "by"))
         holder, last = at(self.packet, path[:-1]), path[-1]
         if verb == "set":
             holder[last] = edit["to"]
@@ -111,6 +112,10 @@ class Forger:
             del holder[last]
         elif verb == "reverse":
             holder[last].reverse()
+        elif verb == "move":
+            reports = [report for collection in COLLECTIONS for report in self.packet[collection]]
+            for place in [*holder[last]["retained_links"], *(report["audit_chain"] for report in reports)]:
+                place["chain_position"] += edit["by"]
         else:
             holder.insert(last, copy.deepcopy({**holder[last], **edit["with"]}))
 
@@ -160,7 +165,7 @@ class Forger:
                 report |= {name: record[of_record] for name, of_record in repeated.items()}
                 if kind is EXECUTIONS:
                     report["action_binding_hash"] = content_hash(report["action_binding"])
-                    report["flags"] = flags(report)
+                    report["flags"] = flags(report, record["action_binding"])
                 report[kind.hash_member] = report_hash(kind, report)
                 leaf_hash = chain.leaf(kind.entry_type, report["decision_id"], report[kind.hash_member], None)
                 report["audit_chain"]["leaf_hash"] = leaf_hash

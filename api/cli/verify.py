@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,15 +13,17 @@ import httpx
 import typer
 
 from api.cli.options import DatabaseUrl, Json, read_file, read_json
-from api.cli.output import print_json, say
+from api.cli.output import note, print_json, say
 from gate.canonical import with_integers
 from gate.errors import OperatorError
 from gate.keys import read_hmac_secret
 from gate.signing import KeyRegistry, load_registry, raw_public_key
 from gate.strict_json import parse
 from gate.verify import Trust, Verification, verify_record
+from gate.verify.material import RECORDS, Material, Subject, read_material
+from gate.verify.result import MAX_UNKNOWN
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 RECEIPT_KEYS_PATH = "/api/decision/receipt-keys"
 ATTESTATION_KEYS_PATH = "/.well-known/rulebook-attestation-keys.json"
@@ -39,6 +42,7 @@ TrustedHome = Annotated[
 
 @app.command()
 def verify(
+    context: typer.Context,
     record: Annotated[Path, typer.Argument(help="A full Decision Record in JSON; - for stdin.")],
     input_: Input = None,
     registry: Registry = None,
@@ -52,19 +56,19 @@ def verify(
 
     A registry's address may be the service itself (http://host:8080), which gives the receipt and the attestation keys.
     """
-    document = read_material(record)
-    body = document["record"] if isinstance(document, dict) and isinstance(document.get("record"), dict) else document
-    request_body = None if input_ is None else read_material(input_)
-    result = verify_record(body, trusted(registry, public_key, hmac_secret_file, home), request_body=request_body)
+    given = given_material(record, RECORDS, input_)
+    trust = trusted(context, registry, public_key, hmac_secret_file, home)
+    result = verify_record(given.subject, trust, request_body=given.input, untrusted_key=given.public_key)
     if as_json:
         print_json(result.to_dict())
     else:
         print_verdict(result)
         print_differences(result, "record")
+        advise(trust)
     raise typer.Exit(0 if result.verified else 1)
 
 
-def read_material(path: Path) -> Any:
+def read_document(path: Path) -> Any:
     """The JSON value in a file with what is to be verified, or on stdin for `-`, with integers for integral doubles:
     whoever kept it may have written the one as the other, which is the same JSON.
 
@@ -75,17 +79,36 @@ def read_material(path: Path) -> Any:
     return with_integers(read_json(path))
 
 
-def trusted(registry: str | None, public_key: Path | None, secret_file: Path | None, home: Path | None) -> Trust:
+def given_material(path: Path, of: Subject, input_: Path | None) -> Material:
+    """What a file gives to verify, with the request of another file where one is named.
+
+    Raises:
+        OperatorError: FILE_UNREADABLE.
+        MaterialRefused: SVC_API_JSON_INVALID or PUBLIC_KEY_INVALID.
+        RequestRefused: SVC_API_REQUEST_INVALID: the file is a wrapper with something that it may not hold.
+    """
+    document = read_document(path)
+    # What is no object at all is not verified, as anything else that is no record; a wrapper has rules of its own.
+    given = read_material(document, of) if isinstance(document, dict) else Material(document)
+    return given if input_ is None else replace(given, input=read_document(input_))
+
+
+def trusted(
+    context: typer.Context, registry: str | None, public_key: Path | None, secret_file: Path | None, home: Path | None
+) -> Trust:
     """What the options of a verification say to trust.
 
     Raises:
-        OperatorError: TRUST_AMBIGUOUS, FILE_UNREADABLE or REGISTRY_UNREACHABLE.
+        OperatorError: TRUST_AMBIGUOUS, INSTANCE_MISSING, FILE_UNREADABLE or REGISTRY_UNREACHABLE.
         MaterialRefused: A key, a registry or a secret is unusable.
     """
-    given = [source for source in (registry, public_key, secret_file) if source is not None]
+    # A home in the environment is for every command, and gives way to what this one was told.
+    source = context.get_parameter_source("home")
+    told = home if source is not None and source.name == "COMMANDLINE" else None
+    given = [source for source in (registry, public_key, secret_file, told) if source is not None]
     if len(given) > 1:
         raise OperatorError(
-            "TRUST_AMBIGUOUS", "Give one of --registry, --public-key and --hmac-secret-file, not several."
+            "TRUST_AMBIGUOUS", "Give one of --registry, --public-key, --hmac-secret-file and --home, not several."
         )
     if registry is not None:
         receipt_keys, attestation_keys = _registries(registry)
@@ -98,6 +121,8 @@ def trusted(registry: str | None, public_key: Path | None, secret_file: Path | N
         return Trust(hmac_secret=read_hmac_secret(secret_file), source="hmac_secret")
     if home is not None:
         keys = home / "keys"
+        if not keys.is_dir():
+            raise OperatorError("INSTANCE_MISSING", f"There is no instance in {home}; name the directory of one.")
         return Trust(
             receipt_keys=load_registry(read_json(keys / "receipt.json")),
             attestation_keys=load_registry(read_json(keys / "registry.json")),
@@ -108,6 +133,11 @@ def trusted(registry: str | None, public_key: Path | None, secret_file: Path | N
 
 def _registries(source: str) -> tuple[KeyRegistry, KeyRegistry | None]:
     if not source.startswith(("http://", "https://")):
+        if not Path(source).exists():
+            raise OperatorError(
+                "FILE_UNREADABLE",
+                f"There is no file {source}; the address of a service begins with http:// or https://.",
+            )
         return load_registry(read_json(Path(source))), None
     if source.endswith(RECEIPT_KEYS_PATH):
         return load_registry(_fetch(source)), None
@@ -118,16 +148,22 @@ def _registries(source: str) -> tuple[KeyRegistry, KeyRegistry | None]:
 def _fetch(url: str) -> Any:
     try:
         response = httpx.get(url, timeout=10, follow_redirects=False, trust_env=bool(os.environ.get("HTTPS_PROXY")))
-        response.raise_for_status()
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise OperatorError("REGISTRY_UNREACHABLE", f"The key registry {url} cannot be fetched: {error}.") from error
+    if not response.is_success:
+        raise OperatorError(
+            "REGISTRY_UNREACHABLE",
+            f"{url} answered {response.status_code}; give the service's own address, or a saved registry.",
+        )
     return parse(response.content)
 
 
-def print_verdict(result: Verification) -> None:
-    """Says whether what was verified is, and if not why."""
+def print_verdict(result: Verification, *, whole: bool = True) -> None:
+    """Says whether what was given is verified, the whole of it or only its record, and if not why."""
     if result.verified:
-        say(f"verified: unchanged since a trusted key signed it (key from: {result.key_source})", style="green")
+        what = "verified" if whole else "verified, THE RECORD ONLY"
+        style = "green" if whole else "yellow"
+        say(f"{what}: unchanged since a trusted key signed it (key from: {result.key_source})", style=style)
         if result.message is not None:
             say(f"  {result.message} ({result.error})")
     else:
@@ -141,9 +177,18 @@ def print_differences(result: Verification, what: str, *, told: Collection[str] 
     for name in result.expected:
         for path, expected, actual in _differences(name, result.expected[name], result.actual[name]):
             say(f"  {path}: the {what} says {actual}; recomputed: {expected}")
+    if result.unknown:
+        more = " and others" if len(result.unknown) == MAX_UNKNOWN else ""
+        say(f"  unknown to this release, so that nothing vouches for them: {', '.join(result.unknown)}{more}")
     unchecked = [name for name, holds in result.checks.items() if holds is None and name not in told]
-    if unchecked:
+    if unchecked := [name for name in unchecked if not name.endswith("unknown_members")]:
         say(f"  not checked, for want of material: {', '.join(unchecked)}")
+
+
+def advise(trust: Trust) -> None:
+    """Says how to name a key, where none was: without one nothing is verified."""
+    if trust == Trust():
+        note("No key was given: name one with --registry, --public-key, --hmac-secret-file or --home.")
 
 
 def _differences(path: str, expected: Any, actual: Any) -> Iterator[tuple[str, str, str]]:

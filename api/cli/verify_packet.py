@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from api.cli.checkpoint import read_checkpoint
 from api.cli.options import DatabaseUrl, Json
 from api.cli.output import print_json, say
 from api.cli.verify import (
@@ -15,27 +16,34 @@ from api.cli.verify import (
     PublicKeyFile,
     Registry,
     TrustedHome,
+    advise,
+    given_material,
     print_differences,
     print_verdict,
-    read_material,
     trusted,
 )
-from gate.errors import OperatorError
 from gate.verify import PacketVerification, verify_packet
-from gate.verify.checkpoint import is_checkpoint
+from gate.verify.material import PACKETS
 from gate.verify.packet_result import unlinked_check
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()
 def verify(
+    context: typer.Context,
     packet: Annotated[Path, typer.Argument(help="A Decision Packet in JSON; - for stdin.")],
     input_: Input = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="A checkpoint of the chain that you kept; the packet must not contradict it."),
+        typer.Option(help="A checkpoint of the chain that you kept; the packet must be shown to agree with it."),
     ] = None,
+    require_signed_reports: Annotated[
+        bool,
+        typer.Option(
+            "--require-signed-reports", help="Verify the packet only where a signed checkpoint covers every report."
+        ),
+    ] = False,
     registry: Registry = None,
     public_key: PublicKeyFile = None,
     hmac_secret_file: HmacSecretFile = None,
@@ -47,24 +55,26 @@ def verify(
 
     A registry's address may be the service itself (http://host:8080), which gives the receipt and the attestation keys.
     """
-    document = read_material(packet)
-    body = document["packet"] if isinstance(document, dict) and isinstance(document.get("packet"), dict) else document
-    kept = None if checkpoint is None else read_material(checkpoint)
-    if checkpoint is not None and not is_checkpoint(kept):
-        raise OperatorError("CHECKPOINT_INVALID", f"{checkpoint} is no checkpoint: its members are not those of one.")
+    given = given_material(packet, PACKETS, input_)
+    kept = given.checkpoint if checkpoint is None else read_checkpoint(checkpoint)
+    trust = trusted(context, registry, public_key, hmac_secret_file, home)
     result = verify_packet(
-        body,
-        trusted(registry, public_key, hmac_secret_file, home),
-        request_body=None if input_ is None else read_material(input_),
+        given.subject,
+        trust,
+        request_body=given.input,
+        untrusted_key=given.public_key,
         checkpoint=kept,
+        require_signed_reports=require_signed_reports,
     )
     if as_json:
         print_json(result.to_dict())
     else:
-        print_verdict(result)
+        print_verdict(result, whole=not result.unsigned)
         _print_steps(result)
         _print_unlinked(result.unlinked)
-        print_differences(result, "packet", told={unlinked_check(place) for place in result.unlinked})
+        told = {unlinked_check(place) for place in result.unlinked} | ({"reports_signed"} if result.unsigned else set())
+        print_differences(result, "packet", told=told)
+        advise(trust)
     raise typer.Exit(0 if result.verified else 1)
 
 

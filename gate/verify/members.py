@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gate.envelope import ERASABLE, erased_members
+from gate.verify.material import incomplete
 from gate.verify.result import Verification
 
 FULL_RECORD: Final[Mapping[str, type | tuple[type, ...]]] = {
@@ -94,11 +95,10 @@ def check_members(result: Verification, record: Any) -> bool:
     ]
     mistyped += [".".join(path) for path, type_ in _NESTED.items() if not isinstance(at(record, *path), type_)]
     result.checks["members"] = not missing and not mistyped
-    # Later versions of the protocol may add members, which nothing here can vouch for.
-    result.checks["unknown_members"] = None if set(record) - set(known) - {"decision_contract"} else True
+    result.note_unknown("unknown_members", "", record.keys() - known.keys() - {"decision_contract"})
     if missing:
         result.error = "RECORD_INCOMPLETE"
-        result.message = f"Only the full view of a record verifies; this one lacks {', '.join(missing)}."
+        result.message = incomplete(record, missing, "Decision Record")
     elif mistyped:
         result.error = "RECORD_INVALID"
         result.message = f"These members have a type that no record gives them: {', '.join(mistyped)}."

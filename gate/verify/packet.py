@@ -13,7 +13,7 @@ finds it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gate.canonical import content_hash
@@ -23,11 +23,12 @@ from gate.labels import PACKET
 from gate.packet import MAX_ITEMS, MAX_PATTERNS, REPORT_HASHES, packet_hash
 from gate.receipts import Kind
 from gate.verify.faults import Fault, differing
-from gate.verify.packet_chain import Readable, check_chain, check_kept_checkpoint
+from gate.verify.material import incomplete
+from gate.verify.packet_chain import Readable, check_chain, check_kept_checkpoint, check_signed
 from gate.verify.packet_result import COLLECTIONS, MAX_FAILURES, STEPS, PacketVerification
 from gate.verify.record import AUTHENTICITY, verify_record
 from gate.verify.reports import member_faults, report_faults, unknown_members
-from gate.verify.result import Trust, Verification
+from gate.verify.result import MAX_UNKNOWN, Trust, Verification
 
 MEMBERS: Final[Mapping[str, type]] = {
     "packet_hash": str,
@@ -57,6 +58,7 @@ def verify_packet(
     request_body: Any = None,
     untrusted_key: str | None = None,
     checkpoint: Any = None,
+    require_signed_reports: bool = False,
 ) -> PacketVerification:
     """Verifies an exported packet.
 
@@ -66,7 +68,8 @@ def verify_packet(
         request_body: The original Decision Request, where it is at hand; without it, the packet's own `input` is used.
         untrusted_key: A PEM key that came with the packet. It serves diagnosis where no trusted key is known and never
             makes a packet verified.
-        checkpoint: A checkpoint of the chain that the verifier kept, which the packet must not contradict.
+        checkpoint: A checkpoint of the chain that the verifier kept, which the packet must be shown to agree with.
+        require_signed_reports: Whether only a packet is verified whose reports a signed checkpoint covers, all of them.
 
     Returns:
         The result; never raises for what a packet holds.
@@ -83,11 +86,14 @@ def verify_packet(
                 key_fault = check_chain(result, packet, readable, trust, untrusted_key)
                 if checkpoint is not None:
                     key_fault = check_kept_checkpoint(result, packet, checkpoint, trust, untrusted_key) or key_fault
+                check_signed(result, readable)
     except MaterialRefused as error:
         result.fail(STEPS[0], Fault("material"))
         result.error, result.message = error.code, error.message
     # Where there is a result for the record, the packet has one.
-    _conclude(result, record, key_fault, () if record is None else erased_members(packet["decision_record"]))
+    _conclude(result, record, key_fault, given=request_body is not None)
+    if record is not None:
+        _say_what_is_left(result, packet["decision_record"], required=require_signed_reports)
     return result
 
 
@@ -97,9 +103,7 @@ def _check_packet(result: PacketVerification, packet: Any) -> bool:
     if not isinstance(packet, dict):
         return _unreadable(result, "PACKET_INVALID", "The packet is no JSON object; export it again, whole.")
     if missing := sorted(name for name in MEMBERS if name not in packet):
-        return _unreadable(
-            result, "PACKET_INCOMPLETE", f"The packet lacks {', '.join(missing)}; export it again, whole."
-        )
+        return _unreadable(result, "PACKET_INCOMPLETE", incomplete(packet, missing, "Decision Packet"))
     if mistyped := [name for name in packet if name in known and not isinstance(packet[name], known[name])]:
         return _unreadable(
             result,
@@ -116,8 +120,7 @@ def _check_packet(result: PacketVerification, packet: Any) -> bool:
             result, "PACKET_INVALID", f"No packet holds more than {MAX_PATTERNS} patterns, as this does."
         )
     result.checks["members"] = True
-    # Later versions of the protocol may add members, which nothing here can vouch for.
-    result.checks["unknown_members"] = None if set(packet) - set(known) else True
+    result.note_unknown("unknown_members", "", packet.keys() - known.keys())
     told = {"packet_hash": packet_hash(packet), "decision_packet_version": PACKET}
     for name, expected in told.items():
         result.examine(step, name, differing(name, expected, packet[name]))
@@ -138,6 +141,8 @@ def _check_record(
     body = packet.get("input") if request_body is None else request_body
     found = verify_record(record, trust, request_body=body, untrusted_key=untrusted_key)
     result.key_source = found.key_source
+    of_record = [f"decision_record.{name}" for name in found.unknown]
+    result.unknown += of_record[: MAX_UNKNOWN - len(result.unknown)]
     # What was erased fails no check, and can still leave the record short of verified.
     result.steps[step].holds = found.verified or None
     for name, holds in found.checks.items():
@@ -173,8 +178,10 @@ def _check_reports(result: PacketVerification, packet: Mapping[str, Any]) -> Rea
         sound = [(index, report) for index, report in enumerate(reports) if not wrong[index]]
         faults = itertools.chain(*wrong, _collection_faults(kind, collection, sound, record, taken))
         result.examine(step, collection, faults)
-        unknown = any(unknown_members(kind, report) for report in reports)
-        result.checks[f"{collection}.unknown_members"] = None if unknown else True
+        check = f"{collection}.unknown_members"
+        result.note_unknown(check, collection, ())
+        for index, report in enumerate(reports):
+            result.note_unknown(check, f"{collection}[{index}]", unknown_members(kind, report))
         readable[collection] = sound
     return readable
 
@@ -206,8 +213,8 @@ def _check_intelligence(result: PacketVerification, packet: Mapping[str, Any]) -
     if said is None:
         result.checks["policy_intelligence"] = None
         return
-    unknown = set(said) - {*REPORT_HASHES, "patterns"}
-    result.checks["policy_intelligence.unknown_members"] = None if unknown else True
+    unknown = said.keys() - {*REPORT_HASHES, "patterns"}
+    result.note_unknown("policy_intelligence.unknown_members", "policy_intelligence", unknown)
     for name, hash_member in REPORT_HASHES.items():
         if name in said:
             place = f"policy_intelligence.{name}"
@@ -247,9 +254,12 @@ def _hash_without(document: Mapping[str, Any], hash_member: str) -> str:
 
 
 def _conclude(
-    result: PacketVerification, record: Verification | None, key_fault: tuple[str, str] | None, erased: Collection[str]
+    result: PacketVerification, record: Verification | None, key_fault: tuple[str, str] | None, *, given: bool
 ) -> None:
-    """Says what the checks amount to, and the one code that fits best: a change weighs more than a key."""
+    """Says what the checks amount to, and the one code that fits best: a change weighs more than a key.
+
+    `given` is whether the verifier brought the record's request, which the packet then cannot have changed.
+    """
     result.integrity_valid = record is not None and record.integrity_valid and result.changed == 0
     result.authenticity_valid = record is not None and record.authenticity_valid and result.unauthentic == 0
     if result.error is not None:
@@ -258,6 +268,8 @@ def _conclude(
     if of_record[0] in _UNREADABLE:
         result.error = _UNREADABLE[of_record[0]]
         result.message = f"Its decision_record cannot be verified. {of_record[1]}"
+    elif given and record is not None and of_record[0] == "INPUT_MISMATCH" and _only_of_record(result, record):
+        result.error, result.message = of_record
     elif result.changed:
         result.error = "PACKET_INTEGRITY_FAILED"
         result.message = f"The packet was changed after it was made; these checks fail: {_named(result)}."
@@ -270,18 +282,50 @@ def _conclude(
         result.message = f"The packet is not authentic; these checks fail: {_named(result)}."
     else:
         result.error, result.message = of_record
-        if result.error == "MATERIAL_ERASED" and result.checks.get("audit_chain.erasure") is not True:
-            result.message = _unconfirmed(erased)
 
 
-def _unconfirmed(erased: Collection[str]) -> str:
-    """What there is to say of an erasure that only the record tells of."""
+def _only_of_record(result: PacketVerification, record: Verification) -> bool:
+    """Whether nothing but checks of the record failed."""
+    return result.changed == sum(holds is False for name, holds in record.checks.items() if name not in AUTHENTICITY)
+
+
+def _say_what_is_left(result: PacketVerification, record: Mapping[str, Any], *, required: bool) -> None:
+    """Says what a packet that is verified leaves unproven: what was erased, and reports that nothing signed covers."""
+    if not result.verified:
+        return
+    told = []
+    if result.error == "MATERIAL_ERASED":
+        confirmed = result.checks.get("audit_chain.erasure") is True
+        if confirmed:
+            result.checks["record.erasure"] = True
+        told.append(_erasure(erased_members(record), confirmed=confirmed))
+    if result.unsigned or (required and not result.checks.get("reports_signed")):
+        result.error = result.error or "REPORTS_UNSIGNED"
+        told.append(_unsigned(result.unsigned))
+        if required:
+            result.error, result.authenticity_valid = "REPORTS_UNSIGNED", False
+    if told:
+        result.message = " ".join(told)
+
+
+def _erasure(erased: Collection[str], *, confirmed: bool) -> str:
     *others, last = sorted(erased)
     named = f"{', '.join(others)} and {last}" if others else last
-    told = f"The record says that {named} {'was' if len(erased) == 1 else 'were'} erased; no retained link confirms it."
+    told = f"The record says that {named} {'was' if len(erased) == 1 else 'were'} erased"
+    told += ", and a retained link confirms it." if confirmed else "; no retained link confirms it."
     if "adapter_facts" not in erased:
         return told
     return f"{told} Without adapter_facts record_hash cannot be computed again."
+
+
+def _unsigned(places: Sequence[str]) -> str:
+    if not places:
+        return "The packet has no checkpoint that a trusted key signed, so that nothing says what was reported."
+    more = f" and {len(places) - _NAMED_IN_MESSAGE} more" if len(places) > _NAMED_IN_MESSAGE else ""
+    return (
+        f"The record is signed, and these reports are not: {', '.join(places[:_NAMED_IN_MESSAGE])}{more}. Nothing but "
+        f"their own hashes, which anybody can make, speaks for them: no signed checkpoint covers their links."
+    )
 
 
 _UNREADABLE: Final = {"RECORD_INVALID": "PACKET_INVALID", "RECORD_INCOMPLETE": "PACKET_INCOMPLETE"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from gate import chain
@@ -64,8 +65,7 @@ def check_chain(
             for index, _ in readable[collection]:
                 result.note_unlinked(f"{collection}[{index}]")
         return None
-    unknown = set(part) - set(_CHAIN_MEMBERS)
-    result.checks["audit_chain.unknown_members"] = None if unknown else True
+    result.note_unknown("audit_chain.unknown_members", "audit_chain", part.keys() - _CHAIN_MEMBERS.keys())
     if not result.examine(step, "audit_chain.members", _chain_member_faults(part)):
         return None
     links, last = part["retained_links"], part["retained_links"][-1]
@@ -94,7 +94,7 @@ def check_chain(
         f"{_CHECKPOINT}.chain_size",
         differing(f"{_CHECKPOINT}.chain_size", last["chain_position"], document["chain_size"]),
     )
-    return _check_seen(result, _CHECKPOINT, document, last, trust, untrusted_key)
+    return _check_seen(result, _CHECKPOINT, document, last, _trust_in(document, record, trust), untrusted_key)
 
 
 def check_kept_checkpoint(
@@ -105,8 +105,52 @@ def check_kept_checkpoint(
     if not result.examine(STEPS[3], f"{place}.members", _checkpoint_member_faults(place, document)):
         return None
     links = [] if part is None or list(_chain_member_faults(part)) else part["retained_links"]
-    seen = next((link for link in links if link["chain_position"] == document["chain_size"]), None)
-    return _check_seen(result, place, document, seen, trust, untrusted_key)
+    foreign = bool(links) and document["chain_id"] != links[0]["chain_id"]
+    at_size = [link for link in links if link["chain_position"] == document["chain_size"]]
+    seen = at_size[0] if at_size and not foreign else None
+    trust = _trust_in(document, packet["decision_record"], trust)
+    key_fault = _check_seen(result, place, document, seen, trust, untrusted_key)
+    if seen is not None:
+        return key_fault
+    # Who gives a checkpoint wants to know that the packet agrees with it. Otherwise whoever moves the links to other
+    # positions, or cuts them off before the checkpoint's, would be rid of it.
+    result.fail(STEPS[3], Fault(f"{place}.chain_id" if foreign else f"{place}.chain"), authenticity=True)
+    return key_fault or (_foreign(document, links) if foreign else _not_comparable(document, links))
+
+
+def _foreign(document: Mapping[str, Any], links: list[dict[str, Any]]) -> tuple[str, str]:
+    return "CHECKPOINT_FOREIGN", (
+        f"The checkpoint is of {document['chain_id']}, and the packet says that it is of {links[0]['chain_id']}; give "
+        f"a checkpoint of that chain. A packet that should be of the checkpoint's chain was changed."
+    )
+
+
+def _not_comparable(document: Mapping[str, Any], links: list[dict[str, Any]]) -> tuple[str, str]:
+    held = f"links {links[0]['chain_position']} to {links[-1]['chain_position']}" if links else "no links"
+    return "CHECKPOINT_NOT_COMPARABLE", (
+        f"The checkpoint saw the link at position {document['chain_size']}, and the packet holds {held}, so that it is "
+        f"not known to agree; export it again with a chain_limit that reaches the checkpoint, or give a later one."
+    )
+
+
+def check_signed(result: PacketVerification, readable: Readable) -> None:
+    """Step 4, at its end: whether a checkpoint that a trusted key signed covers every report.
+
+    The record has a signature of its own; its reports are signed through the links that lead to a checkpoint.
+    """
+    unlinked = set(result.unlinked)
+    for collection, reports in readable.items():
+        for index, report in reports:
+            place = f"{collection}[{index}]"
+            if place in unlinked or report["audit_chain"]["chain_position"] > result.vouched:
+                result.unsigned.append(place)
+    result.checks["reports_signed"] = True if result.vouched and not result.unsigned else None
+
+
+def _trust_in(document: Mapping[str, Any], record: Mapping[str, Any], trust: Trust) -> Trust:
+    """What to trust for a checkpoint: a single key without an id is the record's, and keys are rotated in between."""
+    another = document["key_id"] != record.get("receipt_key_id")
+    return replace(trust, public_key=None) if trust.public_key is not None and another else trust
 
 
 def _checkpoint_member_faults(place: str, document: Any) -> Iterator[Fault]:
@@ -122,17 +166,16 @@ def _check_seen(
     trust: Trust,
     untrusted_key: str | None,
 ) -> tuple[str, str] | None:
-    """Checks a checkpoint's signature, and what it saw against the retained link at its size, if that is retained."""
+    """Checks a checkpoint's signature, and what it saw against the retained link at its size, if that is at hand."""
     step = STEPS[3]
     found = judge_checkpoint(document, trust, untrusted_key)
     result.note(step, f"{place}.signature", found.holds)
     result.note(step, f"{place}.key", found.trusted)
-    if link is None:
-        result.checks[f"{place}.chain"] = None
-    else:
+    if link is not None:
         wrong = chain.contradicts(document, link)
         faults = [Fault(f"{place}.{name}", link[name], document[name], compared=True) for name in wrong]
-        result.examine(step, f"{place}.chain", faults)
+        if result.examine(step, f"{place}.chain", faults) and found.holds and found.trusted:
+            result.vouched = max(result.vouched, link["chain_position"])
     return None if found.error is None else (found.error, found.message or "")
 
 

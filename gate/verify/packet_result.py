@@ -43,12 +43,17 @@ class PacketVerification(Verification):
         changed: How many checks failed that tell of a change.
         unauthentic: How many failed that tell of a signature or its key.
         unlinked: Where the reports stand whose link is not in the packet, so that only their own hash speaks for them.
+        vouched: The chain position up to which a checkpoint that a trusted key signed saw the retained links; 0 where
+            there is none.
+        unsigned: Where the reports stand that no such checkpoint covers, those in `unlinked` among them.
     """
 
     steps: dict[str, Step] = field(default_factory=lambda: {name: Step() for name in STEPS})
     changed: int = 0
     unauthentic: int = 0
     unlinked: list[str] = field(default_factory=list)
+    vouched: int = 0
+    unsigned: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """As `Verification.to_dict`, with `steps`: {name: {holds, failed}}."""

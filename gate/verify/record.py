@@ -64,6 +64,8 @@ def verify_record(
     )
     if failed and (result.error is None or (changed and result.error not in _UNREADABLE)):
         result.error, result.message = _verdict_on(failed)
+    if request_body is not None and changed and set(failed) <= {*AUTHENTICITY, *_OF_INPUT}:
+        result.error, result.message = "INPUT_MISMATCH", _ANOTHER_INPUT
     if result.error is None and "erased" in result.checks:
         result.error, result.message = "MATERIAL_ERASED", _erased_message(record)
     return result
@@ -86,6 +88,13 @@ AUTHENTICITY: Final = (
     "registry_attestation_signature",
 )
 
+
+# They compare the record, whose own hashes hold, with a request that it does not contain.
+_OF_INPUT: Final = ("input_hash", "facts_hash", "rulebook_hash")
+_ANOTHER_INPUT: Final = (
+    "The request at hand is not the one that this record was made from: the record's own hashes hold, and those of the "
+    "request are others; give the original Decision Request, or none."
+)
 
 # What cannot be read is said as such; otherwise a change weighs more than a key that is not known.
 _UNREADABLE: Final = ("RECORD_INVALID", "RECORD_INCOMPLETE", "SVC_API_JSON_INVALID", "PUBLIC_KEY_INVALID")

@@ -86,9 +86,10 @@ OPTIONAL: Final[Mapping[str, _Types]] = {
 _MAY_BE_EMPTY: Final = ("action_binding", "state_before_hash", "state_after_hash", "flags", "audit_chain")
 
 
-def unknown_members(kind: Kind, report: Any) -> bool:
-    """Whether a report has members that this release does not know, which nothing vouches for."""
-    return isinstance(report, dict) and not report.keys() <= REQUIRED[kind.name].keys() | OPTIONAL[kind.name].keys()
+def unknown_members(kind: Kind, report: Any) -> set[str]:
+    """The members of a report that this release does not know, which nothing vouches for."""
+    known = REQUIRED[kind.name].keys() | OPTIONAL[kind.name].keys()
+    return report.keys() - known if isinstance(report, dict) else set()
 
 
 def member_faults(kind: Kind, report: Any, place: str) -> list[Fault]:
@@ -165,7 +166,7 @@ def _binding_faults(receipt: Mapping[str, Any], record: Mapping[str, Any], place
     elif binding_matches(record["action_binding"], {n: v for n, v in receipt.items() if n != "action_binding"}):
         yield from differing(f"{place}.action_binding_match", True, receipt["action_binding_match"])
     # Otherwise it depends on whether the binding was sent, which the receipt does not tell.
-    yield from differing(f"{place}.flags", flags(receipt), receipt["flags"])
+    yield from differing(f"{place}.flags", flags(receipt, record["action_binding"]), receipt["flags"])
 
 
 def _summary_faults(kind: Kind, report: Mapping[str, Any], record: Mapping[str, Any], place: str) -> Iterator[Fault]:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from gate.canonical import canonical
 from gate.signing import KeyRegistry
+
+MAX_UNKNOWN: Final = 50
+"""How many unknown members a result names."""
+
+_SHOWN: Final = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,7 @@ class Verification:
         key_source: Where the key came from: server, registry, public_key, hmac_secret, request, or none.
         error: A code where the record is not verified; MATERIAL_ERASED also where it is, but for what was erased.
         message: The same as a sentence.
+        unknown: The members that this release does not know, by their place, at most `MAX_UNKNOWN` of them.
     """
 
     checks: dict[str, bool | None] = field(default_factory=dict)
@@ -53,6 +60,7 @@ class Verification:
     key_source: str = "none"
     error: str | None = None
     message: str | None = None
+    unknown: list[str] = field(default_factory=list)
 
     @property
     def verified(self) -> bool:
@@ -60,12 +68,12 @@ class Verification:
         return self.integrity_valid and self.authenticity_valid
 
     def to_dict(self) -> dict[str, Any]:
-        """{ok, verified, integrity_valid, authenticity_valid, key_source, checks, expected, actual, error?, notice?,
-        message?}.
+        """{ok, verified, integrity_valid, authenticity_valid, key_source, checks, expected, actual, unknown_members?,
+        error?, notice?, message?}.
 
         `ok` equals `verified`, so that nobody who reads only the one is misled.
         """
-        result = {
+        result: dict[str, Any] = {
             "ok": self.verified,
             "verified": self.verified,
             "integrity_valid": self.integrity_valid,
@@ -75,6 +83,8 @@ class Verification:
             "expected": self.expected,
             "actual": self.actual,
         }
+        if self.unknown:
+            result["unknown_members"] = self.unknown
         if self.error is not None:
             # An error is what keeps a record from being verified, and nothing else.
             result |= {"notice" if self.verified else "error": self.error, "message": self.message}
@@ -86,6 +96,19 @@ class Verification:
         if holds is False:
             self.integrity_valid = False
             self.error, self.message = "RECORD_MISMATCH", f"The record is not the one asked for; {name} does not hold."
+
+    def note_unknown(self, check: str, place: str, names: Collection[str]) -> None:
+        """Records under a check the members of a place that this release does not know.
+
+        Later versions of the protocol may add members, so that they fail nothing; and nothing here can vouch for them.
+        """
+        if names or check not in self.checks:
+            self.checks[check] = None if names else True
+        for name in sorted(names):
+            if len(self.unknown) == MAX_UNKNOWN:
+                break
+            shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
+            self.unknown.append(f"{place}.{shown}" if place else shown)
 
     def compare(self, name: str, expected: Any, actual: Any) -> None:
         """Records a check that two JSON values are the same value."""

@@ -380,7 +380,7 @@ class TestErased:
         result = verify_record(record, TRUST, request_body=sample_request())
         assert [result.checks[name] for name in ("input_hash", "facts_hash", "rulebook_hash")] == [True] * 3
         other = verify_record(record, TRUST, request_body=sample_request(margin_percent=1))
-        assert (other.verified, other.error) == (False, "RECORD_INTEGRITY_FAILED")
+        assert (other.verified, other.error) == (False, "INPUT_MISMATCH")
 
     def test_without_the_facts_of_an_adapter_integrity_is_not_established(self) -> None:
         whole = make_adapter_record()

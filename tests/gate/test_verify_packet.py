@@ -85,7 +85,8 @@ def rehashed(packet: dict[str, Any]) -> dict[str, Any]:
 def test_a_true_packet_verifies_here_and_in_an_independent_verifier(name: str) -> None:
     packet, trust = VARIANTS[name]
     result = verify_packet(packet, trust)
-    assert (result.verified, result.error, failing(result)) == (True, None, set())
+    notice = "REPORTS_UNSIGNED" if name in ("few links", "one link, no input", "no checkpoint") else None
+    assert (result.verified, result.error, failing(result)) == (True, notice, set())
     assert [(step, found.holds, found.failed) for step, found in result.steps.items()] == [
         (step, True, []) for step in STEPS
     ]
@@ -109,8 +110,46 @@ def test_what_no_link_and_no_checkpoint_speaks_for_is_told() -> None:
         "execution_receipts[0].audit_chain.link",
         "outcome_records.links",
         "outcome_records[0].audit_chain.link",
+        "reports_signed",
     }
-    assert unchecked(verify_packet(VARIANTS["no checkpoint"][0], TRUST)) == {CHECKPOINT}
+    assert unchecked(verify_packet(VARIANTS["no checkpoint"][0], TRUST)) == {CHECKPOINT, "reports_signed"}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_reports_that_no_signed_checkpoint_covers_are_named_and_can_be_refused(name: str) -> None:
+    packet, trust = VARIANTS[name]
+    result = verify_packet(packet, trust)
+    required = verify_packet(packet, trust, require_signed_reports=True)
+    if result.error is None:
+        assert (result.unsigned, result.checks["reports_signed"], required.verified) == ([], True, True)
+    else:
+        assert result.to_dict()["notice"] == "REPORTS_UNSIGNED"
+        assert result.unsigned
+        assert all(place in (result.message or "") for place in result.unsigned)
+        assert (required.verified, required.to_dict()["error"]) == (False, "REPORTS_UNSIGNED")
+
+
+def test_a_checkpoint_that_the_verifier_kept_signs_the_reports_up_to_it() -> None:
+    packet = VARIANTS["no checkpoint"][0]
+    links = packet["audit_chain"]["retained_links"]
+    last = {collection: packet[collection][0]["audit_chain"]["chain_position"] for collection in COLLECTIONS}
+    for link in links:
+        head = Head("chain_test", link["chain_position"], link["merkle_root"], link["link_hash"])
+        result = verify_packet(packet, TRUST, checkpoint=checkpoint(head, LATER, RECEIPT_SIGNER))
+        assert result.verified
+        covered = {name: position <= link["chain_position"] for name, position in last.items()}
+        assert {name: f"{name}[0]" not in result.unsigned for name in last} == covered
+        assert result.checks["reports_signed"] is (True if all(covered.values()) else None)
+
+
+def test_without_any_report_there_must_still_be_a_checkpoint_where_signed_reports_are_required() -> None:
+    packet = make_packet(signer=None)
+    bare = rehashed({**packet, **{collection: [] for collection in COLLECTIONS}, "audit_chain": None})
+    del bare["audit_chain"]
+    bare = rehashed(bare)
+    assert verify_packet(bare, TRUST).verified
+    result = verify_packet(bare, TRUST, require_signed_reports=True)
+    assert (result.verified, result.error) == (False, "REPORTS_UNSIGNED")
 
 
 def test_a_packet_verifies_without_the_parts_that_can_be_left_out() -> None:
@@ -124,6 +163,7 @@ def test_a_packet_verifies_without_the_parts_that_can_be_left_out() -> None:
     assert unchecked(result) == {
         "policy_intelligence",
         "audit_chain",
+        "reports_signed",
         *(f"{name}[{index}].audit_chain.link" for name in COLLECTIONS for index in (0, 1)),
         "record.facts_hash",
         "record.input_hash",
@@ -146,6 +186,8 @@ def attacked(attack: dict[str, Any]) -> tuple[dict[str, Any], PacketVerification
 def test_an_attack_is_found_as_the_threat_model_says(attack: dict[str, Any]) -> None:
     packet, result = attacked(attack)
     assert result.verified is (not attack["finds"])
+    # What nothing finds in a report is never passed over in silence.
+    assert attack["finds"] or not result.unsigned or result.error == "REPORTS_UNSIGNED"
     assert set(attack["finds"]) <= failing(result)
     assert set(attack["tells"]) <= unchecked(result)
     if not attack.get("kept"):
@@ -167,7 +209,8 @@ def table_row(attack: dict[str, Any]) -> str:
     found = ", ".join(f"`{name}`" for name in attack["finds"])
     if not found:
         told = ", ".join(f"`{name}`" for name in attack["tells"])
-        found = f"nothing; {told} says `null`" if told else "nothing"
+        says = "say" if len(attack["tells"]) > 1 else "says"
+        found = f"nothing; {told} {says} `null`" if told else "nothing"
     return f"| {attack['changed']} | {attack['attacker']} | {found} |"
 
 
@@ -367,13 +410,41 @@ def test_a_checkpoint_that_the_verifier_kept_counts_where_its_link_is_retained(s
     kept = checkpoint(Head("chain_test", size, link["merkle_root"], link["link_hash"]), LATER, OTHER)
     trust = replace(TRUST, receipt_keys=KeyRegistry((*RECEIPT_KEYS.keys, public_key(OTHER)), None))
     result = verify_packet(packet, trust, checkpoint=kept)
-    assert result.verified
-    assert result.checks["checkpoint.chain"] is (True if size in links else None)
+    assert result.verified is (size in links)
+    assert result.checks["checkpoint.chain"] is (size in links)
+    assert result.error == (None if size in links else "CHECKPOINT_NOT_COMPARABLE")
     unknown = verify_packet(packet, TRUST, checkpoint=kept)
-    assert (unknown.verified, failing(unknown)) == (False, {"checkpoint.key"})
+    assert (unknown.verified, "checkpoint.key" in failing(unknown)) == (False, True)
 
 
-@pytest.mark.parametrize("name", ["chain_id", "merkle_root", "link_hash"])
+def test_a_checkpoint_of_another_chain_is_told_apart_from_a_changed_packet() -> None:
+    packet = make_packet()
+    last = packet["audit_chain"]["retained_links"][-1]
+    foreign = checkpoint(
+        Head("chain_other", last["chain_position"], last["merkle_root"], last["link_hash"]), LATER, RECEIPT_SIGNER
+    )
+    result = verify_packet(packet, TRUST, checkpoint=foreign)
+    assert (result.verified, result.error) == (False, "CHECKPOINT_FOREIGN")
+    assert result.steps["intelligence_and_chain"].failed == ["checkpoint.chain_id"]
+
+
+def test_a_kept_checkpoint_cannot_be_compared_with_a_packet_without_links() -> None:
+    packet = make_packet()
+    kept = at(packet, CHECKPOINT_PATH)
+    bare = rehashed({name: value for name, value in packet.items() if name != "audit_chain"})
+    result = verify_packet(bare, TRUST, checkpoint=kept)
+    assert (result.verified, result.error) == (False, "CHECKPOINT_NOT_COMPARABLE")
+
+
+def test_a_single_key_says_nothing_of_a_checkpoint_that_a_later_key_signed() -> None:
+    packet = make_packet(signer=OTHER)
+    trust = replace(TRUST, receipt_keys=None, public_key=RECEIPT_SIGNER.public_key)
+    result = verify_packet(packet, trust)
+    assert (result.verified, result.error) == (False, "SIGNING_KEY_UNKNOWN")
+    assert result.checks[f"{CHECKPOINT}.signature"] is None
+
+
+@pytest.mark.parametrize("name", ["merkle_root", "link_hash"])
 def test_a_packet_that_contradicts_a_kept_checkpoint_is_not_verified(name: str) -> None:
     packet = make_packet()
     last = packet["audit_chain"]["retained_links"][-1]

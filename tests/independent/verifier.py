@@ -1223,7 +1223,10 @@ def _check_report(
         elif _names_the_target(report, _object(binding)):
             expected["action_binding_match"] = True
         flags = [] if report.get("decision_verdict") == "yes" else ["DECISION_NOT_APPROVED"]
-        expected["flags"] = flags if report.get("action_binding_match") is True else [*flags, "ACTION_BINDING_MISMATCH"]
+        bound_alike = canonical(binding) == canonical(record.get("action_binding"))
+        named = not bound_alike or any(name in report for name in ("target_system", "target_object_id", "mutation"))
+        mismatch = named and report.get("action_binding_match") is not True
+        expected["flags"] = [*flags, "ACTION_BINDING_MISMATCH"] if mismatch else flags
         for name in ("state_before_hash", "state_after_hash"):
             findings.require(name in report and report[name] != "", f"{what}: {name} is neither text nor null")
     else:
