@@ -12,7 +12,7 @@ from api.cli.output import print_json, say
 from gate.backup import make_backup
 from gate.ids import utc_now
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at, read_json
+from api.cli.checkpoint import read_checkpoint
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say
 from gate import chain
 from gate.audit import check_chain, check_checkpoint
@@ -16,7 +17,7 @@ from gate.ids import timestamp, utc_now
 from gate.instance import Instance
 from gate.ledger.access import Scope
 
-app = typer.Typer(no_args_is_help=True, help="Check audit chains, and sign checkpoints of them.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Check audit chains, and sign checkpoints of them.")
 
 
 @app.command()
@@ -30,12 +31,12 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Recompute every link and root from the stored records: 0 whole, 1 broken, with the place."""
-    document = None if checkpoint is None else read_json(checkpoint)
+    kept = None if checkpoint is None else read_checkpoint(checkpoint)
     with instance_at(home, database_url) as instance:
         scopes = _scopes(instance, scope)
         results = [chain_result(instance, found) for found in scopes]
-        if document is not None:
-            results.append(_checkpoint_result(instance, scopes, document))
+        if kept is not None:
+            results.append(_checkpoint_result(instance, scopes, kept))
     whole = all(result["whole"] for result in results)
     if as_json:
         print_json({"whole": whole, "chains": results})
@@ -81,12 +82,12 @@ def chain_result(instance: Instance, scope: Scope) -> dict[str, Any]:
     }
 
 
-def _checkpoint_result(instance: Instance, scopes: list[Scope], document: Any) -> dict[str, Any]:
-    chain_id = document.get("chain_id") if isinstance(document, dict) else None
+def _checkpoint_result(instance: Instance, scopes: list[Scope], checkpoint: dict[str, Any]) -> dict[str, Any]:
+    chain_id = checkpoint["chain_id"]
     found = next((scope for scope in scopes if scope.chain_id == chain_id), None)
     if found is None:
         raise OperatorError("CHECKPOINT_FOREIGN", "The checkpoint is of no chain that was checked; name its --scope.")
-    reason = check_checkpoint(instance, found.scope_id, document)
+    reason = check_checkpoint(instance, found.scope_id, checkpoint)
     return {"scope": found.name, "chain_id": chain_id, "checkpoint": True, "whole": reason is None, "reason": reason}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import sys
 import time
 from collections.abc import Mapping
 from itertools import count
@@ -16,7 +15,7 @@ import orjson
 import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, read_file
-from api.cli.output import print_json, say
+from api.cli.output import note, print_json, say
 from api.cli.verify import ATTESTATION_KEYS_PATH, RECEIPT_KEYS_PATH
 from gate.conformance import Answer, Check, Deviation, checks, document_deviations
 from gate.contract import CONFORMANCE_URL, REPLAY_URL, published
@@ -25,7 +24,7 @@ from gate.labels import INTERFACE_VERSION
 from gate.signing import KeyRegistry, load_registry
 from gate.verify import Trust
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 _MAX_ANSWER: Final = 16 * 1024 * 1024
 _MAX_WAIT: Final = 120
@@ -57,7 +56,7 @@ def conformance(
     if not documents and not chosen:
         raise OperatorError("USAGE_INVALID", f"Nothing that is checked begins with {only!r}; leave --only out.")
     if base.scheme == "http" and not _is_loopback(base.host):
-        sys.stderr.write(f"gate: The API key travels to {base.host} unencrypted; use https where others can listen.\n")
+        note(f"gate: The API key travels to {base.host} unencrypted; use https where others can listen.")
     report = _Report(silent=as_json)
     with _Service(base, key, timeout) as service:
         for path, document in documents.items():
@@ -170,7 +169,7 @@ class _Service:
                     f"The service answers {name} not before {retry_after} seconds: {_message(answer)} Use a key of "
                     f"another scope or plan.",
                 )
-            sys.stderr.write(f"gate: The service was asked too often; waiting {retry_after} s, as it says.\n")
+            note(f"gate: The service was asked too often; waiting {retry_after} s, as it says.")
             time.sleep(int(retry_after))
         return answer
 

@@ -11,7 +11,7 @@ from gate.instance import upgrade_ledger
 from gate.ledger.schema import HEAD
 from gate.settings import load_settings
 
-app = typer.Typer(no_args_is_help=True, help="Bring the ledger's tables to this release.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Bring the ledger's tables to this release.")
 
 
 @app.callback()

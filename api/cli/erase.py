@@ -12,7 +12,7 @@ from gate.erasure import erase as erase_decision
 from gate.errors import OperatorError
 from gate.ids import utc_now
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 _NOTHING_ERASED = ("DECISION_NOT_FOUND", "DECISION_ALREADY_ERASED")
 
@@ -42,5 +42,8 @@ def erase(
     if as_json:
         print_json({"scope": erased.scope, **erased.erasure})
     else:
-        say(f"Erased of the decision {decision} (scope {erased.scope}): {named}. The chain says so, and that is all.")
+        say(
+            f"Erased of the decision {decision} (scope {erased.scope}): {named}. The chain notes that it was erased "
+            f"and keeps nothing of it."
+        )
         say("Backups made before, and records and requests that others have, still hold it.")

@@ -8,13 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
-from api.cli.output import print_json, say, table
+from api.cli.output import note, print_json, say, table
 from gate.errors import OperatorError
 from gate.ids import parse_timestamp, utc_now
 from gate.instance import Instance
 from gate.ledger.access import ACCESS, FULL_ACCESS, PLANS, ApiKey, Scope
+from gate.settings import FILE_NAME
 
-app = typer.Typer(no_args_is_help=True, help="Create, list, disable and rotate API keys.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Create, list, disable and rotate API keys.")
 
 
 @app.command()
@@ -28,10 +29,13 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Create a key and print it. It is shown this once; only its hash is kept."""
+    in_new_home = not (home / FILE_NAME).is_file()
     with instance_at(home, database_url, create=True) as instance:
-        owner = _scope_on_plan(instance, scope, plan)
+        if in_new_home and not instance.settings.database_url:
+            note("A server on another home does not know its keys; name that server's directory with --home.")
+        owner, is_new = _scope_on_plan(instance, scope, plan)
         made = instance.ledger.directory.create_key(owner, access or FULL_ACCESS, moment(expires), utc_now())
-    _print_new(*made, owner, as_json)
+    _print_new(*made, owner, as_json, in_new_scope=is_new)
 
 
 @app.command("list")
@@ -87,23 +91,25 @@ def rotate(
     _print_new(key, made, owner, as_json)
 
 
-def _scope_on_plan(instance: Instance, name: str, plan: str | None) -> Scope:
+def _scope_on_plan(instance: Instance, name: str, plan: str | None) -> tuple[Scope, bool]:
+    """The scope of that name, on the plan where one is named, and whether it is new."""
     directory = instance.ledger.directory
     try:
         found = directory.scope(name)
     except OperatorError:
-        return directory.create_scope(name, plan or "starter", utc_now())
+        return directory.create_scope(name, plan or "starter", utc_now()), True
     if plan is not None and plan != found.plan:
         found = directory.set_plan(found, plan, utc_now())
-    return found
+    return found, False
 
 
-def _print_new(key: str, made: ApiKey, scope: Scope, as_json: bool) -> None:
+def _print_new(key: str, made: ApiKey, scope: Scope, as_json: bool, *, in_new_scope: bool = False) -> None:
     if as_json:
         print_json({"key": key, "key_id": made.key_id, "scope": scope.name, "plan": scope.plan})
         return
     say(key)
-    say(f"This is the key {made.key_id} of the scope {scope.name} (plan {scope.plan}). It is not shown again.")
+    owner = f"the {'new ' if in_new_scope else ''}scope {scope.name} (plan {scope.plan})"
+    say(f"This is the key {made.key_id} of {owner}. It is not shown again.")
 
 
 def _shown(key: ApiKey, scope: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import typer
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say, table
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()

@@ -54,7 +54,7 @@ class _Commands(TyperGroup):
 
 def _not_installed(error: ModuleNotFoundError) -> Any:
     """Stands for a command whose libraries the base install does not have."""
-    stub = typer.Typer(rich_markup_mode=None)
+    stub = typer.Typer(rich_markup_mode=None, add_completion=False)
 
     @stub.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
     def not_installed() -> None:

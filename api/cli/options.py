@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from api.cli.output import note
 from gate.errors import MaterialRefused, OperatorError
-from gate.strict_json import MAX_VERIFY_DEPTH, parse
+from gate.strict_json import parse_document
 
 # The verifier is installed without what an instance needs.
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def instance_at(
     from gate.settings import DEFAULT_BASE_URL, load_settings
 
     if create and create_instance(home, base_url=base_url or DEFAULT_BASE_URL, database_url=database_url):
-        sys.stderr.write(f"Created a new instance in {home.absolute()}.\n")
+        note(f"Created a new instance in {home.absolute()}.")
     instance = open_instance(load_settings(home, database_url=database_url))
     try:
         yield instance
@@ -81,7 +82,7 @@ def read_json(path: Path) -> Any:
         MaterialRefused: SVC_API_JSON_INVALID.
     """
     try:
-        return parse(read_file(path), max_depth=MAX_VERIFY_DEPTH)
+        return parse_document(read_file(path))
     except MaterialRefused as error:
         message = error.message.replace("The body", "It", 1)
         raise MaterialRefused(error.code, f"{path} is no usable JSON. {message}") from error

@@ -1,29 +1,39 @@
-"""What the command line prints: JSON for machines on stdout, tables and sentences for people."""
+"""What the command line prints: JSON for machines on stdout, tables and sentences for people.
+
+Records, packets, files and arguments come from anywhere, and a terminal obeys what it is sent. So nothing is printed
+but by what is here, which shows characters that do not print, such as ESC, a line break or a change of direction, as
+escapes.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TextIO
 
-import orjson
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from gate.errors import GateError
 
 _WIDE: Final = 1000
 
 
+def visible(text: str) -> str:
+    r"""A text with each character that does not print, and each line break, as an escape such as \x1b or \u202e."""
+    return _escaped(text, _escape)
+
+
 def print_json(value: Any) -> None:
     """A JSON value on stdout, indented."""
-    sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
+    _write_json(sys.stdout, value)
 
 
 def say(text: str, *, style: str | None = None) -> None:
-    """A sentence for a person on stdout; markup in it is shown, not obeyed."""
-    Console(highlight=False, soft_wrap=True).print(escape(text), style=style)
+    """A sentence for a person on stdout, on one line; nothing in it is obeyed."""
+    Console(soft_wrap=True).print(Text(visible(text), style=style or ""))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -32,18 +42,43 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     for column in columns:
         shown.add_column(column)
     for row in rows:
-        shown.add_row(*(escape("" if cell is None else str(cell)) for cell in row))
+        shown.add_row(*(Text("" if cell is None else visible(str(cell))) for cell in row))
     # As wide as it needs: a folded id cannot be copied, and a terminal wraps long lines by itself.
-    Console(highlight=False, width=_WIDE, soft_wrap=True).print(shown)
+    Console(width=_WIDE, soft_wrap=True).print(shown)
+
+
+def note(text: str) -> None:
+    """A sentence for a person on stderr, on one line, where stdout may be for machines."""
+    sys.stderr.write(f"{visible(text)}\n")
 
 
 def fail(error: GateError, *, as_json: bool) -> None:
     """An error on stderr: {error, message, errors} for machines, the sentence for people."""
     if as_json:
         faults = [fault.to_dict() for fault in error.errors]
-        document = {"error": error.code, "message": error.message, "errors": faults}
-        sys.stderr.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
+        _write_json(sys.stderr, {"error": error.code, "message": error.message, "errors": faults})
         return
-    sys.stderr.write(f"gate: {error.message} ({error.code})\n")
+    note(f"gate: {error.message} ({error.code})")
     for fault in error.errors:
-        sys.stderr.write(f"  {fault.field}: {fault.message}\n")
+        note(f"  {fault.field}: {fault.message}")
+
+
+def _write_json(stream: TextIO, value: Any) -> None:
+    lines = json.dumps(value, indent=2, ensure_ascii=False).split("\n")
+    stream.writelines(f"{_escaped(line, _json_escape)}\n" for line in lines)
+
+
+def _escaped(text: str, escape: Callable[[str], str]) -> str:
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else escape(character) for character in text)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
+def _json_escape(character: str) -> str:
+    """As JSON escapes it; half of a surrogate pair, which strict readers refuse even so, becomes text."""
+    known = character if character.encode("utf-8", "ignore") else _escape(character)
+    return json.dumps(known)[1:-1]

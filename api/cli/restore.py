@@ -14,7 +14,7 @@ from gate.backup import restore_backup
 from gate.ids import utc_now
 from gate.settings import load_settings
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()

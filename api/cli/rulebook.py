@@ -16,7 +16,9 @@ from gate.errors import FieldError, OperatorError, RulebookRefused
 from gate.evaluate import Explained
 from gate.rulebook import Rulebook, find_errors, find_warnings, load
 
-app = typer.Typer(no_args_is_help=True, help="Check, hash and explain rulebook files. They need no instance.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Check, hash and explain rulebook files. They need no instance."
+)
 
 File = Annotated[Path, typer.Argument(help="A Rulebook v1 file in JSON; - for stdin.")]
 

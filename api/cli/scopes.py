@@ -13,7 +13,9 @@ from gate.ids import timestamp, utc_now
 from gate.instance import Instance
 from gate.ledger.access import PLANS, Scope
 
-app = typer.Typer(no_args_is_help=True, help="Create and show scopes: the accounts that records belong to.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Create and show scopes: the accounts that records belong to."
+)
 
 MonthlyCap = Annotated[
     int | None,

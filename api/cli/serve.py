@@ -35,7 +35,7 @@ from gate.errors import OperatorError
 from gate.instance import create_metrics_token
 from gate.ledger.limits import replace_damaged_limits
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 _START_SECONDS: Final = 60
 
@@ -147,9 +147,8 @@ def _announce(url: str, key_file: Path | None, as_json: bool) -> None:
         return
     say(f"Decision Gate is ready at {url} (Ctrl-C stops it); {url}/docs describes it.")
     if command is not None:
-        say("\nA first decision, to paste into another shell:\n")
-        say(command)
-        say("")
+        for line in ("", "A first decision, to paste into another shell:", "", command, ""):
+            say(line)
 
 
 def _ready(url: str) -> bool:
@@ -167,14 +166,16 @@ def _check_port(host: str, port: int) -> None:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise _no_address(host, error) from error
+        raise _no_address(host, error.strerror) from error
+    except UnicodeError as error:
+        raise _no_address(host, "no name that can be looked up") from error
     try:
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
     except OSError as error:
         if error.errno == errno.EADDRNOTAVAIL:
-            raise _no_address(host, error) from error
+            raise _no_address(host, error.strerror) from error
         raise OperatorError(
             "ADDRESS_UNAVAILABLE",
             f"Nothing can listen on {host}:{port} ({error.strerror}); stop what does, or choose another --port "
@@ -182,8 +183,8 @@ def _check_port(host: str, port: int) -> None:
         ) from error
 
 
-def _no_address(host: str, error: OSError) -> OperatorError:
+def _no_address(host: str, why: str | None) -> OperatorError:
     return OperatorError(
         "ADDRESS_UNAVAILABLE",
-        f"{host} is no address of this machine ({error.strerror}); choose another --host, such as 127.0.0.1.",
+        f"{host} is no address of this machine ({why}); choose another --host, such as 127.0.0.1.",
     )

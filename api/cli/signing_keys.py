@@ -15,7 +15,7 @@ from gate.instance import Instance
 from gate.keys import PURPOSES, KeyRing
 from gate.signing import PublicKey
 
-app = typer.Typer(no_args_is_help=True, help="List, rotate, retire and compromise signing keys.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="List, rotate, retire and compromise signing keys.")
 
 Purpose = Annotated[
     str, typer.Option(help="receipt (receipts and checkpoints) or registry (rulebook attestations and registrations).")

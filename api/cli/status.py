@@ -18,7 +18,7 @@ from gate.instance import Instance, open_instance, require_instance
 from gate.ledger.access import Scope
 from gate.settings import Settings, load_settings
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 _DAY: Final = timedelta(days=1)
 

@@ -23,6 +23,7 @@ from gate.bundles import own_rulebooks
 from gate.instance import Instance, open_instance
 from gate.ledger.packing import pack, unpack
 from gate.ledger.sqlite import SqliteStore
+from gate.packet import packet_hash
 from gate.settings import load_settings
 from tests.command_line import run_gate
 from tests.support import RECEIPT_SIGNER, copy_as_release, make_packet, make_record, sample_request, sample_rulebook
@@ -46,6 +47,15 @@ def gate(tmp_path: Path) -> Gate:
 def printed(done: subprocess.CompletedProcess[str], code: int = 0) -> Any:
     assert done.returncode == code, done.stderr
     return json.loads(done.stdout)
+
+
+def refused(done: subprocess.CompletedProcess[str]) -> Any:
+    assert done.returncode == 2, done.stdout
+    return json.loads(done.stderr)
+
+
+def _rehashed(packet: dict[str, Any]) -> dict[str, Any]:
+    return {**packet, "packet_hash": packet_hash(packet)}
 
 
 @pytest.fixture
@@ -467,7 +477,7 @@ class TestVerify:
             ("tampered", ["--registry", "registry"], "RECORD_INTEGRITY_FAILED"),
             ("foreign", ["--registry", "registry"], "SIGNING_KEY_UNKNOWN"),
             ("record", [], "SIGNING_KEY_UNKNOWN"),
-            ("record", ["--registry", "registry", "--input", "other_request"], "RECORD_INTEGRITY_FAILED"),
+            ("record", ["--registry", "registry", "--input", "other_request"], "INPUT_MISMATCH"),
             ("request", ["--registry", "registry"], "RECORD_INCOMPLETE"),
         ],
     )
@@ -541,10 +551,11 @@ class TestVerifyPacket:
             registry = client.get("/api/decision/receipt-keys").get_json()
             chain_url = packet["audit_chain"]["verification_hints"]["chain_url"]
             checkpoint = client.get(f"{chain_url}/checkpoint", headers=headers).get_json()
+        tampered = with_value(packet, ("outcome_records", 0, "outcome_status"), "failed")
         documents = {
             "packet": packet,
             "wrapped": {"packet": packet},
-            "tampered": with_value(packet, ("outcome_records", 0, "outcome_status"), "failed"),
+            "tampered": tampered,
             "dropped": without(packet, ("outcome_records", 0)),
             "foreign": make_packet(),
             "request": sample_request(),
@@ -555,6 +566,13 @@ class TestVerifyPacket:
             "double_checkpoint": as_doubles(checkpoint),
             "few_links": few_links,
             "other_checkpoint": {**checkpoint, "merkle_root": "0" * 64},
+            "early_checkpoint": {**checkpoint, "chain_size": 0},
+            "foreign_checkpoint": {**checkpoint, "chain_id": "chain_other"},
+            "record": packet["decision_record"],
+            "answer": {"error": "SVC_DECISION_NOT_FOUND", "message": "There is no such decision.", "v": "not_found"},
+            "carrier": {**tampered, "packet": packet},
+            "record_carrier": {**packet["decision_record"], "verdict": "no", "record": packet["decision_record"]},
+            "embellished": _rehashed(with_value(packet, ("outcome_records", 0, "note"), "hello")),
         }
         for name, document in documents.items():
             (tmp_path / name).write_text(json.dumps(document))
@@ -586,8 +604,20 @@ class TestVerifyPacket:
             (
                 "packet",
                 ["--registry", "registry", "--input", "other_request"],
-                "PACKET_INTEGRITY_FAILED",
+                "INPUT_MISMATCH",
                 "record.input_hash",
+            ),
+            (
+                "packet",
+                ["--registry", "registry", "--checkpoint", "early_checkpoint"],
+                "CHECKPOINT_NOT_COMPARABLE",
+                "checkpoint.chain",
+            ),
+            (
+                "packet",
+                ["--registry", "registry", "--checkpoint", "foreign_checkpoint"],
+                "CHECKPOINT_FOREIGN",
+                "checkpoint.chain_id",
             ),
             (
                 "packet",
@@ -619,6 +649,67 @@ class TestVerifyPacket:
         assert few.returncode == 0
         told = [line for line in few.stdout.splitlines() if line.startswith("  outcome_records[")]
         assert told == ["  outcome_records[0]: its link is not in the packet; only its own hash speaks for it"]
+
+    def test_a_packet_that_is_verified_for_its_record_alone_says_so_and_can_be_refused(
+        self, gate: Gate, files: dict[str, str]
+    ) -> None:
+        trust = ["--registry", files["registry"]]
+        few = gate("verify-packet", files["few_links"], *trust, home=False)
+        assert few.stdout.startswith("verified, THE RECORD ONLY: ")
+        assert "these reports are not: outcome_records[0]. " in few.stdout
+        strict = gate("verify-packet", files["few_links"], *trust, "--require-signed-reports", home=False)
+        assert (strict.returncode, "(REPORTS_UNSIGNED)" in strict.stdout) == (1, True)
+        assert strict.stdout.startswith("NOT VERIFIED: ")
+        whole = gate("verify-packet", files["packet"], *trust, "--require-signed-reports", home=False)
+        assert (whole.returncode, whole.stdout.startswith("verified: ")) == (0, True)
+
+    def test_members_that_no_release_made_are_named(self, gate: Gate, files: dict[str, str]) -> None:
+        told = gate("verify-packet", files["embellished"], "--registry", files["registry"], home=False)
+        line = "  unknown to this release, so that nothing vouches for them: outcome_records[0].note"
+        assert (told.returncode, line in told.stdout.splitlines()) == (0, True)
+
+    @pytest.mark.parametrize(
+        ("command", "document", "told"),
+        [
+            ("verify-packet", "record", "This is a Decision Record and not a Decision Packet; use `gate verify` or"),
+            ("verify", "packet", "This is a Decision Packet and not a Decision Record; use `gate verify-packet` or"),
+            ("verify", "answer", "This is an answer that tells of an error and not a Decision Record"),
+            ("verify-packet", "answer", "This is an answer that tells of an error and not a Decision Packet"),
+            ("verify-packet", "request", "this one lacks decision_id, decision_packet_version, decision_record, "),
+        ],
+    )
+    def test_another_document_is_called_by_its_name(
+        self, gate: Gate, files: dict[str, str], command: str, document: str, told: str
+    ) -> None:
+        answer = gate(command, files[document], "--registry", files["registry"], home=False)
+        assert (answer.returncode, told in answer.stdout) == (1, True)
+
+    @pytest.mark.parametrize(("command", "document"), [("verify-packet", "carrier"), ("verify", "record_carrier")])
+    def test_what_stands_beside_a_packet_or_record_is_never_passed_over(
+        self, gate: Gate, files: dict[str, str], command: str, document: str
+    ) -> None:
+        error = refused(gate(command, files[document], "--registry", files["registry"], "--json", home=False))
+        assert error["error"] == "SVC_API_REQUEST_INVALID"
+        assert {fault["code"] for fault in error["errors"]} == {"unknown_field"}
+
+    def test_a_key_must_be_named(self, gate: Gate, files: dict[str, str]) -> None:
+        told = gate("verify-packet", files["packet"], home=False)
+        assert (told.returncode, "--registry, --public-key, --hmac-secret-file or --home" in told.stderr) == (1, True)
+
+    @pytest.mark.parametrize(
+        ("options", "error", "told"),
+        [
+            (["--home", "/nowhere"], "INSTANCE_MISSING", "/nowhere"),
+            (["--registry", "127.0.0.1:1"], "FILE_UNREADABLE", "begins with http://"),
+            (["--home", "/nowhere", "--public-key", "pem"], "TRUST_AMBIGUOUS", "--home"),
+        ],
+    )
+    def test_a_slip_in_what_to_trust_is_told(
+        self, gate: Gate, files: dict[str, str], options: list[str], error: str, told: str
+    ) -> None:
+        arguments = [files.get(option, option) for option in options]
+        said = refused(gate("verify-packet", files["packet"], *arguments, "--json", home=False))
+        assert (said["error"], told in said["message"]) == (error, True)
 
     def test_integers_can_be_written_as_doubles(self, gate: Gate, files: dict[str, str]) -> None:
         options = ["--registry", files["registry"], "--checkpoint", files["double_checkpoint"]]
