@@ -9,7 +9,7 @@ from flask import Blueprint, Response
 from api.auth import authenticate
 from api.requests import json_response, query_boolean, query_integer
 from api.state import state
-from gate.export import MAX_BYTES, PacketExport, Parts, packet_too_large
+from gate.export import PacketExport, Parts, require_verifiable
 from gate.labels import PACKET
 from gate.packet import MAX_ITEMS
 
@@ -35,8 +35,7 @@ def export_packet(decision_id: str) -> Response:
     packet = export.packet(authority, decision_id, parts)
     headers = {"x-decision-packet-version": PACKET, "x-decision-packet-hash": packet["packet_hash"]}
     response = json_response(packet, headers=headers)
-    if len(response.get_data()) > MAX_BYTES:
-        raise packet_too_large()
+    require_verifiable(response.get_data())
     return response
 
 

@@ -7,16 +7,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import cache
 from typing import Any, Final, TypeVar
 
 import orjson
 from flask import Response, g, request
 from werkzeug.exceptions import RequestTimeout
 
+from gate import resources
 from gate.errors import FieldError, MaterialRefused, NotFound, RequestRefused
 from gate.ids import new_id, parse_timestamp, utc_now
 from gate.labels import VIEWS
-from gate.strict_json import MAX_REQUEST_DEPTH, parse
+from gate.shape import MAX_ERRORS, member
+from gate.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, parse, parse_document
 
 Default = TypeVar("Default", int, None)
 
@@ -143,7 +146,7 @@ def _too_large(limit: int) -> MaterialRefused:
     return MaterialRefused("SVC_API_PAYLOAD_TOO_LARGE", f"The body is larger than {limit} bytes; send a smaller one.")
 
 
-def parse_body(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH) -> Any:
+def parse_body(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH, max_values: int = MAX_REQUEST_VALUES) -> Any:
     """The JSON value of a body.
 
     Raises:
@@ -151,7 +154,7 @@ def parse_body(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH) -> Any:
     """
     if not body:
         raise MaterialRefused("SVC_API_JSON_INVALID", "The body is empty; send a JSON object.")
-    return parse(body, max_depth=max_depth)
+    return parse(body, max_depth=max_depth, max_values=max_values)
 
 
 def preferred_view() -> str:
@@ -164,10 +167,9 @@ def preferred_view() -> str:
     named = request.headers.get("x-decision-response-view")
     if named is not None:
         if named not in VIEWS:
-            fault = FieldError("x-decision-response-view", "enum", f"It must be one of {', '.join(VIEWS)}.")
-            raise RequestRefused(
-                "SVC_API_REQUEST_INVALID", "The header x-decision-response-view names no view.", [fault]
-            )
+            must = f"must be one of {', '.join(VIEWS)}; send one of them, or leave it out."
+            fault = FieldError("x-decision-response-view", "enum", f"It {must}")
+            raise RequestRefused("SVC_API_REQUEST_INVALID", f"The header x-decision-response-view {must}", [fault])
         return named
     for preference in request.headers.get("prefer", "").split(","):
         if found := _PREFERENCE.fullmatch(preference.partition(";")[0]):
@@ -179,13 +181,15 @@ def query_text(name: str) -> str | None:
     """A query parameter as it was sent, or None.
 
     Raises:
-        RequestRefused: SVC_API_QUERY_INVALID: it is empty, or was sent more than once.
+        RequestRefused: SVC_API_QUERY_INVALID: it is empty, or was sent more than once; or another parameter was sent
+            that an operation for holders of a key does not have.
     """
+    _require_declared()
     sent = request.args.getlist(name)
     if len(sent) > 1:
-        raise _unusable(name, "duplicate", "It was sent more than once; send it once.")
+        raise _unusable(name, "duplicate", "was sent more than once; send it once.")
     if sent == [""]:
-        raise _unusable(name, "too_short", "It is empty; give it a value, or leave it out.")
+        raise _unusable(name, "too_short", "is empty; give it a value, or leave it out.")
     return sent[0] if sent else None
 
 
@@ -200,7 +204,7 @@ def query_integer(name: str, default: Default, lowest: int, highest: int) -> int
         return default
     if re.fullmatch(r"[0-9]{1,9}", text) and lowest <= int(text) <= highest:
         return int(text)
-    raise _unusable(name, "range", f"It must be a whole number from {lowest} to {highest}.")
+    raise _unusable(name, "range", f"must be a whole number from {lowest} to {highest}; send one, or leave it out.")
 
 
 def query_boolean(name: str, *, default: bool) -> bool:
@@ -222,7 +226,7 @@ def query_choice(name: str, choices: Sequence[str]) -> str | None:
     text = query_text(name)
     if text is None or text in choices:
         return text
-    raise _unusable(name, "enum", f"It must be one of {', '.join(choices)}.")
+    raise _unusable(name, "enum", f"must be one of {', '.join(choices)}; send one of them, or leave it out.")
 
 
 def query_time(name: str) -> datetime | None:
@@ -237,7 +241,9 @@ def query_time(name: str) -> datetime | None:
     try:
         return parse_timestamp(text)
     except ValueError as error:
-        raise _unusable(name, "format", "It must be a time with its zone: 2026-01-31T12:00:00.000Z.") from error
+        plus = " In a query, write + as %2B." if " " in text else ""
+        must = f"must be a time with its zone; send it as 2026-01-31T12:00:00.000Z, or leave it out.{plus}"
+        raise _unusable(name, "format", must) from error
 
 
 def query_cursor() -> int | None:
@@ -251,9 +257,39 @@ def query_cursor() -> int | None:
         return None
     if re.fullmatch(r"[0-9]{1,18}", text):
         return int(text)
-    raise _unusable("cursor", "format", "It must be the next_cursor of an earlier answer.")
+    raise _unusable("cursor", "format", "must be the next_cursor of an earlier answer; send that, or leave it out.")
 
 
-def _unusable(name: str, code: str, message: str) -> RequestRefused:
-    fault = FieldError(name, code, message)
-    return RequestRefused("SVC_API_QUERY_INVALID", f"The query parameter {name} is not usable.", [fault])
+def _unusable(name: str, code: str, what: str) -> RequestRefused:
+    """The refusal of a query parameter; `what` says of it what is wrong and what to do."""
+    fault = FieldError(name, code, f"It {what}")
+    return RequestRefused("SVC_API_QUERY_INVALID", f"The query parameter {name} {what}", [fault])
+
+
+def _require_declared() -> None:
+    """Requires that an operation for holders of a key was sent no parameter that it does not have: what is misspelt
+    would narrow nothing, and its answer would be taken for narrowed.
+    """
+    declared = _declared_parameters().get(str(request.url_rule), ()) if request.args else ()
+    unknown = sorted(request.args.keys() - set(declared))[:MAX_ERRORS] if declared else []
+    if unknown:
+        what = f"is not known here; leave it out, or check its spelling: known are {', '.join(declared)}."
+        faults = [FieldError(member("", name), "unknown_parameter", f"It {what}") for name in unknown]
+        raise RequestRefused("SVC_API_QUERY_INVALID", f"The query parameter {faults[0].field} {what}", faults)
+
+
+@cache
+def _declared_parameters() -> Mapping[str, Sequence[str]]:
+    """The query parameters of each operation for holders of a key, by its route, as the OpenAPI document has them."""
+    document = parse_document(resources.path("schemas", "openapi.json").read_bytes())
+    shared = document["components"]["parameters"]
+    found: dict[str, Sequence[str]] = {}
+    for path, item in document["paths"].items():
+        operation = item.get("get", {})
+        if operation.get("security"):
+            listed = [
+                shared[one["$ref"].rpartition("/")[2]] if "$ref" in one else one for one in operation["parameters"]
+            ]
+            names = [one["name"] for one in listed if one["in"] == "query"]
+            found[path.replace("{", "<").replace("}", ">")] = names
+    return found

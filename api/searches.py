@@ -54,8 +54,9 @@ def find_decisions() -> Response:
 def _criteria() -> Criteria:
     since, until = query_time("from"), query_time("to")
     if since is not None and until is not None and since > until:
-        fault = FieldError("to", "range", "It is before from; send a time at or after it.")
-        raise RequestRefused("SVC_API_QUERY_INVALID", "The query parameters from and to are not usable.", [fault])
+        what = "is before from; send a time at or after it, or leave one of them out."
+        fault = FieldError("to", "range", f"It {what}")
+        raise RequestRefused("SVC_API_QUERY_INVALID", f"The query parameter to {what}", [fault])
     return Criteria(
         verdict=query_choice("verdict", _VERDICTS),
         policy_id=query_text("policy_id"),

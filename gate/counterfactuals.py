@@ -20,7 +20,7 @@ from gate.labels import COUNTERFACTUALS
 from gate.replay import differences
 from gate.request import check_request
 from gate.rulebook import Rulebook
-from gate.shape import MAX_ERRORS, shape
+from gate.shape import MAX_ERRORS, shape, to_mend
 
 SCENARIO_FIELDS: Final = ("verdict", "application_verdict", "action", "reason_code", "matched_rule_id")
 """What a scenario answers, and is held against the stored record in."""
@@ -72,7 +72,7 @@ def read_counterfactuals(body: Any) -> CounterfactualsRequest:
         raise _invalid(errors)
     if errors:
         raise RequestRefused(
-            "SVC_API_REQUEST_INVALID", "The body is no Counterfactuals Request; mend the members listed.", errors
+            "SVC_API_REQUEST_INVALID", to_mend("The body is not a Counterfactuals Request", errors), errors
         )
     counts = Counter(scenario["scenario_id"] for scenario in body["scenarios"])
     repeated = [
@@ -89,7 +89,7 @@ def read_counterfactuals(body: Any) -> CounterfactualsRequest:
 
 def _invalid(errors: Sequence[FieldError]) -> RequestRefused:
     return RequestRefused(
-        "COUNTERFACTUAL_SCENARIOS_INVALID", "The scenarios cannot be simulated; mend the members listed.", errors
+        "COUNTERFACTUAL_SCENARIOS_INVALID", to_mend("The scenarios cannot be simulated", errors), errors
     )
 
 
@@ -173,6 +173,7 @@ def simulate(
         {decision_counterfactuals_version, decision_id, simulation_only, authorizes_mutation, rulebook, base, scenarios,
         counterfactual_hash}; the hash is H of the rest, as it is answered in the view.
     """
+    facts_hash = stored["rulebook_attestation"]["bundle"]["input_hash"]
     answer: dict[str, Any] = {
         "decision_counterfactuals_version": COUNTERFACTUALS,
         "decision_id": stored["decision_id"],
@@ -181,14 +182,22 @@ def simulate(
         "rulebook": rulebook.reference,
         "base": {name: stored.get(name) for name in SCENARIO_FIELDS},
         "scenarios": [
-            _simulated(stored, scenario, rulebook.evaluator.explain(given), view)
+            _simulated(
+                stored,
+                scenario,
+                rulebook.evaluator.explain(given),
+                view,
+                facts_changed=content_hash(given) != facts_hash,
+            )
             for scenario, given in zip(scenarios, facts, strict=True)
         ],
     }
     return {**answer, "counterfactual_hash": content_hash(answer)}
 
 
-def _simulated(stored: Mapping[str, Any], scenario: Scenario, explained: Explained, view: str) -> dict[str, Any]:
+def _simulated(
+    stored: Mapping[str, Any], scenario: Scenario, explained: Explained, view: str, *, facts_changed: bool
+) -> dict[str, Any]:
     outcome = explained.outcome
     said = {
         "verdict": outcome.decision,
@@ -201,6 +210,7 @@ def _simulated(stored: Mapping[str, Any], scenario: Scenario, explained: Explain
     answer: dict[str, Any] = {
         "scenario_id": scenario.scenario_id,
         "label": scenario.label,
+        "facts_changed": facts_changed,
         **said,
         "diff": diff,
         "recommendation": _recommendation(diff),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -25,15 +26,24 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
+# The library's own parser reads more: any character between date and time, and some text after a zero character.
+_TIME: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9})?)?(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?"
+)
+
+
 def parse_timestamp(text: str) -> datetime:
-    """The moment that an ISO 8601 text with a time zone names.
+    """The moment that an ISO 8601 text with a time zone names: `2026-01-31T12:00:00.000Z`, `2026-01-31 13:00+01:00`.
 
     Raises:
         ValueError: It is no such text, or it names no time zone.
     """
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no time; write UTC times as 2026-01-31T12:00:00.000Z.")
+    if found[1] is None:
         raise ValueError(f"{text!r} names no time zone; write UTC times as 2026-01-31T12:00:00.000Z.")
+    moment = datetime.fromisoformat(text)
     try:
         return moment.astimezone(UTC)
     except OverflowError as error:

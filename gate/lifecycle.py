@@ -15,11 +15,12 @@ from cachetools import LRUCache
 from gate import chain
 from gate.canonical import content_hash
 from gate.decide import decision_not_found, read_claim
-from gate.errors import GateError, IdempotencyConflict, ServiceUnavailable
+from gate.envelope import envelope, erased_members, output_material, receipt_material
+from gate.errors import GateError, IdempotencyConflict, MaterialRefused, ServiceUnavailable
 from gate.ids import new_id, timestamp
 from gate.ledger import Ledger
 from gate.ledger.access import Authority
-from gate.ledger.entries import StoredReport
+from gate.ledger.entries import LinkedBody, StoredReport
 from gate.ledger.outcomes import Outcome
 from gate.ledger.store import read_object
 from gate.ledger.writer import Appended, Claim, Claimed, NewEntry
@@ -135,10 +136,10 @@ class Lifecycle:
         with self._lock:
             cited = self._cited.get((scope_id, decision_id))
         if cited is None:
-            body = self._ledger.entries.body(scope_id, decision_id)
-            if body is None:
+            stored = self._ledger.entries.linked_body(scope_id, decision_id)
+            if stored is None:
                 raise decision_not_found()
-            cited = _read_cited(body, decision_id)
+            cited = _read_cited(stored, decision_id)
             with self._lock:
                 self._cited[scope_id, decision_id] = cited
         return cited
@@ -218,16 +219,41 @@ class Lifecycle:
         return Reported(report, "replayed")
 
 
-def _read_cited(body: bytes, decision_id: str) -> Mapping[str, Any]:
-    # The strict parser, which takes eight times as long, guards against what others send; this the service wrote.
+def _read_cited(stored: LinkedBody, decision_id: str) -> Mapping[str, Any]:
+    """What reports cite of a record, where the record is the one that its hashes and its leaf were made for."""
+    what = "is not readable"
     try:
-        record = orjson.loads(body)
-        return {name: record[name] for name in CITED}
-    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-        raise ServiceUnavailable(
-            "SVC_STORAGE_UNAVAILABLE",
-            f"What is stored of {decision_id} is not readable; the operator must check the chain.",
-        ) from error
+        # The strict parser, which takes eight times as long, guards against what others send; this the service wrote.
+        record = orjson.loads(stored.body)
+        what = "is not as it was made"
+        linked = (decision_id, record["record_hash"], record["receipt_hash"])
+        if (
+            linked == (record["decision_id"], stored.record_hash, stored.receipt_hash)
+            and stored.decision_id == decision_id
+            and stored.leaf_hash == chain.leaf("decision", *linked, plain=True)
+            and _holds(record)
+        ):
+            return {name: record[name] for name in CITED}
+        fault = None
+    except (orjson.JSONDecodeError, MaterialRefused, LookupError, TypeError, AttributeError, RecursionError) as error:
+        fault = error
+    raise ServiceUnavailable(
+        "SVC_STORAGE_UNAVAILABLE", f"What is stored of {decision_id} {what}; the operator must check the chain."
+    ) from fault
+
+
+def _holds(record: Mapping[str, Any]) -> bool:
+    """Whether what a record's hashes cover of the members that reports cite is as they say."""
+    if "adapter_facts" not in erased_members(record):
+        return bool(record["record_hash"] == content_hash(envelope(record)))
+    # Of what was erased, one member goes into record_hash; the hashes that the receipt covers can still be made again.
+    bundle, status = record["policy_bundle"], record["rulebook_attestation"]["bundle"]["outcome"]["status"]
+    return bool(
+        record["receipt_hash"] == content_hash(receipt_material(record))
+        and record["output_hash"] == content_hash(output_material(record, status))
+        and record["policy_bundle_hash"] == content_hash(bundle)
+        and (record["policy_id"], record["policy_version"]) == (bundle["id"], bundle["version"])
+    )
 
 
 def _answers(kind: Kind, report: Mapping[str, Any], claim: Claim) -> bool:

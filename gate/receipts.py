@@ -20,10 +20,10 @@ from gate.ids import parse_timestamp, timestamp
 from gate.labels import CRM_SYNC, EXECUTION, OUTCOME, PROTOCOL
 
 NOT_APPROVED: Final = "DECISION_NOT_APPROVED"
-"""The flag of a receipt whose decision was not `yes`."""
+"""The flag of a receipt whose decision was not `yes`, whatever was done about it."""
 
 BINDING_MISMATCH: Final = "ACTION_BINDING_MISMATCH"
-"""The flag of a receipt that names another target than the decision, or none."""
+"""The flag of a receipt that names another target than the decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Kind:
 
     Attributes:
         name: execution, outcome or crm-sync: the last part of its path and headers.
+        called: What one is called in a sentence.
         entry_type: What its chain entries are called.
         code: What its error codes are called: SVC_<code>_...
         version_member: The member that tells its version.
@@ -48,6 +49,7 @@ class Kind:
     """
 
     name: str
+    called: str
     entry_type: str
     code: str
     version_member: str
@@ -73,6 +75,7 @@ _POLICY: Final = {
 
 EXECUTIONS: Final = Kind(
     name="execution",
+    called="an execution receipt",
     entry_type="execution",
     code="EXECUTION",
     version_member="decision_execution_version",
@@ -124,6 +127,7 @@ EXECUTIONS: Final = Kind(
 
 OUTCOMES: Final = Kind(
     name="outcome",
+    called="an outcome",
     entry_type="outcome",
     code="OUTCOME",
     version_member="decision_outcome_version",
@@ -168,6 +172,7 @@ OUTCOMES: Final = Kind(
 
 CRM_SYNCS: Final = Kind(
     name="crm-sync",
+    called="a CRM sync",
     entry_type="crm_sync",
     code="CRM_SYNC",
     version_member="decision_crm_sync_version",
@@ -276,15 +281,24 @@ def build(
             "state_before_hash": body.get("state_before_hash"),
             "state_after_hash": body.get("state_after_hash"),
         }
-        report["flags"] = flags(report)
+        report["flags"] = flags(report, record["action_binding"])
     report[kind.hash_member] = report_hash(kind, report)
     return report
 
 
-def flags(receipt: Mapping[str, Any]) -> list[str]:
-    """What speaks against an execution receipt: it follows from hashed members, and is not hashed itself."""
+_TARGET: Final = {"target_system": "system", "target_object_id": "resource", "mutation": "mutation"}
+
+
+def flags(receipt: Mapping[str, Any], decided: Mapping[str, Any]) -> list[str]:
+    """What speaks against an execution receipt: it follows from hashed members, and is not hashed itself.
+
+    Args:
+        receipt: The receipt.
+        decided: The action_binding of its decision's record.
+    """
     found = [] if receipt["decision_verdict"] == "yes" else [NOT_APPROVED]
-    return found if receipt["action_binding_match"] else [*found, BINDING_MISMATCH]
+    named = bool(_TARGET.keys() & receipt.keys()) or content_hash(receipt["action_binding"]) != content_hash(decided)
+    return [*found, BINDING_MISMATCH] if named and not receipt["action_binding_match"] else found
 
 
 def binding_matches(decided: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
@@ -293,8 +307,7 @@ def binding_matches(decided: Mapping[str, Any], body: Mapping[str, Any]) -> bool
     """
     if "action_binding" in body:
         return content_hash(body["action_binding"]) == content_hash(decided)
-    named = {"target_system": "system", "target_object_id": "resource", "mutation": "mutation"}
-    sent = [(body[name], decided.get(of_binding, "")) for name, of_binding in named.items() if name in body]
+    sent = [(body[name], decided.get(of_binding, "")) for name, of_binding in _TARGET.items() if name in body]
     return bool(sent) and all(told == bound for told, bound in sent)
 
 

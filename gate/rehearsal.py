@@ -11,11 +11,12 @@ from gate.attestation import registration
 from gate.canonical import content_hash, is_plain
 from gate.counterfactuals import CounterfactualsRequest, facts_of_scenarios, simulate
 from gate.decide import DecisionGate, decision_not_found, facts_of, is_link_of, stored_record, stored_request
-from gate.envelope import input_material
+from gate.envelope import erased_members, input_material
 from gate.errors import FieldError, RequestRefused, RulebookRefused
 from gate.ledger import Ledger
 from gate.ledger.entries import StoredEntry
 from gate.replay import (
+    CURRENT,
     HISTORICAL,
     Lineage,
     ReplayRequest,
@@ -27,7 +28,7 @@ from gate.replay import (
     require_original,
     summary,
 )
-from gate.request import DecisionRequest, read_request
+from gate.request import BINDING_MEMBERS, DecisionRequest, read_request
 from gate.rulebook import Rulebook
 
 
@@ -84,9 +85,8 @@ class Rehearsal:
             lineage = _lineage(stored)
             cited = self._registration(stored.scope_id, rulebook, lineage)
         else:
-            body = self._request(
-                stored, "REPLAY_INPUT_UNAVAILABLE", "send replay_mode current with an input of your own"
-            )
+            mode = "" if asked.mode == CURRENT else "replay_mode current with "
+            body = self._request(stored, "REPLAY_INPUT_UNAVAILABLE", f"send {mode}an input of your own")
             lineage = _lineage(stored)
             if asked.mode == HISTORICAL:
                 require_evaluator(lineage)
@@ -120,7 +120,8 @@ class Rehearsal:
         """The stored request; `code` and `remedy` are for a caller who asks in vain."""
         body: Mapping[str, Any] | None = stored_request(self._ledger, stored.scope_id, stored.entry)
         if body is None:
-            raise RequestRefused(code, f"The request of this decision is no longer kept, so {remedy}.")
+            gone = "was erased" if "input" in erased_members(stored.record) else "is no longer kept"
+            raise RequestRefused(code, f"The request of this decision {gone}; {remedy}.")
         return body
 
     def _original(self, scope_id: str, lineage: Lineage, request: DecisionRequest) -> Rulebook:
@@ -139,14 +140,17 @@ class Rehearsal:
 
     def _sent(self, scope_id: str, body: Mapping[str, Any]) -> tuple[DecisionRequest, Rulebook]:
         """The request of a caller's own, read as a decision would read it, and its rulebook."""
+        if body.get("mode") != "rulebook" and not body.keys() & set(BINDING_MEMBERS):
+            fault = FieldError("input.mode", "enum" if "mode" in body else "required", "It must be rulebook.")
+            raise RequestRefused(
+                "SVC_API_REQUEST_INVALID",
+                "A replay decides by a rulebook; send mode rulebook in input, with rulebook or rulebook_ref: it is a "
+                "whole Decision Request, with the facts in context.inputs.",
+                [fault],
+            )
         plain = is_plain(body)
         input_hash = content_hash(input_material(body), plain=plain)
         request = read_request(body, input_hash, plain=plain, root="input")
-        if request.mode != "rulebook":
-            fault = FieldError("input.mode", "enum", "It must be rulebook.")
-            raise RequestRefused(
-                "SVC_API_REQUEST_INVALID", "Only a decision by a rulebook can be held against this one.", [fault]
-            )
         rulebook = self._gate.rulebook(scope_id, request, root="input")
         facts_of(request)
         return request, rulebook

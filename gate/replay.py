@@ -21,7 +21,7 @@ from gate.labels import BINDING_DIRECT, EVALUATOR, HISTORICAL_REPLAY
 from gate.record import RULEBOOK_SCHEMA_HASH, Identity, Signers, build_record
 from gate.request import DecisionRequest, accepted_request
 from gate.rulebook import Rulebook
-from gate.shape import shape
+from gate.shape import shape, to_mend
 from gate.views import project
 
 HISTORICAL: Final = "historical"
@@ -63,9 +63,7 @@ def read_replay(body: Any, modes: Sequence[str] = REPLAY_MODES) -> ReplayRequest
         RequestRefused: SVC_API_REQUEST_INVALID, REPLAY_MODE_INVALID or REPLAY_INPUT_OVERRIDE_FORBIDDEN.
     """
     if errors := shape("replay-request").errors(body):
-        raise RequestRefused(
-            "SVC_API_REQUEST_INVALID", "The body is no Replay Request; mend the members listed in errors.", errors
-        )
+        raise RequestRefused("SVC_API_REQUEST_INVALID", to_mend("The body is not a Replay Request", errors), errors)
     mode = body.get("replay_mode", modes[0])
     if mode not in modes:
         raise RequestRefused(

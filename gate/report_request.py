@@ -19,11 +19,12 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote_plus
 
+from gate import resources
 from gate.canonical import is_empty
 from gate.errors import FieldError, RequestRefused
 from gate.ids import parse_timestamp
 from gate.receipts import Kind
-from gate.shape import MAX_ERRORS, member, shape
+from gate.shape import MAX_ERRORS, member, shape, to_mend
 
 
 def check_request(kind: Kind, body: Any) -> None:
@@ -37,24 +38,30 @@ def check_request(kind: Kind, body: Any) -> None:
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID.
     """
-    errors = shape(kind.request).errors(body)
+    errors = _shape_errors(kind, body)
     if not errors:
         errors = [*_credentials(body), *_unbound(body), *_date_errors(body)][:MAX_ERRORS]
     if errors:
-        named = ", ".join(error.field or "the body" for error in errors[:3])
-        more = f" and {len(errors) - 3} more" if len(errors) > 3 else ""
-        raise RequestRefused(
-            "SVC_API_REQUEST_INVALID",
-            f"The body is no report of kind {kind.name}: see {named}{more} in errors.",
-            errors,
-        )
+        raise RequestRefused("SVC_API_REQUEST_INVALID", to_mend(f"The body is not {kind.called}", errors), errors)
+
+
+def _shape_errors(kind: Kind, body: Any) -> list[FieldError]:
+    errors = shape(kind.request).errors(body)
+    if not errors or not isinstance(body, dict):
+        return errors
+    # An empty member is the same as an absent one, whatever else its schema asks for.
+    optional = resources.schema(kind.request)["properties"].keys() - {kind.status_member}
+    empty = {name for name, value in body.items() if name in optional and is_empty(value)}
+    errors = shape(kind.request).errors({name: value for name, value in body.items() if name not in empty})
+    errors += [FieldError(name, "empty", "It is empty; leave it out.") for name in empty]
+    return sorted(errors, key=lambda error: (error.field, error.code))[:MAX_ERRORS]
 
 
 def _date_errors(body: dict[str, Any]) -> Iterator[FieldError]:
     try:
         parse_timestamp(body.get("executed_at", "2026-01-31T12:00:00.000Z"))
     except ValueError:
-        yield FieldError("executed_at", "format", "It must be a time with its zone: 2026-01-31T12:00:00.000Z.")
+        yield FieldError("executed_at", "format", "It must be a time with its zone, such as 2026-01-31T12:00:00.000Z.")
 
 
 def _unbound(body: dict[str, Any]) -> Iterator[FieldError]:
@@ -140,6 +147,8 @@ _SECRETS: Final = (
     "sessionid",
     "jwt",
 )
+# Boarding passes and passes of a test are none.
+_PASS: Final = re.compile(r"(?:(?:db|user|smtp|ftp)_)?pass")
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _USUAL_NAME: Final = 64
 
@@ -167,7 +176,7 @@ def _held_by(name: str) -> _Secret:
     # apiKey, API_KEY, api-key and api_key_2 are one name.
     words = "_".join(_WORD.findall(name)).lower()
     if not _SECRET_NAME.search(words):
-        return _Secret.NOTHING
+        return _Secret.TEXT if _PASS.fullmatch(words) else _Secret.NOTHING
     return _Secret.TEXT_AND_NUMBERS if _TYPED_NAME.search(words) else _Secret.TEXT
 
 
@@ -176,8 +185,9 @@ _SECRET_TEXT: Final = re.compile(
     r"(?<![a-z0-9])dgk_[0-9a-f]++_\w|-----BEGIN [A-Z ]{0,40}PRIVATE KEY|"
     # A JSON Web Token, known by its middle: a search from its beginning would begin anew at each eyJ of a long text.
     r"[\w-]{8}(?-i:\.eyJ)[\w-]++\.|"
-    # Keys of GitHub, AWS, Stripe and Slack.
-    r"(?<![a-z0-9])(?:gh[opsur]_\w{8}|github_pat_\w{8}|[rs]k_(?:live|test)_\w{8}|xox[abp]-[\w-]{8})|"
+    # Keys of GitHub, GitLab, AWS, Stripe, Slack, and of OpenAI and Anthropic.
+    r"(?<![a-z0-9])(?:gh[opsur]_\w{8}|github_pat_\w{8}|glpat-[\w-]{8}|[rs]k_(?:live|test)_\w{8}|xox[abp]-[\w-]{8}|"
+    r"sk-(?:proj|ant)-[\w-]{8})|"
     r"(?<![A-Za-z0-9])(?-i:A(?:KI|SI)A[A-Z0-9]{16})(?![a-z0-9])|"
     # The header Authorization: Bearer and one long word, or one with a digit; without the header's name, only alone.
     r"authorization\W{1,8}(?:bearer|basic)\s{1,8}(?=\S*[0-9]|\S{20})|"
@@ -213,8 +223,11 @@ def _assigns_a_secret(found: re.Match[str]) -> bool:
     value, holds = found["value"], _held_by(found["name"])
     if holds is _Secret.NOTHING or (holds is _Secret.TEXT and _NUMBER.fullmatch(value)):
         return False
-    prose = found["sign"] == ":" and not _NO_PROSE.match(value) and not _END.match(found.string, found.end())
-    return not prose
+    if found["sign"] == "=":
+        return True
+    # `Second pass: done` tells of no password.
+    named = found["name"].lower() != "pass"
+    return named and bool(_NO_PROSE.match(value) or _END.match(found.string, found.end()))
 
 
 def _is_user_and_password(encoded: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from gate.envelope import input_material
 from gate.errors import FieldError, RequestRefused
 from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, BINDING_MODES, OUTPUT_MATERIAL, ROOT_OUTPUT_MATERIAL
-from gate.shape import MAX_ERRORS, member, shape
+from gate.shape import MAX_ERRORS, member, shape, to_mend
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,25 +108,21 @@ def _check_shape(body: Any, binds: bool, root: str) -> None:
     if not errors and binds and not {"rulebook", "rulebook_ref"} & body.keys():
         message = "Mode rulebook needs it, or rulebook_ref; add one of them."
         errors = [FieldError(member(root, "rulebook"), "required", message)]
-    if not errors and not binds and not {"question", *_BINDING_MEMBERS} & body.keys():
+    if not errors and not binds and not {"question", *BINDING_MEMBERS} & body.keys():
         message = "The advisory modes need it; a binding verdict needs mode rulebook."
         errors = [FieldError(member(root, "question"), "required", message)]
     if errors:
-        raise _invalid(errors)
+        raise _invalid(errors, root)
 
 
-# What only mode rulebook knows; with another mode it is a conflict, which says more than a missing question.
-_BINDING_MEMBERS: Final = ("rulebook", "rulebook_ref", "binding_mode", "adapter")
+# With another mode they are a conflict, which says more than a missing question.
+BINDING_MEMBERS: Final = ("rulebook", "rulebook_ref", "binding_mode", "adapter")
+"""The members that only mode rulebook knows."""
 
 
-def _invalid(errors: list[FieldError]) -> RequestRefused:
-    named = ", ".join(error.field or "the body" for error in errors[:3])
-    more = f" and {len(errors) - 3} more" if len(errors) > 3 else ""
-    return RequestRefused(
-        "SVC_API_REQUEST_INVALID",
-        f"The request is not a Decision Request: see {named}{more} in errors.",
-        errors,
-    )
+def _invalid(errors: list[FieldError], root: str) -> RequestRefused:
+    what = f"{root or 'The body'} is not a Decision Request"
+    return RequestRefused("SVC_API_REQUEST_INVALID", to_mend(what, errors), errors)
 
 
 def _check_binding_mode(body: Mapping[str, Any]) -> None:
@@ -180,7 +176,7 @@ def _check_conflicts(body: Mapping[str, Any], binds: bool) -> None:
 
 def _conflicts(body: Mapping[str, Any], binds: bool) -> Iterator[str]:
     if not binds:
-        for name in _BINDING_MEMBERS:
+        for name in BINDING_MEMBERS:
             if name in body:
                 yield f"{name} is sent with mode {body.get('mode', 'single')}; send mode rulebook, or leave {name} out."
     if "rulebook" in body and "rulebook_ref" in body:

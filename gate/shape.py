@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -97,21 +97,63 @@ def _explain(error: jsonschema_rs.ValidationError, where: str) -> list[FieldErro
 def _sentence(error: jsonschema_rs.ValidationError) -> tuple[str, str]:
     keyword, value = error.kind.name, error.kind.value
     sentences: dict[str, tuple[str, Callable[[], str]]] = {
-        "type": ("type", lambda: f"It must be {_either(value)}, and is {json_type(error.instance)}."),
+        "type": ("type", lambda: f"It must be {_either(value)}, and is {_CALLED[json_type(error.instance)]}."),
         "enum": ("enum", lambda: f"It must be one of {', '.join(map(str, value))}."),
         "const": ("const", lambda: f"It must be {value!r}."),
-        "pattern": ("pattern", lambda: f"It must match {value} from its first character to its last."),
-        "minLength": ("too_short", lambda: f"It must have at least {value} characters."),
-        "maxLength": ("too_long", lambda: f"It must have at most {value} characters."),
-        "minItems": ("too_few", lambda: f"It must have at least {value} items."),
-        "maxItems": ("too_many", lambda: f"It must have at most {value} items."),
+        "pattern": ("pattern", lambda: f"It must be {FORMS.get(value, 'of the form that its schema describes')}."),
+        "minLength": ("too_short", lambda: f"It must have at least {_count(value, 'character')}."),
+        "maxLength": ("too_long", lambda: f"It must have at most {_count(value, 'character')}."),
+        "minItems": ("too_few", lambda: f"It must have at least {_count(value, 'item')}."),
+        "maxItems": ("too_many", lambda: f"It must have at most {_count(value, 'item')}."),
+        "minProperties": ("too_few", lambda: f"It must have at least {_count(value, 'member')}."),
+        "maxProperties": ("too_many", lambda: f"It must have at most {_count(value, 'member')}."),
         "minimum": ("too_small", lambda: f"It must be at least {value}."),
         "maximum": ("too_large", lambda: f"It must be at most {value}."),
         "uniqueItems": ("duplicate", lambda: "It names something twice; keep one."),
     }
-    code, sentence = sentences.get(keyword, (keyword, lambda: error.message))
+    code, sentence = sentences.get(keyword, (keyword, lambda: "It is not as its schema describes it."))
     return code, sentence()
 
 
+FORMS: Final[Mapping[str, str]] = {
+    r"^[0-9a-f]{64}$": "64 characters of 0-9 a-f: a SHA-256 in lower-case hex",
+    r"^[a-z][a-z0-9_.:-]{1,119}$": "2 to 120 characters of a-z 0-9 _ . : -, a letter first",
+    r"^[A-Z][A-Z0-9_]{1,79}$": "2 to 80 characters of A-Z 0-9 _, a letter first",
+    r"^[A-Za-z_][A-Za-z0-9_.-]{0,159}$": "1 to 160 characters of A-Z a-z 0-9 _ . -, a letter or _ first",
+    r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,119}$": "1 to 120 characters of A-Z a-z 0-9 _ . : -, a letter or digit first",
+    r"^\S([\s\S]*\S)?$": "text without white space before and after it",
+    r"^https?://[^\s]+$": "a web address that begins with http:// or https://, without white space",
+}
+"""What the patterns of the schemas ask for, for people."""
+
+_CALLED: Final = {
+    "object": "an object",
+    "array": "an array",
+    "string": "a string",
+    "boolean": "true or false",
+    "null": "null",
+    "integer": "an integer",
+    "number": "a number",
+}
+
+
 def _either(types: Sequence[str]) -> str:
-    return " or ".join(types)
+    return " or ".join(_CALLED[name] for name in types)
+
+
+def _count(number: int, unit: str) -> str:
+    return f"{number} {unit}{'' if number == 1 else 's'}"
+
+
+def to_mend(what: str, errors: Sequence[FieldError]) -> str:
+    """The message of a refusal: `The body is not an outcome; mend outcome_status (see errors).`
+
+    Args:
+        what: What was refused, as a clause.
+        errors: The members at fault.
+    """
+    named = list(dict.fromkeys(error.field or "the body" for error in errors))
+    if len(named) > 3:
+        named[3:] = [f"{len(named) - 3} more"]
+    *most, last = named
+    return f"{what}; mend {', '.join(most)}{' and ' if most else ''}{last} (see errors)."

@@ -34,6 +34,17 @@ class StoredEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkedBody:
+    """The body of a decision with what its leaf is made of, as stored."""
+
+    body: bytes
+    decision_id: str
+    record_hash: str
+    receipt_hash: str | None
+    leaf_hash: str
+
+
+@dataclass(frozen=True, slots=True)
 class StoredReport:
     """What was reported about a decision, as stored: its chain position, what it carries of its link, and its body."""
 
@@ -111,12 +122,15 @@ class Entries:
         with self._store.read() as connection:
             return stored_decision(connection, scope_id, decision_id)
 
-    def body(self, scope_id: str, decision_id: str) -> bytes | None:
-        """The body of a decision alone."""
+    def linked_body(self, scope_id: str, decision_id: str) -> LinkedBody | None:
+        """The body of a decision with its leaf, which is all that a report about it needs."""
         if unheard_of(decision_id):
             return None
-        rows = self._store.fetch(_BODY, {"scope": scope_id, "id": decision_id})
-        return unpack(bytes(rows[0][0])) if rows else None
+        rows = self._store.fetch(_LINKED_BODY, {"scope": scope_id, "id": decision_id})
+        if not rows:
+            return None
+        body, *linked = rows[0]
+        return LinkedBody(unpack(body), *linked)
 
     def reports(
         self, scope_id: str, decision_id: str, entry_type: str, *, limit: int, before: int | None = None
@@ -220,7 +234,7 @@ class Entries:
 
 _ENTRY: Final = select(entries).where(entries.c.scope_id == bindparam("scope"))
 _DECISION: Final = _ENTRY.where(entries.c.decision_id == bindparam("id"), entries.c.entry_id == bindparam("id"))
-_BODY: Final = Statement(_DECISION.with_only_columns(entries.c.body))
+_LINKED_BODY: Final = Statement(_DECISION.with_only_columns(*(entries.c[name] for name in LinkedBody.__slots__)))
 _LINK: Final = select(*(column for column in entries.c if column.name not in ("body", "request", "confidence"))).where(
     entries.c.scope_id == bindparam("scope")
 )

@@ -249,7 +249,7 @@ def test_every_id_in_a_path(client: FlaskClient, key: str, instance: Instance, s
 def _reads(client: FlaskClient, path: str, parameter: str, key: str) -> bool:
     """Whether a route reads a query parameter: it then refuses to have it twice."""
     response = _get(client, path, key=key, query=f"{parameter}=1&{parameter}=2")
-    return response.status_code == 400 and response.get_json()["error"] == "SVC_API_QUERY_INVALID"
+    return response.status_code == 400 and response.get_json().get("errors", [{}])[0].get("code") == "duplicate"
 
 
 @_each_database

@@ -65,3 +65,13 @@ def test_verification_admits_twice_the_depth(client: FlaskClient) -> None:
         for case in deep:
             response = client.post("/api/decision/verify", data=case_bytes(case), content_type="application/json")
             assert response.status_code in statuses, case["name"]
+
+
+def test_text_that_does_not_end_is_told_in_a_sentence(client: FlaskClient, key: str) -> None:
+    for body, what in (
+        (b'{"mode', "Unterminated string starting at line 1, column 2"),
+        (b'{"a": "\\x"}', "Invalid \\escape at line 1, column 8"),
+        (b'{"a": "\n"}', "Invalid control character at line 1, column 8"),
+    ):
+        answer = refused(decide(client, key, body), 400, "SVC_API_JSON_INVALID")
+        assert answer["message"] == f"The body is not JSON: {what}."

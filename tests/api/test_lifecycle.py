@@ -332,7 +332,27 @@ def test_an_outcome_holds_at_most_64_metrics(caller: Caller, number: int, status
     metrics = {f"m{index}": index for index in range(number)}
     body = {**REPORTS["outcome"], "observed_metrics": metrics}
     outcome = next(kind for kind in KINDS if kind.name == "outcome")
-    assert caller.report(outcome, caller.decide()["decision_id"], body).status_code == status
+    response = caller.report(outcome, caller.decide()["decision_id"], body)
+    assert response.status_code == status
+    if status == 422:
+        (fault,) = refused(response, 422, "SVC_API_REQUEST_INVALID")["errors"]
+        assert (fault["field"], fault["code"]) == ("observed_metrics", "too_many")
+        assert fault["message"] == "It must have at most 64 members."
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (KINDS[0], "The body is not an execution receipt; mend colour and execution_status (see errors)."),
+        (KINDS[1], "The body is not an outcome; mend colour and outcome_status (see errors)."),
+        (KINDS[2], "The body is not a CRM sync; mend colour and sync_status (see errors)."),
+    ],
+)
+def test_a_refusal_says_what_the_body_is_not_and_what_to_mend(caller: Caller, kind: Kind, message: str) -> None:
+    answer = refused(
+        caller.report(kind, caller.decide()["decision_id"], {"colour": "red"}), 422, "SVC_API_REQUEST_INVALID"
+    )
+    assert answer["message"] == message
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "9007199254740993"])

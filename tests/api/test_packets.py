@@ -12,9 +12,11 @@ import jsonschema
 import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import select, update
+from typer.testing import CliRunner
 from werkzeug.test import TestResponse
 
 from api.app import create_app
+from api.cli.main import app
 from api.requests import MAX_VERIFY_BODY
 from gate import resources
 from gate.erasure import erase
@@ -26,6 +28,7 @@ from gate.ledger.tables import entries, outcome_counts, rulebooks
 from gate.packet import packet_hash
 from gate.settings import load_settings
 from gate.signing import public_key_pem
+from gate.strict_json import MAX_REQUEST_VALUES, MAX_VALUES
 from tests.contract.frozen import current
 from tests.independent import verifier
 from tests.support import EXECUTED, RECEIPT_SIGNER, SUCCEEDED, make_packet, sample_request
@@ -245,6 +248,73 @@ class TestExport:
         assert str(MAX_VERIFY_BODY) in response.get_json()["message"]
         assert caller.get("?execution_limit=16").status_code == 200
 
+    def test_no_packet_holds_more_values_than_a_verifier_reads(
+        self, client: FlaskClient, caller: Caller, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        for _ in range(11):
+            caller.sent(f"{caller.path}/execution", {**EXECUTED, "action_binding": {"a": [1] * 95_000}})
+        with monkeypatch.context() as patched:
+            # What is read takes fifty times the memory: it is counted before.
+            patched.setattr("gate.export.read_object", None)
+            self.assert_too_many_values(caller.get())
+        packet = caller.get("?execution_limit=10")
+        assert client.post("/api/decision/packet/verify", json=packet.get_json()).get_json()["verified"]
+        file = tmp_path / "packet.json"
+        file.write_bytes(packet.data)
+        keys = tmp_path / "keys.json"
+        keys.write_bytes(client.get("/api/decision/receipt-keys").data)
+        told = CliRunner().invoke(app, ["verify-packet", str(file), "--registry", str(keys)])
+        assert told.exit_code == 0, told.output
+
+    @pytest.mark.parametrize("query", ["", "&include_input=true", "&include_intelligence=false&include_chain=false"])
+    def test_the_most_values_that_are_exported_are_the_most_that_a_verifier_reads(
+        self, client: FlaskClient, caller: Caller, query: str
+    ) -> None:
+        query = f"?outcome_limit=1&chain_limit=1{query}&execution_limit="
+        caller.sent(f"{caller.path}/outcome", {**SUCCEEDED, "external_ref": ",[{" * 60})
+
+        def report(commas: int) -> None:
+            # Those in strings are counted as well.
+            caller.sent(f"{caller.path}/execution", {**EXECUTED, "action_binding": {"a": "," * commas}})
+
+        def values(receipts: int) -> int:
+            return sum(map(caller.get(f"{query}{receipts}").data.count, (b",", b"[", b"{")))
+
+        for _ in range(9):
+            report(98_000)
+        report(0)
+        held = values(10)
+        report(MAX_VALUES - held - (held - values(9) - 98_000) - 1)
+        assert values(11) == MAX_VALUES - 1
+        report(0)
+        most = caller.get(f"{query}11")
+        read = client.post("/api/decision/packet/verify", data=most.data, content_type="application/json")
+        assert (read.status_code, read.get_json()["verified"]) == (200, True)
+        self.assert_too_many_values(caller.get(f"{query}12"))
+
+    def test_what_is_accepted_can_be_read_again_listed_and_exported(self, client: FlaskClient, key: str) -> None:
+        request = sample_request()
+        request["context"]["actor"] = {"id": ""}
+        room = MAX_REQUEST_VALUES - sum(map(json.dumps(request).count, ",[{"))
+        request["context"]["actor"]["id"] = "," * room
+        headers = {"x-api-key": key}
+        record = client.post("/api/decide", json=request, headers=headers).get_json()
+        path = f"/api/decision/{record['decision_id']}"
+        binding = {**EXECUTED, "action_binding": {"a": ""}}
+        binding["action_binding"]["a"] = "," * (MAX_REQUEST_VALUES - sum(map(json.dumps(binding).count, ",[{")))
+        assert client.post(f"{path}/execution", json=binding, headers=headers).status_code == 201
+        for url in (path, f"{path}/execution", f"{path}/packet?include_input=true", f"{path}/verify"):
+            assert client.get(url, headers=headers).status_code == 200, url
+        request["context"]["actor"]["id"] += ","
+        refused = client.post("/api/decide", json=request, headers=headers)
+        assert (refused.status_code, refused.get_json()["error"]) == (400, "SVC_API_JSON_INVALID")
+
+    @staticmethod
+    def assert_too_many_values(response: TestResponse) -> None:
+        body = response.get_json()
+        assert (response.status_code, body["error"]) == (400, "SVC_API_QUERY_INVALID")
+        assert f"{MAX_VALUES} commas and brackets; ask for fewer receipts" in body["message"]
+
     def test_without_receipt_signing_there_is_no_checkpoint(self, home: Path) -> None:
         (home / "settings.toml").write_text('receipt_signing = "off"\n')
         instance = open_instance(load_settings(home))
@@ -443,6 +513,21 @@ class TestVerify:
         assert (result["verified"], result["checks"]["checkpoint.chain"]) == (True, True)
         other = verify(client, {"packet": caller.packet(), "checkpoint": {**kept, "merkle_root": "0" * 64}})
         assert (other["verified"], other["checks"]["checkpoint.signature"]) == (False, False)
+        beyond = verify(client, {"packet": caller.packet("?chain_limit=1"), "checkpoint": kept})
+        assert (beyond["verified"], beyond["error"]) == (False, "CHECKPOINT_NOT_COMPARABLE")
+
+    def test_reports_that_no_checkpoint_covers_are_told(self, client: FlaskClient, caller: Caller) -> None:
+        caller.report(outcomes=1)
+        whole, few = (verify(client, caller.packet(f"?chain_limit={limit}")) for limit in (20, 1))
+        assert (whole["verified"], whole["checks"]["reports_signed"], "notice" in whole) == (True, True, False)
+        assert (few["verified"], few["checks"]["reports_signed"], few["notice"]) == (True, None, "REPORTS_UNSIGNED")
+        assert "outcome_records[0]" in few["message"]
+
+    def test_members_that_no_release_made_are_named(self, client: FlaskClient, caller: Caller) -> None:
+        packet = {**caller.packet(), "note": "hello"}
+        packet["decision_record"] = {**packet["decision_record"], "stamp": "approved"}
+        result = verify(client, {**packet, "packet_hash": packet_hash(packet)})
+        assert (result["verified"], result["unknown_members"]) == (True, ["note", "decision_record.stamp"])
 
     def test_a_packet_of_another_service_is_not_verified(self, client: FlaskClient) -> None:
         result = verify(client, make_packet())

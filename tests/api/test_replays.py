@@ -331,7 +331,7 @@ class TestCurrent:
             change(body, path, value)
         record = caller.decide()
         response = caller.ask(record, "diff", {"input": body})
-        if case["error"] == "SVC_ADVISORY_UNCONFIGURED":
+        if case["error"] == "SVC_ADVISORY_UNCONFIGURED" or case.get("fields") == [["question", "required"]]:
             told = refused(response, 422, "SVC_API_REQUEST_INVALID")
             assert [error["field"] for error in told["errors"]] == ["input.mode"]
             return
@@ -341,6 +341,26 @@ class TestCurrent:
             assert (place, code) in [(error["field"], error["code"]) for error in told["errors"]]
         if "forbidden_fields" in case.get("details", {}):
             assert told["forbidden_fields"] == [f"input.{field}" for field in case["details"]["forbidden_fields"]]
+
+    @pytest.mark.parametrize(
+        ("body", "code"),
+        [
+            ({}, "required"),
+            ({"margin_percent": 30}, "required"),
+            ({"inputs": {"margin_percent": 30}}, "required"),
+            ({"context": {"inputs": {"margin_percent": 30}}}, "required"),
+            ({"mode": "single", "question": "Is it?"}, "enum"),
+        ],
+    )
+    def test_an_input_that_names_no_rulebook_is_told_what_an_input_is(
+        self, caller: Caller, body: dict[str, Any], code: str
+    ) -> None:
+        told = refused(caller.ask(caller.decide(), "diff", {"input": body}), 422, "SVC_API_REQUEST_INVALID")
+        assert told["errors"] == [{"field": "input.mode", "code": code, "message": "It must be rulebook."}]
+        assert told["message"] == (
+            "A replay decides by a rulebook; send mode rulebook in input, with rulebook or rulebook_ref: it is a whole "
+            "Decision Request, with the facts in context.inputs."
+        )
 
     def test_an_input_under_a_version_that_is_bound_to_another_body_conflicts(self, caller: Caller) -> None:
         record = caller.decide()
@@ -518,10 +538,18 @@ class TestEveryEndpoint:
         self, caller: Caller, instance: Instance, endpoint: str
     ) -> None:
         record = caller.decide()
-        erased = {name: value for name, value in record.items() if name != "audit_chain"} | {"evaluation": None}
+        note = {"erasure_id": "era_1", "erased_at": "2026-06-11T12:30:45.678Z", "members": ["evaluation", "input"]}
+        erased = {name: value for name, value in record.items() if name != "audit_chain"}
+        erased |= {"evaluation": None, "erased": note}
         store(instance, record, request=None, body=json.dumps(erased).encode())
         code = "COUNTERFACTUAL_INPUT_UNAVAILABLE" if endpoint == "counterfactuals" else "REPLAY_INPUT_UNAVAILABLE"
-        refused(caller.ask(record, endpoint, body_of(endpoint)), 422, code)
+        told = refused(caller.ask(record, endpoint, body_of(endpoint)), 422, code)
+        remedy = {
+            "replay": "send replay_mode current with an input of your own",
+            "diff": "send an input of your own",
+            "counterfactuals": "ask about a decision whose request is still kept",
+        }[endpoint]
+        assert told["message"] == f"The request of this decision was erased; {remedy}."
         if endpoint != "counterfactuals":
             body = {"replay_mode": "current", "input": sample_request()}
             assert caller.answer(record, endpoint, body)["replay_status"] == "matched"

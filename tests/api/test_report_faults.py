@@ -10,8 +10,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+import orjson
 import pytest
 from flask.testing import FlaskClient
+from sqlalchemy import update
 
 from api.app import create_app
 from gate import lifecycle
@@ -21,6 +23,7 @@ from gate.ledger import group_commit, postgres, sqlite
 from gate.ledger.access import FULL_ACCESS
 from gate.ledger.sqlite import SqliteStore
 from gate.ledger.store import Store, read_object, unavailable
+from gate.ledger.tables import entries
 from gate.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind, report_hash
 from tests.api.test_lifecycle import Caller, refused
 from tests.faults import refused as database_refuses
@@ -262,3 +265,68 @@ def test_a_stored_report_that_was_changed_is_shown_to_nobody(
             refused(caller.report(kind, decision_id, used="job-1"), 503, "SVC_STORAGE_UNAVAILABLE")
             refused(caller.list(kind, decision_id), 503, "SVC_STORAGE_UNAVAILABLE")
     assert caller.report(kind, decision_id, used="job-1").status_code == 200
+
+
+def unlike_made(record: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What might stand in the place of a record: what is in its row, by how that differs from what was made."""
+    erased = {"erased": {"members": ["adapter_facts", "evaluation", "input"]}, "evaluation": None}
+
+    def body(**members: Any) -> dict[str, Any]:
+        return {"body": orjson.dumps({**record, **members})}
+
+    return {
+        "another verdict and hash": body(verdict="yes", record_hash="f" * 64),
+        "another verdict": body(verdict="yes"),
+        "another verdict, said to be erased": body(verdict="yes", **erased),
+        "another action, said to be erased": body(action="pay", **erased),
+        "another binding, said to be erased": body(action_binding={"system": "erp"}, **erased),
+        "another policy, said to be erased": body(policy_id="other", **erased),
+        "another bundle hash": body(policy_bundle_hash="0" * 64),
+        "another receipt hash": body(receipt_hash="0" * 64),
+        "another id": body(decision_id="dec_0"),
+        "a number that JSON does not have": body(action_binding={"amount": 2**60}),
+        "no verdict": {"body": orjson.dumps({name: value for name, value in record.items() if name != "verdict"})},
+        "a list": {"body": b"[]"},
+        "no JSON": {"body": b"{"},
+        "another leaf": {"leaf_hash": "0" * 64},
+        "another record hash in the link": {"record_hash": "0" * 64},
+        "another receipt hash in the link": {"receipt_hash": "0" * 64},
+    }
+
+
+@pytest.mark.parametrize("how", unlike_made({}))
+def test_nothing_is_reported_of_a_record_that_is_not_as_it_was_made(caller: Caller, how: str) -> None:
+    record = caller.decide(discount_percent=10, margin_percent=2)
+    assert record["verdict"] == "no"
+    decision_id = record["decision_id"]
+    stored = caller.instance.ledger.entries.decision(caller.scope.scope_id, decision_id)
+    assert stored is not None
+    kept = {name: stored.link[name] for name in ("record_hash", "receipt_hash", "leaf_hash")} | {"body": stored.body}
+
+    def store(columns: dict[str, Any]) -> None:
+        with caller.instance.ledger.store.write() as connection:
+            connection.execute(update(entries).where(entries.c.entry_id == decision_id).values(columns))
+
+    store(kept | unlike_made(orjson.loads(stored.body))[how])
+    for kind in KINDS:
+        answer = refused(caller.report(kind, decision_id, used="job-1"), 503, "SVC_STORAGE_UNAVAILABLE")
+        assert answer["message"].endswith("; the operator must check the chain.")
+        refused(caller.list(kind, decision_id), 503, "SVC_STORAGE_UNAVAILABLE")
+    assert caller.size() == 1
+    # Nothing of it is remembered.
+    store(kept)
+    for kind in KINDS:
+        response = caller.report(kind, decision_id, used="job-1")
+        assert response.status_code == 201
+        report = response.get_json() if kind is not CRM_SYNCS else response.get_json()["crm_sync"]
+        assert (report["decision_verdict"], report["decision_record_hash"]) == ("no", record["record_hash"])
+
+
+def test_a_record_whose_facts_were_erased_is_still_reported_on(caller: Caller) -> None:
+    record = caller.decide()
+    left = {**record, "adapter_facts": None, "erased": {"members": ["adapter_facts", "evaluation", "input"]}}
+    del left["audit_chain"]
+    with caller.instance.ledger.store.write() as connection:
+        of_decision = entries.c.entry_id == record["decision_id"]
+        connection.execute(update(entries).where(of_decision).values(body=orjson.dumps(left)))
+    assert caller.report(EXECUTIONS, record["decision_id"]).status_code == 201

@@ -66,7 +66,7 @@ def test_the_original_input_is_checked_when_it_is_sent(client: FlaskClient, reco
     assert (result["verified"], result["checks"]["input_hash"], result["checks"]["rulebook_hash"]) == (True, True, True)
     sent["input"]["context"]["inputs"]["discount_percent"] = 11
     result = result_of(client.post("/api/decision/verify", json=sent))
-    assert (result["verified"], result["error"]) == (False, "RECORD_INTEGRITY_FAILED")
+    assert (result["verified"], result["error"]) == (False, "INPUT_MISMATCH")
     assert result["checks"]["facts_hash"] is False
 
 

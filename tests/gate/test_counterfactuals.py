@@ -185,6 +185,27 @@ class TestSimulation:
             for name in SCENARIO_FIELDS
         ]
 
+    @pytest.mark.parametrize(
+        ("patch", "changed"),
+        [
+            ({}, False),
+            ({"margin_percent": 30}, False),
+            ({"context": {"inputs": {"margin_percent": 30}}}, False),
+            ({"workflow": "renewals"}, False),
+            ({"inputs": {}}, False),
+            ({"inputs": {"margin_percent": 22.0}}, False),
+            ({"inputs": {"unknown": None}}, False),
+            ({"inputs": {"margin_percent": 23}}, True),
+            ({"inputs": {"margin_percnt": 30}}, True),
+            ({"inputs": {"margin_percent": True}}, True),
+            ({"inputs": None}, True),
+        ],
+    )
+    def test_it_is_told_whether_the_facts_are_others(self, patch: dict[str, Any], changed: bool) -> None:
+        (told,) = simulated([patch], view="minimal")["scenarios"]
+        assert told["facts_changed"] is changed
+        assert changed or told["recommendation"] == "no_change"
+
     def test_a_fact_that_is_taken_away_is_missing(self) -> None:
         (told,) = simulated([{"inputs": {"margin_percent": None}}])["scenarios"]
         assert (told["verdict"], told["reason_code"], told["matched_rule_id"]) == (

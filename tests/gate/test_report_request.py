@@ -10,9 +10,11 @@ from typing import Any, Final
 
 import pytest
 
+from gate import resources
 from gate.errors import RequestRefused
 from gate.receipts import KINDS, Kind
 from gate.report_request import check_request
+from gate.shape import FORMS
 from tests.support import REPORTS, cases
 
 ROOT: Final = Path(__file__).parents[2]
@@ -86,9 +88,11 @@ def test_an_empty_part_of_what_was_mapped_is_refused_and_the_reason_told() -> No
 
 _CHECK: Final = """
 import json, sys
+from gate import resources
 from gate.errors import RequestRefused
 from gate.receipts import EXECUTIONS
 from gate.report_request import check_request
+from gate.shape import FORMS
 
 before, repeated, after = json.loads(sys.argv[1])
 text = before + repeated * ((1 << 20) // len(repeated)) + after
@@ -104,3 +108,44 @@ for binding in ({"x": text}, {"x": {text: "x"}}):
 def test_no_text_keeps_a_worker_busy(case: list[str]) -> None:
     """Of 1 MiB, where a search that begins anew at each repetition would take hours: the time is only to end that."""
     subprocess.run([sys.executable, "-c", _CHECK, json.dumps(case)], cwd=ROOT, check=True, timeout=60)
+
+
+def bound_of(schema: dict[str, Any]) -> str:
+    """What a schema asks of a member, as the guide writes it."""
+
+    def span(what: str, unit: str) -> str:
+        lowest, highest = schema.get(f"min{what}"), schema[f"max{what}"]
+        return f"at most {highest} {unit}" if lowest is None else f"{lowest} to {highest} {unit}"
+
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    if "maxItems" in schema:
+        return f"{span('Items', 'strings')} of {bound_of(schema['items'])}"
+    if "maxProperties" in schema:
+        return f"{span('Properties', 'members')}, each name {bound_of(schema['propertyNames'])}"
+    if "properties" in schema:
+        (each,) = {bound_of(inner) for inner in schema["properties"].values()}
+        return f"{' and '.join(f'`{name}`' for name in schema['required'])}, each {each}"
+    if "maxLength" in schema:
+        form = f"{FORMS[schema['pattern']]}; " if "pattern" in schema else ""
+        return form + span("Length", "characters")
+    return {"boolean": "", "object": "not empty", "string": "that of the record"}[schema["type"]]
+
+
+def type_of(schema: dict[str, Any]) -> str:
+    of_numbers = schema.get("additionalProperties") == {"type": "number"}
+    return f"{schema.get('type', 'string')}{' of numbers' if of_numbers else ''}"
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_the_guide_has_every_member_of_a_request_as_its_schema_does(kind: Kind) -> None:
+    schema = resources.schema(kind.request)
+    guide = (ROOT / "docs" / "lifecycle.md").read_text()
+    section = guide.partition(f"[{kind.request}.schema.json](../schemas/{kind.request}.schema.json)")[2]
+    rows = section.split("\n\n")[1].splitlines()[2:]
+    told = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    assert [cells[:4] for cells in told] == [
+        [f"`{name}`", "yes" if name in schema["required"] else "", type_of(inner), bound_of(inner)]
+        for name, inner in schema["properties"].items()
+    ]
+    assert all(cells[4] for cells in told)
