@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from gate.confidence import Counts, Coverage
+from gate.policy_reports import confidence_report
 from tests.end_to_end.support import ROOT, bash_blocks, free_port, make_run, mirror
 
 PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md"))]
@@ -72,6 +74,38 @@ def test_the_commands_of_a_page_run(page: str, ran: Callable[[str], list[Ran]]) 
             assert "exit code 1" in each.done.stdout
 
 
+def test_the_script_of_the_lifecycle_says_where_it_is_to_be_run(tmp_path: Path) -> None:
+    done = lifecycle(tmp_path, free_port())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "Run this in the project's folder, while make run runs.\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_script_of_the_lifecycle_shows_the_answer_that_ended_it(tmp_path: Path) -> None:
+    project, port = mirror(tmp_path / "project"), free_port()
+    with make_run(project, port):
+        (project / "var" / "demo.key").write_text("dgk_unknown")
+        done = lifecycle(project, port)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert '"error":"SVC_API_UNAUTHORIZED"' in done.stderr
+    done = lifecycle(project, port)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        2,
+        "Run this in the project's folder, while make run runs.",
+    )
+
+
+def lifecycle(folder: Path, port: int) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", str(ROOT / "docs" / "lifecycle.sh"), f"http://127.0.0.1:{port}"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
 def test_the_readme_shows_what_its_commands_print(ran: Callable[[str], list[Ran]]) -> None:
     page = (ROOT / "README.md").read_text()
     shown = re.findall(r"^```bash\n(.*?)^```\n\n```text\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
@@ -80,6 +114,15 @@ def test_the_readme_shows_what_its_commands_print(ran: Callable[[str], list[Ran]
     for each in ran("README.md"):
         for line in expected.get(each.block, "").splitlines():
             assert line in each.done.stdout, f"{each.block}\n{each.done.stdout}\n{each.done.stderr}"
+
+
+def test_the_guide_of_confidence_shows_what_its_command_prints_and_every_note(ran: Callable[[str], list[Ran]]) -> None:
+    page = (ROOT / "docs" / "confidence.md").read_text()
+    (each,) = ran("docs/confidence.md")
+    assert f"```bash\n{each.block}```\n\n```text\n{each.done.stdout}```" in page
+    coverage = Coverage({}, Counts(), None, None, truncated=True)
+    listed = re.findall(r"^\| ([A-Z].*?\.) \|", page, flags=re.MULTILINE)
+    assert listed == confidence_report(coverage, policy_id="pricing_exception", limit=1)["notes"]
 
 
 def test_the_api_guide_shows_what_its_commands_answer(ran: Callable[[str], list[Ran]]) -> None:
