@@ -19,10 +19,14 @@ from gate.errors import MaterialRefused
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 MAX_REQUEST_DEPTH: Final = 32
 MAX_VERIFY_DEPTH: Final = 64
-MAX_REQUEST_VALUES: Final = 150_000
+MAX_REQUEST_VALUES: Final = 125_000
 """How many commas and opening brackets a request may hold: a value takes 2 bytes of it, and 50 and more of memory."""
 MAX_VALUES: Final = 1_000_000
 """How many a document may hold that the service made: a record with its request and two reports never exceeds it."""
+
+_MARKS: Final = (b",", b"[", b"{")
+# What is stored of a text no longer escapes them.
+_ESCAPED: Final = (b"\\u002c", b"\\u002C", b"\\u005b", b"\\u005B", b"\\u007b", b"\\u007B")
 
 # The longest integer that is some double's canonical text has 21 digits: ECMAScript writes 1e21 with an exponent.
 _LONGEST_INTEGER: Final = 22
@@ -74,7 +78,7 @@ def exceeds_values(*texts: bytes, most: int = MAX_VALUES) -> bool:
     """Whether JSON texts hold more than so many commas and opening brackets together, those in strings counted."""
     if sum(map(len, texts)) <= most:
         return False
-    return sum(text.count(mark) for text in texts for mark in (b",", b"[", b"{")) > most
+    return sum(text.count(mark) for text in texts for mark in _MARKS + _ESCAPED * (b"\\u00" in text)) > most
 
 
 def _refused(message: str) -> MaterialRefused:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import typer
 from typer.core import TyperGroup
 
-from api.cli.output import fail
+from api.cli.output import fail, show_everything
 from gate.errors import GateError, OperatorError
 
 # Loaded when called, so that verifying a record needs no server's libraries and no command waits for another's.
@@ -82,6 +82,7 @@ def gate() -> None:
 
 def main() -> None:
     """Runs the command line."""
+    show_everything()
     try:
         sys.exit(app(standalone_mode=False))
     except _CommandLineError as error:

@@ -7,6 +7,7 @@ escapes.
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +20,13 @@ from rich.text import Text
 from gate.errors import GateError
 
 _WIDE: Final = 1000
+
+
+def show_everything() -> None:
+    """Lets a terminal that cannot show a character show its escape, rather than end what was to be told."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def visible(text: str) -> str:

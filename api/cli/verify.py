@@ -15,7 +15,7 @@ import typer
 from api.cli.options import DatabaseUrl, Json, read_file, read_json
 from api.cli.output import note, print_json, say
 from gate.canonical import with_integers
-from gate.errors import OperatorError
+from gate.errors import MaterialRefused, OperatorError
 from gate.keys import read_hmac_secret
 from gate.signing import KeyRegistry, load_registry, raw_public_key
 from gate.strict_json import parse
@@ -155,7 +155,11 @@ def _fetch(url: str) -> Any:
             "REGISTRY_UNREACHABLE",
             f"{url} answered {response.status_code}; give the service's own address, or a saved registry.",
         )
-    return parse(response.content)
+    try:
+        return parse(response.content)
+    except MaterialRefused as error:
+        why = error.message.replace("The body", "Its answer", 1)
+        raise OperatorError("REGISTRY_UNREACHABLE", f"{url} answered no key registry. {why}") from error
 
 
 def print_verdict(result: Verification, *, whole: bool = True) -> None:

@@ -23,7 +23,7 @@ from api.cli.verify import (
     trusted,
 )
 from gate.verify import PacketVerification, verify_packet
-from gate.verify.material import PACKETS
+from gate.verify.material import PACKETS, unusable
 from gate.verify.packet_result import unlinked_check
 
 app = typer.Typer(add_completion=False)
@@ -56,7 +56,11 @@ def verify(
     A registry's address may be the service itself (http://host:8080), which gives the receipt and the attestation keys.
     """
     given = given_material(packet, PACKETS, input_)
-    kept = given.checkpoint if checkpoint is None else read_checkpoint(checkpoint)
+    if given.checkpoint is not None:
+        raise unusable(
+            "checkpoint", "It came with the packet, and proves nothing; name the one you kept by --checkpoint."
+        )
+    kept = None if checkpoint is None else read_checkpoint(checkpoint)
     trust = trusted(context, registry, public_key, hmac_secret_file, home)
     result = verify_packet(
         given.subject,
@@ -69,10 +73,10 @@ def verify(
     if as_json:
         print_json(result.to_dict())
     else:
-        print_verdict(result, whole=not result.unsigned)
+        print_verdict(result, whole=bool(result.checks.get("reports_signed")))
         _print_steps(result)
         _print_unlinked(result.unlinked)
-        told = {unlinked_check(place) for place in result.unlinked} | ({"reports_signed"} if result.unsigned else set())
+        told = {"reports_signed", *(unlinked_check(place) for place in result.unlinked)}
         print_differences(result, "packet", told=told)
         advise(trust)
     raise typer.Exit(0 if result.verified else 1)

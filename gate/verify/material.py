@@ -111,7 +111,8 @@ def incomplete(document: Mapping[str, Any], missing: Sequence[str], what: str) -
     """
     version, _ = _KINDS[what]
     for kind, (member, use) in _KINDS.items():
-        if version not in document and member in document:
+        wrapped = document.get(kind.rpartition(" ")[2].lower())
+        if version not in document and (member in document or (kind != what and isinstance(wrapped, dict))):
             return f"This is a {kind} and not a {what}; use {use}."
     if "error" in document and "message" in document:
         return f"This is an answer that tells of an error and not a {what}; ask for it again."

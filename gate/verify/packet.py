@@ -86,7 +86,7 @@ def verify_packet(
                 key_fault = check_chain(result, packet, readable, trust, untrusted_key)
                 if checkpoint is not None:
                     key_fault = check_kept_checkpoint(result, packet, checkpoint, trust, untrusted_key) or key_fault
-                check_signed(result, readable)
+                check_signed(result, packet, readable)
     except MaterialRefused as error:
         result.fail(STEPS[0], Fault("material"))
         result.error, result.message = error.code, error.message
@@ -268,7 +268,7 @@ def _conclude(
     if of_record[0] in _UNREADABLE:
         result.error = _UNREADABLE[of_record[0]]
         result.message = f"Its decision_record cannot be verified. {of_record[1]}"
-    elif given and record is not None and of_record[0] == "INPUT_MISMATCH" and _only_of_record(result, record):
+    elif given and record is not None and of_record[0] == "INPUT_MISMATCH" and _is_only_of_record(result, record):
         result.error, result.message = of_record
     elif result.changed:
         result.error = "PACKET_INTEGRITY_FAILED"
@@ -284,9 +284,10 @@ def _conclude(
         result.error, result.message = of_record
 
 
-def _only_of_record(result: PacketVerification, record: Verification) -> bool:
+def _is_only_of_record(result: PacketVerification, record: Verification) -> bool:
     """Whether nothing but checks of the record failed."""
-    return result.changed == sum(holds is False for name, holds in record.checks.items() if name not in AUTHENTICITY)
+    failed = sum(holds is False for holds in record.checks.values())
+    return result.changed + result.unauthentic == failed
 
 
 def _say_what_is_left(result: PacketVerification, record: Mapping[str, Any], *, required: bool) -> None:
@@ -299,11 +300,11 @@ def _say_what_is_left(result: PacketVerification, record: Mapping[str, Any], *, 
         if confirmed:
             result.checks["record.erasure"] = True
         told.append(_erasure(erased_members(record), confirmed=confirmed))
-    if result.unsigned or (required and not result.checks.get("reports_signed")):
-        result.error = result.error or "REPORTS_UNSIGNED"
+    if not result.checks.get("reports_signed"):
+        # It weighs more than an erasure, which the message tells of as well.
+        result.error = "REPORTS_UNSIGNED"
         told.append(_unsigned(result.unsigned))
-        if required:
-            result.error, result.authenticity_valid = "REPORTS_UNSIGNED", False
+        result.authenticity_valid = not required
     if told:
         result.message = " ".join(told)
 
@@ -320,7 +321,7 @@ def _erasure(erased: Collection[str], *, confirmed: bool) -> str:
 
 def _unsigned(places: Sequence[str]) -> str:
     if not places:
-        return "The packet has no checkpoint that a trusted key signed, so that nothing says what was reported."
+        return "The record is signed, and no signed checkpoint says whether anything was reported of it."
     more = f" and {len(places) - _NAMED_IN_MESSAGE} more" if len(places) > _NAMED_IN_MESSAGE else ""
     return (
         f"The record is signed, and these reports are not: {', '.join(places[:_NAMED_IN_MESSAGE])}{more}. Nothing but "

@@ -82,7 +82,7 @@ def check_chain(
     same = canonical(guidance) == canonical(verification_hints(last["chain_id"]))
     result.checks["audit_chain.verification_hints"] = True if same else None
     if "checkpoint" not in hints:
-        result.checks[_CHECKPOINT] = None
+        result.checks[_CHECKPOINT] = result.checks["exported_at"] = None
         return None
     document = hints["checkpoint"]
     if not result.examine(step, f"{_CHECKPOINT}.members", _checkpoint_member_faults(_CHECKPOINT, document)):
@@ -133,10 +133,11 @@ def _not_comparable(document: Mapping[str, Any], links: list[dict[str, Any]]) ->
     )
 
 
-def check_signed(result: PacketVerification, readable: Readable) -> None:
-    """Step 4, at its end: whether a checkpoint that a trusted key signed covers every report.
+def check_signed(result: PacketVerification, packet: Mapping[str, Any], readable: Readable) -> None:
+    """Step 4, at its end: whether a checkpoint that a trusted key signed covers every report, and what links tell of.
 
-    The record has a signature of its own; its reports are signed through the links that lead to a checkpoint.
+    The record has a signature of its own; its reports are signed through the links that lead to a checkpoint. Links
+    that lead to none were made by anybody, and confirm nothing.
     """
     unlinked = set(result.unlinked)
     for collection, reports in readable.items():
@@ -145,6 +146,17 @@ def check_signed(result: PacketVerification, readable: Readable) -> None:
             if place in unlinked or report["audit_chain"]["chain_position"] > result.vouched:
                 result.unsigned.append(place)
     result.checks["reports_signed"] = True if result.vouched and not result.unsigned else None
+    links = packet["audit_chain"]["retained_links"] if result.vouched else []
+    if not links or links[-1]["chain_position"] > result.vouched:
+        for collection in readable:
+            _leave_open(result, f"{collection}.complete")
+    if result.vouched < max((link["chain_position"] for link in links if link["entry_type"] == "erasure"), default=1):
+        _leave_open(result, "audit_chain.erasure")
+
+
+def _leave_open(result: PacketVerification, name: str) -> None:
+    if result.checks.get(name):
+        result.checks[name] = None
 
 
 def _trust_in(document: Mapping[str, Any], record: Mapping[str, Any], trust: Trust) -> Trust:
@@ -171,11 +183,18 @@ def _check_seen(
     found = judge_checkpoint(document, trust, untrusted_key)
     result.note(step, f"{place}.signature", found.holds)
     result.note(step, f"{place}.key", found.trusted)
-    if link is not None:
+    signed = bool(found.holds and found.trusted)
+    if link is not None and (signed or place == _CHECKPOINT):
         wrong = chain.contradicts(document, link)
-        faults = [Fault(f"{place}.{name}", link[name], document[name], compared=True) for name in wrong]
-        if result.examine(step, f"{place}.chain", faults) and found.holds and found.trusted:
+        # A packet is held against the checkpoint that was kept; the one that it carries, against the packet.
+        by_place = [(name, link[name], document[name]) for name in wrong]
+        told = by_place if place == _CHECKPOINT else [(name, saw, has) for name, has, saw in by_place]
+        faults = [Fault(f"{place}.{name}", expected, actual, compared=True) for name, expected, actual in told]
+        if result.examine(step, f"{place}.chain", faults) and signed:
             result.vouched = max(result.vouched, link["chain_position"])
+    elif link is not None:
+        # A checkpoint that nobody trusted signed accuses no packet.
+        result.checks[f"{place}.chain"] = None
     return None if found.error is None else (found.error, found.message or "")
 
 

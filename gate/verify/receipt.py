@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from gate.envelope import receipt_payload
 from gate.signing import ED25519, HMAC_SHA256, fingerprint
 from gate.verify.members import receipt_members_agree
 from gate.verify.result import Trust, Verification
-from gate.verify.signature import Signed, judge
+from gate.verify.signature import Judgement, Signed, judge
 
 
 def check_receipt(result: Verification, record: Mapping[str, Any], trust: Trust, untrusted_key: str | None) -> None:
@@ -35,10 +35,25 @@ def check_receipt(result: Verification, record: Mapping[str, Any], trust: Trust,
     result.checks["receipt_signature_scheme"] = signature.startswith(f"{algorithm}:")
 
 
+_ANOTHER_KEY: Final = (
+    "The record names another key, by its fingerprint, than the one that was given; verify against the publisher's key "
+    "registry."
+)
+
+
+def _is_of_another_key(record: Mapping[str, Any], found: Judgement) -> bool:
+    given = None if found.public_key is None else fingerprint(found.public_key)
+    return found.holds is False and given not in (None, record["receipt_public_key_fingerprint"])
+
+
 def _check_signed(
     result: Verification, record: Mapping[str, Any], signed: Signed, trust: Trust, untrusted_key: str | None
 ) -> None:
     found = judge(signed, trust, untrusted_key)
+    by_id = trust.receipt_keys is not None and trust.receipt_keys.find(signed.key_id) is not None
+    if not by_id and _is_of_another_key(record, found):
+        # A key that is given without an id may be any: that it is not the record's says nothing of the record.
+        found = Judgement(None, False, error="SIGNING_KEY_UNKNOWN", message=_ANOTHER_KEY)
     result.checks["receipt_signature"], result.checks["receipt_key"] = found.holds, found.trusted
     result.key_source = found.key_source
     if found.error is not None:

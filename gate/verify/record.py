@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gate.canonical import compact, content_hash
-from gate.chain import leaf
+from gate.chain import RECORD_LINK_MEMBERS, leaf
 from gate.envelope import (
     compact_verdict,
     decision_url,
@@ -64,7 +64,7 @@ def verify_record(
     )
     if failed and (result.error is None or (changed and result.error not in _UNREADABLE)):
         result.error, result.message = _verdict_on(failed)
-    if request_body is not None and changed and set(failed) <= {*AUTHENTICITY, *_OF_INPUT}:
+    if request_body is not None and result.authenticity_valid and _is_another_input(result, record, failed):
         result.error, result.message = "INPUT_MISMATCH", _ANOTHER_INPUT
     if result.error is None and "erased" in result.checks:
         result.error, result.message = "MATERIAL_ERASED", _erased_message(record)
@@ -89,11 +89,9 @@ AUTHENTICITY: Final = (
 )
 
 
-# They compare the record, whose own hashes hold, with a request that it does not contain.
-_OF_INPUT: Final = ("input_hash", "facts_hash", "rulebook_hash")
 _ANOTHER_INPUT: Final = (
-    "The request at hand is not the one that this record was made from: the record's own hashes hold, and those of the "
-    "request are others; give the original Decision Request, or none."
+    "The request at hand is not the one that this record was made from: the record is as it was signed, and the hashes "
+    "of the request are others; give the original Decision Request, or none."
 )
 
 # What cannot be read is said as such; otherwise a change weighs more than a key that is not known.
@@ -105,6 +103,15 @@ def _verdict_on(failed: list[str]) -> tuple[str, str]:
     if all(name in AUTHENTICITY for name in failed):
         return "RECORD_SIGNATURE_INVALID", f"The record is not authentic; these checks fail: {named}."
     return "RECORD_INTEGRITY_FAILED", f"The record was changed after it was made; these checks fail: {named}."
+
+
+def _is_another_input(result: Verification, record: Mapping[str, Any], failed: list[str]) -> bool:
+    """Whether nothing is wrong but that the record was made from another request than the one at hand."""
+    of_input = {"input_hash", "facts_hash", "rulebook_hash"}
+    if record["runtime_binding"].get("binding_mode") == BINDING_ADAPTER:
+        # They are the record's own, and not the request's.
+        of_input.remove("facts_hash")
+    return "input_hash" in failed and set(failed) <= of_input and result.checks["record_hash"] is True
 
 
 def _check_hashes(result: Verification, record: Mapping[str, Any]) -> None:
@@ -220,3 +227,4 @@ def _check_outside_signature(result: Verification, record: Mapping[str, Any]) ->
         leaf_hash = leaf("decision", record["decision_id"], record["record_hash"], record["receipt_hash"])
         link = {"decision_chain_version": CHAIN, "entry_type": "decision", "leaf_hash": leaf_hash}
         result.compare("audit_chain.leaf_hash", link, {name: audit_chain.get(name) for name in link})
+        result.note_unknown("unknown_members", "audit_chain", audit_chain.keys() - set(RECORD_LINK_MEMBERS))

@@ -55,8 +55,10 @@ def test_every_json_value_is_read_as_itself(value: Any) -> None:
         (b"[", b"0,", 1, b"0]"),
         (b"[", b"[],{},", 4, b"0]"),
         (b'{"a":"', b",", 1, b'"}'),
+        (b'{"a":"', b"\\u002c", 1, b'"}'),
+        (b'{"a":"', b"\\u005B\\u007b", 2, b'"}'),
     ],
-    ids=["numbers", "arrays and objects", "commas in a string"],
+    ids=["numbers", "arrays and objects", "commas in a string", "escaped commas", "escaped brackets"],
 )
 def test_a_body_is_refused_for_more_values_than_memory_should_hold(
     read: Callable[[bytes], Any], most: int, before: bytes, repeated: bytes, values: int, after: bytes

@@ -33,7 +33,7 @@ from tests.support import (
     public_key,
     sample_request,
 )
-from tests.tampering import changed, places
+from tests.tampering import changed, places, with_value
 
 HMAC_SECRET = b"a secret of at least 32 bytes, yes"
 HMAC_TRUST = Trust(hmac_secret=HMAC_SECRET, attestation_keys=ATTESTATION_KEYS, source="hmac_secret")
@@ -235,6 +235,42 @@ def test_decision_confidence_must_match_its_own_hash() -> None:
 OTHER = Ed25519Signer("receipt_test", b"x" * 32)
 
 
+def test_another_request_is_told_apart_from_another_record() -> None:
+    record, other = make_record(), sample_request(margin_percent=1)
+    result = verify_record(record, TRUST, request_body=other)
+    assert (result.verified, result.error) == (False, "INPUT_MISMATCH")
+    assert verify_record(record, Trust(), request_body=other).error == "RECORD_INTEGRITY_FAILED"
+    forged = {**record, "input_hash": content_hash("another")}
+    forged["record_hash"] = content_hash(envelope(forged))
+    forged["receipt_hash"] = content_hash(receipt_material(forged))
+    result = verify_record(forged, TRUST, request_body=other)
+    assert (result.verified, result.error) == (False, "RECORD_INTEGRITY_FAILED")
+    assert "receipt_signature" in (result.message or "")
+
+
+def test_facts_that_are_not_those_of_the_right_request_are_the_record_s_fault() -> None:
+    bundle = ("rulebook_attestation", "bundle", "input_hash")
+    forged = with_value(make_record(), bundle, content_hash({"margin_percent": 90}))
+    result = verify_record(forged, TRUST, request_body=sample_request())
+    assert (result.verified, result.error) == (False, "RECORD_INTEGRITY_FAILED")
+
+
+def test_a_single_key_that_is_not_the_record_s_accuses_no_record() -> None:
+    trust = Trust(public_key=OTHER.public_key, source="public_key")
+    result = verify_record(make_record(), trust)
+    assert (result.verified, result.integrity_valid, result.error) == (False, True, "SIGNING_KEY_UNKNOWN")
+    changed = verify_record({**make_record(), "action": "approve_anything"}, trust)
+    assert (changed.integrity_valid, changed.error) == (False, "RECORD_INTEGRITY_FAILED")
+
+
+def test_members_that_no_release_made_are_named_also_within_the_audit_chain() -> None:
+    record = make_record()
+    record = {**record, "stamp": "x", "audit_chain": {**record["audit_chain"], "approved": "by the board"}}
+    result = verify_record(record, TRUST)
+    assert (result.verified, result.unknown) == (True, ["stamp", "audit_chain.approved"])
+    assert result.to_dict()["unknown_members"] == result.unknown
+
+
 @pytest.mark.parametrize(
     ("trust", "error", "source", "signature", "key"),
     [
@@ -248,7 +284,7 @@ OTHER = Ed25519Signer("receipt_test", b"x" * 32)
             True,
         ),
         (Trust(public_key=RECEIPT_SIGNER.public_key, source="public_key"), None, "public_key", True, True),
-        (Trust(public_key=OTHER.public_key, source="public_key"), "RECORD_INTEGRITY_FAILED", "public_key", False, True),
+        (Trust(public_key=OTHER.public_key, source="public_key"), "SIGNING_KEY_UNKNOWN", "none", None, False),
         (HMAC_TRUST, "SIGNING_KEY_UNKNOWN", "none", None, False),
     ],
     ids=["nothing", "empty registry", "another key of that name", "its key", "another key", "hmac secret"],

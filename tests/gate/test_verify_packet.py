@@ -14,8 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gate import chain
 from gate.canonical import canonical, with_integers
 from gate.chain import Head, checkpoint
+from gate.ids import timestamp
 from gate.packet import packet_hash
 from gate.record import Signers
 from gate.signing import Ed25519Signer, HmacSigner, KeyRegistry
@@ -25,6 +27,7 @@ from tests.independent import verifier
 from tests.reference.strategies import json_values
 from tests.support import (
     ATTESTATION_KEYS,
+    NOW,
     RECEIPT_KEYS,
     RECEIPT_SIGNER,
     REGISTRY_SIGNER,
@@ -112,7 +115,12 @@ def test_what_no_link_and_no_checkpoint_speaks_for_is_told() -> None:
         "outcome_records[0].audit_chain.link",
         "reports_signed",
     }
-    assert unchecked(verify_packet(VARIANTS["no checkpoint"][0], TRUST)) == {CHECKPOINT, "reports_signed"}
+    assert unchecked(verify_packet(VARIANTS["no checkpoint"][0], TRUST)) == {
+        CHECKPOINT,
+        "reports_signed",
+        "exported_at",
+        *(f"{collection}.complete" for collection in COLLECTIONS),
+    }
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -147,9 +155,38 @@ def test_without_any_report_there_must_still_be_a_checkpoint_where_signed_report
     bare = rehashed({**packet, **{collection: [] for collection in COLLECTIONS}, "audit_chain": None})
     del bare["audit_chain"]
     bare = rehashed(bare)
-    assert verify_packet(bare, TRUST).verified
+    stripped = verify_packet(bare, TRUST)
+    assert (stripped.verified, stripped.to_dict()["notice"]) == (True, "REPORTS_UNSIGNED")
     result = verify_packet(bare, TRUST, require_signed_reports=True)
     assert (result.verified, result.error) == (False, "REPORTS_UNSIGNED")
+
+
+def test_links_that_no_checkpoint_covers_confirm_nothing() -> None:
+    record = {**make_record(), "evaluation": None}
+    record["erased"] = {"erasure_id": "era_1", "erased_at": timestamp(NOW), "members": ["evaluation"]}
+    packet = make_packet(signer=None)
+    links = packet["audit_chain"]["retained_links"]
+    entry = replace(chain.entry_of(links[-1]), entry_type="erasure", decision_id=record["decision_id"])
+    entry = replace(entry, receipt_hash=None, created_at=timestamp(NOW))
+    invented = chain.append(chain.head_of(links[-1]), entry)
+    packet["audit_chain"] |= {
+        "retained_links": [*links, invented],
+        "chain_size": invented["chain_position"],
+        "merkle_root": invented["merkle_root"],
+    }
+    packet["decision_record"] = {**record, "audit_chain": packet["decision_record"]["audit_chain"]}
+    result = verify_packet(rehashed(packet), TRUST)
+    assert (result.verified, result.error) == (True, "REPORTS_UNSIGNED")
+    assert (result.checks["audit_chain.erasure"], result.checks["record.erasure"]) == (None, None)
+    assert "evaluation was erased; no retained link confirms it." in (result.message or "")
+
+
+def test_a_checkpoint_that_nobody_trusted_signed_accuses_no_packet() -> None:
+    packet = make_packet()
+    kept = {**at(packet, CHECKPOINT_PATH), "merkle_root": "0" * 64}
+    result = verify_packet(packet, TRUST, checkpoint=kept)
+    assert (result.verified, result.error) == (False, "PACKET_SIGNATURE_INVALID")
+    assert failing(result) == {"checkpoint.signature"}
 
 
 def test_a_packet_verifies_without_the_parts_that_can_be_left_out() -> None:
@@ -337,7 +374,7 @@ def test_a_packet_whose_integers_were_written_as_doubles_is_the_same_packet() ->
         (Trust(receipt_keys=KeyRegistry(), source="registry"), "SIGNING_KEY_UNKNOWN"),
         (HMAC_TRUST, "SIGNING_KEY_UNKNOWN"),
         (Trust(public_key=RECEIPT_SIGNER.public_key, source="public_key"), None),
-        (Trust(public_key=OTHER.public_key, source="public_key"), "PACKET_INTEGRITY_FAILED"),
+        (Trust(public_key=OTHER.public_key, source="public_key"), "SIGNING_KEY_UNKNOWN"),
     ],
     ids=["nothing", "empty registry", "hmac secret", "its key", "another key"],
 )

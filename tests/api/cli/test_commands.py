@@ -569,6 +569,8 @@ class TestVerifyPacket:
             "early_checkpoint": {**checkpoint, "chain_size": 0},
             "foreign_checkpoint": {**checkpoint, "chain_id": "chain_other"},
             "record": packet["decision_record"],
+            "kept_inside": {"packet": packet, "checkpoint": checkpoint},
+            "wrapped_record": {"record": packet["decision_record"]},
             "answer": {"error": "SVC_DECISION_NOT_FOUND", "message": "There is no such decision.", "v": "not_found"},
             "carrier": {**tampered, "packet": packet},
             "record_carrier": {**packet["decision_record"], "verdict": "no", "record": packet["decision_record"]},
@@ -622,8 +624,8 @@ class TestVerifyPacket:
             (
                 "packet",
                 ["--registry", "registry", "--checkpoint", "other_checkpoint"],
-                "PACKET_INTEGRITY_FAILED",
-                "checkpoint.merkle_root",
+                "PACKET_SIGNATURE_INVALID",
+                "checkpoint.signature",
             ),
             ("request", ["--registry", "registry"], "PACKET_INCOMPLETE", "members"),
         ],
@@ -673,6 +675,12 @@ class TestVerifyPacket:
         [
             ("verify-packet", "record", "This is a Decision Record and not a Decision Packet; use `gate verify` or"),
             ("verify", "packet", "This is a Decision Packet and not a Decision Record; use `gate verify-packet` or"),
+            (
+                "verify-packet",
+                "wrapped_record",
+                "This is a Decision Record and not a Decision Packet; use `gate verify`",
+            ),
+            ("verify", "wrapped", "This is a Decision Packet and not a Decision Record; use `gate verify-packet`"),
             ("verify", "answer", "This is an answer that tells of an error and not a Decision Record"),
             ("verify-packet", "answer", "This is an answer that tells of an error and not a Decision Packet"),
             ("verify-packet", "request", "this one lacks decision_id, decision_packet_version, decision_record, "),
@@ -691,6 +699,12 @@ class TestVerifyPacket:
         error = refused(gate(command, files[document], "--registry", files["registry"], "--json", home=False))
         assert error["error"] == "SVC_API_REQUEST_INVALID"
         assert {fault["code"] for fault in error["errors"]} == {"unknown_field"}
+
+    def test_a_checkpoint_that_came_with_the_packet_is_not_one_that_was_kept(
+        self, gate: Gate, files: dict[str, str]
+    ) -> None:
+        error = refused(gate("verify-packet", files["kept_inside"], "--registry", files["registry"], "--json"))
+        assert [fault["field"] for fault in error["errors"]] == ["checkpoint"]
 
     def test_a_key_must_be_named(self, gate: Gate, files: dict[str, str]) -> None:
         told = gate("verify-packet", files["packet"], home=False)

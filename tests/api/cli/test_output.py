@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -93,6 +96,19 @@ class TestOutput:
         assert told.isprintable() is False
         assert not [character for character in told if not character.isprintable() and character != "\n"]
         assert orjson.loads(told) == {HOSTILE: [HOSTILE, "é", 1.5, None, {}]}
+
+    def test_a_terminal_that_cannot_show_a_character_shows_its_escape(self, tmp_path: Path) -> None:
+        command = [
+            str(Path(sys.executable).with_name("gate")),
+            "scopes",
+            "create",
+            "é中",
+            "--home",
+            str(tmp_path / "home"),
+        ]
+        environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+        done = subprocess.run(command, capture_output=True, env=environment)
+        assert (done.returncode, rb"\xe9\u4e2d" in done.stdout, b"Traceback" in done.stderr) == (0, True, False)
 
     def test_json_says_what_is_no_text_in_text(self, capsys: pytest.CaptureFixture[str]) -> None:
         output.fail(OperatorError("CODE", NO_TEXT), as_json=True)
