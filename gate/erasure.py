@@ -179,7 +179,7 @@ def stored_erasure(ledger: Ledger, scope_id: str, decision_id: str) -> dict[str,
     Raises:
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read.
     """
-    for stored in ledger.entries.reports(scope_id, decision_id, _ENTRY_TYPE, limit=1):
+    for stored in ledger.entries.reports(scope_id, decision_id, _ENTRY_TYPE, limit=1, room=0)[0]:
         erasure = read_object(stored.body, f"the erasure at chain position {stored.position}")
         if erasure.get("erasure_hash") == erasure_hash(erasure) and _is_leaf_of(stored, decision_id, erasure):
             return erasure

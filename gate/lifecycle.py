@@ -28,8 +28,7 @@ from gate.receipts import CITED, OUTCOMES, Kind, build, report_hash, report_link
 from gate.report_request import check_request
 
 _CACHED: Final = 8192
-# A report may be as large as a request body: so many are read at a time, and no more once they are so large together.
-_PAGE: Final = 32
+# A report may be as large as a request body: no more are read once they are so large together.
 _LISTED_BYTES: Final = 4 * 1024 * 1024
 
 
@@ -117,20 +116,10 @@ class Lifecycle:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
         self._record(authority.scope_id, decision_id)
-        found: list[StoredReport] = []
-        size, last = 0, False
-        while not last and len(found) <= limit and size < _LISTED_BYTES:
-            wanted = min(limit + 1 - len(found), _PAGE)
-            page = self._ledger.entries.reports(
-                authority.scope_id, decision_id, kind.entry_type, limit=wanted, before=before
-            )
-            found += page
-            size += sum(len(report.body) for report in page)
-            last = len(page) < wanted
-            before = page[-1].position if page else before
-        shown = found[:limit]
-        more = None if last else shown[-1].position
-        return [stored_report(kind, report) for report in shown], more
+        found, more = self._ledger.entries.reports(
+            authority.scope_id, decision_id, kind.entry_type, limit=limit, room=_LISTED_BYTES, before=before
+        )
+        return [stored_report(kind, report) for report in found], found[-1].position if more else None
 
     def _record(self, scope_id: str, decision_id: str) -> Mapping[str, Any]:
         with self._lock:

@@ -20,6 +20,8 @@ from gate.ledger.writer import AppendObserver, Claim, Claimed, NewEntry, Outcome
 
 # Bodies have up to a few megabytes each, and a page of them is in memory at a time.
 _PAGE: Final = 64
+# Each may be as large as a request body.
+_REPORTS_AT_ONCE: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +135,29 @@ class Entries:
         return LinkedBody(unpack(body), *linked)
 
     def reports(
-        self, scope_id: str, decision_id: str, entry_type: str, *, limit: int, before: int | None = None
-    ) -> list[StoredReport]:
-        """The entries of one type about a decision, newest first.
+        self, scope_id: str, decision_id: str, entry_type: str, *, limit: int, room: int, before: int | None = None
+    ) -> tuple[list[StoredReport], bool]:
+        """The entries of one type about a decision, newest first, and whether there are more.
 
         Args:
             scope_id: The scope.
             decision_id: The decision.
             entry_type: execution, outcome, crm_sync or erasure.
             limit: How many at most.
+            room: How many bytes of them are held at most; the one that exceeds them is the last that is given.
             before: Only those at an earlier chain position; None for the newest.
         """
-        with self._store.read() as connection:
-            return list(_reports(connection, scope_id, decision_id, entry_type, limit, before))
+        found: list[StoredReport] = []
+        with (
+            self._store.read() as connection,
+            closing(_reports(connection, scope_id, decision_id, entry_type, limit + 1, before)) as reports,
+        ):
+            for report in reports:
+                if len(found) == limit or room < 0:
+                    return found, True
+                found.append(report)
+                room -= len(report.body)
+        return found, False
 
     def history(
         self, scope_id: str, decision_id: str, *, executions: int, outcomes: int, links: int, room: int
@@ -312,7 +324,7 @@ def _reports(
         .limit(limit)
         .subquery()
     )
-    rows = connection.execution_options(yield_per=_PAGE).execute(
+    rows = connection.execution_options(yield_per=_REPORTS_AT_ONCE).execute(
         select(entries)
         .where(entries.c.scope_id == scope_id, entries.c.position.in_(select(last.c.position)))
         .order_by(entries.c.position.desc())

@@ -144,7 +144,7 @@ def test_what_every_append_asks_is_found_by_index(ledger: Ledger) -> None:
 def test_the_reports_of_a_decision_are_found_without_walking_the_scope(ledger: Ledger, scope: Scope) -> None:
     asked: list[tuple[str, Any]] = []
     event.listen(ledger.store.engine, "before_cursor_execute", lambda *arguments: asked.append(arguments[2:4]))
-    assert ledger.entries.reports(scope.scope_id, "dec_1", "execution", limit=20, before=90) == []
+    assert ledger.entries.reports(scope.scope_id, "dec_1", "execution", limit=20, room=1000, before=90) == ([], False)
     ((sql, parameters),) = [found for found in asked if "entry_type" in found[0]]
     with ledger.store.read() as connection:
         plan = [row.detail for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", parameters)]
