@@ -139,6 +139,17 @@ def decision_url(decision_id: str) -> str:
     return f"/api/decision/{decision_id}"
 
 
+def action_binding(context: Mapping[str, Any]) -> dict[str, Any]:
+    """What the decision is bound to: system, resource and proposed_action, and what else the context says of it."""
+    binding = {
+        "system": context.get("target_system", ""),
+        "resource": context.get("target_object_id", ""),
+        "proposed_action": context.get("requested_action") or context.get("mutation", ""),
+    }
+    extras = ("mutation", "actor", "subject", "amount", "currency")
+    return binding | {name: context[name] for name in extras if name in context}
+
+
 def integrity(record: Mapping[str, Any]) -> dict[str, Any]:
     """The summary of how a record is protected; `signature` is null where receipt signing is off."""
     signature = None

@@ -10,6 +10,7 @@ from gate import resources
 from gate.attestation import rulebook_attestation
 from gate.canonical import content_hash
 from gate.envelope import (
+    action_binding,
     compact_verdict,
     decision_url,
     envelope,
@@ -156,17 +157,6 @@ def _evidence_manifest(evidence: list[str], rulebook: Rulebook, explained: Expla
             },
         ],
     }
-
-
-def action_binding(context: Mapping[str, Any]) -> dict[str, Any]:
-    """What the decision is bound to: system, resource and proposed_action, and what else the context says of it."""
-    binding = {
-        "system": context.get("target_system", ""),
-        "resource": context.get("target_object_id", ""),
-        "proposed_action": context.get("requested_action") or context.get("mutation", ""),
-    }
-    extras = ("mutation", "actor", "subject", "amount", "currency")
-    return binding | {name: context[name] for name in extras if name in context}
 
 
 def runtime_binding_of(binding_mode: str) -> dict[str, str]:

@@ -13,8 +13,8 @@ from hypothesis import given
 
 from gate import resources
 from gate.canonical import content_hash
-from gate.envelope import envelope
-from gate.record import RULEBOOK_SCHEMA_HASH, Signers, action_binding
+from gate.envelope import action_binding, envelope
+from gate.record import RULEBOOK_SCHEMA_HASH, Signers
 from gate.signing import HmacSigner
 from gate.strict_json import parse
 from gate.views import project

@@ -1,0 +1,80 @@
+"""The client of the decision gate, and a guard that lets an action happen only on a verified yes, and once.
+
+from gate.client import Blocked, Client, HeldForReview
+
+client = Client()  # from GATE_URL, GATE_API_KEY_FILE, GATE_KEY_REGISTRY and GATE_INTENTS
+
+with client.guard("refund_policy@2026-06-11", facts, action="pay_refund", target=("shop", "order-77")) as permit:
+    payments.refund("order-77")
+permit.outcome("succeeded", metrics={"refund_eur": 49.9})
+"""
+
+from gate.client import operations
+from gate.client.blocks import AsyncGuard, Guard
+from gate.client.calls import Answer, Call
+from gate.client.client import AsyncClient, Client
+from gate.client.delivery import Delivery
+from gate.client.errors import (
+    AlreadyStarted,
+    AnswerUnusable,
+    ApiError,
+    Blocked,
+    Conflict,
+    Forbidden,
+    GateUnavailable,
+    HeldForReview,
+    LimitReached,
+    NotFound,
+    NotPermitted,
+    Refused,
+    ServiceFailed,
+    StoreUnavailable,
+    Unauthorized,
+    Unreachable,
+)
+from gate.client.guard import Recovery
+from gate.client.intention import Target
+from gate.client.permit import AsyncPermit, Permit
+from gate.client.store import Intent, Report, SqliteStore, State, Store
+from gate.errors import FieldError, GateError
+from gate.verify import Trust, Verification
+
+__all__ = [
+    "AlreadyStarted",
+    "Answer",
+    "AnswerUnusable",
+    "ApiError",
+    "AsyncClient",
+    "AsyncGuard",
+    "AsyncPermit",
+    "Blocked",
+    "Call",
+    "Client",
+    "Conflict",
+    "Delivery",
+    "FieldError",
+    "Forbidden",
+    "GateError",
+    "GateUnavailable",
+    "Guard",
+    "HeldForReview",
+    "Intent",
+    "LimitReached",
+    "NotFound",
+    "NotPermitted",
+    "Permit",
+    "Recovery",
+    "Refused",
+    "Report",
+    "ServiceFailed",
+    "SqliteStore",
+    "State",
+    "Store",
+    "StoreUnavailable",
+    "Target",
+    "Trust",
+    "Unauthorized",
+    "Unreachable",
+    "Verification",
+    "operations",
+]

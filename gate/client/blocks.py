@@ -1,0 +1,171 @@
+"""Guarded blocks and functions: what `Client.guard` and `Client.guarded` give, for threads and for asyncio."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from functools import wraps
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar
+
+from gate.client.delivery import Courier
+from gate.client.engine import AsyncEngine, Engine
+from gate.client.errors import AlreadyStarted
+from gate.client.guard import Terms, enter, leave
+from gate.client.intention import Plan
+from gate.client.permit import AsyncPermit, Permit
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Guard:
+    """A guarded block in a thread; made by `Client.guard`, and entered once."""
+
+    def __init__(self, engine: Engine, courier: Courier, plan: Plan, terms: Terms) -> None:
+        """Takes what performs and delivers, what is asked for, and under what terms."""
+        self._engine = engine
+        self._courier = courier
+        self._terms = terms
+        self._permit: Permit | None = None
+        self.plan = plan
+
+    @property
+    def intent_id(self) -> str:
+        """The name of the intent in the guard's store."""
+        return self.plan.intent_id
+
+    def __enter__(self) -> Permit:
+        """The permit under which the body runs.
+
+        Raises:
+            Blocked, HeldForReview, GateUnavailable, AlreadyStarted: The body must not run.
+        """
+        if self._permit is not None:
+            raise RuntimeError(_ENTERED)
+        try:
+            intent, record = self._engine.run(enter(self.plan, self._terms))
+        except AlreadyStarted:
+            # Recovery may have told what became of it.
+            self._courier.wake()
+            raise
+        self._permit = Permit(self._engine, self._courier.wake, self._terms.store, intent, record)
+        return self._permit
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Keeps what became of the body, with the receipt to deliver; an error of the body goes on.
+
+        Raises:
+            StoreUnavailable: The body succeeded, and its end could neither be kept nor be told to the service.
+        """
+        if self._permit is None:
+            raise RuntimeError(_NOT_ENTERED)
+        self._engine.run(leave(self._terms, self._permit, error))
+        self._courier.wake()
+
+
+class AsyncGuard:
+    """A guarded block in an event loop; made by `AsyncClient.guard`, and entered once."""
+
+    def __init__(self, engine: AsyncEngine, courier: Courier, plan: Plan, terms: Terms) -> None:
+        """Takes what performs and delivers, what is asked for, and under what terms."""
+        self._engine = engine
+        self._courier = courier
+        self._terms = terms
+        self._permit: AsyncPermit | None = None
+        self.plan = plan
+
+    @property
+    def intent_id(self) -> str:
+        """The name of the intent in the guard's store."""
+        return self.plan.intent_id
+
+    async def __aenter__(self) -> AsyncPermit:
+        """As `Guard.__enter__`."""
+        if self._permit is not None:
+            raise RuntimeError(_ENTERED)
+        try:
+            intent, record = await self._engine.run(enter(self.plan, self._terms))
+        except AlreadyStarted:
+            self._courier.wake()
+            raise
+        self._permit = AsyncPermit(self._engine, self._courier.wake, self._terms.store, intent, record)
+        return self._permit
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        """As `Guard.__exit__`."""
+        if self._permit is None:
+            raise RuntimeError(_NOT_ENTERED)
+        await self._engine.run(leave(self._terms, self._permit, error))
+        self._courier.wake()
+
+
+_ENTERED = "A guard is entered once; make another for another run."
+_NOT_ENTERED = "A guard that was not entered cannot be left."
+
+
+def guarded(make: Callable[..., Guard], said: Mapping[str, Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A decorator for functions.
+
+    Args:
+        make: Makes a guard from the arguments of `Client.guard`.
+        said: Those arguments; what is callable is called with the function's own arguments.
+
+    Raises:
+        TypeError: On decorating a coroutine function or a generator, whose body would run outside of the guard.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        if inspect.iscoroutinefunction(function):
+            raise TypeError(f"{function.__name__} is a coroutine function; guard it with an AsyncClient.")
+        takes_permit = _takes_permit(function)
+
+        @wraps(function)
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+            with make(**_told(said, args, kwargs)) as permit:
+                if takes_permit:
+                    kwargs["permit"] = permit
+                return function(*args, **kwargs)
+
+        return wrapper
+
+    return decorate
+
+
+def guarded_async(
+    make: Callable[..., AsyncGuard], said: Mapping[str, Any]
+) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Awaitable[R]]]:
+    """As `guarded`, for coroutine functions."""
+
+    def decorate(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+        if not inspect.iscoroutinefunction(function):
+            raise TypeError(f"{function.__name__} is no coroutine function; guard it with a Client.")
+        takes_permit = _takes_permit(function)
+
+        @wraps(function)
+        async def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+            async with make(**_told(said, args, kwargs)) as permit:
+                if takes_permit:
+                    kwargs["permit"] = permit
+                return await function(*args, **kwargs)
+
+        return wrapper
+
+    return decorate
+
+
+_PER_CALL = ("facts", "target", "intent", "context")
+
+
+def _told(said: Mapping[str, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value(*args, **kwargs) if name in _PER_CALL and callable(value) else value for name, value in said.items()
+    }
+
+
+def _takes_permit(function: Callable[..., Any]) -> bool:
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"{function.__name__} is a generator, whose body would run after the guard was left.")
+    return "permit" in inspect.signature(function).parameters

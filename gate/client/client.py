@@ -1,0 +1,353 @@
+"""The client of the decision gate, for threads and for asyncio.
+
+client = Client("https://gate.example", key_file="gate.key", registry="receipt-keys.json", store="intents.db")
+record = client.decide(request)
+client.verify(record, request=request).verified
+
+with client.guard("refund_policy@2026-06-11", facts, action="pay_refund", target=("shop", "order-77")) as permit:
+    payments.refund("order-77")
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import weakref
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar
+
+from gate.client import connection
+from gate.client.blocks import AsyncGuard, Guard, guarded, guarded_async
+from gate.client.calls import Answer, Call
+from gate.client.delivery import Courier, Delivery, deliver
+from gate.client.endpoints import AsyncEndpoints, Endpoints
+from gate.client.engine import AsyncEngine, Credentials, Engine
+from gate.client.errors import AlreadyStarted
+from gate.client.exchange import exchange
+from gate.client.flow import Flow
+from gate.client.guard import MAX_AGE, Terms
+from gate.client.intention import Plan, Target, plan_of
+from gate.client.store import SqliteStore
+from gate.client.store.intents import Store
+from gate.errors import OperatorError
+from gate.verify import PacketVerification, Trust, Verification, verify_packet, verify_record
+
+if TYPE_CHECKING:
+    import httpx
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+G = TypeVar("G")
+
+TIMEOUT: Final = 10.0
+"""How long a call may take with all its tries, in seconds, where nothing else is said."""
+
+TRIES: Final = 3
+"""How often a call is sent at most, where nothing else is said."""
+
+_LAST_SECONDS: Final = 5.0
+
+Registry = Trust | Mapping[str, Any] | str | os.PathLike[str]
+Said = Callable[..., Any]
+
+
+class _Client(Generic[G]):
+    """What both clients do alike; `G` is their guard."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        key: str | None = None,
+        key_file: str | os.PathLike[str] | None = None,
+        registry: Registry | None = None,
+        store: Store | str | os.PathLike[str] | None = None,
+        timeout: float = TIMEOUT,
+        tries: int = TRIES,
+        metrics_token_file: str | os.PathLike[str] | None = None,
+        transport: Any = None,
+    ) -> None:
+        """Makes a client; nothing is sent yet. What is not given comes from the environment: see
+        `gate.client.connection`.
+
+        Args:
+            url: The service's address.
+            key: The API key, where it is not in a file.
+            key_file: A file with the API key.
+            registry: The receipt keys that records are held to: the path of a saved registry, its document, or a Trust.
+            store: The guard's store, or the path of its file.
+            timeout: How long a call may take with all its tries, in seconds.
+            tries: How often a call is sent at most, where it may be sent again at all.
+            metrics_token_file: A file with the token that opens the metrics.
+            transport: An httpx transport of the caller's own, for proxies and the like: a `BaseTransport` for `Client`,
+                an `AsyncBaseTransport` for `AsyncClient`.
+
+        Raises:
+            OperatorError: The address, a key or a number is unusable.
+            MaterialRefused: The registry's document is unusable.
+        """
+        if not (0 < timeout < math.inf and tries >= 1):
+            raise OperatorError("TIMEOUT_INVALID", "timeout is a number of seconds above zero, and tries at least 1.")
+        if registry is None:
+            registry = os.environ.get(connection.REGISTRY) or None
+        if store is None:
+            store = os.environ.get(connection.INTENTS) or None
+        self._url = connection.service_url(url)
+        self._credentials = Credentials(connection.api_key(key, key_file), connection.metrics_token(metrics_token_file))
+        self._trust = connection.trust(registry)
+        self._is_pinned = registry is not None and registry != Trust()
+        self._store = SqliteStore(store) if isinstance(store, str | os.PathLike) else store
+        self._timeout = timeout
+        self._tries = tries
+        self._open(transport)
+
+    def _open(self, transport: Any) -> None:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        """The client by its service; never a key."""
+        return f"<{type(self).__name__} of {self._url}>"
+
+    def verify(self, record: Any, *, request: Any = None) -> Verification:
+        """Verifies a full record offline, against the pinned keys.
+
+        Args:
+            record: The record, as `decide` or `get_decision` gave it.
+            request: The Decision Request, where it is at hand: its hashes are checked as well.
+
+        Returns:
+            What was found; `verified` is True only where nothing was changed and a pinned key signed it.
+
+        Raises:
+            OperatorError: FILE_UNREADABLE: the file of pinned keys.
+            MaterialRefused: The file of pinned keys holds none.
+        """
+        return verify_record(record, self._trust(), request_body=request)
+
+    def verify_packet(
+        self, packet: Any, *, request: Any = None, checkpoint: Mapping[str, Any] | None = None
+    ) -> PacketVerification:
+        """Verifies a packet offline, against the pinned keys and, where one was kept, a checkpoint of its chain.
+
+        Raises:
+            OperatorError: FILE_UNREADABLE: the file of pinned keys.
+            MaterialRefused: The file of pinned keys holds none.
+        """
+        return verify_packet(packet, self._trust(), request_body=request, checkpoint=checkpoint)
+
+    def guard(
+        self,
+        rulebook: str | Mapping[str, Any],
+        facts: Mapping[str, Any],
+        *,
+        action: str,
+        target: Target | tuple[str, ...],
+        intent: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        expected_action: str | Collection[str] | None = None,
+        max_age: float = MAX_AGE,
+        recover: Callable[[AlreadyStarted], Any] | None = None,
+        timeout: float | None = None,
+        store: Store | None = None,
+    ) -> G:
+        """A context manager whose body runs only on a verified yes about this action, and once for one intent.
+
+        Args:
+            rulebook: `rulebook_id@version`, a reference {rulebook_id, version} or {hash}, or a rulebook.
+            facts: The facts that it decides over; JSON values.
+            action: The action that is asked for, such as `pay_refund`.
+            target: What it changes: (system, object id), or `Target` with the mutation.
+            intent: What tells this doing of the action from another on the same target: the order of a refund, the id
+                of a message. Where it is left out, the action happens once for its target, ever. Facts and the
+                rulebook's version are no part of it, so that a retry is a retry even when they have changed.
+            context: Further members of the request's context: workflow, source_record_id, actor, subject, amount,
+                currency and what else the rulebook's owner wants to see.
+            expected_action: The action label, or labels, that a yes must carry.
+            max_age: How old the verdict may be when the body begins, in seconds.
+            recover: Called with AlreadyStarted where the action was begun before; returns a `Recovery`.
+            timeout: How long the decision may take with all its tries, in seconds.
+            store: Another store than the client's, such as one within a session.
+
+        Raises:
+            RequestRefused: SVC_API_REQUEST_INVALID: an argument is unusable.
+            MaterialRefused: SVC_API_JSON_INVALID: a fact is no JSON value.
+            OperatorError: There is no store, or no pinned key.
+
+        On entering it raises Blocked, HeldForReview, GateUnavailable or AlreadyStarted where the body must not run.
+        """
+        plan = plan_of(
+            rulebook,
+            facts,
+            action=action,
+            target=target,
+            intent=intent,
+            context=context,
+            expected_action=expected_action,
+        )
+        kept = store or self._store
+        if kept is None:
+            raise _storeless("The guard needs a store that outlives the process")
+        if not self._is_pinned:
+            raise OperatorError(
+                "KEY_REGISTRY_MISSING",
+                f"The guard needs the keys that records must be signed with; save what GET /api/decision/receipt-keys "
+                f"answers, and give registry= or set {connection.REGISTRY} to the path of that file.",
+            )
+        if not max_age > 0:
+            raise OperatorError("MAX_AGE_INVALID", "max_age is a number of seconds above zero.")
+        return self._guard(
+            plan, Terms(kept, self._trust, timeout or self._timeout, self._tries, max_age=max_age, recover=recover)
+        )
+
+    def _guard(self, plan: Plan, terms: Terms) -> G:
+        raise NotImplementedError
+
+    def _exchange(self, call: Call[T], timeout: float | None) -> Flow[Answer[T]]:
+        return exchange(call, seconds=timeout or self._timeout, tries=self._tries)
+
+    def _delivery(self, *, again: bool = False) -> Flow[Delivery]:
+        return _delivery(self._store, self._timeout, self._tries, again=again)
+
+
+class Client(_Client[Guard], Endpoints):
+    """The service for threads; threads may share one client, and a forked process may go on with its parent's.
+
+    Every endpoint is a method named as its operation: `decide`, `report_execution`, `export_packet` and so on.
+    """
+
+    def _open(self, transport: httpx.BaseTransport | None) -> None:
+        self._engine = Engine(self._url, self._credentials, transport)
+        self._courier = _courier(self, self._engine, self._store, self._timeout, self._tries)
+
+    def send(self, call: Call[T], *, timeout: float | None = None) -> Answer[T]:
+        """Sends a call of `gate.client.operations`, for its status and headers as well as its body.
+
+        Raises:
+            ApiError: The service did not give what it was asked for.
+        """
+        return self._engine.run(self._exchange(call, timeout))
+
+    def guarded(
+        self,
+        rulebook: str | Mapping[str, Any],
+        *,
+        facts: Callable[..., Mapping[str, Any]],
+        action: str,
+        target: Target | tuple[str, ...] | Said,
+        **more: Any,
+    ) -> Callable[[Callable[P, R]], Callable[P, R]]:
+        """A decorator: the function's body is guarded as by `guard`, and takes the same arguments.
+
+        `facts`, and `target`, `intent` and `context` where they differ from call to call, are functions of the
+        function's own arguments. A function with a parameter `permit` is given the permit by that name.
+
+        Raises:
+            TypeError: The function is a coroutine function or a generator, whose body would run outside of the guard.
+        """
+        said = {"rulebook": rulebook, "facts": facts, "action": action, "target": target}
+        return guarded(self.guard, said | more)
+
+    def flush(self, *, again: bool = False) -> Delivery:
+        """Delivers the reports that wait, in order, until none does or the service cannot take them now.
+
+        Args:
+            again: Whether to begin with those that were set aside because the service refused them.
+
+        Raises:
+            StoreUnavailable: The store cannot be used.
+            OperatorError: INTENTS_MISSING.
+        """
+        return self._engine.run(self._delivery(again=again))
+
+    def close(self) -> None:
+        """Lets waiting reports be delivered, for at most five seconds, and closes the connections."""
+        self._courier.close(_LAST_SECONDS)
+        self._engine.close()
+
+    def __enter__(self) -> Client:
+        """The client."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Closes it."""
+        self.close()
+
+    def _guard(self, plan: Plan, terms: Terms) -> Guard:
+        return Guard(self._engine, self._courier, plan, terms)
+
+
+class AsyncClient(_Client[AsyncGuard], AsyncEndpoints):
+    """The service for asyncio: every endpoint is a coroutine method, guards are entered with `async with`, and recovery
+    hooks may be coroutine functions. All else is as in `Client`.
+    """
+
+    def _open(self, transport: httpx.AsyncBaseTransport | None) -> None:
+        self._engine = AsyncEngine(self._url, self._credentials, transport)
+        # What waits is delivered by a thread, which needs no event loop to be running.
+        self._background = Engine(self._url, self._credentials, None)
+        self._courier = _courier(self, self._background, self._store, self._timeout, self._tries)
+
+    async def send(self, call: Call[T], *, timeout: float | None = None) -> Answer[T]:
+        """As `Client.send`."""
+        return await self._engine.run(self._exchange(call, timeout))
+
+    def guarded(
+        self,
+        rulebook: str | Mapping[str, Any],
+        *,
+        facts: Callable[..., Mapping[str, Any]],
+        action: str,
+        target: Target | tuple[str, ...] | Said,
+        **more: Any,
+    ) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Awaitable[R]]]:
+        """As `Client.guarded`, for coroutine functions.
+
+        Raises:
+            TypeError: The function is no coroutine function.
+        """
+        said = {"rulebook": rulebook, "facts": facts, "action": action, "target": target}
+        return guarded_async(self.guard, said | more)
+
+    async def flush(self, *, again: bool = False) -> Delivery:
+        """As `Client.flush`."""
+        return await self._engine.run(self._delivery(again=again))
+
+    async def close(self) -> None:
+        """As `Client.close`."""
+        await asyncio.to_thread(self._courier.close, _LAST_SECONDS)
+        self._background.close()
+        await self._engine.close()
+
+    async def __aenter__(self) -> AsyncClient:
+        """The client."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        """Closes it."""
+        await self.close()
+
+    def _guard(self, plan: Plan, terms: Terms) -> AsyncGuard:
+        return AsyncGuard(self._engine, self._courier, plan, terms)
+
+
+def _courier(client: object, engine: Engine, store: Store | None, timeout: float, tries: int) -> Courier:
+    # It holds no client, so that it ends with it.
+    courier = Courier(lambda: engine.run(_delivery(store, timeout, tries)))
+    # A script that ends with its last line has its reports delivered as well.
+    weakref.finalize(client, courier.close, _LAST_SECONDS)
+    return courier
+
+
+def _delivery(store: Store | None, timeout: float, tries: int, *, again: bool = False) -> Flow[Delivery]:
+    if store is None:
+        raise _storeless("There is no store to deliver from")
+    return deliver(store, seconds=timeout, tries=tries, again=again)
+
+
+def _storeless(why: str) -> OperatorError:
+    return OperatorError("INTENTS_MISSING", f"{why}; give store=, or set {connection.INTENTS} to the path of a file.")

@@ -1,0 +1,196 @@
+"""Where the service is, with which key it is asked, and which keys its records are held to.
+
+What is not given is read from the environment:
+
+    GATE_URL            the service's address, without a key in it
+    GATE_API_KEY        the key, or
+    GATE_API_KEY_FILE   a file with it
+    GATE_KEY_REGISTRY   a file with the service's receipt keys, saved once and kept: what GET /api/decision/receipt-keys
+                        answers
+    GATE_INTENTS        the file of the guard's store
+
+A file that is replaced is read again before its next use, so that keys can be rotated without a restart.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+from urllib.parse import urlsplit
+
+from gate.errors import MaterialRefused, OperatorError
+from gate.signing import load_registry
+from gate.strict_json import parse_document
+from gate.verify import Trust
+
+T = TypeVar("T")
+
+URL: Final = "GATE_URL"
+KEY: Final = "GATE_API_KEY"
+KEY_FILE: Final = "GATE_API_KEY_FILE"
+REGISTRY: Final = "GATE_KEY_REGISTRY"
+INTENTS: Final = "GATE_INTENTS"
+
+_MAX_FILE: Final = 1024 * 1024
+_KEY_LIKE: Final = re.compile(r"dgk_[0-9a-fA-F]")
+_KEY: Final = re.compile(r"[!-~]{1,500}")
+
+
+class Watched(Generic[T]):
+    """What stands in a file, read again whenever the file was replaced or changed."""
+
+    def __init__(self, path: Path, read: Callable[[bytes], T]) -> None:
+        """Takes the file and what reads its bytes. Nothing is read yet."""
+        self.path: Final = path
+        self._read = read
+        self._lock = threading.Lock()
+        self._seen: tuple[tuple[int, ...], T] | None = None
+
+    def value(self) -> T:
+        """What stands in it now.
+
+        Raises:
+            OperatorError: FILE_UNREADABLE.
+            MaterialRefused: It is not what it should be.
+        """
+        with self._lock:
+            try:
+                found = self.path.stat()
+                mark = (found.st_ino, found.st_mtime_ns, found.st_size)
+                if self._seen is None or self._seen[0] != mark:
+                    with self.path.open("rb") as file:
+                        content = file.read(_MAX_FILE + 1)
+                    if len(content) > _MAX_FILE:
+                        raise OperatorError("FILE_UNREADABLE", f"{self.path} is larger than {_MAX_FILE} bytes.")
+                    self._seen = mark, self._read(content)
+            except OSError as error:
+                raise OperatorError("FILE_UNREADABLE", f"{self.path} cannot be read: {error.strerror}.") from error
+            return self._seen[1]
+
+
+class Secret:
+    """A key that no representation, log or error of the client shows."""
+
+    def __init__(self, text: str | None, file: Watched[str] | None) -> None:
+        """Takes the key itself or the file that holds it."""
+        self._text = text
+        self._file = file
+
+    def reveal(self) -> str:
+        """The key, to be sent and not kept.
+
+        Raises:
+            OperatorError: API_KEY_MISSING, API_KEY_INVALID or FILE_UNREADABLE.
+        """
+        if self._file is not None:
+            return self._file.value()
+        if self._text is None:
+            raise OperatorError(
+                "API_KEY_MISSING", f"No API key was given; set {KEY} or {KEY_FILE}, or name a file with key_file."
+            )
+        return self._text
+
+    def __repr__(self) -> str:
+        """Where the key is from, and never the key."""
+        return f"<key in {self._file.path}>" if self._file is not None else "<key>" if self._text else "<no key>"
+
+
+def service_url(given: str | None) -> str:
+    """The service's address without a trailing slash.
+
+    Raises:
+        OperatorError: SERVICE_URL_INVALID: it is none, or it carries a key or anything else that is not an address.
+    """
+    url = given if given is not None else os.environ.get(URL)
+    if not url:
+        raise OperatorError("SERVICE_URL_INVALID", f"The service's address was not given; set {URL}, or give it first.")
+    # What is refused may hold a key, and is not repeated.
+    if _KEY_LIKE.search(url):
+        raise OperatorError(
+            "SERVICE_URL_INVALID",
+            f"The service's address carries an API key, and addresses are logged on the way; remove it, give the key "
+            f"by {KEY} or {KEY_FILE}, and rotate it.",
+        )
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        usable = False
+    if not usable or not url.isascii() or not url.isprintable() or " " in url:
+        raise OperatorError(
+            "SERVICE_URL_INVALID",
+            "The service's address is none; write it as https://gate.example or http://host:8080.",
+        )
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment or "?" in url:
+        raise OperatorError(
+            "SERVICE_URL_INVALID",
+            f"The service's address may hold no user, password, query or fragment; the key goes into {KEY} or "
+            f"{KEY_FILE}.",
+        )
+    return url.rstrip("/")
+
+
+def api_key(key: str | None, key_file: str | os.PathLike[str] | None) -> Secret:
+    """The key that was given or that the environment names.
+
+    Raises:
+        OperatorError: API_KEY_INVALID: two were given, or a text that is no key.
+    """
+    if key is not None and key_file is not None:
+        raise OperatorError("API_KEY_INVALID", "Give the API key or a file with it, not both.")
+    if key is None and key_file is None:
+        key, key_file = os.environ.get(KEY) or None, os.environ.get(KEY_FILE) or None
+        if key is not None and key_file is not None:
+            raise OperatorError("API_KEY_INVALID", f"Set {KEY} or {KEY_FILE}, not both.")
+    if key_file is not None:
+        return Secret(None, Watched(Path(key_file), _key_in))
+    return Secret(None if key is None else _checked(key, "The API key"), None)
+
+
+def metrics_token(token_file: str | os.PathLike[str] | None) -> Secret | None:
+    """The metrics token in a file, where one is named."""
+    return None if token_file is None else Secret(None, Watched(Path(token_file), _key_in))
+
+
+def trust(registry: Trust | Mapping[str, Any] | str | os.PathLike[str] | None) -> Callable[[], Trust]:
+    """What gives the keys that records are held to: pinned ones, or none.
+
+    Args:
+        registry: The receipt keys: the path of a saved registry, its document, or a Trust with more than that.
+
+    Raises:
+        MaterialRefused: KEY_REGISTRY_INVALID or PUBLIC_KEY_INVALID, for a document.
+    """
+    if registry is None:
+        registry = os.environ.get(REGISTRY) or None
+    if registry is None:
+        registry = Trust()
+    if isinstance(registry, Trust):
+        known = registry
+        return lambda: known
+    if isinstance(registry, Mapping):
+        loaded = Trust(receipt_keys=load_registry(dict(registry)), source="registry")
+        return lambda: loaded
+    return Watched(Path(registry), _trust_in).value
+
+
+def _trust_in(content: bytes) -> Trust:
+    return Trust(receipt_keys=load_registry(parse_document(content)), source="registry")
+
+
+def _key_in(content: bytes) -> str:
+    try:
+        return _checked(content.decode("ascii").strip(), "The file's content")
+    except UnicodeDecodeError as error:
+        raise MaterialRefused("API_KEY_INVALID", "The file holds no API key: it is not plain text.") from error
+
+
+def _checked(key: str, what: str) -> str:
+    if not _KEY.fullmatch(key):
+        # The text itself may be a key with a blank too many.
+        raise OperatorError("API_KEY_INVALID", f"{what} is no API key: one is a single word of printable characters.")
+    return key

@@ -1,0 +1,157 @@
+"""Delivering the reports of a store, oldest first: as a flow, and by a thread in the background.
+
+A report that cannot be delivered now stays, and so does everything after it: the service learns things in the order in
+which they were told. A report that the service will never take is set aside with the reason, and stays too.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from gate.client import operations
+from gate.client.calls import Call
+from gate.client.errors import ApiError, Conflict, NotFound, Refused
+from gate.client.exchange import exchange
+from gate.client.flow import Do, Flow
+from gate.client.store.intents import EXECUTION, Report, Store
+from gate.errors import GateError
+from gate.strict_json import parse_document
+
+_AT_ONCE: Final = 100
+_FIRST_PAUSE: Final = 1.0
+_LONGEST_PAUSE: Final = 60.0
+
+log = logging.getLogger("gate.client")
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What became of the reports that waited.
+
+    Attributes:
+        delivered: How many the service took.
+        refused: How many it will never take; they are set aside.
+        failure: Why the rest still waits; None where none does.
+    """
+
+    delivered: int = 0
+    refused: int = 0
+    failure: ApiError | None = None
+
+
+def deliver(store: Store, *, seconds: float, tries: int, again: bool = False) -> Flow[Delivery]:
+    """Delivers what waits, in order, until nothing does or the service cannot take it now.
+
+    Args:
+        store: Where the reports are.
+        seconds: How long one report may take.
+        tries: How often one is sent at most.
+        again: Whether to begin with those that were set aside.
+
+    Raises:
+        StoreUnavailable: The store cannot be used.
+    """
+    delivered = refused = 0
+    waiting: list[Report] = list((yield Do(partial(store.set_aside, _AT_ONCE)))) if again else []
+    while waiting := waiting or list((yield Do(partial(store.undelivered, _AT_ONCE)))):
+        for report in waiting:
+            try:
+                yield from exchange(call_of(report), seconds=seconds, tries=tries)
+            except ApiError as error:
+                if not _is_final(error):
+                    return Delivery(delivered, refused, error)
+                log.error("The service will never take a report of %s: %s", report.decision_id, error.code)
+                yield Do(partial(store.refused, report, str(error)))
+                refused += 1
+            else:
+                yield Do(partial(store.delivered, report))
+                delivered += 1
+        waiting = []
+    return Delivery(delivered, refused)
+
+
+def call_of(report: Report) -> Call[Any]:
+    """The call that delivers a report."""
+    operation = operations.report_execution if report.kind == EXECUTION else operations.report_outcome
+    return operation(report.decision_id, parse_document(report.body), idempotency_key=report.idempotency_key)
+
+
+def _is_final(error: ApiError) -> bool:
+    """Whether the service itself said that it will never take the report; a proxy's refusal says nothing of that."""
+    if isinstance(error, NotFound):
+        return error.code == "SVC_DECISION_NOT_FOUND"
+    if isinstance(error, Conflict):
+        return error.code.endswith("_IDEMPOTENCY_CONFLICT")
+    return isinstance(error, Refused) and not error.code.startswith("HTTP_")
+
+
+class Courier:
+    """Delivers in the background, in a thread of its own that begins with the first report and ends with the process.
+
+    What it does not get to deliver stays in the store, for the next process or `gate client flush`.
+    """
+
+    def __init__(self, deliver: Callable[[], Delivery]) -> None:
+        """Takes what delivers everything that waits."""
+        self._deliver = deliver
+        self._lock = threading.Lock()
+        self._awake = threading.Event()
+        self._idle = threading.Event()
+        self._closing = threading.Event()
+        self._failing = False
+        self._process = 0
+
+    def wake(self) -> None:
+        """Says that something waits. Returns at once."""
+        with self._lock:
+            if self._closing.is_set():
+                return
+            if not self._failing:
+                self._idle.clear()
+            self._awake.set()
+            # A thread does not live on in a forked process.
+            if self._process != os.getpid():
+                self._process = os.getpid()
+                threading.Thread(target=self._run, name="gate-client-courier", daemon=True).start()
+
+    def close(self, seconds: float) -> None:
+        """Lets what waits be tried, for at most so many seconds, and ends the thread."""
+        with self._lock:
+            running = self._process == os.getpid() and not self._closing.is_set()
+        if running:
+            self._idle.wait(seconds)
+        self._closing.set()
+        self._awake.set()
+
+    def _run(self) -> None:
+        pause = _FIRST_PAUSE
+        while True:
+            self._awake.wait()
+            self._awake.clear()
+            if self._closing.is_set():
+                return
+            failure = self._once()
+            with self._lock:
+                self._failing = failure is not None
+                if self._failing or not self._awake.is_set():
+                    self._idle.set()
+            if failure is None:
+                pause = _FIRST_PAUSE
+                continue
+            log.warning("Reports wait to be delivered: %s", failure.code)
+            wished = failure.retry_after if isinstance(failure, ApiError) else None
+            self._closing.wait(min(max(pause, wished or 0.0), _LONGEST_PAUSE))
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            self._awake.set()
+
+    def _once(self) -> GateError | None:
+        try:
+            return self._deliver().failure
+        except GateError as error:
+            return error

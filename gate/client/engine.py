@@ -1,0 +1,143 @@
+"""Doing what flows ask for: in the caller's thread, or in its event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gate.client.calls import Call
+from gate.client.connection import Secret
+from gate.client.flow import Consult, Do, Effect, Flow, Pause, Send, run, run_async
+
+# Loading an HTTP library takes longer than all else here, and is put off until something is sent.
+if TYPE_CHECKING:
+    import httpx
+
+    from gate.client.transport import AsyncTransport, Transport
+
+T = TypeVar("T")
+
+
+class Credentials:
+    """Which key a call is sent with."""
+
+    def __init__(self, key: Secret, metrics_token: Secret | None) -> None:
+        """Takes the API key, and the metrics token where there is one."""
+        self._key = key
+        self._metrics_token = metrics_token
+
+    def headers(self, call: Call[Any]) -> dict[str, str]:
+        """The header with the key that a call needs; none where it needs none.
+
+        Raises:
+            OperatorError: There is no such key, or it cannot be read.
+        """
+        if call.credential == "key":
+            return {"x-api-key": self._key.reveal()}
+        if call.credential == "metrics" and self._metrics_token is not None:
+            return {"x-metrics-token": self._metrics_token.reveal()}
+        return {}
+
+
+class Engine:
+    """Performs flows in the caller's thread; threads may share one."""
+
+    def __init__(self, url: str, credentials: Credentials, transport: httpx.BaseTransport | None) -> None:
+        """Takes the service's address, its keys, and a transport of the caller's own where there is one."""
+        self._url = url
+        self._credentials = credentials
+        self._given = transport
+        self._lock = threading.Lock()
+        self._opened: tuple[int, Transport] | None = None
+
+    def run(self, flow: Flow[T]) -> T:
+        """What a flow returns."""
+        return run(flow, self._perform)
+
+    def close(self) -> None:
+        """Closes every connection; the next flow opens new ones."""
+        with self._lock:
+            opened, self._opened = self._opened, None
+        if opened is not None and opened[0] == os.getpid():
+            opened[1].close()
+
+    def _perform(self, effect: Effect) -> Any:
+        match effect:
+            case Send(call, deadline):
+                return self._transport().send(call, self._credentials.headers(call), deadline)
+            case Pause(seconds):
+                return time.sleep(seconds)
+            case Do(work) | Consult(work):
+                return work()
+
+    def _transport(self) -> Transport:
+        from gate.client.transport import Transport
+
+        with self._lock:
+            # The connections of a process are not its children's: two that read from one get each other's answers.
+            if self._opened is None or self._opened[0] != os.getpid():
+                self._opened = os.getpid(), Transport(self._url, self._given)
+            return self._opened[1]
+
+
+class AsyncEngine:
+    """Performs flows in the event loop that runs."""
+
+    def __init__(self, url: str, credentials: Credentials, transport: httpx.AsyncBaseTransport | None) -> None:
+        """Takes the service's address, its keys, and a transport of the caller's own where there is one."""
+        self._url = url
+        self._credentials = credentials
+        self._given = transport
+        self._opened: tuple[asyncio.AbstractEventLoop, AsyncTransport] | None = None
+
+    async def run(self, flow: Flow[T]) -> T:
+        """What a flow returns."""
+        return await run_async(flow, self._perform)
+
+    async def close(self) -> None:
+        """Closes every connection; the next flow opens new ones."""
+        opened, self._opened = self._opened, None
+        if opened is not None and opened[0] is asyncio.get_running_loop():
+            await opened[1].close()
+
+    async def _perform(self, effect: Effect) -> Any:
+        match effect:
+            case Send(call, deadline):
+                return await self._transport().send(call, self._credentials.headers(call), deadline)
+            case Pause(seconds):
+                return await asyncio.sleep(seconds)
+            case Do(work):
+                return await _in_thread(work)
+            case Consult(work):
+                said = work()
+                return await said if asyncio.iscoroutine(said) else said
+
+    def _transport(self) -> AsyncTransport:
+        from gate.client.transport import AsyncTransport
+
+        loop = asyncio.get_running_loop()
+        if self._opened is None or self._opened[0] is not loop:
+            self._opened = loop, AsyncTransport(self._url, self._given)
+        return self._opened[1]
+
+
+async def _in_thread(work: Callable[[], Any]) -> Any:
+    """What blocking work gives. Where this is cancelled, the work is waited for before that is told: it cannot be
+    stopped, and what follows must not overtake it.
+    """
+    done = asyncio.get_running_loop().run_in_executor(None, work)
+    try:
+        return await asyncio.shield(done)
+    except asyncio.CancelledError:
+        while not done.done():
+            try:
+                await asyncio.wait([done])
+            except asyncio.CancelledError:
+                continue
+        # Looked at, so that a failure is not reported as one that nobody saw.
+        done.exception()
+        raise

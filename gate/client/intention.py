@@ -1,0 +1,186 @@
+"""An action that a caller means to do once: its name, the request that asks for it, what a permission must look like.
+Pure.
+
+    plan = plan_of("refund_policy@2026-06-11", facts, action="pay_refund", target=("shop", "order-77"))
+    plan.intent_id                     # the same for every retry, whatever the facts are by then
+    plan.request(attempt=1, store=...) # the Decision Request of one attempt
+    plan.objection(record, request)    # why a record does not permit the action; None where it does
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from gate.canonical import canonical, content_hash
+from gate.envelope import action_binding
+from gate.errors import FieldError, RequestRefused
+from gate.labels import OUTPUT_MATERIAL
+from gate.strict_json import parse_document
+
+GUARD: Final = "guard"
+"""The member of the context in which the guard says for which intent, attempt and store it asks."""
+
+_LONGEST: Final = 2000
+_OWN: Final = frozenset({"inputs", "requested_action", "target_system", "target_object_id", "mutation", GUARD})
+
+
+class Target(NamedTuple):
+    """What an action changes.
+
+    Attributes:
+        system: The system; `system` of the action binding.
+        object_id: The object in it; `resource` of the action binding.
+        mutation: The change, in the caller's terms; left out where empty.
+    """
+
+    system: str
+    object_id: str
+    mutation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is asked for.
+
+    Attributes:
+        intent_id: The name of the intent: `int_` and 64 hex digits.
+        body: The Decision Request without the guard's own member.
+        body_hash: H(body).
+        target: What is changed.
+        binding: The action binding that a record must have.
+        actions: The action labels that a yes may carry; None for any.
+    """
+
+    intent_id: str
+    body: Mapping[str, Any]
+    body_hash: str
+    target: Target
+    binding: Mapping[str, Any]
+    actions: frozenset[str] | None
+
+    def request(self, *, attempt: int, store: str) -> bytes:
+        """The Decision Request of one attempt, as it is sent.
+
+        It names the attempt and the store that holds the intent. Under one idempotency key the service so answers one
+        store alone: to any other it answers a conflict, and the action does not begin twice.
+        """
+        guard = {"intent_id": self.intent_id, "attempt": attempt, "store": store}
+        return canonical({**self.body, "context": {**self.body["context"], GUARD: guard}})
+
+    def objection(self, record: Mapping[str, Any], idempotency_key: str) -> str | None:
+        """Why a verified record is not about this action; None where it is.
+
+        Args:
+            record: A record that verifies against the request that was sent.
+            idempotency_key: The key that it was asked under.
+        """
+        if record.get("idempotency_key") != idempotency_key:
+            return "it was made under another idempotency key"
+        if canonical(record["action_binding"]) != canonical(self.binding):
+            return "its action_binding is not the one of the action asked for"
+        reference = self.body.get("rulebook_ref", {})
+        named = {"rulebook_id": record["policy_id"], "version": record["policy_version"], "hash": record["policy_hash"]}
+        if any(named[name] != value for name, value in reference.items()):
+            return "it was decided by another rulebook than the one asked for"
+        if record["verdict"] == "yes" and self.actions is not None and record["action"] not in self.actions:
+            return f"it approves the action {record['action']!r}, which is none of those expected"
+        return None
+
+
+def idempotency_key(intent_id: str, attempt: int) -> str:
+    """The retry handle of an attempt: stable, so that a retry after a crash finds the decision that was made."""
+    return f"guard-{intent_id}-{attempt}"
+
+
+def plan_of(
+    rulebook: str | Mapping[str, Any],
+    facts: Mapping[str, Any],
+    *,
+    action: str,
+    target: Target | tuple[str, ...],
+    intent: str | None = None,
+    context: Mapping[str, Any] | None = None,
+    expected_action: str | Collection[str] | None = None,
+) -> Plan:
+    """What is asked for, with the arguments of `Client.guard`.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID, naming the argument at fault.
+        MaterialRefused: SVC_API_JSON_INVALID: a fact is no JSON value.
+    """
+    for name, value in (("action", action), ("intent", intent)):
+        if not isinstance(value, str) and not (name == "intent" and value is None):
+            raise _unusable(name, "It must be a text.")
+    if not action:
+        raise _unusable("action", "It must not be empty: name the action that is asked for.")
+    changed = _target(target)
+    policy_id, policy = _policy(rulebook)
+    said = dict(context or {})
+    if taken := sorted(said.keys() & (_OWN | OUTPUT_MATERIAL)):
+        raise _unusable(
+            f"context.{taken[0]}", "The guard gives it itself, or only a response may carry it; remove it from context."
+        )
+    if not isinstance(facts, Mapping):
+        raise _unusable("facts", "They must be a mapping of names to JSON values.")
+    said |= {
+        "requested_action": action,
+        "target_system": changed.system,
+        "target_object_id": changed.object_id,
+        **({"mutation": changed.mutation} if changed.mutation else {}),
+        "inputs": dict(facts),
+    }
+    # A copy of its own, so that what the caller changes later is not what was asked.
+    body = parse_document(canonical({"mode": "rulebook", **policy, "context": said}))
+    named = {"policy": policy_id, "action": action, "target": list(changed), "intent": intent}
+    actions = [expected_action] if isinstance(expected_action, str) else expected_action
+    return Plan(
+        intent_id=f"int_{content_hash(named)}",
+        body=body,
+        body_hash=content_hash(body),
+        target=changed,
+        binding=action_binding(body["context"]),
+        actions=None if actions is None else frozenset(actions),
+    )
+
+
+def _target(target: Target | tuple[str, ...]) -> Target:
+    try:
+        changed = Target(*target)
+    except TypeError as error:
+        raise _unusable("target", "It must be (system, object id) or Target(system, object_id, mutation).") from error
+    if isinstance(target, str) or not all(isinstance(part, str) for part in changed):
+        raise _unusable("target", "Its parts must be texts: (system, object id), such as ('crm', 'deal-1042').")
+    if any(len(part) > _LONGEST for part in changed):
+        raise _unusable("target", f"Its parts have at most {_LONGEST} characters; name the object by its id.")
+    if not changed.system or not changed.object_id:
+        raise _unusable("target", "Its system and object id must not be empty: a decision would bind nothing.")
+    return changed
+
+
+def _policy(rulebook: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """By what an intent names its policy, and the member of the request that carries it.
+
+    The version is no part of the name: a retry under the next version must not be another intent.
+    """
+    if isinstance(rulebook, str):
+        rulebook_id, separator, version = rulebook.partition("@")
+        if not (rulebook_id and separator and version):
+            raise _unusable("rulebook", "A reference in text is written rulebook_id@version.")
+        return rulebook_id, {"rulebook_ref": {"rulebook_id": rulebook_id, "version": version}}
+    if not isinstance(rulebook, Mapping):
+        raise _unusable("rulebook", "It must be rulebook_id@version, a reference, or a rulebook.")
+    carries = "rulebook" if "rules" in rulebook else "rulebook_ref"
+    policy_id = rulebook.get("rulebook_id", rulebook.get("hash") if carries == "rulebook_ref" else None)
+    if not isinstance(policy_id, str):
+        raise _unusable("rulebook", "It has no rulebook_id; give rulebook_id@version, a reference, or a rulebook.")
+    return policy_id, {carries: dict(rulebook)}
+
+
+def _unusable(field: str, message: str) -> RequestRefused:
+    return RequestRefused(
+        "SVC_API_REQUEST_INVALID",
+        f"The guard cannot ask for this action; mend {field} (see errors).",
+        [FieldError(field, "invalid", message)],
+    )

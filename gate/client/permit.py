@@ -1,0 +1,250 @@
+"""A permit: the verified yes under which the body runs, and where it tells what it did."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
+
+from gate.canonical import canonical
+from gate.client.flow import Do, Flow
+from gate.client.intention import idempotency_key
+from gate.client.store.intents import EXECUTION, OUTCOME, Intent, Report, Store
+from gate.envelope import action_binding
+from gate.errors import FieldError, RequestRefused
+from gate.ids import timestamp, utc_now
+
+if TYPE_CHECKING:
+    from gate.client.engine import AsyncEngine, Engine
+
+EXECUTION_STATUSES: Final = ("executed", "queued", "skipped", "failed", "blocked", "reviewed", "reverted")
+OUTCOME_STATUSES: Final = ("succeeded", "failed", "partial", "reverted", "pending", "review")
+
+_MAX_METRICS: Final = 64
+
+
+class Outcome(TypedDict, total=False):
+    """What can be said of an outcome besides its status.
+
+    Attributes:
+        metrics: What was measured, by name; at most 64 finite numbers.
+        executed: Whether the action was executed.
+        external_ref: The caller's reference.
+        evidence_refs: References to evidence that is kept elsewhere.
+    """
+
+    metrics: Mapping[str, int | float]
+    executed: bool
+    external_ref: str
+    evidence_refs: Sequence[str]
+
+
+class BasePermit:
+    """A verified yes for one action, to be used once and now.
+
+    Attributes:
+        record: The full Decision Record; it is in the store as well.
+        intent: The attempt at the intent, as it was kept.
+    """
+
+    def __init__(self, store: Store, intent: Intent, record: Mapping[str, Any]) -> None:
+        """Takes where it is kept, the started attempt and its record."""
+        self.record: Final = record
+        self.intent: Final = intent
+        self._store = store
+        self._said: dict[str, Any] = {}
+
+    def __repr__(self) -> str:
+        """The permit by its decision and action."""
+        return f"<{type(self).__name__} {self.decision_id}: {self.action}>"
+
+    @property
+    def intent_id(self) -> str:
+        """The name of the intent in the guard's store."""
+        return self.intent.intent_id
+
+    @property
+    def decision_id(self) -> str:
+        """The decision's id."""
+        return str(self.record["decision_id"])
+
+    @property
+    def action(self) -> str:
+        """The action label that the rulebook's outcome gave."""
+        return str(self.record["action"])
+
+    def describe(
+        self,
+        *,
+        status: str | None = None,
+        result: str | None = None,
+        action_taken: str | None = None,
+        external_ref: str | None = None,
+        state_before_hash: str | None = None,
+        state_after_hash: str | None = None,
+        state_before_ref: str | None = None,
+        state_after_ref: str | None = None,
+        evidence_refs: Sequence[str] | None = None,
+        executor: Mapping[str, str] | None = None,
+    ) -> None:
+        """Says more of the run than that it ended well; it goes into the execution receipt. What is said last counts.
+
+        Args:
+            status: What became of the action where it is not `executed`: `queued`, `skipped` and so on.
+            result: The result in the caller's words, at most 2,000 characters.
+            action_taken: The action that was performed, where it is not the decision's.
+            external_ref: The caller's reference to the transaction.
+            state_before_hash: A hash of the target's state before the action, with its algorithm: sha256:...
+            state_after_hash: The same after it.
+            state_before_ref: Where the state before is kept.
+            state_after_ref: Where the state after is kept.
+            evidence_refs: References to evidence that is kept elsewhere.
+            executor: Who performed it: {type, id}.
+
+        Raises:
+            RequestRefused: SVC_API_REQUEST_INVALID, naming the argument at fault.
+        """
+        if status is not None and status not in EXECUTION_STATUSES:
+            raise _invalid("status", f"It must be one of {', '.join(EXECUTION_STATUSES)}.")
+        given = {
+            "execution_status": status,
+            "execution_result": result,
+            "action_taken": action_taken,
+            "external_ref": external_ref,
+            "state_before_hash": state_before_hash,
+            "state_after_hash": state_after_hash,
+            "state_before_ref": state_before_ref,
+            "state_after_ref": state_after_ref,
+            "evidence_refs": None if evidence_refs is None else list(evidence_refs),
+            "executor": None if executor is None else dict(executor),
+        }
+        for name, value in given.items():
+            if value is not None:
+                _check_text(name, value)
+                self._said[name] = value
+
+    def execution_report(self, error: BaseException | None) -> Report:
+        """The execution receipt to be: what was described, or that the body failed and by which exception.
+
+        The exception's type is told and not its text, which may hold what belongs to nobody else.
+        """
+        body: dict[str, Any] = {"execution_status": "executed", "action_taken": self.action, **self._said}
+        if error is not None:
+            body |= {"execution_status": "failed", "execution_result": f"raised {name_of(error)}"}
+            del body["action_taken"]
+        return execution_report(self.intent, self.record, body)
+
+    def _outcome(self, status: str, said: Outcome) -> Flow[None]:
+        if status not in OUTCOME_STATUSES:
+            raise _invalid("status", f"It must be one of {', '.join(OUTCOME_STATUSES)}.")
+        measured = dict(said.get("metrics", {}))
+        if len(measured) > _MAX_METRICS:
+            raise _invalid("metrics", f"There are more than {_MAX_METRICS}; report the ones that matter.")
+        for name, value in measured.items():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise _invalid(f"metrics.{name}", "It must be a number.")
+        body: dict[str, Any] = {"outcome_status": status, "action_taken": self.action}
+        if measured:
+            body["observed_metrics"] = measured
+        if "executed" in said:
+            body["action_executed"] = said["executed"]
+        if "external_ref" in said:
+            body["external_ref"] = said["external_ref"]
+        if "evidence_refs" in said:
+            body["evidence_refs"] = list(said["evidence_refs"])
+        report = _report(OUTCOME, self.intent, self.record, body)
+        yield Do(partial(self._store.tell, report))
+
+
+class Permit(BasePermit):
+    """A verified yes, in a thread."""
+
+    def __init__(self, engine: Engine, wake: Callable[[], None], *made_of: Any) -> None:
+        """Takes what performs flows, what wakes the delivery of reports, and what a permit is made of."""
+        super().__init__(*made_of)
+        self._engine = engine
+        self._wake = wake
+
+    def outcome(self, status: str, **said: Unpack[Outcome]) -> None:
+        """Reports what came of the action, in the body or at any time after it: it is kept at once, and delivered.
+
+        Args:
+            status: succeeded, failed, partial, reverted, pending or review.
+            said: What else is known: see `Outcome`.
+
+        Raises:
+            RequestRefused: SVC_API_REQUEST_INVALID, naming the argument at fault.
+            MaterialRefused: SVC_API_JSON_INVALID: a metric is not finite.
+            StoreUnavailable: It could not be kept.
+        """
+        self._engine.run(self._outcome(status, said))
+        self._wake()
+
+
+class AsyncPermit(BasePermit):
+    """A verified yes, in an event loop."""
+
+    def __init__(self, engine: AsyncEngine, wake: Callable[[], None], *made_of: Any) -> None:
+        """Takes what performs flows, what wakes the delivery of reports, and what a permit is made of."""
+        super().__init__(*made_of)
+        self._engine = engine
+        self._wake = wake
+
+    async def outcome(self, status: str, **said: Unpack[Outcome]) -> None:
+        """As `Permit.outcome`."""
+        await self._engine.run(self._outcome(status, said))
+        self._wake()
+
+
+def execution_report(intent: Intent, record: Mapping[str, Any], body: Mapping[str, Any]) -> Report:
+    """An execution receipt to be, about an attempt.
+
+    Args:
+        intent: The attempt.
+        record: Its record.
+        body: What became of it: execution_status and whatever else is known.
+    """
+    known = {
+        "action_binding": action_binding(intent.request["context"]),
+        "execution_id": f"{intent.intent_id}-{intent.attempt}",
+        "executed_at": timestamp(utc_now()),
+    }
+    return _report(EXECUTION, intent, record, known | dict(body))
+
+
+def name_of(error: BaseException) -> str:
+    """The name of an exception's type, with its module where that says more."""
+    kind = type(error)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _report(kind: str, intent: Intent, record: Mapping[str, Any], body: Mapping[str, Any]) -> Report:
+    context = intent.request["context"]
+    target = {name: context[name] for name in ("target_system", "target_object_id", "mutation") if name in context}
+    cited = {"decision_record_hash": record["record_hash"], "decision_receipt_hash": record["receipt_hash"]}
+    key = idempotency_key(intent.intent_id, intent.attempt)
+    return Report(
+        intent_id=intent.intent_id,
+        attempt=intent.attempt,
+        kind=kind,
+        decision_id=record["decision_id"],
+        # An attempt has one execution, and any number of outcomes.
+        idempotency_key=f"{key}-{kind}" if kind == EXECUTION else f"{key}-{kind}-{secrets.token_hex(8)}",
+        body=canonical(target | cited | dict(body)),
+        told_at=timestamp(utc_now()),
+    )
+
+
+def _check_text(name: str, value: Any) -> None:
+    longest = {"execution_result": 2000, "state_before_ref": 500, "state_after_ref": 500}.get(name, 200)
+    if isinstance(value, str) and not 1 <= len(value) <= longest:
+        raise _invalid(name, f"It must have 1 to {longest} characters.")
+
+
+def _invalid(field: str, message: str) -> RequestRefused:
+    return RequestRefused(
+        "SVC_API_REQUEST_INVALID",
+        f"The report cannot be made; mend {field} (see errors).",
+        [FieldError(field, "invalid", message)],
+    )

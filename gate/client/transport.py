@@ -1,0 +1,284 @@
+"""Sending over HTTP, in a thread or in an event loop: an answer is whole by its deadline, and bounded, or an error.
+
+HTTP libraries limit each step of a request, so that a server that sends a byte now and then is waited for without end.
+Here the deadline is one moment for all steps: in threads each read and write is given what is left of it, and in an
+event loop the whole exchange is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import httpcore
+import httpx
+
+from gate.client.calls import MAX_ANSWER, Call, RawAnswer
+from gate.client.errors import AnswerUnusable, ApiError, Unreachable
+
+_CONNECTIONS: Final = 100
+_KEPT_SECONDS: Final = 30.0
+_FAILURES: Final = (
+    httpx.HTTPError,
+    httpx.InvalidURL,
+    httpcore.TimeoutException,
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.ConnectionNotAvailable,
+    OSError,
+)
+_TIMED_OUT: Final = (httpx.TimeoutException, httpcore.TimeoutException, TimeoutError)
+
+
+class Transport:
+    """Connections to one service, for threads."""
+
+    def __init__(self, url: str, transport: httpx.BaseTransport | None = None) -> None:
+        """Takes the service's address, and a transport of the caller's own where its network needs one."""
+        self._url = url
+        self._client = httpx.Client(
+            transport=transport or _DeadlineTransport(secure=url.startswith("https:")), trust_env=False
+        )
+
+    def send(self, call: Call[Any], headers: Mapping[str, str], deadline: float) -> RawAnswer:
+        """Sends a call once and reads its whole answer.
+
+        Raises:
+            ApiError: Unreachable or AnswerUnusable.
+        """
+        seconds = deadline - time.monotonic()
+        try:
+            request = _request(self._client, self._url, call, headers, seconds)
+            with _until(deadline):
+                response = self._client.send(request, stream=True, follow_redirects=False)
+                try:
+                    content = _joined(call, response, response.iter_raw(), deadline)
+                finally:
+                    response.close()
+        except _FAILURES as error:
+            raise _unreachable(call, error, seconds) from error
+        return RawAnswer(response.status_code, _headers(response), content)
+
+    def close(self) -> None:
+        """Closes every connection."""
+        self._client.close()
+
+
+class AsyncTransport:
+    """Connections to one service, for one event loop."""
+
+    def __init__(self, url: str, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        """Takes the service's address, and a transport of the caller's own where its network needs one."""
+        self._url = url
+        limits = httpx.Limits(max_connections=_CONNECTIONS, keepalive_expiry=_KEPT_SECONDS)
+        self._client = httpx.AsyncClient(
+            transport=transport or httpx.AsyncHTTPTransport(trust_env=True, limits=limits), trust_env=False
+        )
+
+    async def send(self, call: Call[Any], headers: Mapping[str, str], deadline: float) -> RawAnswer:
+        """Sends a call once and reads its whole answer.
+
+        Raises:
+            ApiError: Unreachable or AnswerUnusable.
+        """
+        seconds = deadline - time.monotonic()
+        try:
+            async with asyncio.timeout(max(0.0, seconds)):
+                request = _request(self._client, self._url, call, headers, seconds)
+                response = await self._client.send(request, stream=True, follow_redirects=False)
+                try:
+                    content = await _joined_async(call, response, response.aiter_raw())
+                finally:
+                    await response.aclose()
+        except _FAILURES as error:
+            raise _unreachable(call, error, seconds) from error
+        return RawAnswer(response.status_code, _headers(response), content)
+
+    async def close(self) -> None:
+        """Closes every connection."""
+        await self._client.aclose()
+
+
+def _request(
+    client: httpx.Client | httpx.AsyncClient, url: str, call: Call[Any], headers: Mapping[str, str], seconds: float
+) -> httpx.Request:
+    # Compressed answers could be small on the wire and endless in memory.
+    sent = {"accept": "application/json", "accept-encoding": "identity", **call.headers, **headers}
+    if call.body is not None:
+        sent["content-type"] = "application/json"
+    if call.idempotency_key is not None:
+        sent["x-idempotency-key"] = call.idempotency_key
+    return client.build_request(
+        call.method,
+        f"{url}{call.path}",
+        params=dict(call.query) or None,
+        content=call.body,
+        headers=sent,
+        timeout=max(0.001, seconds),
+    )
+
+
+def _headers(response: httpx.Response) -> dict[str, str]:
+    return {name.lower(): value for name, value in response.headers.items()}
+
+
+def _joined(call: Call[Any], response: httpx.Response, parts: Iterator[bytes], deadline: float) -> bytes:
+    _check_encoding(call, response)
+    content = bytearray()
+    for part in parts:
+        _add(call, response, content, part)
+        # For a transport of the caller's own, whose steps have no common deadline.
+        if time.monotonic() > deadline:
+            raise httpx.ReadTimeout("the answer was not whole in time")
+    return bytes(content)
+
+
+async def _joined_async(call: Call[Any], response: httpx.Response, parts: AsyncIterator[bytes]) -> bytes:
+    _check_encoding(call, response)
+    content = bytearray()
+    async for part in parts:
+        _add(call, response, content, part)
+    return bytes(content)
+
+
+def _check_encoding(call: Call[Any], response: httpx.Response) -> None:
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise _unusable(call, response, "It is compressed, which was not asked for.")
+
+
+def _add(call: Call[Any], response: httpx.Response, content: bytearray, part: bytes) -> None:
+    content += part
+    if len(content) > MAX_ANSWER:
+        raise _unusable(call, response, f"It is larger than {MAX_ANSWER} bytes.")
+
+
+def _unusable(call: Call[Any], response: httpx.Response, why: str) -> ApiError:
+    message = f"What answered {call.method} {call.path} is not usable as an answer of the service. {why}"
+    return AnswerUnusable("ANSWER_UNUSABLE", message, status=response.status_code)
+
+
+def _unreachable(call: Call[Any], error: Exception, seconds: float) -> Unreachable:
+    where = f"{call.method} {call.path}"
+    if isinstance(error, _TIMED_OUT):
+        return Unreachable(
+            "GATE_TIMED_OUT",
+            f"{where} had no whole answer in {max(0.0, seconds):.3g} s; whether the service took it in is not known.",
+        )
+    return Unreachable(
+        "GATE_UNREACHABLE",
+        f"{where} had no answer ({type(error).__name__}: {error}); check the address, the network and that the service "
+        f"runs.",
+    )
+
+
+class _Now(threading.local):
+    deadline: float | None = None
+
+
+_now: Final = _Now()
+
+
+@contextmanager
+def _until(deadline: float) -> Iterator[None]:
+    """Lets every step of this thread on the network end at a moment."""
+    _now.deadline = deadline
+    try:
+        yield
+    finally:
+        _now.deadline = None
+
+
+def _left(timeout: float | None) -> float | None:
+    if _now.deadline is None:
+        return timeout
+    # Zero would mean not to wait at all, and to fail in another way.
+    left = max(0.001, _now.deadline - time.monotonic())
+    return left if timeout is None else min(left, timeout)
+
+
+class _DeadlineStream(httpcore.NetworkStream):
+    def __init__(self, stream: httpcore.NetworkStream) -> None:
+        self._stream = stream
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        _check_time(httpcore.ReadTimeout)
+        return self._stream.read(max_bytes, _left(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        # In pieces, as the stream below waits for each send anew.
+        for at in range(0, len(buffer), _PIECE):
+            _check_time(httpcore.WriteTimeout)
+            self._stream.write(buffer[at : at + _PIECE], _left(timeout))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        return _DeadlineStream(self._stream.start_tls(ssl_context, server_hostname, _left(timeout)))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+_PIECE: Final = 64 * 1024
+
+
+def _check_time(error: type[httpcore.TimeoutException]) -> None:
+    if _now.deadline is not None and time.monotonic() >= _now.deadline:
+        raise error("the answer was not whole in time")
+
+
+class _DeadlineBackend(httpcore.SyncBackend):
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        _check_time(httpcore.ConnectTimeout)
+        return _DeadlineStream(super().connect_tcp(host, port, _left(timeout), local_address, socket_options))
+
+
+class _DeadlineTransport(httpx.BaseTransport):
+    def __init__(self, *, secure: bool) -> None:
+        self._pool = httpcore.ConnectionPool(
+            ssl_context=httpx.create_ssl_context() if secure else None,
+            max_connections=_CONNECTIONS,
+            keepalive_expiry=_KEPT_SECONDS,
+            network_backend=_DeadlineBackend(),
+        )
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        url = request.url
+        answer = self._pool.handle_request(
+            httpcore.Request(
+                method=request.method,
+                url=httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+                headers=request.headers.raw,
+                content=request.stream,
+                extensions=request.extensions,
+            )
+        )
+        return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer), extensions=answer.extensions)
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+class _Body(httpx.SyncByteStream):
+    def __init__(self, answer: httpcore.Response) -> None:
+        self._answer = answer
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._answer.iter_stream()
+
+    def close(self) -> None:
+        self._answer.close()
