@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from gate.client.delivery import Courier
 from gate.client.engine import AsyncEngine, Engine
-from gate.client.errors import AlreadyStarted
+from gate.client.errors import NotPermitted
 from gate.client.guard import Terms, enter, leave
 from gate.client.intention import Plan
 from gate.client.permit import AsyncPermit, Permit
@@ -45,7 +45,7 @@ class Guard:
             raise RuntimeError(_ENTERED)
         try:
             intent, record = self._engine.run(enter(self.plan, self._terms))
-        except AlreadyStarted:
+        except NotPermitted:
             # Recovery may have told what became of it.
             self._courier.wake()
             raise
@@ -86,7 +86,7 @@ class AsyncGuard:
             raise RuntimeError(_ENTERED)
         try:
             intent, record = await self._engine.run(enter(self.plan, self._terms))
-        except AlreadyStarted:
+        except NotPermitted:
             self._courier.wake()
             raise
         self._permit = AsyncPermit(self._engine, self._courier.wake, self._terms.store, intent, record)

@@ -208,9 +208,6 @@ class _Client(Generic[G]):
     def _exchange(self, call: Call[T], timeout: float | None) -> Flow[Answer[T]]:
         return exchange(call, seconds=timeout or self._timeout, tries=self._tries)
 
-    def _delivery(self, *, again: bool = False) -> Flow[Delivery]:
-        return _delivery(self._store, self._timeout, self._tries, again=again)
-
 
 class Client(_Client[Guard], Endpoints):
     """The service for threads; threads may share one client, and a forked process may go on with its parent's.
@@ -260,7 +257,7 @@ class Client(_Client[Guard], Endpoints):
             StoreUnavailable: The store cannot be used.
             OperatorError: INTENTS_MISSING.
         """
-        return self._engine.run(self._delivery(again=again))
+        return self._courier.deliver(again=again)
 
     def close(self) -> None:
         """Lets waiting reports be delivered, for at most five seconds, and closes the connections."""
@@ -313,7 +310,7 @@ class AsyncClient(_Client[AsyncGuard], AsyncEndpoints):
 
     async def flush(self, *, again: bool = False) -> Delivery:
         """As `Client.flush`."""
-        return await self._engine.run(self._delivery(again=again))
+        return await asyncio.to_thread(self._courier.deliver, again=again)
 
     async def close(self) -> None:
         """As `Client.close`."""
@@ -337,13 +334,13 @@ class AsyncClient(_Client[AsyncGuard], AsyncEndpoints):
 
 def _courier(client: object, engine: Engine, store: Store | None, timeout: float, tries: int) -> Courier:
     # It holds no client, so that it ends with it.
-    courier = Courier(lambda: engine.run(_delivery(store, timeout, tries)))
+    courier = Courier(lambda again: engine.run(_delivery(store, timeout, tries, again)))
     # A script that ends with its last line has its reports delivered as well.
     weakref.finalize(client, courier.close, _LAST_SECONDS)
     return courier
 
 
-def _delivery(store: Store | None, timeout: float, tries: int, *, again: bool = False) -> Flow[Delivery]:
+def _delivery(store: Store | None, timeout: float, tries: int, again: bool) -> Flow[Delivery]:
     if store is None:
         raise _storeless("There is no store to deliver from")
     return deliver(store, seconds=timeout, tries=tries, again=again)

@@ -18,12 +18,14 @@ from gate.client import operations
 from gate.client.calls import Call
 from gate.client.errors import ApiError, Conflict, NotFound, Refused
 from gate.client.exchange import exchange
-from gate.client.flow import Do, Flow
+from gate.client.flow import Do, Flow, Pause
 from gate.client.store.intents import EXECUTION, Report, Store
 from gate.errors import GateError
 from gate.strict_json import parse_document
 
 _AT_ONCE: Final = 100
+_TURNS: Final = 20
+_TURN_SECONDS: Final = 0.1
 _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 60.0
 
@@ -62,7 +64,7 @@ def deliver(store: Store, *, seconds: float, tries: int, again: bool = False) ->
     while waiting := waiting or list((yield Do(partial(store.undelivered, _AT_ONCE)))):
         for report in waiting:
             try:
-                yield from exchange(call_of(report), seconds=seconds, tries=tries)
+                yield from _hand_over(report, seconds, tries)
             except ApiError as error:
                 if not _is_final(error):
                     return Delivery(delivered, refused, error)
@@ -74,6 +76,21 @@ def deliver(store: Store, *, seconds: float, tries: int, again: bool = False) ->
                 delivered += 1
         waiting = []
     return Delivery(delivered, refused)
+
+
+def _hand_over(report: Report, seconds: float, tries: int) -> Flow[None]:
+    for _ in range(_TURNS):
+        try:
+            yield from exchange(call_of(report), seconds=seconds, tries=tries)
+        except Conflict as error:
+            if not error.code.endswith("_IDEMPOTENCY_IN_PROGRESS"):
+                raise
+            # Another process is delivering the same report at this moment.
+            in_progress = error
+            yield Pause(_TURN_SECONDS)
+        else:
+            return
+    raise in_progress
 
 
 def call_of(report: Report) -> Call[Any]:
@@ -97,9 +114,10 @@ class Courier:
     What it does not get to deliver stays in the store, for the next process or `gate client flush`.
     """
 
-    def __init__(self, deliver: Callable[[], Delivery]) -> None:
-        """Takes what delivers everything that waits."""
+    def __init__(self, deliver: Callable[[bool], Delivery]) -> None:
+        """Takes what delivers everything that waits; it is told whether to begin with what was set aside."""
         self._deliver = deliver
+        self._delivering = threading.Lock()
         self._lock = threading.Lock()
         self._awake = threading.Event()
         self._idle = threading.Event()
@@ -119,6 +137,18 @@ class Courier:
             if self._process != os.getpid():
                 self._process = os.getpid()
                 threading.Thread(target=self._run, name="gate-client-courier", daemon=True).start()
+
+    def deliver(self, *, again: bool = False) -> Delivery:
+        """Delivers what waits now, in the caller's thread, once the background has come to an end with it.
+
+        Args:
+            again: Whether to begin with the reports that were set aside.
+
+        Raises:
+            StoreUnavailable: The store cannot be used.
+        """
+        with self._delivering:
+            return self._deliver(again)
 
     def close(self, seconds: float) -> None:
         """Lets what waits be tried, for at most so many seconds, and ends the thread."""
@@ -152,6 +182,6 @@ class Courier:
 
     def _once(self) -> GateError | None:
         try:
-            return self._deliver().failure
+            return self.deliver().failure
         except GateError as error:
             return error

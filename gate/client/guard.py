@@ -21,8 +21,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from enum import Enum
+from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
@@ -30,7 +29,6 @@ from gate.client import operations
 from gate.client.delivery import call_of
 from gate.client.errors import (
     AlreadyStarted,
-    ApiError,
     Blocked,
     Conflict,
     GateUnavailable,
@@ -41,11 +39,12 @@ from gate.client.errors import (
 from gate.client.exchange import exchange
 from gate.client.flow import Consult, Do, Flow
 from gate.client.intention import Plan, idempotency_key
-from gate.client.permit import BasePermit, execution_report
+from gate.client.permit import BasePermit
+from gate.client.recovery import Recovery, settlement
 from gate.client.store.intents import Intent, State, Store
 from gate.errors import GateError, MaterialRefused
 from gate.ids import parse_timestamp, timestamp, utc_now
-from gate.verify import Trust, Verification, verify_record
+from gate.verify import Trust, verify_record
 
 MAX_AGE: Final = 300.0
 """How old the verdict may be when the body begins, in seconds, where nothing else is said."""
@@ -54,18 +53,6 @@ MAX_AGE: Final = 300.0
 _ROUNDS: Final = 8
 
 log = logging.getLogger("gate.client")
-
-
-class Recovery(Enum):
-    """What a recovery hook says of an action that was begun before.
-
-    HOLD: not known; AlreadyStarted is raised. EXECUTED: it was done; that is reported, and AlreadyStarted raised.
-    NOT_EXECUTED: it was not done and nobody is doing it; that is reported, and the gate asked again.
-    """
-
-    HOLD = "hold"
-    EXECUTED = "executed"
-    NOT_EXECUTED = "not_executed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +82,10 @@ def enter(plan: Plan, terms: Terms) -> Flow[tuple[Intent, Mapping[str, Any]]]:
     Raises:
         Blocked, HeldForReview, GateUnavailable, AlreadyStarted: The body must not run.
     """
+    entry = _Entry(plan, terms)
     try:
         for _ in range(_ROUNDS):
-            begun = yield from _round(plan, terms)
+            begun = yield from entry.go_on()
             if begun is not None:
                 return begun
     except StoreUnavailable as error:
@@ -126,206 +114,191 @@ def leave(terms: Terms, permit: BasePermit, error: BaseException | None) -> Flow
     except StoreUnavailable as failure:
         try:
             yield from exchange(call_of(report), seconds=terms.seconds, tries=terms.tries)
-        except ApiError as missed:
+        except GateError as missed:
             failure.add_note(f"Nor could the service be told: {missed}")
             log.critical("What became of %s could be kept nowhere: %s", permit.decision_id, failure.code)
             if error is None:
-                raise
+                raise failure from missed
         else:
             log.error("What became of %s was told to the service alone: %s", permit.decision_id, failure.code)
 
 
-def _round(plan: Plan, terms: Terms) -> Flow[tuple[Intent, Mapping[str, Any]] | None]:
-    """One attempt at going on from where the intent is; None where it has to be looked at again."""
-    intent, is_new = yield from _current(plan, terms)
-    if intent is None:
-        return None
-    if intent.state in (State.STARTED, State.REPORTED):
-        yield from _recover(plan, terms, intent, intent.record, intent)
-        return None
-    is_same = intent.asked_hash == plan.body_hash
-    if intent.answered is None:
-        answered = yield from _ask(plan, terms, intent, is_new=is_new)
-        return None if answered is None else (yield from _judge(plan, terms, *answered, is_new=is_new))
-    record = intent.record or {}
-    if not is_same or _age(intent, record) > terms.max_age:
-        yield from _supersede(plan, terms, intent)
-        return None
-    _verify(plan, terms, intent, record)
-    return (yield from _judge(plan, terms, intent, record, is_new=is_new))
+class _Entry:
+    """One entering of a guard. A step gives what was begun, or None where the intent has to be looked at again."""
 
+    def __init__(self, plan: Plan, terms: Terms) -> None:
+        self._plan = plan
+        self._terms = terms
+        self._store = terms.store
+        # Attempts that were made by this entering, so that none can have been asked before.
+        self._made: set[int] = set()
 
-def _current(plan: Plan, terms: Terms) -> Flow[tuple[Intent | None, bool]]:
-    """The intent's latest attempt, made where there is none, and whether it was; None where another was quicker."""
-    store = terms.store
-    found: Intent | None = yield Do(partial(store.find, plan.intent_id))
-    if found is not None:
-        return found, False
-    first = _attempt(plan, store, 1)
-    kept: bool = yield Do(partial(store.hold, first))
-    return (first if kept else None), True
+    def go_on(self) -> Flow[tuple[Intent, Mapping[str, Any]] | None]:
+        """Goes on from where the intent is."""
+        intent = yield from self._current()
+        if intent is None:
+            return None
+        if intent.state in (State.STARTED, State.REPORTED):
+            yield from self._recover(intent, intent.record, known=intent)
+            return None
+        if intent.answered is None:
+            return (yield from self._ask(intent))
+        if not self._is_wanted(intent):
+            yield from self._supersede(intent)
+            return None
+        record = intent.record or {}
+        self._verify(intent, record)
+        return (yield from self._judge(intent, record))
 
+    def _current(self) -> Flow[Intent | None]:
+        """The intent's latest attempt, made where there is none; None where another process was quicker."""
+        found: Intent | None = yield Do(partial(self._store.find, self._plan.intent_id))
+        return found if found is not None else (yield from self._attempt(1, instead_of=None))
 
-def _ask(plan: Plan, terms: Terms, intent: Intent, *, is_new: bool) -> Flow[tuple[Intent, Mapping[str, Any]] | None]:
-    """Asks for an attempt's decision and keeps it; None where the intent has to be looked at again.
+    def _attempt(self, number: int, *, instead_of: Intent | None) -> Flow[Intent | None]:
+        attempt = Intent(
+            intent_id=self._plan.intent_id,
+            attempt=number,
+            state=State.HELD,
+            asked=self._plan.request(attempt=number, store=self._store.identity),
+            asked_hash=self._plan.body_hash,
+            asked_at=timestamp(utc_now()),
+        )
+        kept: bool = yield Do(partial(self._store.hold, attempt, instead_of=instead_of))
+        if not kept:
+            return None
+        self._made.add(number)
+        return attempt
 
-    An attempt that was asked before is asked again as it was, even if it is not wanted any more: only so it is known
-    whether the service gave it to this store or to another.
-    """
-    key = idempotency_key(intent.intent_id, intent.attempt)
-    try:
-        call = operations.decide(intent.request, idempotency_key=key)
-        answer = yield from exchange(call, seconds=terms.seconds, tries=terms.tries)
-    except Conflict as error:
-        if error.code != "SVC_API_IDEMPOTENCY_CONFLICT":
-            raise _unavailable(plan, error) from error
-        record = yield from _stored(plan, terms, error.details.get("decision_id"))
-        yield from _recover(plan, terms, intent, record, None)
-        return None
-    except Refused as error:
-        if intent.asked_hash == plan.body_hash:
-            raise _unavailable(plan, error) from error
-        # What was asked then can never be decided, and what is asked now is something else.
-        yield from _supersede(plan, terms, intent)
-        return None
-    except GateError as error:
-        raise _unavailable(plan, error) from error
-    record = answer.body
-    _verify(plan, terms, intent, record)
-    if is_new and answer.replayed and answer.tries == 1:
-        # The first time that this store asks is not the first time that it was asked: the store lost what it knew.
-        yield from _recover(plan, terms, intent, record, None)
-        return None
-    state = State.PERMITTED if record["verdict"] == "yes" else State.HELD
-    kept: bool = yield Do(partial(terms.store.answer, intent, answer.content, state))
-    return (intent, record) if kept else None
+    def _supersede(self, intent: Intent) -> Flow[None]:
+        yield from self._attempt(intent.attempt + 1, instead_of=intent)
 
+    def _is_wanted(self, intent: Intent) -> bool:
+        """Whether an attempt asks for what is asked for now, and not too long ago."""
+        return intent.asked_hash == self._plan.body_hash and _age(intent.asked_at) <= self._terms.max_age
 
-def _judge(
-    plan: Plan, terms: Terms, intent: Intent, record: Mapping[str, Any], *, is_new: bool
-) -> Flow[tuple[Intent, Mapping[str, Any]] | None]:
-    """Acts on a record that verifies."""
-    if intent.asked_hash != plan.body_hash or _age(intent, record) > terms.max_age:
-        if is_new:
+    def _ask(self, intent: Intent) -> Flow[tuple[Intent, Mapping[str, Any]] | None]:
+        """Asks for an attempt's decision and keeps it.
+
+        An attempt that was asked before is asked again as it was, even if it is not wanted any more: only so it is
+        known whether the service gave it to this store or to another.
+        """
+        try:
+            call = operations.decide(intent.request, idempotency_key=idempotency_key(intent.intent_id, intent.attempt))
+            answer = yield from exchange(call, seconds=self._terms.seconds, tries=self._terms.tries)
+        except Conflict as error:
+            if error.code != "SVC_API_IDEMPOTENCY_CONFLICT":
+                raise _unavailable(self._plan, error) from error
+            record = yield from self._of_another_store(error.details.get("decision_id"))
+            yield from self._recover(intent, record, known=None)
+            return None
+        except GateError as error:
+            if not isinstance(error, Refused) or self._is_wanted(intent):
+                raise _unavailable(self._plan, error) from error
+            # What was asked then can never be decided, and what is asked now is something else.
+            yield from self._supersede(intent)
+            return None
+        record = answer.body
+        self._verify(intent, record)
+        if intent.attempt in self._made and answer.replayed and answer.tries == 1:
+            # It was made just now and had been asked before: the store has lost what it knew.
+            yield from self._recover(intent, record, known=None)
+            return None
+        state = State.PERMITTED if record["verdict"] == "yes" else State.HELD
+        kept: bool = yield Do(partial(self._store.answer, intent, answer.content, state))
+        return (yield from self._judge(intent, record)) if kept else None
+
+    def _judge(self, intent: Intent, record: Mapping[str, Any]) -> Flow[tuple[Intent, Mapping[str, Any]] | None]:
+        """Acts on a record that verifies."""
+        if not self._is_wanted(intent) or _age(record["created_at"]) > self._terms.max_age:
+            if intent.attempt not in self._made:
+                yield from self._supersede(intent)
+                return None
             raise GateUnavailable(
                 "PERMIT_EXPIRED",
-                f"The decision is dated {record['created_at']}, more than {terms.max_age:g} s from this machine's "
-                f"{timestamp(utc_now())}; set both clocks right, or allow a greater max_age.",
-                intent_id=plan.intent_id,
+                f"The decision is dated {record['created_at']} and it is {timestamp(utc_now())} here, more than "
+                f"{self._terms.max_age:g} s apart; set both clocks right, or allow a greater max_age.",
+                intent_id=self._plan.intent_id,
                 record=record,
             )
-        yield from _supersede(plan, terms, intent)
-        return None
-    why = plan.objection(record, idempotency_key(intent.intent_id, intent.attempt))
-    if why is not None:
-        raise GateUnavailable(
-            "RECORD_FOREIGN",
-            f"The record {record['decision_id']} does not permit this action: {why}.",
-            intent_id=plan.intent_id,
-            record=record,
-        )
-    if record["verdict"] != "yes":
-        raise _not_approved(plan, record)
-    started: bool = yield from _start(terms, intent)
-    return (intent, record) if started else None
+        why = self._plan.objection(record, idempotency_key(intent.intent_id, intent.attempt))
+        if why is not None:
+            raise GateUnavailable(
+                "RECORD_FOREIGN",
+                f"The record {record['decision_id']} does not permit this action: {why}.",
+                intent_id=self._plan.intent_id,
+                record=record,
+            )
+        if record["verdict"] != "yes":
+            raise _not_approved(self._plan, record)
+        started = yield from self._start(intent)
+        return (intent, record) if started else None
+
+    def _start(self, intent: Intent) -> Flow[bool]:
+        try:
+            started: bool = yield Do(partial(self._store.start, intent, timestamp(utc_now())))
+        except StoreUnavailable:
+            raise
+        except BaseException:
+            # Cancelled in between: the write may have been done, and the body will not begin.
+            yield Do(partial(self._store.unstart, intent))
+            raise
+        return started
+
+    def _recover(self, intent: Intent, record: Mapping[str, Any] | None, *, known: Intent | None) -> Flow[None]:
+        """Lets the hook say what became of an action that was begun before.
+
+        Args:
+            intent: The latest attempt, which is superseded where the action may begin again.
+            record: The record of the action that was begun, where there is one.
+            known: The attempt that was begun; None where another store holds it.
+
+        Raises:
+            AlreadyStarted: Nothing was said, or that it was executed.
+        """
+        error = _already_started(self._plan, record, known)
+        recover = self._terms.recover
+        said = Recovery.HOLD if recover is None else (yield Consult(partial(recover, error)))
+        if not isinstance(said, Recovery):
+            raise TypeError(f"A recovery hook returns a Recovery; this one returned {type(said).__name__}.")
+        if said is not Recovery.HOLD and known is not None and known.told is None and record is not None:
+            yield Do(partial(self._store.finish, known, settlement(known, said)))
+        if said is not Recovery.NOT_EXECUTED:
+            raise error
+        yield from self._supersede(intent)
+
+    def _of_another_store(self, decision_id: Any) -> Flow[Mapping[str, Any] | None]:
+        """The record that the service made for another store, where it can be had and is about this action."""
+        if not isinstance(decision_id, str):
+            return None
+        try:
+            call = operations.get_decision(decision_id)
+            answer = yield from exchange(call, seconds=self._terms.seconds, tries=self._terms.tries)
+            record: Mapping[str, Any] = answer.body
+            is_ours = verify_record(record, self._terms.trust()).verified
+        except GateError:
+            return None
+        return record if is_ours and record["action_binding"] == self._plan.binding else None
+
+    def _verify(self, intent: Intent, record: Mapping[str, Any]) -> None:
+        try:
+            result = verify_record(record, self._terms.trust(), request_body=intent.request)
+        except GateError as error:
+            raise _unavailable(self._plan, error) from error
+        if not result.verified or result.error is not None:
+            raise GateUnavailable(
+                "RECORD_UNVERIFIED",
+                f"The record that was answered does not verify, so that it permits nothing. {result.message} "
+                f"({result.error})",
+                intent_id=self._plan.intent_id,
+                failure=MaterialRefused(str(result.error), str(result.message)),
+                verification=result,
+            )
 
 
-def _start(terms: Terms, intent: Intent) -> Flow[bool]:
-    begin = partial(terms.store.start, intent, timestamp(utc_now()))
-    try:
-        started: bool = yield Do(begin)
-    except StoreUnavailable:
-        raise
-    except BaseException:
-        # Cancelled in between: the write may have been done, and the body will not begin.
-        yield Do(partial(terms.store.unstart, intent))
-        raise
-    return started
-
-
-def _supersede(plan: Plan, terms: Terms, intent: Intent) -> Flow[None]:
-    following = _attempt(plan, terms.store, intent.attempt + 1)
-    yield Do(partial(terms.store.hold, following, instead_of=intent))
-
-
-def _recover(
-    plan: Plan, terms: Terms, intent: Intent, record: Mapping[str, Any] | None, known: Intent | None
-) -> Flow[None]:
-    """Lets the hook say what became of an action that was begun before; returns where the gate is to be asked again.
-
-    Raises:
-        AlreadyStarted: Nothing was said, or that it was executed.
-    """
-    error = _already_started(plan, record, known)
-    said = Recovery.HOLD if terms.recover is None else (yield Consult(partial(terms.recover, error)))
-    if not isinstance(said, Recovery):
-        raise TypeError(f"A recovery hook returns a Recovery; this one returned {type(said).__name__}.")
-    if said is Recovery.HOLD:
-        raise error
-    if known is not None and known.told is None and record is not None:
-        body = {
-            Recovery.EXECUTED: {"execution_status": "executed", "action_taken": record["action"]},
-            Recovery.NOT_EXECUTED: {"execution_status": "skipped"},
-        }[said] | {"execution_result": "found out in recovery"}
-        yield Do(partial(terms.store.finish, known, execution_report(known, record, body)))
-    if said is Recovery.EXECUTED:
-        raise error
-    yield from _supersede(plan, terms, intent)
-
-
-def _stored(plan: Plan, terms: Terms, decision_id: Any) -> Flow[Mapping[str, Any] | None]:
-    """The record that the service made for another store, where it can be had and is about this action."""
-    if not isinstance(decision_id, str):
-        return None
-    try:
-        answer = yield from exchange(operations.get_decision(decision_id), seconds=terms.seconds, tries=terms.tries)
-        record: Mapping[str, Any] = answer.body
-        is_ours = verify_record(record, terms.trust()).verified and record["action_binding"] == plan.binding
-    except GateError:
-        return None
-    return record if is_ours else None
-
-
-def _attempt(plan: Plan, store: Store, attempt: int) -> Intent:
-    return Intent(
-        intent_id=plan.intent_id,
-        attempt=attempt,
-        state=State.HELD,
-        asked=plan.request(attempt=attempt, store=store.identity),
-        asked_hash=plan.body_hash,
-        asked_at=timestamp(utc_now()),
-    )
-
-
-def _age(intent: Intent, record: Mapping[str, Any]) -> float:
-    """How old a verdict is, in seconds: from when it was asked or dated, whichever is further from now.
-
-    The service's clock may be another than this one; a record from the future is as old as it is far away.
-    """
-    now = utc_now()
-    moments: list[datetime] = [parse_timestamp(intent.asked_at), parse_timestamp(str(record["created_at"]))]
-    return max(abs(now - moment) for moment in moments) / timedelta(seconds=1)
-
-
-def _verify(plan: Plan, terms: Terms, intent: Intent, record: Mapping[str, Any]) -> None:
-    try:
-        result = verify_record(record, terms.trust(), request_body=intent.request)
-    except GateError as error:
-        raise _unavailable(plan, error) from error
-    if result.verified and result.error is None:
-        return
-    raise _unverified(plan, result)
-
-
-def _unverified(plan: Plan, result: Verification) -> GateUnavailable:
-    why = f"{result.message} ({result.error})"
-    return GateUnavailable(
-        "RECORD_UNVERIFIED",
-        f"The record that was answered does not verify, so that it permits nothing. {why}",
-        intent_id=plan.intent_id,
-        failure=MaterialRefused(str(result.error), str(result.message)),
-        verification=result,
-    )
+def _age(moment: str) -> float:
+    """How far away a moment is, in seconds. Clocks differ; a record from the future is as old as it is far away."""
+    return abs(utc_now() - parse_timestamp(moment)) / timedelta(seconds=1)
 
 
 def _unavailable(plan: Plan, error: GateError) -> GateUnavailable:

@@ -22,6 +22,7 @@ EXECUTION_STATUSES: Final = ("executed", "queued", "skipped", "failed", "blocked
 OUTCOME_STATUSES: Final = ("succeeded", "failed", "partial", "reverted", "pending", "review")
 
 _MAX_METRICS: Final = 64
+_LONGEST_METRIC: Final = 120
 
 
 class Outcome(TypedDict, total=False):
@@ -121,7 +122,7 @@ class BasePermit:
         }
         for name, value in given.items():
             if value is not None:
-                _check_text(name, value)
+                _check(name, value)
                 self._said[name] = value
 
     def execution_report(self, error: BaseException | None) -> Report:
@@ -139,20 +140,23 @@ class BasePermit:
         if status not in OUTCOME_STATUSES:
             raise _invalid("status", f"It must be one of {', '.join(OUTCOME_STATUSES)}.")
         measured = dict(said.get("metrics", {}))
+        if unknown := sorted(said.keys() - Outcome.__optional_keys__):
+            raise _invalid(unknown[0], f"It can be any of {', '.join(sorted(Outcome.__optional_keys__))}.")
         if len(measured) > _MAX_METRICS:
             raise _invalid("metrics", f"There are more than {_MAX_METRICS}; report the ones that matter.")
         for name, value in measured.items():
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise _invalid(f"metrics.{name}", "It must be a number.")
+            if not _is_text(name, _LONGEST_METRIC) or isinstance(value, bool) or not isinstance(value, int | float):
+                raise _invalid(f"metrics.{name}", f"It must be a number, under a name of 1 to {_LONGEST_METRIC}.")
         body: dict[str, Any] = {"outcome_status": status, "action_taken": self.action}
         if measured:
             body["observed_metrics"] = measured
         if "executed" in said:
             body["action_executed"] = said["executed"]
-        if "external_ref" in said:
-            body["external_ref"] = said["external_ref"]
-        if "evidence_refs" in said:
-            body["evidence_refs"] = list(said["evidence_refs"])
+        for name in ("external_ref", "evidence_refs"):
+            reference = dict(said).get(name)
+            if reference is not None:
+                _check(name, reference)
+                body[name] = reference
         report = _report(OUTCOME, self.intent, self.record, body)
         yield Do(partial(self._store.tell, report))
 
@@ -236,10 +240,37 @@ def _report(kind: str, intent: Intent, record: Mapping[str, Any], body: Mapping[
     )
 
 
-def _check_text(name: str, value: Any) -> None:
-    longest = {"execution_result": 2000, "state_before_ref": 500, "state_after_ref": 500}.get(name, 200)
-    if isinstance(value, str) and not 1 <= len(value) <= longest:
-        raise _invalid(name, f"It must have 1 to {longest} characters.")
+# What the service takes of an execution receipt, so that none is refused after the action was done.
+_LONGEST: Final = {
+    "execution_result": 2000,
+    "action_taken": 200,
+    "external_ref": 200,
+    "state_before_hash": 200,
+    "state_after_hash": 200,
+    "state_before_ref": 500,
+    "state_after_ref": 500,
+}
+_MAX_REFS: Final = 64
+_LONGEST_REF: Final = 500
+
+
+def _check(name: str, value: Any) -> None:
+    if name == "evidence_refs":
+        _check_refs(value)
+    elif name == "executor":
+        if value.keys() != {"type", "id"} or not all(_is_text(part, 200) for part in value.values()):
+            raise _invalid(name, "It must have exactly a type and an id, each of 1 to 200 characters.")
+    elif name in _LONGEST and not _is_text(value, _LONGEST[name]):
+        raise _invalid(name, f"It must be a text of 1 to {_LONGEST[name]} characters.")
+
+
+def _check_refs(refs: Sequence[str]) -> None:
+    if not 1 <= len(refs) <= _MAX_REFS or not all(_is_text(ref, _LONGEST_REF) for ref in refs):
+        raise _invalid("evidence_refs", f"There must be 1 to {_MAX_REFS}, each of 1 to {_LONGEST_REF} characters.")
+
+
+def _is_text(value: Any, longest: int) -> bool:
+    return isinstance(value, str) and 1 <= len(value) <= longest and value.encode("utf-8", "ignore").decode() == value
 
 
 def _invalid(field: str, message: str) -> RequestRefused:

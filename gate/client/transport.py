@@ -56,7 +56,7 @@ class Transport:
             with _until(deadline):
                 response = self._client.send(request, stream=True, follow_redirects=False)
                 try:
-                    content = _joined(call, response, response.iter_raw(), deadline)
+                    content = _joined(call, response, response.iter_bytes(), deadline)
                 finally:
                     response.close()
         except _FAILURES as error:
@@ -91,7 +91,7 @@ class AsyncTransport:
                 request = _request(self._client, self._url, call, headers, seconds)
                 response = await self._client.send(request, stream=True, follow_redirects=False)
                 try:
-                    content = await _joined_async(call, response, response.aiter_raw())
+                    content = await _joined_async(call, response, response.aiter_bytes())
                 finally:
                     await response.aclose()
         except _FAILURES as error:

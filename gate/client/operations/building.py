@@ -1,0 +1,221 @@
+"""How an operation's arguments become a call: what is left out, what is checked, what is encoded how."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+from urllib.parse import quote
+
+from gate.canonical import canonical
+from gate.client.calls import Call, json_object
+from gate.errors import FieldError, MaterialRefused, RequestRefused
+from gate.ids import new_id, not_before, utc_now
+from gate.labels import VIEWS
+
+Query = Mapping[str, str | int | datetime | None]
+
+REPORTED: Final = (200, 201)
+"""What a report is answered with: 201, or 200 where its idempotency key was used before."""
+
+READINESS: Final = (200, 503)
+"""What readiness is answered with: 503 where something is missing, which the body tells."""
+
+_MAX_IDEMPOTENCY_KEY: Final = 300
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,160}")
+
+# Where a decision's id stands in a path, these words lead elsewhere.
+_NO_DECISIONS: Final = frozenset(
+    {
+        "chains",
+        "packet",
+        "policies",
+        "policy-bundles",
+        "policy-patterns",
+        "receipt-keys",
+        "rulebooks",
+        "status",
+        "verify",
+    }
+)
+
+
+def asked(
+    operation: str,
+    path: str,
+    *,
+    query: Query | None = None,
+    view: str | None = None,
+    request_id: str | None = None,
+    credential: str | None = "key",
+    accepts: tuple[int, ...] = (200,),
+    read: Callable[[bytes], Any] = json_object,
+    media_type: str | None = None,
+) -> Call[Any]:
+    """The call of an operation that is a GET.
+
+    Args:
+        operation: Its operationId.
+        path: Its path, percent-encoded.
+        query: Its query parameters; those that are None are left out.
+        view: The view of the answer; None for the service's choice.
+        request_id: The caller's trace id.
+        credential: What it is sent with.
+        accepts: The statuses whose body is the answer.
+        read: Reads the answer's body.
+        media_type: What is answered, where it is no JSON.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    headers = _headers(view, request_id)
+    if media_type is not None:
+        headers["accept"] = media_type
+    told = {name: _shown(name, value) for name, value in (query or {}).items() if value is not None}
+    return Call(operation, "GET", path, read, told, headers=headers, credential=credential, accepts=accepts)
+
+
+def posted(
+    operation: str,
+    path: str,
+    body: Mapping[str, Any] | None,
+    *,
+    view: str | None = None,
+    request_id: str | None = None,
+    idempotency_key: str | None = None,
+    credential: str | None = "key",
+    accepts: tuple[int, ...] = (200,),
+) -> Call[Any]:
+    """The call of an operation that is a POST; as `asked`.
+
+    Args:
+        operation: Its operationId.
+        path: Its path, percent-encoded.
+        body: Its JSON body; None where there is none.
+        view: The view of the answer; None for the service's choice.
+        request_id: The caller's trace id.
+        idempotency_key: The retry handle of a write.
+        credential: What it is sent with.
+        accepts: The statuses whose body is the answer.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        RequestRefused: SVC_API_REQUEST_INVALID: another argument cannot be sent.
+    """
+    return Call(
+        operation,
+        "POST",
+        path,
+        json_object,
+        body=None if body is None else _encoded(body),
+        idempotency_key=idempotency_key,
+        headers=_headers(view, request_id),
+        credential=credential,
+        accepts=accepts,
+    )
+
+
+def decision(decision_id: str) -> str:
+    """The path of a decision.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: the id would lead elsewhere.
+    """
+    if decision_id in _NO_DECISIONS:
+        raise _refused("decision_id", "path", f"{decision_id!r} is no id of a decision, but another endpoint's name")
+    return f"/api/decision/{member('decision_id', decision_id)}"
+
+
+def member(name: str, value: str) -> str:
+    """A member of a path, percent-encoded.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: it would lead elsewhere, or it cannot be encoded.
+    """
+    # Servers and proxies decode paths before they look where these lead, so that %2F is a slash to them.
+    if value in ("", ".", "..") or "/" in value:
+        raise _refused(name, "path", f"{value!r} leads elsewhere in a path")
+    try:
+        return quote(value, safe="")
+    except UnicodeEncodeError as error:
+        raise _refused(name, "encoding", "It holds half a character, a lone surrogate") from error
+
+
+def retry_handle(key: str | None) -> str:
+    """An idempotency key: the caller's own, or a fresh one.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: it cannot be sent as it is.
+    """
+    if key is None:
+        return new_id("idem", utc_now())
+    # Spaces at the ends of a header are lost on the way.
+    if not 1 <= len(key) <= _MAX_IDEMPOTENCY_KEY or not key.isascii() or not key.isprintable() or key != key.strip():
+        raise _refused(
+            "idempotency_key",
+            "pattern",
+            f"It must be 1 to {_MAX_IDEMPOTENCY_KEY} printable ASCII characters without spaces at the ends",
+        )
+    return key
+
+
+def readiness(content: bytes) -> Any:
+    """The report of readiness in an answer's body.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID: it is none, so that whoever answered 503 was not asked for readiness.
+    """
+    told = json_object(content)
+    if "status" not in told:
+        raise MaterialRefused("SVC_API_JSON_INVALID", "The body says nothing of readiness.")
+    return told
+
+
+def _headers(view: str | None, request_id: str | None) -> dict[str, str]:
+    headers = {}
+    if view is not None:
+        if view not in VIEWS:
+            raise _refused("view", "enum", f"{view!r} is none of {', '.join(VIEWS)}")
+        headers["x-decision-response-view"] = view
+    if request_id is not None:
+        if not _REQUEST_ID.fullmatch(request_id):
+            raise _refused("request_id", "pattern", "It must be 1 to 160 of A-Z a-z 0-9 . _ : / + = @ -")
+        headers["x-request-id"] = request_id
+    return headers
+
+
+def _shown(name: str, value: str | int | datetime) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return _time(name, value)
+    shown = str(value)
+    try:
+        shown.encode()
+    except UnicodeEncodeError as error:
+        raise _refused(name, "encoding", "It holds half a character, a lone surrogate") from error
+    return shown
+
+
+def _time(name: str, moment: datetime) -> str:
+    if moment.utcoffset() is None:
+        raise _refused(name, "format", f"{moment.isoformat()} names no time zone; send an aware datetime, as in UTC")
+    try:
+        # What was made at that moment or later has no earlier timestamp than this.
+        return not_before(moment)
+    except OverflowError as error:
+        raise _refused(name, "range", f"{moment.isoformat()} lies outside the years 1 to 9999 in UTC") from error
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    if not isinstance(body, Mapping):
+        raise MaterialRefused(
+            "SVC_API_JSON_INVALID", f"The body is of type {type(body).__name__}; send a mapping, as of a JSON object."
+        )
+    return canonical(dict(body))
+
+
+def _refused(name: str, code: str, what: str) -> RequestRefused:
+    fault = FieldError(name, code, f"{what}.")
+    return RequestRefused("SVC_API_REQUEST_INVALID", f"The call cannot be made with this {name}. {what}.", [fault])

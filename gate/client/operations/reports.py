@@ -1,0 +1,33 @@
+"""What outcomes say of a policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gate.client.calls import Call
+from gate.client.operations.building import asked, member
+
+if TYPE_CHECKING:
+    from gate.client.types import ConfidenceReport, Verdict
+
+
+def get_policy_confidence(
+    policy_id: str,
+    *,
+    policy_version: str | None = None,
+    verdict: Verdict | None = None,
+    action: str | None = None,
+    limit: int | None = None,
+    min_sample: int | None = None,
+    request_id: str | None = None,
+) -> Call[ConfidenceReport]:
+    """How far the outcomes of a policy's last `limit` decisions support it."""
+    path = f"/api/decision/policies/{member('policy_id', policy_id)}/confidence"
+    query = {
+        "policy_version": policy_version,
+        "verdict": verdict,
+        "action": action,
+        "limit": limit,
+        "min_sample": min_sample,
+    }
+    return asked("getPolicyConfidence", path, query=query, request_id=request_id)

@@ -1,0 +1,165 @@
+"""What somebody found out of an action that was begun and whose end the guard does not know.
+
+    settle(store, intent_id, executed=False, result="The bank knows no such payment.")
+
+The guard never runs a body again by itself; who knows what became of it says so, here or with a recovery hook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from gate.canonical import canonical
+from gate.client.intention import GUARD
+from gate.client.permit import execution_report
+from gate.client.store.intents import Intent, Report, State, Store
+from gate.errors import OperatorError
+from gate.ids import timestamp, utc_now
+
+LONGEST_RESULT: Final = 2000
+"""How many characters the result of an execution receipt has at most."""
+
+# What is told of a run that did not do what it should: a person may know that it did nothing at all. `skipped` is also
+# what a settlement has told that was interrupted before the intent was open again.
+_MAY_BEGIN_AGAIN: Final = ("failed", "skipped")
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """An attempt whose end somebody said.
+
+    Attributes:
+        intent: The attempt, as it was before.
+        report: What is kept for delivery; None where its end had been told before.
+        following: The attempt that a retry of the guard goes on with; None where the action was executed.
+    """
+
+    intent: Intent
+    report: Report | None
+    following: Intent | None
+
+
+def found_out(intent: Intent, record: Mapping[str, Any], *, executed: bool, result: str | None = None) -> Report:
+    """The execution receipt to be about a started attempt whose end somebody found out: `executed`, or `skipped`.
+
+    Args:
+        intent: The attempt.
+        record: Its record.
+        executed: Whether the action was done.
+        result: The result in the words of who found it out.
+    """
+    done = {"execution_status": "executed", "action_taken": record["action"]}
+    body = done if executed else {"execution_status": "skipped"}
+    return execution_report(intent, record, body | {"execution_result": result or "found out in recovery"})
+
+
+def settle(store: Store, intent_id: str, *, executed: bool, result: str | None = None) -> Settled:
+    """Says what became of a started action, and keeps that for delivery. Where it was not executed, a retry of the
+    guard asks anew, and may begin it again.
+
+    Somebody must have made sure that no process is doing it any more. One that is cannot be stopped from here, and the
+    action happens twice; but not unseen, for at its end it reports what it did, beside what is said here.
+
+    Args:
+        store: Where the intent is kept.
+        intent_id: Its name.
+        executed: Whether the action was done. Where it was reported as failed or skipped, that it was not can still be
+            said; then nothing more is reported.
+        result: The result in the words of who found it out, 1 to 2,000 characters.
+
+    Raises:
+        OperatorError: INTENT_UNKNOWN, INTENT_NOT_STARTED, INTENT_SETTLED or RESULT_INVALID; nothing was kept.
+        StoreUnavailable: The store cannot be used. Whatever was kept, the same can be said again.
+    """
+    if result is not None and not _is_result(result):
+        raise OperatorError("RESULT_INVALID", f"The result must be a text of 1 to {LONGEST_RESULT} characters.")
+    intent = known_intent(store, intent_id)
+    if intent.state in (State.HELD, State.PERMITTED):
+        raise OperatorError(
+            "INTENT_NOT_STARTED",
+            f"The action of {intent_id} was not begun (it is {intent.state}), so that there is nothing to settle; a retry "
+            f"of the guard goes on with it.",
+        )
+    record = intent.record
+    if intent.state is State.STARTED and intent.told is None and record is not None:
+        report = found_out(intent, record, executed=executed, result=result)
+        if not store.finish(intent, report):
+            raise OperatorError(
+                "INTENT_SETTLED",
+                f"The end of {intent_id} was told by another process just now; see `gate client show {intent_id}`.",
+            )
+        return Settled(intent, report, None if executed else _reopen(store, intent))
+    if executed or status_of(intent) not in _MAY_BEGIN_AGAIN:
+        raise _known_already(intent, executed=executed)
+    if result is not None:
+        raise OperatorError(
+            "RESULT_INVALID",
+            f"The action of {intent_id} was told to have {status_of(intent)}, and no more is told of it; leave the "
+            f"result out.",
+        )
+    return Settled(intent, None, _reopen(store, intent))
+
+
+def known_intent(store: Store, intent_id: str) -> Intent:
+    """The latest attempt at an intent.
+
+    Raises:
+        OperatorError: INTENT_UNKNOWN.
+        StoreUnavailable: The store cannot be used.
+    """
+    # The guard's names are ASCII; what is not may be no text at all that a database takes.
+    found = store.find(intent_id) if intent_id.isascii() else None
+    if found is None:
+        raise OperatorError("INTENT_UNKNOWN", f"The store has no intent {intent_id}; name one as the guard names it.")
+    return found
+
+
+def status_of(intent: Intent) -> str | None:
+    """What was told of an attempt: the execution status; None where nothing was, or where it is forgotten."""
+    execution: Any = intent.execution
+    return None if execution is None else str(execution["execution_status"])
+
+
+def _reopen(store: Store, settled: Intent) -> Intent:
+    """The attempt after a settled one, which a retry of the guard asks for."""
+    latest = known_intent(store, settled.intent_id)
+    # Another process may deliver the report meanwhile, or a recovery hook be quicker; there is no third thing.
+    while latest.attempt == settled.attempt:
+        following = _following(latest)
+        if store.hold(following, instead_of=latest):
+            return following
+        latest = known_intent(store, settled.intent_id)
+    return latest
+
+
+def _following(intent: Intent) -> Intent:
+    attempt = intent.attempt + 1
+    context = intent.request["context"]
+    guard = {**context[GUARD], "attempt": attempt}
+    return replace(
+        intent,
+        attempt=attempt,
+        state=State.HELD,
+        asked=canonical({**intent.request, "context": {**context, GUARD: guard}}),
+        asked_at=timestamp(utc_now()),
+        answered=None,
+        started_at=None,
+        told=None,
+    )
+
+
+def _is_result(text: str) -> bool:
+    # Arguments of a command may have bytes that are no UTF-8.
+    return 1 <= len(text) <= LONGEST_RESULT and text.encode("utf-8", "ignore").decode() == text
+
+
+def _known_already(intent: Intent, *, executed: bool) -> OperatorError:
+    status = status_of(intent)
+    known = "was told, and is forgotten" if status is None else f"was told before: {status}"
+    hint = " Only that it was not executed can be said of it." if executed and status in _MAY_BEGIN_AGAIN else ""
+    return OperatorError(
+        "INTENT_SETTLED",
+        f"The end of {intent.intent_id}, begun at {intent.started_at}, {known}. Nothing was changed.{hint}",
+    )

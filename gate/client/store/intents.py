@@ -1,0 +1,171 @@
+"""What the guard keeps on the caller's side: intents, how far each has come, and reports that are not yet delivered.
+
+    held -> permitted -> started -> reported
+
+and `superseded`, where another attempt took its place: before it was started, or after a person said that it may.
+
+Only `started` is followed by the body, and only `permitted` by `started`, each by a single conditional write: of two
+processes that race, one goes on. What is kept here is what makes a retry after a crash safe, so it must outlive the
+process: a file that is not removed with the container, or a database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, Protocol
+
+from gate.strict_json import parse_document
+
+EXECUTION: Final = "execution"
+OUTCOME: Final = "outcome"
+
+
+class State(StrEnum):
+    """How far an attempt at an intent has come."""
+
+    HELD = "held"
+    PERMITTED = "permitted"
+    STARTED = "started"
+    REPORTED = "reported"
+    SUPERSEDED = "superseded"
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """One attempt at an action that is meant to happen once.
+
+    Attributes:
+        intent_id: The name of the intent, the same for every attempt.
+        attempt: 1 for the first.
+        state: How far it has come.
+        asked: The Decision Request, as it was sent.
+        asked_hash: H of the request without what differs between attempts.
+        asked_at: When it was first asked; UTC timestamp.
+        answered: The full Decision Record, as it was answered; None before that.
+        started_at: When the body was let begin; UTC timestamp, None before that.
+        told: The execution report about the body; None before its end is known.
+    """
+
+    intent_id: str
+    attempt: int
+    state: State
+    asked: bytes
+    asked_hash: str
+    asked_at: str
+    answered: bytes | None = None
+    started_at: str | None = None
+    told: bytes | None = None
+
+    @property
+    def request(self) -> Mapping[str, Any]:
+        """The Decision Request."""
+        return _object(self.asked)
+
+    @property
+    def record(self) -> Mapping[str, Any] | None:
+        """The full Decision Record; None before it was answered."""
+        return None if self.answered is None else _object(self.answered)
+
+    @property
+    def execution(self) -> Mapping[str, Any] | None:
+        """The execution report; None before the body's end is known."""
+        return None if self.told is None else _object(self.told)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """An execution receipt or an outcome on its way to the service.
+
+    Attributes:
+        intent_id: Which intent it is about.
+        attempt: Which attempt.
+        kind: execution or outcome.
+        decision_id: The decision.
+        idempotency_key: Its retry handle.
+        body: The request body.
+        told_at: When it was told; UTC timestamp.
+        report_id: Its place in the spool, given by the store.
+        refused: Why the service will never take it, as a sentence; None while it may.
+    """
+
+    intent_id: str
+    attempt: int
+    kind: str
+    decision_id: str
+    idempotency_key: str
+    body: bytes
+    told_at: str
+    report_id: int = 0
+    refused: str | None = None
+
+
+class Store(Protocol):
+    """Where intents and undelivered reports are kept. Every method is one durable transaction.
+
+    All methods raise `gate.client.StoreUnavailable` where the store cannot be used; then nothing was written, or,
+    where it failed while it committed, perhaps all of it: `find` tells.
+    """
+
+    @property
+    def identity(self) -> str:
+        """A name that no other store has, the same for all processes that share this one."""
+
+    def find(self, intent_id: str) -> Intent | None:
+        """The latest attempt at an intent; None where there was none."""
+
+    def hold(self, intent: Intent, *, instead_of: Intent | None = None) -> bool:
+        """Keeps a new attempt, in state held, and makes the one before it superseded.
+
+        Args:
+            intent: The new attempt.
+            instead_of: The attempt before it, which must still be in the state given here; None for a first attempt.
+
+        Returns:
+            False, and nothing is written, where another was quicker.
+        """
+
+    def answer(self, intent: Intent, record: bytes, state: State) -> bool:
+        """Keeps the record of a held attempt and sets its state: held for no and review, permitted for yes. False where
+        it is held no longer.
+        """
+
+    def start(self, intent: Intent, at: str) -> bool:
+        """From permitted to started. False where it is permitted no longer: another process started it."""
+
+    def unstart(self, intent: Intent) -> None:
+        """From started back to permitted, by whoever started it and knows that the body did not begin."""
+
+    def finish(self, intent: Intent, report: Report) -> bool:
+        """Keeps what became of a started attempt, and the report for delivery. False where that is known already, or it
+        was never started.
+        """
+
+    def tell(self, report: Report) -> None:
+        """Keeps a further report for delivery."""
+
+    def undelivered(self, limit: int) -> Sequence[Report]:
+        """The reports that are to be delivered, oldest first; refused ones are left out."""
+
+    def delivered(self, report: Report) -> None:
+        """Removes a delivered report; an execution makes its attempt reported."""
+
+    def refused(self, report: Report, why: str) -> None:
+        """Sets a report aside that the service will never take, with the sentence why. It stays."""
+
+    def set_aside(self, limit: int) -> Sequence[Report]:
+        """The refused reports, oldest first."""
+
+    def listed(self, states: Sequence[State], limit: int) -> Sequence[Intent]:
+        """The latest attempts that are in one of the states, the longest-waiting first."""
+
+    def forget(self, before: str) -> int:
+        """Removes requests, records and reports of what was reported or superseded before a UTC timestamp, and keeps
+        that it was: an intent that is forgotten altogether could run again. How many attempts.
+        """
+
+
+def _object(content: bytes) -> Mapping[str, Any]:
+    value: Mapping[str, Any] = parse_document(content)
+    return value

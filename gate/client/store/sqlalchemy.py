@@ -1,0 +1,275 @@
+"""A store in a database of the caller's own: SQLite or PostgreSQL, through SQLAlchemy.
+
+    store = SqlAlchemyStore(engine)
+    store.create_tables()                                  or `metadata` in migrations of your own
+
+With `within`, the body of an action and what the store knows of it are committed together, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, Final
+
+from gate.client.errors import StoreUnavailable
+from gate.client.store.intents import Store
+from gate.client.store.statements import (
+    IDENTIFY,
+    IDENTITY,
+    VERSION,
+    Row,
+    SqlStore,
+    Step,
+    Values,
+    new_identity,
+    of_another_release,
+    run_steps,
+    unavailable,
+)
+
+try:
+    from sqlalchemy import (
+        BigInteger,
+        Column,
+        Connection,
+        Engine,
+        Index,
+        Integer,
+        LargeBinary,
+        MetaData,
+        String,
+        Table,
+        Text,
+        TextClause,
+        text,
+    )
+    from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+    from sqlalchemy.orm import Session
+except ImportError as _error:
+    raise ImportError(
+        "gate.client.store.sqlalchemy needs SQLAlchemy 2, which is not installed: pip install "
+        "'decision-gate[sqlalchemy]'. SqliteStore needs nothing."
+    ) from _error
+
+metadata: Final = MetaData()
+"""The tables gate_store, gate_intents and gate_reports, for migrations of the caller's own."""
+
+_TIME: Final = String(24)
+# SQLite knows one integer type, of 64 bits.
+_BIG: Final = BigInteger().with_variant(Integer(), "sqlite")
+
+Table(
+    "gate_store",
+    metadata,
+    Column("name", String(20), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+Table(
+    "gate_intents",
+    metadata,
+    Column("intent_id", Text, primary_key=True),
+    Column("attempt", Integer, primary_key=True, autoincrement=False),
+    Column("state", String(20), nullable=False),
+    Column("asked_hash", String(64), nullable=False),
+    Column("asked_at", _TIME, nullable=False),
+    Column("started_at", _TIME),
+    Column("changed_at", _TIME, nullable=False),
+    Column("asked", LargeBinary, nullable=False),
+    Column("answered", LargeBinary),
+    Column("told", LargeBinary),
+    Index("gate_intents_by_state", "state", "asked_at"),
+)
+
+Table(
+    "gate_reports",
+    metadata,
+    Column("report_id", _BIG, primary_key=True),
+    Column("intent_id", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("decision_id", Text, nullable=False),
+    Column("idempotency_key", Text, nullable=False),
+    Column("told_at", _TIME, nullable=False),
+    Column("refused", LargeBinary),
+    Column("body", LargeBinary, nullable=False),
+    # The number of a delivered report is never given to another one.
+    sqlite_autoincrement=True,
+)
+
+# Who runs the body in a transaction of its own may keep others waiting for an intent as long as that takes.
+_WAIT: Final = text("SET LOCAL lock_timeout = '5s'")
+
+
+class SqlAlchemyStore(SqlStore):
+    """A store in tables of a database of the caller's own. Threads and processes may share it, as they do the engine.
+
+    Each method is a short transaction on a connection of its own. How durable it is, and how long it waits, is what the
+    engine and the database are set to; on PostgreSQL a lock is waited for 5 seconds at most.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        """Works on an engine's database; connects when it is first used.
+
+        Raises:
+            StoreUnavailable: INTENTS_UNAVAILABLE: it is neither SQLite nor PostgreSQL.
+        """
+        self._dialect: Final = engine.dialect.name
+        if self._dialect not in ("sqlite", "postgresql"):
+            raise unavailable(self._dialect, "it is neither SQLite nor PostgreSQL", "Use one of these, or SqliteStore.")
+        # Whatever the engine's default is: one that commits each statement would tear transitions apart.
+        self._engine: Final = (
+            engine.execution_options(isolation_level="READ COMMITTED") if self._dialect == "postgresql" else engine
+        )
+        self._identity: str | None = None
+
+    @property
+    def identity(self) -> str:
+        """See `Store.identity`: it is made when the tables are first used, and kept in them.
+
+        Raises:
+            StoreUnavailable: INTENTS_VERSION as well: the tables are of a version that this release does not know.
+        """
+        if self._identity is None:
+            self._identity = self._identify()
+        return self._identity
+
+    def create_tables(self) -> None:
+        """Creates the tables that are not there.
+
+        Raises:
+            StoreUnavailable: INTENTS_UNAVAILABLE.
+        """
+        for table in metadata.sorted_tables:
+            with self._translated():
+                try:
+                    table.create(self._engine, checkfirst=True)
+                except DBAPIError:
+                    # Another process may have been quicker; then there is nothing left to do.
+                    table.create(self._engine, checkfirst=True)
+
+    def within(self, session: Session) -> Store:
+        """The store for an action whose effects are all in a session's transaction.
+
+        What was asked and permitted is a fact whatever becomes of that transaction: it is committed at once, as ever.
+        That the body was started, how it ended, and its reports are written through the session: they are true if the
+        caller commits, together with what the body did, and if the caller rolls back the intent is still permitted and
+        the body may run again. Right where everything that the body does is written through this session; wrong where
+        it also sends, pays or calls something, for after a rollback that would be done twice.
+
+        The session's transaction must see what others commit while it is open: READ COMMITTED on PostgreSQL, or nothing
+        read before. On SQLite, which has one writer, enter the guard before the session's first write: otherwise the
+        store waits for the session and the session for the store, until the busy timeout makes that StoreUnavailable,
+        and nothing runs.
+
+        Args:
+            session: A session on the same database, not one that commits each statement. After StoreUnavailable, roll
+                it back.
+
+        Raises:
+            StoreUnavailable: INTENTS_UNAVAILABLE, INTENTS_VERSION.
+        """
+        return _Within(self, session)
+
+    def _read(self, sql: str, values: Values) -> Sequence[Row]:
+        self._require_version()
+        return self._rows(sql, values)
+
+    def _write(self, *steps: Step) -> int:
+        self._require_version()
+        return self._run(steps)
+
+    def _rows(self, sql: str, values: Values) -> Sequence[Row]:
+        with self._translated(), self._engine.connect() as connection:
+            return connection.execute(_text(sql), values).all()
+
+    def _run(self, steps: Sequence[Step]) -> int:
+        with self._translated(), self._engine.connect() as connection, connection.begin() as transaction:
+            if self._dialect == "postgresql":
+                connection.execute(_WAIT)
+            elif not _has_begun(connection):
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            changed = run_steps(_executed(connection), steps)
+            if not changed:
+                transaction.rollback()
+            return changed
+
+    def _run_within(self, session: Session, steps: Sequence[Step]) -> int:
+        # No savepoint: a single step is at stake, or the first of them changes nothing.
+        self._require_version()
+        with self._translated():
+            connection = session.connection()
+            if connection.engine.url != self._engine.url:
+                raise self._unavailable("the session is for another database", "Give the store the session's engine.")
+            return run_steps(_executed(connection), steps)
+
+    def _require_version(self) -> None:
+        # Who has the identity has seen the version.
+        _ = self.identity
+
+    def _identify(self) -> str:
+        said = self._said()
+        if not said.keys() >= {"identity", "version"}:
+            told = {"identity": new_identity(), "version": str(VERSION)}
+            self._run([Step(IDENTIFY, {"name": name, "value": told[name]}, needed=False) for name in told])
+            said = self._said()
+        if said["version"] != str(VERSION):
+            raise of_another_release(self._where, said["version"])
+        return said["identity"]
+
+    def _said(self) -> Mapping[str, str]:
+        return dict(map(tuple, self._rows(IDENTITY, {})))
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except SQLAlchemyError as error:
+            # SQLAlchemy's own text would repeat the statement and its values.
+            said = getattr(error, "orig", None) or error
+            raise self._unavailable(self._reason(said)) from said
+
+    def _reason(self, said: BaseException) -> str:
+        # What tells no SQLSTATE could not be sent: the driver may then name anything that it was given to connect with.
+        code = getattr(said, "sqlstate", None) or getattr(said, "pgcode", None)
+        if self._dialect == "postgresql" and code is None:
+            return f"it was not reached: {type(said).__name__}"
+        return str(said).strip().partition("\n")[0].partition(" with text ")[0]
+
+    @property
+    def _where(self) -> str:
+        # Never the URL, which may have passwords in other places than the one for them.
+        return f"in the {self._dialect} database {self._engine.url.database or ''}".rstrip()
+
+    def _unavailable(self, why: str, do: str = "") -> StoreUnavailable:
+        mend = "See that the database answers and has the tables of create_tables()."
+        return unavailable(self._where, why, do or mend)
+
+
+class _Within(SqlAlchemyStore):
+    """A store whose `start`, `unstart`, `finish` and `tell` are part of a session's transaction."""
+
+    def __init__(self, store: SqlAlchemyStore, session: Session) -> None:
+        super().__init__(store._engine)
+        self._identity = store.identity
+        self._session = session
+
+    def _write_of_body(self, *steps: Step) -> int:
+        return self._run_within(self._session, steps)
+
+
+@cache
+def _text(sql: str) -> TextClause:
+    return text(sql)
+
+
+def _executed(connection: Connection) -> Callable[[str, Values], int]:
+    return lambda sql, values: connection.execute(_text(sql), values).rowcount
+
+
+def _has_begun(connection: Connection) -> bool:
+    """Whether SQLite is in a transaction already, as it is where the engine's listeners begin it."""
+    driver: Any = connection.connection.driver_connection
+    return bool(driver.in_transaction)

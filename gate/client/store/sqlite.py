@@ -1,0 +1,335 @@
+"""A store in a file of its own, on a local disk: WAL with synchronous=FULL, one fsync for each transaction.
+
+A file lock beside it serializes writers, checkpoints and the file's creation: SQLite before 3.51.3 can corrupt a WAL
+that two connections write and reset at the same moment.
+
+A fork hands on nothing: what is open is closed before it, and opened again when it is next used. To leave an inherited
+connection alone would not do. SQLite counts the locks of a file by process, and a child that inherits the count of its
+parent takes a lock for its own that only the parent has; the last other process to leave then removes the WAL beneath
+it, and what the child commits is lost.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+from urllib.parse import quote
+from weakref import WeakSet
+
+from gate.client.errors import StoreUnavailable
+from gate.client.store.statements import (
+    IDENTIFY,
+    IDENTITY,
+    VERSION,
+    Row,
+    SqlStore,
+    Step,
+    Values,
+    new_identity,
+    of_another_release,
+    run_steps,
+    unavailable,
+)
+
+PATIENCE: Final = 5.0
+"""How long a writer waits for its turn, in seconds."""
+
+TABLES: Final = (
+    """
+    CREATE TABLE gate_store (
+        name TEXT NOT NULL PRIMARY KEY,
+        value TEXT NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE gate_intents (
+        intent_id TEXT NOT NULL,
+        attempt INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        asked_hash TEXT NOT NULL,
+        asked_at TEXT NOT NULL,
+        started_at TEXT,
+        changed_at TEXT NOT NULL,
+        asked BLOB NOT NULL,
+        answered BLOB,
+        told BLOB,
+        PRIMARY KEY (intent_id, attempt)
+    )
+    """,
+    "CREATE INDEX gate_intents_by_state ON gate_intents (state, asked_at)",
+    # AUTOINCREMENT: the number of a delivered report is never given to another one.
+    """
+    CREATE TABLE gate_reports (
+        report_id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+        intent_id TEXT NOT NULL,
+        attempt INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        decision_id TEXT NOT NULL,
+        idempotency_key TEXT NOT NULL,
+        told_at TEXT NOT NULL,
+        refused BLOB,
+        body BLOB NOT NULL
+    )
+    """,
+)
+"""The tables; `gate.client.store.sqlalchemy` says the same for SQLAlchemy."""
+
+# "gate", in the file's header: whose file this is.
+_APPLICATION: Final = 0x67617465
+_POLL: Final = 0.0002
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """The open file.
+
+    Attributes:
+        connection: The connection.
+        lock: The file descriptor of the lock.
+        files: Which files the database, its WAL and its lock are.
+        identity: The store's.
+        process: Whose connection it is.
+    """
+
+    connection: sqlite3.Connection
+    lock: int
+    files: Sequence[tuple[int, int]]
+    identity: str
+    process: int
+
+
+class SqliteStore(SqlStore):
+    """A store in a file of its own. Threads may share it, and processes the file.
+
+    It is opened when it is first used, and closed at the latest with the process.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Names the file, which nothing is done with yet.
+
+        Args:
+            path: The file. It is created (0600) where there is none, and so are the folders above it (0700). It must
+                lie on a local disk and outlive the process and its container: with it goes the knowledge of what was
+                done.
+        """
+        # SQLite names the WAL after the file that a symbolic link leads to.
+        self._path: Final = Path(os.path.realpath(path))
+        self._turn: Final = threading.Lock()
+        self._opened: _Opened | None = None
+        with _forks:
+            _stores.add(self)
+
+    @property
+    def identity(self) -> str:
+        """See `Store.identity`: it is made with the file, and kept in it."""
+        with self._use() as opened:
+            return opened.identity
+
+    def close(self) -> None:
+        """Closes the file. Using the store again opens it again."""
+        with self._turn:
+            self._close()
+
+    def __enter__(self) -> SqliteStore:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the file."""
+        self.close()
+
+    def _read(self, sql: str, values: Values) -> Sequence[Row]:
+        with self._use() as opened:
+            rows: Sequence[Row] = opened.connection.execute(sql, values).fetchall()
+            return rows
+
+    def _write(self, *steps: Step) -> int:
+        with self._use() as opened, self._exclusive(opened.lock), _transaction(opened.connection) as connection:
+            self._require_files(opened)
+            changed = run_steps(lambda sql, values: connection.execute(sql, values).rowcount, steps)
+            connection.execute("COMMIT" if changed else "ROLLBACK")
+            return changed
+
+    @contextmanager
+    def _use(self) -> Iterator[_Opened]:
+        if not self._turn.acquire(timeout=PATIENCE):
+            raise self._unavailable("other threads hold it")
+        try:
+            if self._opened is None:
+                self._opened = self._open()
+            if self._opened.process != os.getpid():
+                raise self._unavailable("it was opened before a fork that Python did not hear of")
+            yield self._opened
+        except (sqlite3.Error, OSError) as error:
+            raise self._unavailable(_reason(error)) from error
+        finally:
+            self._turn.release()
+
+    def _open(self) -> _Opened:
+        _make_folders(self._path.parent)
+        lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            with self._exclusive(lock):
+                if not self._path.exists():
+                    # Only ever a new file: to close another descriptor of it would end the locks that SQLite has on it.
+                    os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+                # mode=rw: a file that is gone must not come back empty.
+                connection = sqlite3.connect(
+                    f"file:{quote(str(self._path))}?mode=rw",
+                    uri=True,
+                    timeout=PATIENCE,
+                    isolation_level=None,
+                    check_same_thread=False,
+                )
+                try:
+                    identity = self._prepare(connection)
+                    return _Opened(connection, lock, self._files(), identity, os.getpid())
+                except BaseException:
+                    connection.close()
+                    raise
+        except BaseException:
+            os.close(lock)
+            raise
+
+    def _prepare(self, connection: sqlite3.Connection) -> str:
+        """Requires that a file is a store, or makes an empty one a store; its identity."""
+        empty = _value(connection, "SELECT count(*) = 0 FROM sqlite_master")
+        application, version = (_value(connection, f"PRAGMA {name}") for name in ("application_id", "user_version"))
+        if application != _APPLICATION and not (empty and application == version == 0):
+            raise self._unavailable("it is a database of something else", "Give the guard a file of its own.")
+        if application == _APPLICATION and version != VERSION:
+            raise of_another_release(str(self._path), version)
+        if _value(connection, "PRAGMA journal_mode=WAL") != "wal":
+            raise self._unavailable("SQLite cannot share files there", "Put it on a local disk.")
+        for pragma in ("synchronous=FULL", "trusted_schema=OFF", "secure_delete=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        if application != _APPLICATION:
+            with _transaction(connection):
+                for statement in TABLES:
+                    connection.execute(statement)
+                connection.execute(IDENTIFY, {"name": "identity", "value": new_identity()})
+                connection.execute(f"PRAGMA application_id={_APPLICATION}")
+                connection.execute(f"PRAGMA user_version={VERSION}")
+                connection.execute("COMMIT")
+        identity: str | None = dict(connection.execute(IDENTITY).fetchall()).get("identity")
+        if identity is None:
+            raise self._unavailable("it has lost its identity", "Put back a copy of the file that has one.")
+        return identity
+
+    def _close(self) -> None:
+        opened = self._opened
+        # What was inherited is not even let go of, for that would close it.
+        if opened is not None and opened.process == os.getpid():
+            self._opened = None
+            os.close(opened.lock)
+            opened.connection.close()
+
+    @contextmanager
+    def _exclusive(self, lock: int) -> Iterator[None]:
+        deadline = time.monotonic() + PATIENCE
+        # Polled, because a blocking flock cannot be given up, and a stopped process would then hold everyone.
+        while not _try_lock(lock):
+            if time.monotonic() > deadline:
+                raise self._unavailable("another process holds it")
+            time.sleep(_POLL)
+        try:
+            yield
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+
+    def _require_files(self, opened: _Opened) -> None:
+        """Requires that the open files are those in their place, for what is written to others would be lost."""
+        try:
+            if self._files() == opened.files:
+                return
+        except FileNotFoundError:
+            pass
+        raise self._unavailable(
+            "its file was removed or replaced while it was open",
+            "Put the file back as it was, and start the process again; an empty store would let everything happen "
+            "once more.",
+        )
+
+    def _files(self) -> Sequence[tuple[int, int]]:
+        found = [os.stat(f"{self._path}{suffix}") for suffix in ("", "-wal", ".lock")]  # noqa: PTH116 - at every write
+        return [(stat.st_dev, stat.st_ino) for stat in found]
+
+    def _unavailable(self, why: str, do: str = "") -> StoreUnavailable:
+        mend = "See that it is a file on a local disk with room left, that this user may write."
+        return unavailable(str(self._path), why, do or mend)
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """A transaction that is undone where the block has not committed it."""
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _make_folders(folder: Path) -> None:
+    """Makes a folder and those above it, so that they are there after a power failure as well."""
+    if folder.exists():
+        return
+    _make_folders(folder.parent)
+    folder.mkdir(0o700, exist_ok=True)
+    above = os.open(folder.parent, os.O_RDONLY)
+    try:
+        os.fsync(above)
+    finally:
+        os.close(above)
+
+
+def _value(connection: sqlite3.Connection, sql: str) -> Any:
+    return connection.execute(sql).fetchone()[0]
+
+
+def _try_lock(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _reason(error: sqlite3.Error | OSError) -> str:
+    # SQLite quotes text that it cannot read.
+    return str(error.strerror) if isinstance(error, OSError) else str(error).partition(" with text ")[0]
+
+
+_stores: Final[WeakSet[SqliteStore]] = WeakSet()
+_forks: Final = threading.Lock()
+_closed: Final[list[SqliteStore]] = []
+
+
+def _before_fork() -> None:
+    _forks.acquire()
+    for store in list(_stores):
+        # Nobody is in a transaction then, and the child finds no lock that one of the parent's threads has.
+        if store._turn.acquire(timeout=2 * PATIENCE):
+            _closed.append(store)
+            with suppress(sqlite3.Error, OSError):
+                store._close()
+
+
+def _after_fork() -> None:
+    while _closed:
+        _closed.pop()._turn.release()
+    _forks.release()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

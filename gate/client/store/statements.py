@@ -1,0 +1,290 @@
+"""The protocol of `intents` as SQL that SQLite and PostgreSQL both run: the one place that says what a transition is.
+
+Every transition is an UPDATE that names the state it leaves, so that of two that race one changes a row, and the other
+none. What a method writes, it writes before it reads: nobody can come in between.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from gate.client.errors import StoreUnavailable
+from gate.client.store.intents import EXECUTION, Intent, Report, State
+from gate.ids import new_id, timestamp, utc_now
+
+VERSION: Final = 1
+"""The version of the tables."""
+
+Values: TypeAlias = Mapping[str, Any]
+Row: TypeAlias = Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One statement of a transaction.
+
+    Attributes:
+        sql: The statement, with its values as :names.
+        values: The values.
+        needed: Whether the transaction is undone where the statement changes no row.
+    """
+
+    sql: str
+    values: Values
+    needed: bool = True
+
+
+class SqlStore(ABC):
+    """A store over anything that runs SQL."""
+
+    @abstractmethod
+    def _read(self, sql: str, values: Values) -> Sequence[Row]:
+        """The rows that a query finds."""
+
+    @abstractmethod
+    def _write(self, *steps: Step) -> int:
+        """Runs steps in one transaction. How many rows they changed; 0, and nothing is written, where one of them was
+        needed and changed none.
+        """
+
+    def _write_of_body(self, *steps: Step) -> int:
+        """The same for what is true only together with the effects of the body."""
+        return self._write(*steps)
+
+    def find(self, intent_id: str) -> Intent | None:
+        """See `Store.find`."""
+        rows = self._read(_FIND, {"intent_id": intent_id})
+        return _intent(rows[0]) if rows else None
+
+    def hold(self, intent: Intent, *, instead_of: Intent | None = None) -> bool:
+        """See `Store.hold`.
+
+        Raises:
+            ValueError: The attempt is not the one that comes after `instead_of`.
+        """
+        before = (intent.intent_id, 0) if instead_of is None else (instead_of.intent_id, instead_of.attempt)
+        if (intent.intent_id, intent.attempt - 1) != before:
+            raise ValueError(f"Attempt {intent.attempt} at {intent.intent_id} does not come after {before}.")
+        steps = []
+        if instead_of is not None:
+            steps.append(Step(_SUPERSEDE, {**_now(instead_of), "was": instead_of.state.value}))
+        held = {"asked": intent.asked, "asked_hash": intent.asked_hash, "asked_at": intent.asked_at}
+        return self._write(*steps, Step(_HOLD, {**_now(intent), **held})) > 0
+
+    def answer(self, intent: Intent, record: bytes, state: State) -> bool:
+        """See `Store.answer`."""
+        return self._write(Step(_ANSWER, {**_now(intent), "answered": record, "state": state.value})) > 0
+
+    def start(self, intent: Intent, at: str) -> bool:
+        """See `Store.start`."""
+        return self._write_of_body(Step(_START, {**_now(intent), "at": at})) > 0
+
+    def unstart(self, intent: Intent) -> None:
+        """See `Store.unstart`."""
+        self._write_of_body(Step(_UNSTART, _now(intent)))
+
+    def finish(self, intent: Intent, report: Report) -> bool:
+        """See `Store.finish`."""
+        return self._write_of_body(Step(_FINISH, {**_now(intent), "told": report.body}), _tell(report)) > 0
+
+    def tell(self, report: Report) -> None:
+        """See `Store.tell`."""
+        self._write_of_body(_tell(report))
+
+    def undelivered(self, limit: int) -> Sequence[Report]:
+        """See `Store.undelivered`."""
+        return [_report(row) for row in self._read(_UNDELIVERED, {"limit": limit})]
+
+    def delivered(self, report: Report) -> None:
+        """See `Store.delivered`."""
+        steps = [Step(_DELIVERED, {"report_id": report.report_id})]
+        if report.kind == EXECUTION:
+            # Its attempt may be superseded by now.
+            steps.append(Step(_REPORTED, _now(report), needed=False))
+        self._write(*steps)
+
+    def refused(self, report: Report, why: str) -> None:
+        """See `Store.refused`."""
+        # The sentence may be the service's, and PostgreSQL's text cannot hold U+0000.
+        self._write(Step(_REFUSED, {"report_id": report.report_id, "refused": why.encode("utf-8", "replace")}))
+
+    def set_aside(self, limit: int) -> Sequence[Report]:
+        """See `Store.set_aside`."""
+        return [_report(row) for row in self._read(_SET_ASIDE, {"limit": limit})]
+
+    def listed(self, states: Sequence[State], limit: int) -> Sequence[Intent]:
+        """See `Store.listed`: those that were asked first come first."""
+        sought = {state.value: state.value if state in states else None for state in State}
+        return [_intent(row) for row in self._read(_LISTED, {**sought, "limit": limit})]
+
+    def forget(self, before: str) -> int:
+        """See `Store.forget`. What has a report that is undelivered or refused is kept whole."""
+        return self._write(Step(_FORGET, {"before": before, "nothing": b""}))
+
+
+def run_steps(execute: Callable[[str, Values], int], steps: Sequence[Step]) -> int:
+    """Runs steps until one that is needed changes no row. How many rows they changed; 0 where one was needed and did
+    not, and then what the others did has to be undone.
+
+    Args:
+        execute: Runs a statement, and gives how many rows it changed.
+        steps: The steps.
+    """
+    changed = 0
+    for step in steps:
+        rows = execute(step.sql, step.values)
+        if step.needed and not rows:
+            return 0
+        changed += rows
+    return changed
+
+
+def new_identity() -> str:
+    """A name that no other store has."""
+    return new_id("store", utc_now())
+
+
+def unavailable(where: str, why: str, do: str) -> StoreUnavailable:
+    """INTENTS_UNAVAILABLE.
+
+    Args:
+        where: The file or database.
+        why: What it said, in a few words.
+        do: What to do about it, as a sentence.
+    """
+    return StoreUnavailable("INTENTS_UNAVAILABLE", f"The guard's store {where} cannot be used now ({why}). {do}")
+
+
+def of_another_release(where: str, version: object) -> StoreUnavailable:
+    """INTENTS_VERSION: the tables are of a version that this release does not know."""
+    return StoreUnavailable(
+        "INTENTS_VERSION",
+        f"The guard's store {where} has version {version}, and this release knows version {VERSION}. Use the release "
+        f"that wrote it, or a later one; an empty store would let everything happen once more.",
+    )
+
+
+def _now(of: Intent | Report) -> dict[str, Any]:
+    return {"intent_id": of.intent_id, "attempt": of.attempt, "now": timestamp(utc_now())}
+
+
+def _tell(report: Report) -> Step:
+    return Step(
+        _TELL,
+        {
+            "intent_id": report.intent_id,
+            "attempt": report.attempt,
+            "kind": report.kind,
+            "decision_id": report.decision_id,
+            "idempotency_key": report.idempotency_key,
+            "told_at": report.told_at,
+            "body": report.body,
+        },
+    )
+
+
+def _intent(row: Row) -> Intent:
+    intent_id, attempt, state, asked_hash, asked_at, started_at, *contents = row
+    asked, answered, told = contents
+    return Intent(
+        intent_id=intent_id,
+        attempt=attempt,
+        state=State(state),
+        asked=bytes(asked),
+        asked_hash=asked_hash,
+        asked_at=asked_at,
+        answered=_bytes(answered),
+        started_at=started_at,
+        told=_bytes(told),
+    )
+
+
+def _report(row: Row) -> Report:
+    report_id, intent_id, attempt, kind, decision_id, idempotency_key, told_at, refused, body = row
+    return Report(
+        intent_id=intent_id,
+        attempt=attempt,
+        kind=kind,
+        decision_id=decision_id,
+        idempotency_key=idempotency_key,
+        body=bytes(body),
+        told_at=told_at,
+        report_id=report_id,
+        refused=None if refused is None else bytes(refused).decode(),
+    )
+
+
+def _bytes(value: Any) -> bytes | None:
+    # Some drivers hand out a view.
+    return None if value is None else bytes(value)
+
+
+IDENTIFY: Final = "INSERT INTO gate_store (name, value) VALUES (:name, :value) ON CONFLICT DO NOTHING"
+"""Says something of the store as a whole, unless it is said already."""
+
+IDENTITY: Final = "SELECT name, value FROM gate_store"
+"""What is said of the store as a whole."""
+
+_FIND: Final = """
+    SELECT intent_id, attempt, state, asked_hash, asked_at, started_at, asked, answered, told FROM gate_intents
+    WHERE intent_id = :intent_id ORDER BY attempt DESC LIMIT 1
+"""
+_HOLD: Final = """
+    INSERT INTO gate_intents (intent_id, attempt, state, asked_hash, asked_at, changed_at, asked)
+    VALUES (:intent_id, :attempt, 'held', :asked_hash, :asked_at, :now, :asked) ON CONFLICT DO NOTHING
+"""
+_SUPERSEDE: Final = """
+    UPDATE gate_intents SET state = 'superseded', changed_at = :now
+    WHERE intent_id = :intent_id AND attempt = :attempt AND state = :was AND state <> 'superseded'
+"""
+_ANSWER: Final = """
+    UPDATE gate_intents SET state = :state, answered = :answered, changed_at = :now
+    WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'held'
+"""
+_START: Final = """
+    UPDATE gate_intents SET state = 'started', started_at = :at, changed_at = :now
+    WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'permitted'
+"""
+_UNSTART: Final = """
+    UPDATE gate_intents SET state = 'permitted', started_at = NULL, changed_at = :now
+    WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'started' AND told IS NULL
+"""
+_FINISH: Final = """
+    UPDATE gate_intents SET told = :told, changed_at = :now
+    WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'started' AND told IS NULL
+"""
+_REPORTED: Final = """
+    UPDATE gate_intents SET state = 'reported', changed_at = :now
+    WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'started'
+"""
+_TELL: Final = """
+    INSERT INTO gate_reports (intent_id, attempt, kind, decision_id, idempotency_key, told_at, body)
+    VALUES (:intent_id, :attempt, :kind, :decision_id, :idempotency_key, :told_at, :body)
+"""
+_UNDELIVERED: Final = """
+    SELECT report_id, intent_id, attempt, kind, decision_id, idempotency_key, told_at, refused, body FROM gate_reports
+    WHERE refused IS NULL ORDER BY report_id LIMIT :limit
+"""
+_SET_ASIDE: Final = """
+    SELECT report_id, intent_id, attempt, kind, decision_id, idempotency_key, told_at, refused, body FROM gate_reports
+    WHERE refused IS NOT NULL ORDER BY report_id LIMIT :limit
+"""
+_DELIVERED: Final = "DELETE FROM gate_reports WHERE report_id = :report_id"
+_REFUSED: Final = "UPDATE gate_reports SET refused = :refused WHERE report_id = :report_id"
+_LISTED: Final = """
+    SELECT intent_id, attempt, state, asked_hash, asked_at, started_at, asked, answered, told FROM gate_intents latest
+    WHERE state IN (:held, :permitted, :started, :reported, :superseded) AND NOT EXISTS (
+        SELECT 1 FROM gate_intents later WHERE later.intent_id = latest.intent_id AND later.attempt > latest.attempt
+    )
+    ORDER BY asked_at, intent_id LIMIT :limit
+"""
+_FORGET: Final = """
+    UPDATE gate_intents SET asked = :nothing, answered = NULL, told = NULL
+    WHERE state IN ('reported', 'superseded') AND changed_at < :before AND asked <> :nothing AND NOT EXISTS (
+        SELECT 1 FROM gate_reports
+        WHERE gate_reports.intent_id = gate_intents.intent_id AND gate_reports.attempt = gate_intents.attempt
+    )
+"""
