@@ -22,6 +22,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from enum import Enum
 from functools import partial
 from typing import Any, Final
 
@@ -40,7 +41,7 @@ from gate.client.exchange import exchange
 from gate.client.flow import Consult, Do, Flow
 from gate.client.intention import Plan, idempotency_key
 from gate.client.permit import BasePermit
-from gate.client.recovery import Recovery, settlement
+from gate.client.recovery import found_out
 from gate.client.store.intents import Intent, State, Store
 from gate.errors import GateError, MaterialRefused
 from gate.ids import parse_timestamp, timestamp, utc_now
@@ -53,6 +54,18 @@ MAX_AGE: Final = 300.0
 _ROUNDS: Final = 8
 
 log = logging.getLogger("gate.client")
+
+
+class Recovery(Enum):
+    """What a recovery hook says of an action that was begun before.
+
+    HOLD: not known; AlreadyStarted is raised. EXECUTED: it was done; that is reported, and AlreadyStarted raised.
+    NOT_EXECUTED: it was not done and nobody is doing it; that is reported, and the gate asked again.
+    """
+
+    HOLD = "hold"
+    EXECUTED = "executed"
+    NOT_EXECUTED = "not_executed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +275,8 @@ class _Entry:
         if not isinstance(said, Recovery):
             raise TypeError(f"A recovery hook returns a Recovery; this one returned {type(said).__name__}.")
         if said is not Recovery.HOLD and known is not None and known.told is None and record is not None:
-            yield Do(partial(self._store.finish, known, settlement(known, said)))
+            report = found_out(known, record or {}, executed=said is Recovery.EXECUTED)
+            yield Do(partial(self._store.finish, known, report))
         if said is not Recovery.NOT_EXECUTED:
             raise error
         yield from self._supersede(intent)

@@ -50,8 +50,9 @@ def found_out(intent: Intent, record: Mapping[str, Any], *, executed: bool, resu
         executed: Whether the action was done.
         result: The result in the words of who found it out.
     """
-    done = {"execution_status": "executed", "action_taken": record["action"]}
-    body = done if executed else {"execution_status": "skipped"}
+    body = {"execution_status": "skipped"}
+    if executed:
+        body = {"execution_status": "executed", "action_taken": record["action"]}
     return execution_report(intent, record, body | {"execution_result": result or "found out in recovery"})
 
 
@@ -65,8 +66,8 @@ def settle(store: Store, intent_id: str, *, executed: bool, result: str | None =
     Args:
         store: Where the intent is kept.
         intent_id: Its name.
-        executed: Whether the action was done. Where it was reported as failed or skipped, that it was not can still be
-            said; then nothing more is reported.
+        executed: Whether the action was done. Of one that was told to have failed or been skipped it can still be said
+            that it was not; then nothing more is reported.
         result: The result in the words of who found it out, 1 to 2,000 characters.
 
     Raises:
@@ -79,7 +80,7 @@ def settle(store: Store, intent_id: str, *, executed: bool, result: str | None =
     if intent.state in (State.HELD, State.PERMITTED):
         raise OperatorError(
             "INTENT_NOT_STARTED",
-            f"The action of {intent_id} was not begun (it is {intent.state}), so that there is nothing to settle; a retry "
+            f"The action of {intent_id} was not begun (it is {intent.state}), and there is nothing to settle; a retry "
             f"of the guard goes on with it.",
         )
     record = intent.record

@@ -1,0 +1,618 @@
+"""The guard: when a body runs, how often, and what is told of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from gate.client import (
+    AlreadyStarted,
+    AsyncClient,
+    Blocked,
+    Client,
+    GateUnavailable,
+    Guard,
+    HeldForReview,
+    Permit,
+    Recovery,
+    SqliteStore,
+    State,
+    StoreUnavailable,
+    Target,
+)
+from gate.client import guard as guard_module
+from gate.errors import MaterialRefused, OperatorError, RequestRefused
+from gate.ids import utc_now
+from tests.gate.client.conftest import Service
+from tests.support import sample_rulebook
+
+YES = {"discount_percent": 10, "margin_percent": 22}
+NO = {"discount_percent": 10, "margin_percent": 9}
+REVIEW = {"discount_percent": 40, "margin_percent": 40}
+
+
+def guarding(client: Client, facts: dict[str, Any] = YES, **said: Any) -> Guard:
+    usual = {"action": "approve_discount", "target": ("crm", "deal-1042")}
+    return client.guard(sample_rulebook(), facts, **(usual | said))
+
+
+def runs(client: Client, facts: dict[str, Any] = YES, **said: Any) -> Permit:
+    with guarding(client, facts, **said) as permit:
+        pass
+    return permit
+
+
+def executions(client: Client, permit: Permit) -> list[Any]:
+    client.flush()
+    return list(client.list_executions(permit.decision_id)["executions"])
+
+
+class Died(BaseException):
+    """A process that is gone: nothing after it runs."""
+
+
+@contextmanager
+def dying_in(store: SqliteStore, method: str, monkeypatch: pytest.MonkeyPatch, *, after: bool) -> Iterator[None]:
+    """Lets a process end at one of the store's writes, and forgets that it did once the block is left."""
+    real = getattr(store, method)
+
+    def die(*arguments: Any, **named: Any) -> Any:
+        if after:
+            real(*arguments, **named)
+        raise Died
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, method, die)
+        # It would tidy up, which a process that is gone does not.
+        patch.setattr(store, "unstart", lambda intent: None)
+        with pytest.raises(Died):
+            yield
+
+
+@contextmanager
+def at(moment: datetime, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setattr(guard_module, "utc_now", lambda: moment)
+        yield
+
+
+class TestAYes:
+    def test_it_lets_the_body_run_with_the_whole_record_in_the_store(self, gate: Client, store: SqliteStore) -> None:
+        with guarding(gate) as permit:
+            kept = store.find(permit.intent_id)
+            assert kept is not None
+            assert kept.state is State.STARTED
+            assert kept.record == permit.record
+        assert gate.verify(permit.record, request=permit.intent.request).verified
+        assert permit.action == "approve_discount"
+
+    def test_its_request_has_the_action_the_target_and_the_facts(self, gate: Client) -> None:
+        permit = runs(
+            gate, target=Target("crm", "deal-7", "discount.update"), context={"amount": 12.5, "workflow": "pricing"}
+        )
+        context = permit.intent.request["context"]
+        assert context["inputs"] == YES
+        assert context["workflow"] == "pricing"
+        assert permit.record["action_binding"] == {
+            "system": "crm",
+            "resource": "deal-7",
+            "proposed_action": "approve_discount",
+            "mutation": "discount.update",
+            "amount": 12.5,
+        }
+
+    def test_its_run_is_reported_with_the_binding_that_was_decided(self, gate: Client, store: SqliteStore) -> None:
+        permit = runs(gate)
+        (receipt,) = executions(gate, permit)
+        assert receipt["execution_status"] == "executed"
+        assert receipt["action_binding_match"] is True
+        assert receipt["decision_record_hash"] == permit.record["record_hash"]
+        kept = store.find(permit.intent_id)
+        assert kept is not None
+        assert kept.state is State.REPORTED
+
+    def test_what_the_body_says_of_itself_is_in_the_receipt(self, gate: Client) -> None:
+        with guarding(gate) as permit:
+            permit.describe(
+                status="queued",
+                result="sent to the printer",
+                action_taken="queue_discount",
+                external_ref="tx-1",
+                state_before_hash="sha256:0",
+                state_after_hash="sha256:1",
+                state_before_ref="s3://before",
+                state_after_ref="s3://after",
+                evidence_refs=["log-1"],
+                executor={"type": "service", "id": "billing"},
+            )
+        (receipt,) = executions(gate, permit)
+        assert receipt["execution_status"] == "queued"
+        assert receipt["execution_result"] == "sent to the printer"
+        assert receipt["action_taken"] == "queue_discount"
+        assert receipt["external_ref"] == "tx-1"
+        assert receipt["state_before_hash"] == "sha256:0"
+        assert receipt["state_after_hash"] == "sha256:1"
+        assert receipt["state_before_ref"] == "s3://before"
+        assert receipt["state_after_ref"] == "s3://after"
+        assert receipt["evidence_refs"] == ["log-1"]
+        assert receipt["executor"] == {"type": "service", "id": "billing"}
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            {"status": "done"},
+            {"result": ""},
+            {"result": "x" * 2001},
+            {"action_taken": "x" * 201},
+            {"external_ref": ""},
+            {"external_ref": 7},
+            {"evidence_refs": []},
+            {"evidence_refs": ["x"] * 65},
+            {"evidence_refs": [""]},
+            {"executor": {"type": "service"}},
+            {"executor": {"type": "service", "id": ""}},
+            {"state_after_ref": "x" * 501},
+            {"state_after_hash": "\ud800"},
+        ],
+    )
+    def test_what_the_service_would_refuse_of_a_receipt_is_refused_at_once(
+        self, gate: Client, said: dict[str, Any]
+    ) -> None:
+        with guarding(gate) as permit:
+            with pytest.raises(RequestRefused) as refused:
+                permit.describe(**said)
+            assert [fault.field.partition("[")[0] for fault in refused.value.errors]
+        assert executions(gate, permit)[0]["execution_status"] == "executed"
+
+    def test_a_body_that_fails_is_reported_by_the_type_of_its_error_and_the_error_goes_on(self, gate: Client) -> None:
+        with pytest.raises(ZeroDivisionError), guarding(gate) as permit:
+            raise ZeroDivisionError("the card 4111 was refused")
+        (receipt,) = executions(gate, permit)
+        assert receipt["execution_status"] == "failed"
+        assert receipt["execution_result"] == "raised ZeroDivisionError"
+        assert "4111" not in json.dumps(receipt)
+
+    def test_ctrl_c_in_the_body_is_reported_as_well(self, gate: Client) -> None:
+        with pytest.raises(KeyboardInterrupt), guarding(gate) as permit:
+            raise KeyboardInterrupt
+        assert executions(gate, permit)[0]["execution_result"] == "raised KeyboardInterrupt"
+
+    def test_outcomes_follow_in_the_order_in_which_they_were_told(self, gate: Client) -> None:
+        permit = runs(gate)
+        permit.outcome("pending")
+        permit.outcome(
+            "succeeded",
+            metrics={"refund_eur": 49.9, "hours": 2},
+            executed=True,
+            external_ref="r-1",
+            evidence_refs=["e"],
+        )
+        gate.flush()
+        latest, first = gate.list_outcomes(permit.decision_id)["outcomes"]
+        assert [first["outcome_status"], latest["outcome_status"]] == ["pending", "succeeded"]
+        assert latest["observed_metrics"] == {"refund_eur": 49.9, "hours": 2}
+        assert latest["action_executed"] is True
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            {"status": "great"},
+            {"metrics": {"x": "1"}},
+            {"metrics": {"x": True}},
+            {"metrics": {"x" * 121: 1}},
+            {"metrics": {str(number): 1 for number in range(65)}},
+            {"external_ref": ""},
+            {"reference": "r-1"},
+        ],
+    )
+    def test_an_outcome_that_the_service_would_refuse_is_refused_at_once(
+        self, gate: Client, said: dict[str, Any]
+    ) -> None:
+        permit = runs(gate)
+        with pytest.raises(RequestRefused):
+            permit.outcome(**({"status": "succeeded"} | said))
+
+    def test_a_metric_that_is_not_finite_is_refused(self, gate: Client) -> None:
+        permit = runs(gate)
+        with pytest.raises(MaterialRefused):
+            permit.outcome("succeeded", metrics={"x": float("inf")})
+
+    def test_a_guard_is_entered_once(self, gate: Client) -> None:
+        once = guarding(gate)
+        with once:
+            pass
+        with pytest.raises(RuntimeError, match="entered once"), once:
+            pass
+
+
+class TestAnythingElse:
+    def test_a_no_blocks_with_the_record(self, gate: Client, store: SqliteStore) -> None:
+        with pytest.raises(Blocked) as blocked, guarding(gate, NO):
+            raise AssertionError("the body ran")
+        assert blocked.value.record is not None
+        assert blocked.value.record["reason_code"] == "MARGIN_FLOOR_BREACH"
+        kept = store.find(blocked.value.intent_id)
+        assert kept is not None
+        assert (kept.state, kept.record) == (State.HELD, blocked.value.record)
+        assert gate.list_executions(str(blocked.value.decision_id))["executions"] == []
+
+    def test_a_review_holds_with_the_record(self, gate: Client) -> None:
+        with pytest.raises(HeldForReview) as held, guarding(gate, REVIEW):
+            raise AssertionError("the body ran")
+        assert held.value.record is not None
+        assert held.value.record["verdict"] == "review"
+
+    def test_asking_the_same_again_makes_no_second_decision(self, gate: Client, service: Service) -> None:
+        ids = set()
+        for _ in range(3):
+            with pytest.raises(Blocked) as blocked, guarding(gate, NO):
+                pass
+            ids.add(blocked.value.decision_id)
+        assert len(ids) == 1
+        assert service.asked("/api/decide") == 1
+
+    def test_other_facts_are_decided_anew(self, gate: Client, store: SqliteStore) -> None:
+        with pytest.raises(HeldForReview) as held, guarding(gate, REVIEW):
+            pass
+        permit = runs(gate)
+        assert permit.intent_id == held.value.intent_id
+        assert permit.intent.attempt == 2
+        assert permit.decision_id != held.value.decision_id
+
+    def test_a_yes_for_another_action_than_expected_permits_nothing(self, gate: Client) -> None:
+        with pytest.raises(GateUnavailable) as refused, guarding(gate, expected_action="approve_everything"):
+            raise AssertionError("the body ran")
+        assert refused.value.code == "RECORD_FOREIGN"
+        assert runs(gate, expected_action=["approve_discount", "other"]).action == "approve_discount"
+
+    def test_without_a_store_or_a_pinned_key_there_is_no_guard(self, make: Callable[..., Client]) -> None:
+        with pytest.raises(OperatorError, match="INTENTS_MISSING"):
+            guarding(make(store=None))
+        with pytest.raises(OperatorError, match="KEY_REGISTRY_MISSING"):
+            guarding(make(registry=None))
+        with pytest.raises(OperatorError, match="MAX_AGE_INVALID"):
+            guarding(make(), max_age=0)
+
+    def test_an_unusable_key_makes_the_gate_unavailable(self, make: Callable[..., Client]) -> None:
+        with pytest.raises(GateUnavailable) as unavailable, guarding(make(key="dgk_ffffffffffff_unknown")):
+            raise AssertionError("the body ran")
+        assert unavailable.value.code == "SVC_API_UNAUTHORIZED"
+
+    def test_the_refusal_says_when_to_come_again(self, gate: Client, service: Service) -> None:
+        service.rewrite = lambda request, response: httpx.Response(
+            429, json={"error": "SVC_API_RATE_LIMITED", "message": "Slower."}, headers={"retry-after": "17"}
+        )
+        with pytest.raises(GateUnavailable) as unavailable, guarding(gate):
+            raise AssertionError("the body ran")
+        assert unavailable.value.retry_after == 17
+
+
+class TestOnce:
+    def test_a_second_run_of_an_intent_is_refused_with_the_record_and_what_is_known(self, gate: Client) -> None:
+        permit = runs(gate)
+        with pytest.raises(AlreadyStarted) as already, guarding(gate):
+            raise AssertionError("the body ran")
+        assert already.value.record == permit.record
+        assert already.value.execution is not None
+        assert already.value.execution["execution_status"] == "executed"
+        assert not already.value.elsewhere
+
+    def test_other_facts_and_the_next_version_of_the_rulebook_are_the_same_intent(self, gate: Client) -> None:
+        runs(gate)
+        later = {**sample_rulebook(), "version": "2026-07-01"}
+        with pytest.raises(AlreadyStarted), guarding(gate, {"discount_percent": 9, "margin_percent": 30}):
+            raise AssertionError("the body ran")
+        with (
+            pytest.raises(AlreadyStarted),
+            gate.guard(later, YES, action="approve_discount", target=("crm", "deal-1042")),
+        ):
+            raise AssertionError("the body ran")
+
+    def test_another_target_action_or_intent_is_another(self, gate: Client) -> None:
+        ids = {
+            runs(gate).intent_id,
+            runs(gate, target=("crm", "deal-1043")).intent_id,
+            runs(gate, target=("erp", "deal-1042")).intent_id,
+            runs(gate, target=("crm", "deal-1042", "discount.update")).intent_id,
+            runs(gate, intent="renewal").intent_id,
+            runs(gate, action="approve_other_discount").intent_id,
+        }
+        assert len(ids) == 6
+
+    @pytest.mark.parametrize(
+        ("method", "after"),
+        [("hold", False), ("hold", True), ("answer", False), ("answer", True), ("start", False)],
+    )
+    def test_a_process_that_dies_before_the_body_is_retried(
+        self, gate: Client, store: SqliteStore, monkeypatch: pytest.MonkeyPatch, method: str, after: bool
+    ) -> None:
+        with dying_in(store, method, monkeypatch, after=after), guarding(gate):
+            raise AssertionError("the body ran")
+        permit = runs(gate)
+        assert len(executions(gate, permit)) == 1
+        assert permit.intent.attempt == 1
+
+    def test_a_process_that_dies_once_it_was_started_is_not_retried(
+        self, gate: Client, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with dying_in(store, "start", monkeypatch, after=True), guarding(gate):
+            raise AssertionError("the body ran")
+        with pytest.raises(AlreadyStarted) as already, guarding(gate):
+            raise AssertionError("the body ran")
+        assert already.value.execution is None
+        assert "gate client settle" in already.value.message
+
+    def test_a_hook_that_knows_it_was_done_has_it_reported(
+        self, gate: Client, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with dying_in(store, "finish", monkeypatch, after=False), guarding(gate):
+            pass
+        with pytest.raises(AlreadyStarted) as already, guarding(gate, recover=lambda found: Recovery.EXECUTED):
+            raise AssertionError("the body ran")
+        gate.flush()
+        (receipt,) = gate.list_executions(str(already.value.decision_id))["executions"]
+        assert receipt["execution_status"] == "executed"
+
+    def test_a_hook_that_knows_it_was_not_done_lets_it_run_and_both_are_reported(
+        self, gate: Client, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with dying_in(store, "start", monkeypatch, after=True), guarding(gate):
+            raise AssertionError("the body ran")
+        found: list[AlreadyStarted] = []
+
+        def not_done(already: AlreadyStarted) -> Recovery:
+            found.append(already)
+            return Recovery.NOT_EXECUTED
+
+        permit = runs(gate, recover=not_done)
+        assert permit.intent.attempt == 2
+        assert [receipt["execution_status"] for receipt in executions(gate, permit)] == ["executed"]
+        (skipped,) = gate.list_executions(str(found[0].decision_id))["executions"]
+        assert skipped["execution_status"] == "skipped"
+        assert len(found) == 1
+
+    def test_a_hook_must_say_one_of_three_things(self, gate: Client) -> None:
+        runs(gate)
+        with pytest.raises(TypeError, match="returns a Recovery"), guarding(gate, recover=lambda found: True):
+            raise AssertionError("the body ran")
+
+    def test_a_store_that_does_not_know_the_intent_is_not_given_it_again(
+        self, gate: Client, make: Callable[..., Client], tmp_path: Any
+    ) -> None:
+        permit = runs(gate)
+        with SqliteStore(tmp_path / "other.db") as other:
+            stranger = make(store=other)
+            for facts in (YES, {"discount_percent": 5, "margin_percent": 50}):
+                with pytest.raises(AlreadyStarted) as already, guarding(stranger, facts):
+                    raise AssertionError("the body ran")
+                assert already.value.elsewhere
+                assert already.value.record is not None
+                assert already.value.record["decision_id"] == permit.decision_id
+            with guarding(stranger, recover=lambda found: Recovery.NOT_EXECUTED) as again:
+                assert again.decision_id != permit.decision_id
+
+    def test_a_store_that_was_set_back_does_not_run_it_again(
+        self, gate: Client, store: SqliteStore, make: Callable[..., Client], tmp_path: Any
+    ) -> None:
+        assert store.identity
+        store.close()
+        copy = tmp_path / "copy.db"
+        copy.write_bytes((tmp_path / "intents.db").read_bytes())
+        runs(gate)
+        with SqliteStore(copy) as older:
+            assert older.identity == store.identity
+            with pytest.raises(AlreadyStarted) as already, guarding(make(store=older)):
+                raise AssertionError("the body ran")
+            assert already.value.elsewhere
+
+    def test_a_cancelled_start_leaves_the_permit_to_the_next(
+        self, gate: Client, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        real = store.start
+
+        def interrupted(*arguments: Any) -> bool:
+            real(*arguments)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "start", interrupted)
+            with pytest.raises(KeyboardInterrupt), guarding(gate):
+                raise AssertionError("the body ran")
+        assert runs(gate).intent.attempt == 1
+
+
+class TestAge:
+    @pytest.mark.parametrize(("max_age", "attempt"), [(3600, 1), (300, 2)])
+    def test_a_permit_that_waited_too_long_is_asked_for_anew(
+        self, gate: Client, store: SqliteStore, monkeypatch: pytest.MonkeyPatch, max_age: float, attempt: int
+    ) -> None:
+        # It waits for a process that died, whose clock was behind by as much.
+        with (
+            at(utc_now() - timedelta(seconds=301), monkeypatch),
+            dying_in(store, "start", monkeypatch, after=False),
+            guarding(gate, max_age=3600),
+        ):
+            raise AssertionError("the body ran")
+        assert runs(gate, max_age=max_age).intent.attempt == attempt
+
+    @pytest.mark.parametrize("hours", [-1, 1])
+    def test_a_clock_that_is_wrong_permits_nothing_and_is_named(
+        self, gate: Client, monkeypatch: pytest.MonkeyPatch, hours: int
+    ) -> None:
+        with (
+            at(utc_now() + timedelta(hours=hours), monkeypatch),
+            pytest.raises(GateUnavailable) as refused,
+            guarding(gate),
+        ):
+            raise AssertionError("the body ran")
+        assert refused.value.code == "PERMIT_EXPIRED"
+        assert "clock" in refused.value.message
+
+
+class TestTheStore:
+    def test_a_store_that_fails_before_the_body_holds_the_action(
+        self, gate: Client, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*arguments: Any, **named: Any) -> None:
+            raise StoreUnavailable("INTENTS_UNAVAILABLE", "The disk is full.")
+
+        for method in ("find", "hold", "answer", "start"):
+            with monkeypatch.context() as patch:
+                patch.setattr(store, method, fail)
+                with pytest.raises(GateUnavailable) as unavailable, guarding(gate, intent=method):
+                    raise AssertionError("the body ran")
+                assert isinstance(unavailable.value.failure, StoreUnavailable)
+
+    def test_a_store_that_fails_after_the_body_has_the_service_told_at_once(
+        self, gate: Client, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*arguments: Any, **named: Any) -> None:
+            raise StoreUnavailable("INTENTS_UNAVAILABLE", "The disk is full.")
+
+        with guarding(gate) as permit:
+            monkeypatch.setattr(store, "finish", fail)
+        (receipt,) = gate.list_executions(permit.decision_id)["executions"]
+        assert receipt["execution_status"] == "executed"
+        with pytest.raises(AlreadyStarted), guarding(gate):
+            raise AssertionError("the body ran")
+
+    def test_where_neither_takes_it_the_caller_is_told_and_the_body_never_runs_again(
+        self, gate: Client, service: Service, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*arguments: Any, **named: Any) -> None:
+            raise StoreUnavailable("INTENTS_UNAVAILABLE", "The disk is full.")
+
+        def cut(request: httpx.Request, response: httpx.Response) -> httpx.Response:
+            raise httpx.ReadError("cut")
+
+        def run() -> None:
+            with guarding(gate):
+                monkeypatch.setattr(store, "finish", fail)
+                service.rewrite = cut
+
+        with pytest.raises(StoreUnavailable):
+            run()
+        with pytest.raises(AlreadyStarted), guarding(gate):
+            raise AssertionError("the body ran")
+
+    def test_a_run_that_was_settled_while_it_ran_is_told_as_it_ended(self, gate: Client, store: SqliteStore) -> None:
+        settling = guarding(gate, recover=lambda found: Recovery.EXECUTED)
+        with guarding(gate) as permit, pytest.raises(AlreadyStarted), settling:
+            raise AssertionError("the body ran")
+        assert [receipt["execution_status"] for receipt in executions(gate, permit)] == ["executed", "executed"]
+
+
+class TestArguments:
+    @pytest.mark.parametrize(
+        ("field", "said"),
+        [
+            ("action", {"action": ""}),
+            ("action", {"action": 7}),
+            ("intent", {"intent": 7}),
+            ("target", {"target": "crm"}),
+            ("target", {"target": ("crm",)}),
+            ("target", {"target": ("crm", "")}),
+            ("target", {"target": ("", "deal")}),
+            ("target", {"target": ("crm", 7)}),
+            ("target", {"target": ("crm", "x" * 2001)}),
+            ("target", {"target": ("a", "b", "c", "d")}),
+            ("context.inputs", {"context": {"inputs": {}}}),
+            ("context.guard", {"context": {"guard": {}}}),
+            ("context.application_verdict", {"context": {"application_verdict": "APPROVE"}}),
+        ],
+    )
+    def test_an_unusable_argument_is_named(self, gate: Client, field: str, said: dict[str, Any]) -> None:
+        with pytest.raises(RequestRefused) as refused:
+            guarding(gate, **said)
+        assert [fault.field for fault in refused.value.errors] == [field]
+
+    @pytest.mark.parametrize("rulebook", ["pricing_exception", "@1", "pricing_exception@", 7, {}, {"version": "1"}])
+    def test_an_unusable_rulebook_is_named(self, gate: Client, rulebook: Any) -> None:
+        with pytest.raises(RequestRefused) as refused:
+            gate.guard(rulebook, YES, action="a", target=("crm", "deal"))
+        assert [fault.field for fault in refused.value.errors] == ["rulebook"]
+
+    @pytest.mark.parametrize("value", [float("nan"), 2**53, {1}, datetime(2026, 1, 1)])  # noqa: DTZ001
+    def test_a_fact_that_is_no_json_is_refused(self, gate: Client, value: Any) -> None:
+        with pytest.raises(MaterialRefused):
+            guarding(gate, {"discount_percent": value})
+
+    def test_facts_that_are_changed_afterwards_are_not_what_was_asked(self, gate: Client) -> None:
+        facts: dict[str, Any] = {"discount_percent": 10, "margin_percent": 22, "tags": []}
+        made = guarding(gate, facts)
+        facts["margin_percent"] = 1
+        facts["tags"].append("late")
+        with made as permit:
+            assert permit.intent.request["context"]["inputs"]["margin_percent"] == 22
+            assert permit.intent.request["context"]["inputs"]["tags"] == []
+
+    def test_a_reference_decides_as_its_rulebook_does(self, gate: Client) -> None:
+        first = runs(gate)
+        by_text = gate.guard(
+            "pricing_exception@2026-06-11", YES, action="approve_discount", target=("crm", "by-reference")
+        )
+        with by_text as permit:
+            assert permit.record["policy_hash"] == first.record["policy_hash"]
+        with (
+            pytest.raises(AlreadyStarted),
+            gate.guard(
+                {"rulebook_id": "pricing_exception", "version": "2026-06-11"},
+                YES,
+                action="approve_discount",
+                target=("crm", "by-reference"),
+            ),
+        ):
+            raise AssertionError("the body ran")
+
+
+class TestDecorator:
+    def test_it_guards_each_call_by_its_own_arguments(self, gate: Client) -> None:
+        granted: list[tuple[str, str]] = []
+
+        @gate.guarded(
+            sample_rulebook(),
+            facts=lambda deal, margin: {"discount_percent": 10, "margin_percent": margin},
+            action="approve_discount",
+            target=lambda deal, margin: ("crm", deal),
+        )
+        def grant(deal: str, margin: int, *, permit: Permit | None = None) -> str:
+            """Grants a discount."""
+            assert permit is not None
+            granted.append((deal, permit.decision_id))
+            return f"{deal} granted"
+
+        assert grant("deal-1", 22) == "deal-1 granted"
+        with pytest.raises(Blocked):
+            grant("deal-2", margin=9)
+        with pytest.raises(AlreadyStarted):
+            grant("deal-1", 22)
+        assert [deal for deal, _ in granted] == ["deal-1"]
+        assert grant.__doc__ == "Grants a discount."
+
+    def test_what_would_run_outside_of_the_guard_cannot_be_decorated(self, gate: Client) -> None:
+        decorate = gate.guarded(sample_rulebook(), facts=dict, action="a", target=("crm", "deal"))
+
+        async def coroutine() -> None: ...
+
+        def generator() -> Iterator[None]:
+            yield
+
+        async def async_generator() -> Any:
+            yield
+
+        for function in (coroutine, generator, async_generator):
+            with pytest.raises(TypeError):
+                decorate(function)
+
+    def test_the_async_one_takes_coroutine_functions_alone(self, store: SqliteStore) -> None:
+        client = AsyncClient("http://gate.example", key="dgk_1_2", registry={"keys": []}, store=store)
+        with pytest.raises(TypeError, match="no coroutine function"):
+            client.guarded(sample_rulebook(), facts=dict, action="a", target=("crm", "deal"))(lambda: None)  # type: ignore[arg-type, return-value]
+        asyncio.run(client.close())
