@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
+from gate.client.forks import begin_in_forks
 from gate.errors import MaterialRefused, OperatorError
 from gate.signing import load_registry
 from gate.strict_json import parse_document
@@ -47,6 +48,10 @@ class Watched(Generic[T]):
         """Takes the file and what reads its bytes. Nothing is read yet."""
         self.path: Final = path
         self._read = read
+        begin_in_forks(self)
+
+    def begin(self) -> None:
+        """With nothing read."""
         self._lock = threading.Lock()
         self._seen: tuple[tuple[int, ...], T] | None = None
 

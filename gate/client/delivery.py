@@ -7,10 +7,9 @@ which they were told. A report that the service will never take is set aside wit
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from gate.client.calls import Call
 from gate.client.errors import ApiError, Conflict, NotFound, Refused
 from gate.client.exchange import exchange
 from gate.client.flow import Do, Flow, Pause
+from gate.client.forks import begin_in_forks
 from gate.client.store.intents import EXECUTION, Report, Store
 from gate.errors import GateError
 from gate.strict_json import parse_document
@@ -117,29 +117,26 @@ class Courier:
     def __init__(self, deliver: Callable[[bool], Delivery]) -> None:
         """Takes what delivers everything that waits; it is told whether to begin with what was set aside."""
         self._deliver = deliver
+        begin_in_forks(self)
+
+    def begin(self) -> None:
+        """Without a thread, and with nothing being delivered."""
         self._delivering = threading.Lock()
         self._lock = threading.Lock()
-        self._awake = threading.Event()
-        self._idle = threading.Event()
-        self._closing = threading.Event()
-        self._failing = False
-        self._process = 0
+        self._shift: _Shift | None = None
 
     def wake(self) -> None:
         """Says that something waits. Returns at once."""
         with self._lock:
-            if self._closing.is_set():
-                return
-            if not self._failing:
-                self._idle.clear()
-            self._awake.set()
-            # A thread does not live on in a forked process.
-            if self._process != os.getpid():
-                self._process = os.getpid()
-                threading.Thread(target=self._run, name="gate-client-courier", daemon=True).start()
+            if self._shift is None:
+                self._shift = _Shift()
+                threading.Thread(target=self._run, args=(self._shift,), name="gate-client-courier", daemon=True).start()
+            if not self._shift.failing:
+                self._shift.idle.clear()
+            self._shift.awake.set()
 
     def deliver(self, *, again: bool = False) -> Delivery:
-        """Delivers what waits now, in the caller's thread, once the background has come to an end with it.
+        """Delivers what waits now, in the caller's thread, after whatever the background is delivering.
 
         Args:
             again: Whether to begin with the reports that were set aside.
@@ -151,37 +148,54 @@ class Courier:
             return self._deliver(again)
 
     def close(self, seconds: float) -> None:
-        """Lets what waits be tried, for at most so many seconds, and ends the thread."""
+        """Lets what waits be tried, for at most so many seconds, and ends the thread; waking it begins another."""
         with self._lock:
-            running = self._process == os.getpid() and not self._closing.is_set()
-        if running:
-            self._idle.wait(seconds)
-        self._closing.set()
-        self._awake.set()
+            shift, self._shift = self._shift, None
+        if shift is not None:
+            shift.idle.wait(seconds)
+            shift.over.set()
+            shift.awake.set()
 
-    def _run(self) -> None:
+    def _run(self, shift: _Shift) -> None:
         pause = _FIRST_PAUSE
         while True:
-            self._awake.wait()
-            self._awake.clear()
-            if self._closing.is_set():
+            shift.awake.wait()
+            shift.awake.clear()
+            if shift.over.is_set():
                 return
             failure = self._once()
             with self._lock:
-                self._failing = failure is not None
-                if self._failing or not self._awake.is_set():
-                    self._idle.set()
+                shift.failing = failure is not None
+                if shift.failing or not shift.awake.is_set():
+                    shift.idle.set()
             if failure is None:
                 pause = _FIRST_PAUSE
                 continue
             log.warning("Reports wait to be delivered: %s", failure.code)
             wished = failure.retry_after if isinstance(failure, ApiError) else None
-            self._closing.wait(min(max(pause, wished or 0.0), _LONGEST_PAUSE))
+            shift.over.wait(min(max(pause, wished or 0.0), _LONGEST_PAUSE))
             pause = min(2 * pause, _LONGEST_PAUSE)
-            self._awake.set()
+            shift.awake.set()
 
     def _once(self) -> GateError | None:
         try:
             return self.deliver().failure
         except GateError as error:
             return error
+
+
+@dataclass(slots=True)
+class _Shift:
+    """One life of the thread.
+
+    Attributes:
+        failing: Whether the last delivery left something behind.
+        awake: Something waits.
+        idle: Nothing waits that has not been tried.
+        over: It is to end.
+    """
+
+    failing: bool = False
+    awake: threading.Event = field(default_factory=threading.Event)
+    idle: threading.Event = field(default_factory=threading.Event)
+    over: threading.Event = field(default_factory=threading.Event)

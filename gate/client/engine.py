@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from gate.client.calls import Call
 from gate.client.connection import Secret
 from gate.client.flow import Consult, Do, Effect, Flow, Pause, Send, run, run_async
+from gate.client.forks import begin_in_forks
 
 # Loading an HTTP library takes longer than all else here, and is put off until something is sent.
 if TYPE_CHECKING:
@@ -51,8 +51,12 @@ class Engine:
         self._url = url
         self._credentials = credentials
         self._given = transport
+        begin_in_forks(self)
+
+    def begin(self) -> None:
+        """Without connections: two processes that read from one get each other's answers."""
         self._lock = threading.Lock()
-        self._opened: tuple[int, Transport] | None = None
+        self._opened: Transport | None = None
 
     def run(self, flow: Flow[T]) -> T:
         """What a flow returns."""
@@ -62,8 +66,8 @@ class Engine:
         """Closes every connection; the next flow opens new ones."""
         with self._lock:
             opened, self._opened = self._opened, None
-        if opened is not None and opened[0] == os.getpid():
-            opened[1].close()
+        if opened is not None:
+            opened.close()
 
     def _perform(self, effect: Effect) -> Any:
         match effect:
@@ -78,10 +82,9 @@ class Engine:
         from gate.client.transport import Transport
 
         with self._lock:
-            # The connections of a process are not its children's: two that read from one get each other's answers.
-            if self._opened is None or self._opened[0] != os.getpid():
-                self._opened = os.getpid(), Transport(self._url, self._given)
-            return self._opened[1]
+            if self._opened is None:
+                self._opened = Transport(self._url, self._given)
+            return self._opened
 
 
 class AsyncEngine:

@@ -1,0 +1,245 @@
+"""Reports on their way: in order, once each, and never lost."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from gate.client import Client, Conflict, Delivery, SqliteStore, State, Unreachable
+from gate.client import delivery as delivery_module
+from gate.client.delivery import Courier
+from gate.errors import OperatorError
+from tests.gate.client.conftest import Service
+from tests.gate.client.test_guard import executions, guarding, runs
+
+
+def answering(status: int, code: str | None) -> Callable[[httpx.Request, httpx.Response], httpx.Response]:
+    """Refuses reports, and lets all else pass."""
+
+    def rewrite(request: httpx.Request, response: httpx.Response) -> httpx.Response:
+        if not request.url.path.endswith(("/execution", "/outcome")):
+            return response
+        told = {} if code is None else {"error": code, "message": "No."}
+        return httpx.Response(status, json=told)
+
+    return rewrite
+
+
+def passing(request: httpx.Request, response: httpx.Response) -> httpx.Response:
+    return response
+
+
+@pytest.fixture(autouse=True)
+def _no_background(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    if request.cls is not TestInTheBackground:
+        monkeypatch.setattr(Courier, "wake", lambda courier: None)
+
+
+def test_what_waits_is_delivered_in_the_order_in_which_it_was_told(gate: Client, service: Service) -> None:
+    first, second = runs(gate, intent="1"), runs(gate, intent="2")
+    second.outcome("succeeded")
+    first.outcome("failed")
+    before = len(service.requests)
+    assert gate.flush() == Delivery(delivered=4)
+    assert [request.url.path for request in service.requests[before:]] == [
+        f"/api/decision/{first.decision_id}/execution",
+        f"/api/decision/{second.decision_id}/execution",
+        f"/api/decision/{second.decision_id}/outcome",
+        f"/api/decision/{first.decision_id}/outcome",
+    ]
+    assert gate.flush() == Delivery()
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (401, "SVC_EXECUTION_UNAUTHORIZED"),
+        (403, "SVC_EXECUTION_UNAUTHORIZED"),
+        (404, "SVC_API_NOT_FOUND"),
+        (404, None),
+        (405, None),
+        (409, "SVC_EXECUTION_IDEMPOTENCY_IN_PROGRESS"),
+        (422, None),
+        (429, "SVC_API_RATE_LIMITED"),
+        (500, "SVC_INTERNAL_ERROR"),
+        (502, None),
+        (503, "SVC_STORAGE_UNAVAILABLE"),
+        (200, None),
+    ],
+)
+def test_what_cannot_be_taken_now_waits_with_all_that_follows(
+    gate: Client, service: Service, monkeypatch: pytest.MonkeyPatch, status: int, code: str | None
+) -> None:
+    monkeypatch.setattr(delivery_module, "_TURN_SECONDS", 0)
+    permit = runs(gate)
+    permit.outcome("succeeded")
+    service.rewrite = answering(status, code) if status != 200 else _no_json
+    delivery = gate.flush()
+    assert (delivery.delivered, delivery.refused) == (0, 0)
+    assert delivery.failure is not None
+    service.rewrite = passing
+    assert gate.flush() == Delivery(delivered=2)
+    assert len(executions(gate, permit)) == 1
+
+
+def _no_json(request: httpx.Request, response: httpx.Response) -> httpx.Response:
+    return httpx.Response(200, content=b"<html>") if request.method == "POST" else response
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (404, "SVC_DECISION_NOT_FOUND"),
+        (409, "SVC_EXECUTION_IDEMPOTENCY_CONFLICT"),
+        (413, "SVC_API_PAYLOAD_TOO_LARGE"),
+        (422, "SVC_API_REQUEST_INVALID"),
+        (422, "SVC_EXECUTION_RECORD_MISMATCH"),
+    ],
+)
+def test_what_will_never_be_taken_is_set_aside_with_the_reason_and_holds_up_nothing(
+    gate: Client, service: Service, store: SqliteStore, status: int, code: str
+) -> None:
+    permit = runs(gate)
+    service.rewrite = answering(status, code)
+    assert gate.flush() == Delivery(refused=1)
+    (aside,) = store.set_aside(10)
+    assert aside.refused is not None
+    assert code in aside.refused
+    kept = store.find(permit.intent_id)
+    assert kept is not None
+    assert kept.state is State.STARTED
+    service.rewrite = passing
+    later = runs(gate, intent="later")
+    assert gate.flush() == Delivery(delivered=1)
+    assert len(executions(gate, later)) == 1
+    assert gate.flush(again=True) == Delivery(delivered=1)
+    assert len(executions(gate, permit)) == 1
+    assert store.set_aside(10) == []
+
+
+def test_an_answer_that_is_lost_makes_no_second_receipt(gate: Client, service: Service) -> None:
+    permit = runs(gate)
+
+    def lost(request: httpx.Request, response: httpx.Response) -> httpx.Response:
+        if request.url.path.endswith("/execution"):
+            raise httpx.ReadError("cut")
+        return response
+
+    service.rewrite = lost
+    delivery = gate.flush()
+    assert isinstance(delivery.failure, Unreachable)
+    service.rewrite = passing
+    assert gate.flush() == Delivery(delivered=1)
+    assert len(executions(gate, permit)) == 1
+
+
+def test_one_that_another_process_is_delivering_is_waited_for(
+    gate: Client, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery_module, "_TURN_SECONDS", 0)
+    runs(gate)
+    left = 3
+
+    def busy(request: httpx.Request, response: httpx.Response) -> httpx.Response:
+        nonlocal left
+        left -= 1
+        return response if left < 0 else answering(409, "SVC_EXECUTION_IDEMPOTENCY_IN_PROGRESS")(request, response)
+
+    service.rewrite = busy
+    assert gate.flush() == Delivery(delivered=1)
+    runs(gate, intent="for ever")
+    left = 10**6
+    assert isinstance(gate.flush().failure, Conflict)
+
+
+def test_without_a_store_there_is_nothing_to_deliver_from(make: Callable[..., Client]) -> None:
+    with pytest.raises(OperatorError, match="INTENTS_MISSING"):
+        make(store=None).flush()
+
+
+class TestInTheBackground:
+    def test_a_run_is_reported_without_being_asked_for(self, gate: Client, store: SqliteStore) -> None:
+        permit = runs(gate)
+        gate.close()
+        assert store.undelivered(10) == []
+        assert len(gate.list_executions(permit.decision_id)["executions"]) == 1
+
+    def test_a_client_that_was_closed_delivers_again_when_it_is_used_again(
+        self, gate: Client, store: SqliteStore
+    ) -> None:
+        for intent in ("1", "2"):
+            runs(gate, intent=intent)
+            gate.close()
+            assert store.undelivered(10) == []
+
+    def test_what_failed_is_tried_again(
+        self, gate: Client, service: Service, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(delivery_module, "_FIRST_PAUSE", 0.01)
+        failed = threading.Event()
+
+        def failing(request: httpx.Request, response: httpx.Response) -> httpx.Response:
+            if request.url.path.endswith("/execution") and not failed.is_set():
+                failed.set()
+                raise httpx.ConnectError("refused")
+            return response
+
+        service.rewrite = failing
+        permit = runs(gate)
+        assert failed.wait(30)
+        for _ in range(3000):
+            if store.undelivered(10) == []:
+                break
+            threading.Event().wait(0.01)
+        assert len(gate.list_executions(permit.decision_id)["executions"]) == 1
+
+    def test_closing_does_not_wait_for_a_service_that_is_away(self, gate: Client, service: Service) -> None:
+        failed = threading.Event()
+
+        def away(request: httpx.Request, response: httpx.Response) -> httpx.Response:
+            if request.url.path.endswith("/execution"):
+                failed.set()
+                raise httpx.ConnectError("refused")
+            return response
+
+        service.rewrite = away
+        runs(gate)
+        assert failed.wait(30)
+        gate.close()
+
+    def test_a_client_that_nobody_holds_any_more_ends_its_thread(
+        self, make: Callable[..., Client], service: Service, key: str, store: SqliteStore, instance: Any
+    ) -> None:
+        registry = instance.trust().receipt_keys.to_dict()
+        client = Client("http://gate.example", key=key, registry=registry, store=store, transport=service)
+        runs(client)
+        del client
+        gc.collect()
+        for _ in range(3000):
+            if "gate-client-courier" not in {thread.name for thread in threading.enumerate()}:
+                break
+            threading.Event().wait(0.01)
+        else:
+            raise AssertionError("the thread goes on")
+        assert store.undelivered(10) == []
+
+    def test_a_forked_process_delivers_by_itself(self, gate: Client, store: SqliteStore) -> None:
+        runs(gate)
+        gate.flush()
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                with guarding(gate, intent="child"):
+                    pass
+                gate.close()
+                code = 0 if store.undelivered(10) == [] else 2
+            finally:
+                os._exit(code)
+        assert os.waitpid(child, 0)[1] == 0
