@@ -58,6 +58,9 @@ IMPURE = {
     "pydantic_settings",
 }
 
+# What the extra `server` installs.
+SERVER_LIBRARIES = {"flask", "sqlalchemy", "alembic", "granian", "pydantic", "jsonschema_rs", "cachetools"}
+
 
 def imports(file: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(file.read_text())):
@@ -124,12 +127,20 @@ def test_nothing_evaluates_code_or_unpickles() -> None:
             assert not {name.split(".")[0] for name in imports(file)} & {"pickle", "marshal", "shelve", "dill"}, file
 
 
-def test_the_verifier_needs_no_server() -> None:
-    """`gate verify`, `verify-packet` and `conformance` run on the base install, without a server's libraries."""
-    code = (
-        "import sys; import api.cli.verify, api.cli.verify_packet, api.cli.conformance; "
-        "server = {'flask', 'sqlalchemy', 'alembic', 'granian', 'pydantic', 'jsonschema_rs', 'cachetools'}; "
-        "print(sorted(server & set(sys.modules)))"
-    )
+@pytest.mark.parametrize(
+    ("modules", "foreign"),
+    [
+        ("api.cli.verify, api.cli.verify_packet, api.cli.conformance", SERVER_LIBRARIES),
+        ("gate.client, api.cli.client", SERVER_LIBRARIES),
+        # Who imports the client waits for nothing that is needed only to send, or at a terminal.
+        ("gate.client", {"httpx", "httpcore", "typer", "rich"}),
+    ],
+    ids=["verifier", "client", "client alone"],
+)
+def test_the_verifier_needs_no_server(modules: str, foreign: set[str]) -> None:
+    """`gate verify`, `verify-packet`, `conformance` and `client` run on the base install, without a server's libraries,
+    and so does the client.
+    """
+    code = f"import sys; import {modules}; print(sorted({foreign!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"

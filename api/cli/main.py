@@ -27,6 +27,7 @@ _MODULES: Final = {
     "verify": "api.cli.verify",
     "verify-packet": "api.cli.verify_packet",
     "conformance": "api.cli.conformance",
+    "client": "api.cli.client",
     "chain": "api.cli.chain",
     "erase": "api.cli.erase",
     "log": "api.cli.log",

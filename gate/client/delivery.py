@@ -24,6 +24,8 @@ from gate.errors import GateError
 from gate.strict_json import parse_document
 
 _AT_ONCE: Final = 100
+# More than anybody lets pile up; those that are refused again stay at the head.
+_AGAIN: Final = 10_000
 _TURNS: Final = 20
 _TURN_SECONDS: Final = 0.1
 _FIRST_PAUSE: Final = 1.0
@@ -60,7 +62,7 @@ def deliver(store: Store, *, seconds: float, tries: int, again: bool = False) ->
         StoreUnavailable: The store cannot be used.
     """
     delivered = refused = 0
-    waiting: list[Report] = list((yield Do(partial(store.set_aside, _AT_ONCE)))) if again else []
+    waiting: list[Report] = list((yield Do(partial(store.set_aside, _AGAIN)))) if again else []
     while waiting := waiting or list((yield Do(partial(store.undelivered, _AT_ONCE)))):
         for report in waiting:
             try:

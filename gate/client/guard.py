@@ -19,6 +19,7 @@ by itself: it raises AlreadyStarted, and a person or a recovery hook says what b
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -126,7 +127,9 @@ def leave(terms: Terms, permit: BasePermit, error: BaseException | None) -> Flow
             yield Do(partial(terms.store.tell, late))
     except StoreUnavailable as failure:
         try:
-            yield from exchange(call_of(report), seconds=terms.seconds, tries=terms.tries)
+            # Under a key of its own: the attempt may yet be told of by another run, or by a person.
+            direct = replace(report, idempotency_key=f"{report.idempotency_key}-direct")
+            yield from exchange(call_of(direct), seconds=terms.seconds, tries=terms.tries)
         except GateError as missed:
             failure.add_note(f"Nor could the service be told: {missed}")
             log.critical("What became of %s could be kept nowhere: %s", permit.decision_id, failure.code)
@@ -173,7 +176,7 @@ class _Entry:
             intent_id=self._plan.intent_id,
             attempt=number,
             state=State.HELD,
-            asked=self._plan.request(attempt=number, store=self._store.identity),
+            asked=self._plan.request(attempt=number, store=self._store.identity, nonce=secrets.token_hex(8)),
             asked_hash=self._plan.body_hash,
             asked_at=timestamp(utc_now()),
         )
@@ -199,24 +202,21 @@ class _Entry:
         try:
             call = operations.decide(intent.request, idempotency_key=idempotency_key(intent.intent_id, intent.attempt))
             answer = yield from exchange(call, seconds=self._terms.seconds, tries=self._terms.tries)
-        except Conflict as error:
-            if error.code != "SVC_API_IDEMPOTENCY_CONFLICT":
-                raise _unavailable(self._plan, error) from error
-            record = yield from self._of_another_store(error.details.get("decision_id"))
-            yield from self._recover(intent, record, known=None)
-            return None
         except GateError as error:
-            if not isinstance(error, Refused) or self._is_wanted(intent):
+            if error.code == "SVC_API_IDEMPOTENCY_CONFLICT" and isinstance(error, Conflict):
+                record = yield from self._of_another_store(error.details.get("decision_id"))
+                yield from self._recover(intent, record, known=None)
+                return None
+            if self._is_wanted(intent) or not _is_final(error):
                 raise _unavailable(self._plan, error) from error
             # What was asked then can never be decided, and what is asked now is something else.
             yield from self._supersede(intent)
             return None
         record = answer.body
         self._verify(intent, record)
-        if intent.attempt in self._made and answer.replayed and answer.tries == 1:
-            # It was made just now and had been asked before: the store has lost what it knew.
-            yield from self._recover(intent, record, known=None)
-            return None
+        if self._is_wanted(intent):
+            # What is kept is not asked for again, so that nothing foreign may be.
+            self._require_own(intent, record)
         state = State.PERMITTED if record["verdict"] == "yes" else State.HELD
         kept: bool = yield Do(partial(self._store.answer, intent, answer.content, state))
         return (yield from self._judge(intent, record)) if kept else None
@@ -234,6 +234,13 @@ class _Entry:
                 intent_id=self._plan.intent_id,
                 record=record,
             )
+        self._require_own(intent, record)
+        if record["verdict"] != "yes":
+            raise _not_approved(self._plan, record)
+        started = yield from self._start(intent)
+        return (intent, record) if started else None
+
+    def _require_own(self, intent: Intent, record: Mapping[str, Any]) -> None:
         why = self._plan.objection(record, idempotency_key(intent.intent_id, intent.attempt))
         if why is not None:
             raise GateUnavailable(
@@ -242,10 +249,6 @@ class _Entry:
                 intent_id=self._plan.intent_id,
                 record=record,
             )
-        if record["verdict"] != "yes":
-            raise _not_approved(self._plan, record)
-        started = yield from self._start(intent)
-        return (intent, record) if started else None
 
     def _start(self, intent: Intent) -> Flow[bool]:
         try:
@@ -310,6 +313,15 @@ class _Entry:
             )
 
 
+def _is_final(error: GateError) -> bool:
+    """Whether the service itself said that a request can never be decided, and has not decided it for another store: it
+    looks at the idempotency key first. A proxy's refusal says nothing of that.
+    """
+    if isinstance(error, Conflict):
+        return error.code == "RULEBOOK_VERSION_CONFLICT"
+    return isinstance(error, Refused) and not error.code.startswith("HTTP_")
+
+
 def _age(moment: str) -> float:
     """How far away a moment is, in seconds. Clocks differ; a record from the future is as old as it is far away."""
     return abs(utc_now() - parse_timestamp(moment)) / timedelta(seconds=1)
@@ -344,6 +356,8 @@ def _already_started(plan: Plan, record: Mapping[str, Any] | None, known: Intent
             "The service gave this intent to another store, or this store lost what it knew, so that the action may "
             "have been done; find out, and let a recovery hook say so."
         )
+    elif known.state is State.REPORTED and known.told is None:
+        message = f"The action was begun at {known.started_at}; it ended, and how is forgotten. It is not begun again."
     elif known.told is None:
         message = (
             f"The action was begun at {known.started_at} and its end is not known: it may be going on, or its process "

@@ -3,7 +3,7 @@ Pure.
 
     plan = plan_of("refund_policy@2026-06-11", facts, action="pay_refund", target=("shop", "order-77"))
     plan.intent_id                     # the same for every retry, whatever the facts are by then
-    plan.request(attempt=1, store=...) # the Decision Request of one attempt
+    plan.request(attempt=1, store=..., nonce=...)  # the Decision Request of one attempt
     plan.objection(record, request)    # why a record does not permit the action; None where it does
 """
 
@@ -60,13 +60,14 @@ class Plan:
     binding: Mapping[str, Any]
     actions: frozenset[str] | None
 
-    def request(self, *, attempt: int, store: str) -> bytes:
+    def request(self, *, attempt: int, store: str, nonce: str) -> bytes:
         """The Decision Request of one attempt, as it is sent.
 
         It names the attempt and the store that holds the intent. Under one idempotency key the service so answers one
-        store alone: to any other it answers a conflict, and the action does not begin twice.
+        store alone: to any other it answers a conflict, and the action does not begin twice. The nonce, which no other
+        request has, does the same for a store that has lost what it asked.
         """
-        guard = {"intent_id": self.intent_id, "attempt": attempt, "store": store}
+        guard = {"intent_id": self.intent_id, "attempt": attempt, "store": store, "nonce": nonce}
         return canonical({**self.body, "context": {**self.body["context"], GUARD: guard}})
 
     def objection(self, record: Mapping[str, Any], idempotency_key: str) -> str | None:

@@ -7,6 +7,7 @@ The guard never runs a body again by itself; who knows what became of it says so
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -138,7 +139,7 @@ def _reopen(store: Store, settled: Intent) -> Intent:
 def _following(intent: Intent) -> Intent:
     attempt = intent.attempt + 1
     context = intent.request["context"]
-    guard = {**context[GUARD], "attempt": attempt}
+    guard = {**context[GUARD], "attempt": attempt, "nonce": secrets.token_hex(8)}
     return replace(
         intent,
         attempt=attempt,

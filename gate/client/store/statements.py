@@ -238,7 +238,7 @@ _HOLD: Final = """
 """
 _SUPERSEDE: Final = """
     UPDATE gate_intents SET state = 'superseded', changed_at = :now
-    WHERE intent_id = :intent_id AND attempt = :attempt AND state = :was AND state <> 'superseded'
+    WHERE intent_id = :intent_id AND attempt = :attempt AND state = :was
 """
 _ANSWER: Final = """
     UPDATE gate_intents SET state = :state, answered = :answered, changed_at = :now

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import socket
 import threading
 from pathlib import Path
 
@@ -16,26 +17,28 @@ def outlive_the_parent(file: Path) -> None:
     """A child uses the store that it was forked with, and goes on after every other process has closed the file."""
     store = SqliteStore(file)
     store.hold(attempt("before"))
-    to_child, to_parent = os.pipe(), os.pipe()
+    here, there = socket.socketpair()
     if (child := os.fork()) == 0:
         try:
+            here.close()
             store.hold(attempt("child, not alone"))
-            os.write(to_parent[1], b"1")
-            os.read(to_child[0], 1)
+            there.send(b"1")
+            there.recv(1)
             store.hold(attempt("child, alone"))
-            os.write(to_parent[1], b"2")
-            os.read(to_child[0], 1)
+            there.send(b"2")
+            there.recv(1)
         finally:
             # As a crash would.
             os._exit(7)
+    there.close()
     store.hold(attempt("parent"))
-    assert os.read(to_parent[0], 1) == b"1"
+    assert here.recv(1) == b"1"
     store.close()
-    os.write(to_child[1], b"1")
-    assert os.read(to_parent[0], 1) == b"2"
+    here.send(b"1")
+    assert here.recv(1) == b"2"
     with SqliteStore(file) as other:
         other.hold(attempt("another process"))
-    os.write(to_child[1], b"2")
+    here.close()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
@@ -53,17 +56,19 @@ def fork_while_threads_write(file: Path) -> None:
     threads = [threading.Thread(target=write, args=(part,)) for part in range(2)]
     for thread in threads:
         thread.start()
-    for number in range(10):
-        if (child := os.fork()) == 0:
-            held = False
-            try:
-                held = store.hold(attempt(f"child-{number}"))
-            finally:
-                os._exit(0 if held else 1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    ended.set()
-    for thread in threads:
-        thread.join()
+    try:
+        for number in range(10):
+            if (child := os.fork()) == 0:
+                held = False
+                try:
+                    held = store.hold(attempt(f"child-{number}"))
+                finally:
+                    os._exit(0 if held else 1)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
     store.close()
 
 

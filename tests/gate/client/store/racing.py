@@ -41,8 +41,12 @@ def several_processes() -> Iterator[Several]:
     """Processes that load what is in here, and no more of the product."""
     spawn = multiprocessing.get_context("spawn")
     meeting = spawn.Barrier(PROCESSES)
-    with ProcessPoolExecutor(PROCESSES, spawn, initializer=_meetings.append, initargs=(meeting,)) as executor:
+    with ProcessPoolExecutor(PROCESSES, spawn, initializer=_join, initargs=(meeting,)) as executor:
         yield Several(executor)
+
+
+def _join(meeting: Barrier) -> None:
+    _meetings.append(meeting)
 
 
 def _meet() -> None:

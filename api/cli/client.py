@@ -1,0 +1,410 @@
+"""gate client: what a guard's store holds, delivering its reports, and saying what became of an action."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from api.cli.options import Json
+from api.cli.output import print_json, say, table
+from gate.client import Client, Delivery, Intent, Report, SqliteStore, State, connection
+from gate.client.client import TIMEOUT
+from gate.client.recovery import Settled, known_intent, settle, status_of
+from gate.errors import OperatorError
+from gate.ids import parse_timestamp, timestamp
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Look after a guard's store: what waits there, what nobody knows the end of, and delivering reports.",
+)
+
+StoreFile = Annotated[
+    Path | None, typer.Option("--store", envvar=connection.INTENTS, help="The file of the guard's store.")
+]
+Url = Annotated[
+    str | None,
+    typer.Option("--url", envvar=connection.URL, help="The service's address, for example https://gate.example."),
+]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--key-file",
+        help=f"A file with an API key that may report. Default: the file in {connection.KEY_FILE}, or the key in "
+        f"{connection.KEY}.",
+        show_default=False,
+    ),
+]
+Timeout = Annotated[
+    float,
+    typer.Option(min=0.001, max=3600, help="How long one report may take with all its tries, in seconds."),
+]
+IntentId = Annotated[str, typer.Argument(metavar="INTENT_ID", help="The intent, as `gate client status` names it.")]
+
+# A status of more than this is no list for a person any more; what is told of the rest is that there is more.
+_MOST: Final = 10_000
+_KEY_LIKE: Final = re.compile(r"dgk_[0-9a-fA-F]")
+_HEADER: Final = 72
+_SQLITE: Final = b"SQLite format 3\0"
+_OURS: Final = b"gate"
+
+# The commands say themselves what the client logs, and say it so that it cannot steer a terminal.
+logging.getLogger("gate.client").addHandler(logging.NullHandler())
+
+
+@app.command()
+def flush(
+    again: Annotated[bool, typer.Option("--again", help="Begin with those that the service refused before.")] = False,
+    timeout: Timeout = TIMEOUT,
+    store: StoreFile = None,
+    url: Url = None,
+    key_file: KeyFile = None,
+    as_json: Json = False,
+) -> None:
+    """Deliver the reports that wait, in order: 0 none waits any more, 1 some wait or were refused, 2 unusable."""
+    with _opened(store) as opened:
+        delivery = _delivered(opened, url, key_file, timeout=timeout, again=again)
+        waiting, refused = opened.undelivered(_MOST), opened.set_aside(_MOST)
+    shown = {**_shown_delivery(delivery), "waiting": len(waiting), "refused": [_shown_report(each) for each in refused]}
+    if as_json:
+        print_json(shown)
+    else:
+        _say_delivery(delivery, waiting)
+        _say_refused(refused)
+    raise typer.Exit(1 if waiting or delivery.refused or delivery.failure else 0)
+
+
+@app.command()
+def status(store: StoreFile = None, as_json: Json = False) -> None:
+    """Show what a person must look at: 0 nothing, 1 something, 2 unusable.
+
+    That is an action that was begun and whose end is not known, and a report that the service refused.
+    Reports that wait are delivered by the next process that uses the store, or by `gate client flush`.
+    """
+    with _opened(store) as opened:
+        started, waiting, refused = (
+            opened.listed([State.STARTED], _MOST),
+            opened.undelivered(_MOST),
+            opened.set_aside(_MOST),
+        )
+    unknown = [intent for intent in started if intent.told is None]
+    is_all = max(len(started), len(waiting), len(refused)) < _MOST
+    fine = is_all and not unknown and not refused
+    if as_json:
+        oldest = waiting[0].told_at if waiting else None
+        print_json(
+            {
+                "needs_a_person": not fine,
+                "started": [_shown_start(intent) for intent in unknown],
+                "waiting": {"reports": len(waiting), "oldest_told_at": oldest},
+                "refused": [_shown_report(report) for report in refused],
+                "complete": is_all,
+            }
+        )
+    else:
+        _say_unknown(unknown)
+        _say_waiting(waiting)
+        _say_refused(refused)
+        if not is_all:
+            say(f"There is more than is shown: of each kind the first {_MOST} were looked at.", style="yellow")
+        if fine:
+            say("Nothing needs a person.", style="green")
+    raise typer.Exit(0 if fine else 1)
+
+
+@app.command()
+def show(intent_id: IntentId, store: StoreFile = None, as_json: Json = False) -> None:
+    """Show the latest attempt at an intent, with its request, its record and what was told of it."""
+    with _opened(store) as opened:
+        intent = known_intent(opened, intent_id)
+    if as_json:
+        print_json(_shown(intent))
+        return
+    table(["", ""], [[name, value] for name, value in _lines(intent) if value is not None])
+    if not intent.asked:
+        say("Its request, its record and its report were forgotten with `gate client forget`.")
+    if intent.state is State.STARTED and intent.told is None:
+        say(f"Its end is not known: find out, and say so with `gate client settle {intent_id}`.", style="yellow")
+
+
+@app.command("settle")
+def settle_intent(
+    intent_id: IntentId,
+    executed: Annotated[bool, typer.Option("--executed", help="The action was done.")] = False,
+    not_executed: Annotated[
+        bool, typer.Option("--not-executed", help="The action was not done, and no process is doing it.")
+    ] = False,
+    result: Annotated[
+        str | None, typer.Option(help="What was found out, in 1 to 2,000 characters; it goes into the report.")
+    ] = None,
+    store: StoreFile = None,
+    url: Url = None,
+    key_file: KeyFile = None,
+    as_json: Json = False,
+) -> None:
+    """Say what became of an action that was begun and whose end is not known.
+
+    Make sure first that no process is still running it: that its end is not known does not mean that it ended.
+
+    With --not-executed the action may begin again: the next retry of the guard asks the gate anew.
+    IT THEN HAPPENS TWICE if it was done after all, or if a process is still running it, which nothing here can stop.
+    Such a process reports what it did when it ends, beside what is said here, so that both runs are on record.
+    An action that was reported as failed may begin again in this way too.
+
+    What is said is kept for delivery, and delivered at once where the service's address and a key are given.
+    """
+    if executed == not_executed:
+        raise OperatorError("USAGE_INVALID", "Say what became of the action: either --executed or --not-executed.")
+    reachable = url is not None and _has_key(key_file)
+    if reachable:
+        # What is unusable is found before anything is changed.
+        connection.service_url(url)
+        connection.api_key(None, _key_file(key_file)).reveal()
+    with _opened(store) as opened:
+        settled = settle(opened, intent_id, executed=executed, result=result)
+        delivery = _delivered(opened, url, key_file) if reachable and settled.report is not None else None
+    if as_json:
+        print_json(
+            {
+                "intent_id": intent_id,
+                "attempt": settled.intent.attempt,
+                "executed": executed,
+                "reported": settled.report is not None,
+                "next_attempt": None if settled.following is None else settled.following.attempt,
+                "delivery": None if delivery is None else _shown_delivery(delivery),
+            }
+        )
+        return
+    _say_settled(settled, delivery)
+
+
+@app.command()
+def forget(
+    before: Annotated[str, typer.Option(help="What ended before this date: 2027-01-31T00:00:00Z.")],
+    store: StoreFile = None,
+    as_json: Json = False,
+) -> None:
+    """Remove requests, records and reports of what was reported or superseded before a date.
+
+    It stays known that there was an intent and that it ended, so that nothing forgotten begins again. What is not
+    reported yet, or was refused, is kept whole.
+    """
+    limit = _date(before)
+    with _opened(store) as opened:
+        forgotten = opened.forget(limit)
+    if as_json:
+        print_json({"before": limit, "forgotten": forgotten})
+    else:
+        say(f"Removed the requests, records and reports of {forgotten} attempts from before {limit}.")
+
+
+@contextmanager
+def _opened(path: Path | None) -> Iterator[SqliteStore]:
+    """A store that is there already: nothing here may make one."""
+    if path is None:
+        raise OperatorError(
+            "INTENTS_MISSING",
+            f"The guard's store was not named; give its file with --store, or set {connection.INTENTS}.",
+        )
+    try:
+        is_store = path.is_file() and _may_be_store(path)
+    except OSError as error:
+        raise OperatorError("FILE_UNREADABLE", f"{path} cannot be read: {error.strerror}.") from error
+    if not is_store:
+        raise OperatorError(
+            "INTENTS_MISSING",
+            f"{path} is no guard's store; name the file that the guarded process uses, its {connection.INTENTS}.",
+        )
+    with SqliteStore(path) as store:
+        yield store
+
+
+def _may_be_store(path: Path) -> bool:
+    """Whether a file can be a store. Opening one that is none would leave a lock beside it."""
+    if Path(f"{path}.lock").exists():
+        # Read by nothing but SQLite: to close another descriptor of the file would end the locks on it.
+        return path.stat().st_size > 0
+    with path.open("rb") as file:
+        header = file.read(_HEADER)
+    # Whose file it is may stand in the WAL alone.
+    return header.startswith(_SQLITE) and (header.endswith(_OURS) or Path(f"{path}-wal").exists())
+
+
+def _delivered(
+    store: SqliteStore, url: str | None, key_file: Path | None, *, timeout: float = TIMEOUT, again: bool = False
+) -> Delivery:
+    with Client(url, key_file=_key_file(key_file), store=store, timeout=timeout) as client:
+        return client.flush(again=again)
+
+
+def _has_key(key_file: Path | None) -> bool:
+    return key_file is not None or any(os.environ.get(name) for name in (connection.KEY, connection.KEY_FILE))
+
+
+def _key_file(path: Path | None) -> Path | None:
+    if path is not None and _KEY_LIKE.match(str(path)):
+        raise OperatorError(
+            "API_KEY_INVALID",
+            "--key-file takes the name of a file, and what was given looks like a key, which others can read on a "
+            "command line; rotate it.",
+        )
+    return path
+
+
+def _date(text: str) -> str:
+    try:
+        return timestamp(parse_timestamp(text))
+    except ValueError as error:
+        raise OperatorError(
+            "DATE_INVALID", f"{text!r} is no date and time in UTC; write it as 2027-01-31T00:00:00Z."
+        ) from error
+
+
+def _shown(intent: Intent) -> dict[str, Any]:
+    return {
+        "intent_id": intent.intent_id,
+        "attempt": intent.attempt,
+        "state": intent.state.value,
+        "asked_at": intent.asked_at,
+        "started_at": intent.started_at,
+        "request": intent.request if intent.asked else None,
+        "record": intent.record,
+        "execution": intent.execution,
+    }
+
+
+def _shown_start(intent: Intent) -> dict[str, Any]:
+    context = intent.request["context"]
+    return {
+        "intent_id": intent.intent_id,
+        "attempt": intent.attempt,
+        "decision_id": _decision_id(intent),
+        "action": context["requested_action"],
+        "target": {
+            "system": context["target_system"],
+            "object_id": context["target_object_id"],
+            "mutation": context.get("mutation"),
+        },
+        "started_at": intent.started_at,
+    }
+
+
+def _shown_report(report: Report) -> dict[str, Any]:
+    return {
+        "intent_id": report.intent_id,
+        "attempt": report.attempt,
+        "kind": report.kind,
+        "decision_id": report.decision_id,
+        "told_at": report.told_at,
+        "why": report.refused,
+    }
+
+
+def _shown_delivery(delivery: Delivery) -> dict[str, Any]:
+    failure = delivery.failure
+    return {
+        "delivered": delivery.delivered,
+        "set_aside": delivery.refused,
+        "failure": None if failure is None else {"error": failure.code, "message": failure.message},
+    }
+
+
+def _decision_id(intent: Intent) -> str | None:
+    return None if intent.record is None else str(intent.record["decision_id"])
+
+
+def _lines(intent: Intent) -> Iterator[tuple[str, object]]:
+    yield "intent", intent.intent_id
+    yield "attempt", intent.attempt
+    yield "state", intent.state.value
+    if intent.asked:
+        context = intent.request["context"]
+        yield "action", context["requested_action"]
+        yield "target", _target(context)
+    yield "asked", intent.asked_at
+    record: Mapping[str, Any] = intent.record or {}
+    yield "decision", record.get("decision_id")
+    yield "verdict", record.get("verdict")
+    yield "reason", record.get("reason_code")
+    yield "started", intent.started_at
+    execution: Mapping[str, Any] = intent.execution or {}
+    yield "ended", execution.get("executed_at")
+    yield "ended as", status_of(intent)
+    yield "result", execution.get("execution_result")
+
+
+def _target(context: Mapping[str, Any]) -> str:
+    named = (context.get(name) for name in ("target_system", "target_object_id", "mutation"))
+    return " ".join(str(part) for part in named if part is not None)
+
+
+def _say_unknown(intents: Sequence[Intent]) -> None:
+    if not intents:
+        return
+    say(
+        f"Begun, and the end is not known: {len(intents)}. Find out, and say so with `gate client settle`.", style="red"
+    )
+    rows = [
+        [
+            intent.intent_id,
+            _decision_id(intent),
+            intent.request["context"]["requested_action"],
+            _target(intent.request["context"]),
+            intent.started_at,
+        ]
+        for intent in intents
+    ]
+    table(["intent", "decision", "action", "target", "started"], rows)
+
+
+def _say_waiting(waiting: Sequence[Report]) -> None:
+    if waiting:
+        say(f"Reports that wait to be delivered: {len(waiting)}, the oldest from {waiting[0].told_at}.")
+
+
+def _say_refused(refused: Sequence[Report]) -> None:
+    if not refused:
+        return
+    say(
+        f"Reports that the service refused: {len(refused)}. Mend what is wrong, and try them with `gate client flush "
+        f"--again`.",
+        style="red",
+    )
+    rows = [[each.intent_id, each.decision_id, each.kind, each.told_at, _in_a_line(each.refused)] for each in refused]
+    table(["intent", "decision", "report", "told", "why"], rows)
+
+
+def _say_delivery(delivery: Delivery, waiting: Sequence[Report]) -> None:
+    say(f"Delivered: {delivery.delivered}. Refused: {delivery.refused}. Still waiting: {len(waiting)}.")
+    if delivery.failure is not None:
+        say(f"The service does not take them now: {_in_a_line(str(delivery.failure))}", style="red")
+
+
+def _say_settled(settled: Settled, delivery: Delivery | None) -> None:
+    intent, following = settled.intent, settled.following
+    if following is None:
+        say(f"The action of {intent.intent_id} counts as executed; it is not begun again.")
+    else:
+        say(f"The action of {intent.intent_id} counts as not executed; a retry asks for attempt {following.attempt}.")
+    if settled.report is None:
+        say(f"Nothing more is reported: its end was told as {status_of(intent)} before.")
+    elif delivery is None:
+        say("That is kept for delivery: `gate client flush` delivers it.")
+    elif delivery.failure is not None:
+        why = _in_a_line(str(delivery.failure))
+        say(f"That is kept for delivery, as the service does not take it now: {why}", style="yellow")
+    elif delivery.refused:
+        say("Of the reports that waited the service refused some: see `gate client status`.", style="yellow")
+    else:
+        say("The service has it.")
+
+
+def _in_a_line(text: str | None) -> str:
+    return " ".join((text or "").split())

@@ -1,0 +1,705 @@
+"""`gate client`: what a guard's store holds, delivering its reports, and what a person says of an action."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from fcntl import LOCK_EX, flock
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any, Final
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from gate.client import AlreadyStarted, Client, Guard, Intent, Permit, Report, SqliteStore, State
+from gate.client.permit import execution_report
+from gate.client.recovery import found_out
+from gate.client.store import sqlite
+from tests.api.cli.test_output import HOSTILE, HOSTILE_ARGUMENT, NO_TEXT
+from tests.command_line import run_gate
+from tests.end_to_end.site import GATE, Site
+from tests.end_to_end.support import ROOT, free_port
+from tests.support import sample_rulebook
+
+APPROVED: Final = {"discount_percent": 10, "margin_percent": 22}
+REVIEWED: Final = {"discount_percent": 40, "margin_percent": 22}
+SETTINGS: Final = ("GATE_URL", "GATE_API_KEY", "GATE_API_KEY_FILE", "GATE_KEY_REGISTRY", "GATE_INTENTS")
+# Without pydantic, which the command line's own library comes with.
+SERVER_LIBRARIES: Final = ("flask", "sqlalchemy", "alembic", "granian", "jsonschema_rs", "cachetools", "structlog")
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A running service.
+
+    Attributes:
+        url: Where it is.
+        registry: A file with its receipt keys.
+        keys: Files with keys of one scope: one that may do everything, `mute` that may not report; and `stranger`, of
+            another scope.
+    """
+
+    url: str
+    registry: Path
+    keys: dict[str, Path]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("service")
+    site = Site(folder / "home", None)
+    mute = ("--access", "decide", "--access", "register", "--access", "read")
+    made = {
+        "full": site.create_key("acme"),
+        "mute": site.gate("keys", "create", "--scope", "acme", *mute)["key"],
+        "stranger": site.create_key("other"),
+    }
+    for name, key in made.items():
+        (folder / f"{name}.key").write_text(f"{key}\n")
+    with site.serving(1) as server:
+        registry = folder / "keys.json"
+        registry.write_bytes(httpx.get(f"{server.url}/api/decision/receipt-keys", trust_env=False).content)
+        yield Service(server.url, registry, {name: folder / f"{name}.key" for name in made})
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """A guarded process's store, and the service that it asks."""
+
+    service: Service
+    store: Path
+
+    @contextmanager
+    def client(self, key: str = "full") -> Iterator[Client]:
+        """A client that keeps its intents in the store."""
+        service = self.service
+        with Client(service.url, key_file=service.keys[key], registry=service.registry, store=self.store) as client:
+            yield client
+
+    @staticmethod
+    def guard(client: Client, order: str, facts: dict[str, Any] = APPROVED, **more: Any) -> Guard:
+        """What guards the discount of an order."""
+        target = ("crm", order, "discount.update")
+        return client.guard(sample_rulebook(), facts, action="approve_discount", target=target, **more)
+
+    def begin(self, key: str = "full", *, order: str | None = None) -> Permit:
+        """Begins an action whose end nobody tells."""
+        with self.client(key) as client:
+            return self.guard(client, order or new_order()).__enter__()
+
+    def do(self, key: str = "full", *, order: str | None = None, fails: bool = False) -> Permit:
+        """Does an action, whose report waits where the key is mute; or fails at it."""
+        with self.client(key) as client:
+            try:
+                with self.guard(client, order or new_order()) as permit:
+                    if fails:
+                        raise OSError("the bank is closed")
+            except OSError:
+                assert fails
+        return permit
+
+    def gate(self, *arguments: str, key: str | None = None) -> CompletedProcess[str]:
+        """Runs `gate client ...` on the store, and with the service and a key where one is named."""
+        reached = [] if key is None else ["--url", self.service.url, "--key-file", str(self.service.keys[key])]
+        done = run_gate("client", *arguments, "--store", str(self.store), *reached)
+        for file in self.service.keys.values():
+            assert file.read_text().strip() not in done.stdout + done.stderr
+        return done
+
+    def kept(self, permit: Permit) -> Any:
+        """What `gate client show` says of an intent."""
+        return printed(self.gate("show", permit.intent_id, "--json"))
+
+    def told(self, permit: Permit) -> list[tuple[str, str | None]]:
+        """The execution receipts that the service has of a decision: status and result, oldest first."""
+        with self.client() as client:
+            listed = client.list_executions(permit.decision_id)["executions"]
+        return [(found["execution_status"], found.get("execution_result")) for found in reversed(listed)]
+
+
+@pytest.fixture
+def shop(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    for name in SETTINGS:
+        monkeypatch.delenv(name, raising=False)
+    return Shop(service, tmp_path / "intents.db")
+
+
+def new_order() -> str:
+    """An order that no other test knows: an action begins once in a scope."""
+    return f"order-{uuid4().hex}"
+
+
+def printed(done: CompletedProcess[str], code: int = 0) -> Any:
+    assert (done.returncode, done.stderr) == (code, "")
+    return json.loads(done.stdout)
+
+
+def refused(done: CompletedProcess[str], code: str) -> str:
+    """The sentence of a command that could not be done."""
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith("gate: ")
+    assert done.stderr.endswith(f" ({code})\n")
+    return done.stderr.removeprefix("gate: ").removesuffix(f" ({code})\n")
+
+
+def said(done: CompletedProcess[str], code: int = 0) -> str:
+    assert (done.returncode, done.stderr) == (code, "")
+    return done.stdout
+
+
+class TestStatus:
+    """gate client status."""
+
+    def test_it_is_fine_where_everything_is_told(self, shop: Shop) -> None:
+        shop.do()
+        assert said(shop.gate("status")) == "Nothing needs a person.\n"
+        assert printed(shop.gate("status", "--json")) == {
+            "needs_a_person": False,
+            "started": [],
+            "waiting": {"reports": 0, "oldest_told_at": None},
+            "refused": [],
+            "complete": True,
+        }
+
+    def test_it_names_what_was_begun_and_not_ended(self, shop: Shop) -> None:
+        shop.do()
+        order = new_order()
+        permit = shop.begin(order=order)
+        (begun,) = printed(shop.gate("status", "--json"), 1)["started"]
+        assert begun == {
+            "intent_id": permit.intent_id,
+            "attempt": 1,
+            "decision_id": permit.decision_id,
+            "action": "approve_discount",
+            "target": {"system": "crm", "object_id": order, "mutation": "discount.update"},
+            "started_at": shop.kept(permit)["started_at"],
+        }
+        told = said(shop.gate("status"), 1)
+        for part in (permit.intent_id, permit.decision_id, f"crm {order} discount.update", "gate client settle"):
+            assert part in told
+        assert "Nothing needs" not in told
+
+    def test_reports_that_only_wait_need_nobody(self, shop: Shop) -> None:
+        first = shop.do("mute")
+        shop.do("mute")
+        status = printed(shop.gate("status", "--json"))
+        oldest = shop.kept(first)["execution"]["executed_at"]
+        assert (status["needs_a_person"], status["waiting"]["reports"]) == (False, 2)
+        assert status["waiting"]["oldest_told_at"] >= oldest
+        assert f"wait to be delivered: 2, the oldest from {status['waiting']['oldest_told_at']}." in said(
+            shop.gate("status")
+        )
+
+    def test_it_says_which_reports_were_refused_and_why(self, shop: Shop) -> None:
+        permit = shop.do("mute")
+        shop.gate("flush", key="stranger")
+        status = printed(shop.gate("status", "--json"), 1)
+        (report,) = status["refused"]
+        assert report.keys() == {"intent_id", "attempt", "kind", "decision_id", "told_at", "why"}
+        assert (report["decision_id"], report["kind"], report["attempt"]) == (permit.decision_id, "execution", 1)
+        assert "SVC_DECISION_NOT_FOUND" in report["why"]
+        assert (status["needs_a_person"], status["started"], status["waiting"]["reports"]) == (True, [], 0)
+        told = said(shop.gate("status"), 1)
+        assert "gate client flush --again" in told
+        assert "SVC_DECISION_NOT_FOUND" in told
+
+    def test_it_says_so_where_there_is_more_than_it_looks_at(self, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("api.cli.client._MOST", 1)
+        shop.do("mute")
+        assert printed(shop.gate("status", "--json"), 1)["complete"] is False
+        assert "There is more than is shown" in said(shop.gate("status"), 1)
+
+    def test_an_action_whose_process_was_killed_is_named_on_the_base_install(self, shop: Shop) -> None:
+        program = (
+            "import os, signal, sys\n"
+            "from gate.client import Client\n"
+            "from tests.api.cli.test_client import Shop\n"
+            "url, key, registry, store = sys.argv[1:]\n"
+            "with Shop.guard(Client(url, key_file=key, registry=registry, store=store), 'order-killed'):\n"
+            "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        )
+        named = [shop.service.url, shop.service.keys["full"], shop.service.registry, shop.store]
+        killed = subprocess.run([sys.executable, "-c", program, *map(str, named)], cwd=ROOT, check=False)
+        assert killed.returncode == -signal.SIGKILL
+        blocked = (
+            f"import sys; sys.modules.update(dict.fromkeys({SERVER_LIBRARIES!r})); "
+            "from api.cli.main import main; sys.argv[0] = 'gate'; main()"
+        )
+        command = [sys.executable, "-c", blocked, "client", "status", "--json"]
+        environment = {**os.environ, "GATE_INTENTS": str(shop.store)}
+        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
+        (begun,) = printed(done, 1)["started"]
+        assert begun["target"]["object_id"] == "order-killed"
+
+
+class TestFlush:
+    """gate client flush."""
+
+    def test_it_delivers_what_waits(self, shop: Shop) -> None:
+        permits = [shop.do("mute") for _ in range(2)]
+        assert printed(shop.gate("flush", "--json", key="full")) == {
+            "delivered": 2,
+            "set_aside": 0,
+            "failure": None,
+            "waiting": 0,
+            "refused": [],
+        }
+        assert [shop.told(permit) for permit in permits] == [[("executed", None)]] * 2
+        assert shop.kept(permits[0])["state"] == "reported"
+        assert said(shop.gate("flush", key="full")) == "Delivered: 0. Refused: 0. Still waiting: 0.\n"
+
+    def test_it_takes_the_service_and_the_key_from_the_environment(
+        self, shop: Shop, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        shop.do("mute")
+        shop.do("mute")
+        monkeypatch.setenv("GATE_INTENTS", str(shop.store))
+        monkeypatch.setenv("GATE_URL", shop.service.url)
+        monkeypatch.setenv("GATE_API_KEY_FILE", str(shop.service.keys["mute"]))
+        assert "Still waiting: 2." in said(run_gate("client", "flush"), 1)
+        monkeypatch.delenv("GATE_API_KEY_FILE")
+        monkeypatch.setenv("GATE_API_KEY", shop.service.keys["full"].read_text().strip())
+        assert "Delivered: 2." in said(run_gate("client", "flush"))
+
+    def test_it_says_why_reports_still_wait(self, shop: Shop) -> None:
+        shop.do("mute")
+        shown = printed(shop.gate("flush", "--json", key="mute"), 1)
+        assert (shown["delivered"], shown["waiting"], shown["failure"].keys()) == (0, 1, {"error", "message"})
+        told = said(shop.gate("flush", key="mute"), 1)
+        assert "Still waiting: 1." in told
+        assert shown["failure"]["message"] in told
+
+    def test_it_gives_up_in_time_on_a_service_that_is_not_there(self, shop: Shop) -> None:
+        shop.do("mute")
+        key = ("--key-file", str(shop.service.keys["full"]))
+        nowhere = ("--url", f"http://127.0.0.1:{free_port()}", *key, "--timeout", "0.2")
+        shown = printed(shop.gate("flush", *nowhere, "--json"), 1)
+        assert (shown["failure"]["error"], shown["waiting"]) == ("GATE_UNREACHABLE", 1)
+
+    def test_what_is_refused_is_set_aside_and_can_be_tried_again(self, shop: Shop) -> None:
+        permit = shop.do("mute")
+        shown = printed(shop.gate("flush", "--json", key="stranger"), 1)
+        assert (shown["set_aside"], shown["waiting"], len(shown["refused"])) == (1, 0, 1)
+        # What was refused before waits for nobody, and is told of all the same.
+        told = said(shop.gate("flush", key="full"))
+        assert "Refused: 0." in told
+        assert "SVC_DECISION_NOT_FOUND" in told
+        assert printed(shop.gate("flush", "--again", "--json", key="stranger"), 1)["set_aside"] == 1
+        assert printed(shop.gate("flush", "--again", "--json", key="full"))["delivered"] == 1
+        assert shop.told(permit) == [("executed", None)]
+        assert shop.gate("status").returncode == 0
+
+    def test_it_says_what_is_missing_or_unusable(self, shop: Shop, tmp_path: Path) -> None:
+        shop.do("mute")
+        url = ("--url", shop.service.url)
+        assert "GATE_URL" in refused(shop.gate("flush"), "SERVICE_URL_INVALID")
+        assert "address is none" in refused(shop.gate("flush", "--url", "ftp://gate"), "SERVICE_URL_INVALID")
+        assert "GATE_API_KEY_FILE" in refused(shop.gate("flush", *url), "API_KEY_MISSING")
+        missing = str(tmp_path / "no.key")
+        assert missing in refused(shop.gate("flush", *url, "--key-file", missing), "FILE_UNREADABLE")
+        assert "--timeout" in refused(shop.gate("flush", "--timeout", "0"), "USAGE_INVALID")
+        assert "--timeout" in refused(shop.gate("flush", "--timeout", "nan"), "USAGE_INVALID")
+
+    def test_a_key_on_the_command_line_is_refused_and_not_repeated(self, shop: Shop) -> None:
+        shop.do("mute")
+        key = shop.service.keys["full"].read_text().strip()
+        url = ("--url", shop.service.url)
+        for command in (["flush"], ["settle", "int_1", "--executed"]):
+            assert "rotate it" in refused(shop.gate(*command, *url, "--key-file", key), "API_KEY_INVALID")
+        assert "rotate it" in refused(shop.gate("flush", "--url", f"https://gate/{key}"), "SERVICE_URL_INVALID")
+        refused(shop.gate("flush", f"--api-key={key}"), "USAGE_INVALID")
+
+
+class TestShow:
+    """gate client show."""
+
+    def test_it_shows_the_whole_of_a_run(self, shop: Shop) -> None:
+        permit = shop.do()
+        shown = shop.kept(permit)
+        assert shown.keys() == {
+            "intent_id",
+            "attempt",
+            "state",
+            "asked_at",
+            "started_at",
+            "request",
+            "record",
+            "execution",
+        }
+        assert (shown["state"], shown["attempt"], shown["record"]) == ("reported", 1, permit.record)
+        assert shown["request"]["context"]["requested_action"] == "approve_discount"
+        assert shown["execution"]["execution_status"] == "executed"
+        told = said(shop.gate("show", permit.intent_id))
+        for part in (permit.intent_id, permit.decision_id, "reported", "approve_discount", "STANDARD_EXCEPTION"):
+            assert part in told
+        assert "gate client settle" not in told
+
+    def test_it_says_what_to_do_about_a_run_without_an_end(self, shop: Shop) -> None:
+        permit = shop.begin()
+        told = said(shop.gate("show", permit.intent_id))
+        assert f"gate client settle {permit.intent_id}" in told
+        assert "ended" not in told.partition("Its end")[0]
+
+    def test_it_shows_what_is_held_for_review(self, shop: Shop) -> None:
+        intent_id = held(shop)
+        shown = printed(shop.gate("show", intent_id, "--json"))
+        assert (shown["state"], shown["record"]["verdict"], shown["started_at"]) == ("held", "review", None)
+        assert "NO_RULE_MATCHED" in said(shop.gate("show", intent_id))
+
+    @pytest.mark.parametrize("name", ["int_1", NO_TEXT, HOSTILE_ARGUMENT], ids=["other", "no text", "hostile"])
+    def test_an_intent_that_is_not_there_is_unknown(self, shop: Shop, name: str) -> None:
+        shop.do()
+        for command in (["show", name], ["settle", name, "--executed"]):
+            done = shop.gate(*command)
+            assert "has no intent" in refused(done, "INTENT_UNKNOWN")
+            assert done.stderr[:-1].isprintable()
+
+
+class TestSettle:
+    """gate client settle."""
+
+    def test_what_was_executed_is_reported_and_not_begun_again(self, shop: Shop) -> None:
+        order = new_order()
+        permit = shop.begin(order=order)
+        done = shop.gate("settle", permit.intent_id, "--executed", "--result", "seen in the CRM", "--json", key="full")
+        assert printed(done) == {
+            "intent_id": permit.intent_id,
+            "attempt": 1,
+            "executed": True,
+            "reported": True,
+            "next_attempt": None,
+            "delivery": {"delivered": 1, "set_aside": 0, "failure": None},
+        }
+        assert shop.told(permit) == [("executed", "seen in the CRM")]
+        assert shop.kept(permit)["execution"]["action_taken"] == permit.action
+        assert shop.gate("status").returncode == 0
+        with pytest.raises(AlreadyStarted):
+            shop.begin(order=order)
+
+    def test_without_the_service_it_is_kept_for_delivery(self, shop: Shop) -> None:
+        permit = shop.begin()
+        url = ("--url", shop.service.url)
+        told = said(shop.gate("settle", permit.intent_id, "--executed", *url))
+        assert "counts as executed" in told
+        assert "`gate client flush` delivers it" in told
+        assert shop.kept(permit)["state"] == "started"
+        assert printed(shop.gate("flush", "--json", key="full"))["delivered"] == 1
+        assert shop.told(permit) == [("executed", "found out in recovery")]
+
+    def test_it_is_settled_even_if_the_service_cannot_take_it_now(self, shop: Shop) -> None:
+        permit = shop.begin()
+        told = said(shop.gate("settle", permit.intent_id, "--executed", key="mute"))
+        assert "kept for delivery, as the service does not take it now" in told
+        assert shop.gate("status").returncode == 0
+        assert "The service has it" in said(shop.gate("settle", shop.begin().intent_id, "--executed", key="full"))
+
+    def test_a_refusal_of_the_report_is_told(self, shop: Shop) -> None:
+        permit = shop.begin()
+        assert "refused some" in said(shop.gate("settle", permit.intent_id, "--executed", key="stranger"))
+        assert shop.gate("status").returncode == 1
+
+    def test_an_unusable_key_changes_nothing(self, shop: Shop, tmp_path: Path) -> None:
+        permit = shop.begin()
+        reached = ("--url", shop.service.url, "--key-file", str(tmp_path / "no.key"))
+        refused(shop.gate("settle", permit.intent_id, "--executed", *reached), "FILE_UNREADABLE")
+        assert shop.kept(permit)["execution"] is None
+
+    @pytest.mark.parametrize("facts", [APPROVED, {**APPROVED, "discount_percent": 11}], ids=["same", "changed"])
+    def test_what_was_not_executed_can_begin_again_once(self, shop: Shop, facts: dict[str, Any]) -> None:
+        order = new_order()
+        permit = shop.begin(order=order)
+        shown = printed(shop.gate("settle", permit.intent_id, "--not-executed", "--json", key="full"))
+        assert (shown["executed"], shown["next_attempt"], shown["delivery"]["delivered"]) == (False, 2, 1)
+        assert shop.told(permit) == [("skipped", "found out in recovery")]
+        assert (shop.kept(permit)["state"], shop.kept(permit)["attempt"]) == ("held", 2)
+        assert "not begun" in refused(shop.gate("settle", permit.intent_id, "--executed"), "INTENT_NOT_STARTED")
+        with shop.client() as client:
+            with shop.guard(client, order, facts) as second:
+                assert second.decision_id != permit.decision_id
+            with pytest.raises(AlreadyStarted), shop.guard(client, order, facts):
+                pytest.fail("it began a third time")
+        assert shop.told(second) == [("executed", None)]
+
+    def test_of_two_retries_one_begins(self, shop: Shop) -> None:
+        order = new_order()
+        permit = shop.begin(order=order)
+        assert "a retry asks for attempt 2" in said(shop.gate("settle", permit.intent_id, "--not-executed"))
+        with shop.client() as one, shop.client() as other:
+            both = shop.guard(one, order), shop.guard(other, order)
+            with both[0], pytest.raises(AlreadyStarted):
+                both[1].__enter__()
+
+    def test_a_run_that_failed_can_begin_again_where_a_person_says_so(self, shop: Shop) -> None:
+        order = new_order()
+        permit = shop.do(order=order, fails=True)
+        assert shop.kept(permit)["state"] == "reported"
+        told = refused(shop.gate("settle", permit.intent_id, "--executed"), "INTENT_SETTLED")
+        assert "told before: failed. Nothing was changed." in told
+        assert told.endswith("Only that it was not executed can be said of it.")
+        with_result = shop.gate("settle", permit.intent_id, "--not-executed", "--result", "asked the bank")
+        assert "leave the result out" in refused(with_result, "RESULT_INVALID")
+        with pytest.raises(AlreadyStarted):
+            shop.begin(order=order)
+        told = said(shop.gate("settle", permit.intent_id, "--not-executed", key="full"))
+        assert "Nothing more is reported: its end was told as failed before." in told
+        again = shop.begin(order=order)
+        assert (again.intent_id, again.intent.attempt) == (permit.intent_id, 2)
+        assert shop.told(permit) == [("failed", "raised OSError")]
+
+    def test_a_run_that_failed_and_waits_can_begin_again_too(self, shop: Shop) -> None:
+        permit = shop.do("mute", fails=True)
+        shown = printed(shop.gate("settle", permit.intent_id, "--not-executed", "--json"))
+        assert (shown["reported"], shown["next_attempt"], shown["delivery"]) == (False, 2, None)
+        assert printed(shop.gate("flush", "--json", key="full"))["delivered"] == 1
+        assert shop.kept(permit)["state"] == "held"
+
+    def test_what_is_known_is_not_said_anew(self, shop: Shop) -> None:
+        permit = shop.do()
+        for said_of_it in ("--executed", "--not-executed"):
+            told = refused(shop.gate("settle", permit.intent_id, said_of_it), "INTENT_SETTLED")
+            assert told.endswith("told before: executed. Nothing was changed.")
+        waiting = shop.do("mute")
+        refused(shop.gate("settle", waiting.intent_id, "--not-executed"), "INTENT_SETTLED")
+        assert shop.kept(waiting)["attempt"] == 1
+
+    def test_what_was_not_begun_has_no_end(self, shop: Shop) -> None:
+        told = refused(shop.gate("settle", held(shop), "--not-executed"), "INTENT_NOT_STARTED")
+        assert "(it is held)" in told
+
+    @pytest.mark.parametrize("options", [[], ["--executed", "--not-executed"]], ids=["neither", "both"])
+    def test_one_thing_is_to_be_said(self, shop: Shop, options: list[str]) -> None:
+        permit = shop.begin()
+        told = refused(shop.gate("settle", permit.intent_id, *options), "USAGE_INVALID")
+        assert told == "Say what became of the action: either --executed or --not-executed."
+        assert shop.kept(permit)["execution"] is None
+
+    @pytest.mark.parametrize("result", ["", "x" * 2001, NO_TEXT], ids=["empty", "long", "no text"])
+    def test_a_result_that_no_service_takes_is_refused(self, shop: Shop, result: str) -> None:
+        permit = shop.begin()
+        refused(shop.gate("settle", permit.intent_id, "--executed", "--result", result), "RESULT_INVALID")
+        assert shop.kept(permit)["execution"] is None
+
+    def test_the_longest_result_is_delivered(self, shop: Shop) -> None:
+        permit = shop.begin()
+        shop.gate("settle", permit.intent_id, "--executed", "--result", "é" * 2000, key="full")
+        assert shop.told(permit) == [("executed", "é" * 2000)]
+
+    def test_a_run_that_was_still_going_on_is_seen(self, shop: Shop) -> None:
+        order = new_order()
+        with shop.client() as client:
+            with shop.guard(client, order) as first:
+                shop.gate("settle", first.intent_id, "--not-executed", key="full")
+                with shop.guard(client, order) as second:
+                    pass
+                client.flush()
+            client.flush()
+        assert shop.told(first) == [("skipped", "found out in recovery"), ("executed", None)]
+        assert shop.told(second) == [("executed", None)]
+
+    def test_one_that_was_interrupted_can_be_said_again(self, shop: Shop) -> None:
+        order = new_order()
+        permit = shop.begin(order=order)
+        with SqliteStore(shop.store) as store:
+            store.finish(permit.intent, found_out(permit.intent, permit.record, executed=False))
+        with pytest.raises(AlreadyStarted):
+            shop.begin(order=order)
+        assert printed(shop.gate("settle", permit.intent_id, "--not-executed", "--json"))["next_attempt"] == 2
+        assert shop.begin(order=order).intent.attempt == 2
+
+    @pytest.mark.parametrize("store", ["DeliveringStore", "RecoveredStore"])
+    def test_what_others_do_between_its_two_writes_does_no_harm(
+        self, shop: Shop, monkeypatch: pytest.MonkeyPatch, store: str
+    ) -> None:
+        monkeypatch.setattr("api.cli.client.SqliteStore", globals()[store])
+        permit = shop.begin()
+        assert printed(shop.gate("settle", permit.intent_id, "--not-executed", "--json"))["next_attempt"] == 2
+        assert (shop.kept(permit)["state"], shop.kept(permit)["attempt"]) == ("held", 2)
+
+    def test_what_another_process_said_just_before_counts(self, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("api.cli.client.SqliteStore", OvertakenStore)
+        permit = shop.begin()
+        told = refused(shop.gate("settle", permit.intent_id, "--not-executed"), "INTENT_SETTLED")
+        assert "by another process just now" in told
+        assert shop.kept(permit)["execution"]["execution_status"] == "executed"
+
+
+class TestForget:
+    """gate client forget."""
+
+    def test_what_is_forgotten_does_not_begin_again(self, shop: Shop) -> None:
+        order = new_order()
+        permit = shop.do(order=order)
+        before = "2999-01-01T00:00:00.000Z"
+        assert printed(shop.gate("forget", "--before", before, "--json")) == {"before": before, "forgotten": 1}
+        assert "records and reports of 0 attempts" in said(shop.gate("forget", "--before", before))
+        shown = shop.kept(permit)
+        assert (shown["state"], shown["request"], shown["record"], shown["execution"]) == ("reported", None, None, None)
+        assert "were forgotten" in said(shop.gate("show", permit.intent_id))
+        told = refused(shop.gate("settle", permit.intent_id, "--not-executed"), "INTENT_SETTLED")
+        assert "was told, and is forgotten" in told
+        with pytest.raises(AlreadyStarted):
+            shop.begin(order=order)
+
+    def test_it_keeps_what_is_not_reported_and_what_ended_later(self, shop: Shop) -> None:
+        begun, waiting = shop.begin(), shop.do("mute")
+        assert printed(shop.gate("forget", "--before", "2999-01-01T01:00+01:00", "--json"))["forgotten"] == 0
+        shop.do()
+        assert printed(shop.gate("forget", "--before", "2020-01-01T00:00:00Z", "--json"))["forgotten"] == 0
+        assert shop.kept(begun)["record"] == begun.record
+        assert shop.kept(waiting)["record"] == waiting.record
+
+    @pytest.mark.parametrize("date", ["yesterday", "2026-01-31", "2026-01-31T00:00:00", NO_TEXT])
+    def test_a_date_that_is_none_forgets_nothing(self, shop: Shop, date: str) -> None:
+        shop.do()
+        assert "write it as" in refused(shop.gate("forget", "--before", date), "DATE_INVALID")
+
+
+class DeliveringStore(SqliteStore):
+    """A store whose reports another process delivers as soon as they are there."""
+
+    def finish(self, intent: Intent, report: Report) -> bool:
+        """Keeps the report, and removes it as delivered."""
+        kept = super().finish(intent, report)
+        self.delivered(self.undelivered(1)[0])
+        return kept
+
+
+class RecoveredStore(SqliteStore):
+    """A store in which a retry begins another attempt as soon as it may."""
+
+    def finish(self, intent: Intent, report: Report) -> bool:
+        """Keeps the report, and holds the next attempt."""
+        kept = super().finish(intent, report)
+        self.hold(replace(intent, attempt=intent.attempt + 1, state=State.HELD), instead_of=intent)
+        return kept
+
+
+class OvertakenStore(SqliteStore):
+    """A store in which another process is a moment quicker."""
+
+    def finish(self, intent: Intent, report: Report) -> bool:
+        """What the other process said, and then what this one says."""
+        super().finish(intent, execution_report(intent, intent.record or {}, {"execution_status": "executed"}))
+        return super().finish(intent, report)
+
+
+COMMANDS: Final = (
+    ("status",),
+    ("show", "int_1"),
+    ("flush", "--url", "http://127.0.0.1:9"),
+    ("settle", "int_1", "--not-executed"),
+    ("forget", "--before", "2999-01-01T00:00:00Z"),
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+class TestTheStore:
+    """What --store names."""
+
+    def test_one_that_is_not_there_is_not_made(self, shop: Shop, command: tuple[str, ...]) -> None:
+        told = refused(shop.gate(*command), "INTENTS_MISSING")
+        assert told.startswith(f"{shop.store} is no guard's store")
+        assert list(shop.store.parent.iterdir()) == []
+        done = run_gate("client", *command, "--store", str(shop.store.parent / "no" / "intents.db"), "--json")
+        assert (done.returncode, json.loads(done.stderr)["error"]) == (2, "INTENTS_MISSING")
+        assert list(shop.store.parent.iterdir()) == []
+
+    def test_it_has_to_be_named(self, shop: Shop, command: tuple[str, ...]) -> None:
+        told = refused(run_gate("client", *command), "INTENTS_MISSING")
+        assert told == "The guard's store was not named; give its file with --store, or set GATE_INTENTS."
+
+    def test_a_file_of_something_else_is_left_alone(self, shop: Shop, command: tuple[str, ...]) -> None:
+        for content in (b"", b"These are notes."):
+            shop.store.write_bytes(content)
+            refused(shop.gate(*command), "INTENTS_MISSING")
+            assert [(file, file.read_bytes()) for file in shop.store.parent.iterdir()] == [(shop.store, content)]
+        shop.store.unlink()
+        shop.store.mkdir()
+        refused(shop.gate(*command), "INTENTS_MISSING")
+        assert list(shop.store.iterdir()) == []
+
+    def test_a_database_of_something_else_is_left_alone(self, shop: Shop, command: tuple[str, ...]) -> None:
+        with closing(sqlite3.connect(shop.store)) as other:
+            other.execute("CREATE TABLE notes (text)")
+        content = shop.store.read_bytes()
+        refused(shop.gate(*command), "INTENTS_MISSING")
+        assert [(file, file.read_bytes()) for file in shop.store.parent.iterdir()] == [(shop.store, content)]
+
+    def test_a_place_that_cannot_be_looked_at_is_named(self, shop: Shop, command: tuple[str, ...]) -> None:
+        done = run_gate("client", *command, "--store", "x" * 5000)
+        assert "cannot be read: File name too long." in refused(done, "FILE_UNREADABLE")
+
+    def test_one_of_a_newer_release_is_refused(self, shop: Shop, command: tuple[str, ...]) -> None:
+        SqliteStore(shop.store).close()
+        make(shop.store)
+        with closing(sqlite3.connect(shop.store)) as store:
+            store.execute("PRAGMA user_version=99")
+        assert "has version 99" in refused(shop.gate(*command), "INTENTS_VERSION")
+
+    def test_one_that_another_process_holds_is_waited_for_and_not_forever(
+        self, shop: Shop, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sqlite, "PATIENCE", 0.1)
+        make(shop.store)
+        with Path(f"{shop.store}.lock").open() as lock:
+            flock(lock, LOCK_EX)
+            assert "another process holds it" in refused(shop.gate(*command), "INTENTS_UNAVAILABLE")
+
+
+def make(store: Path) -> None:
+    """Makes an empty store, as a guard does that is entered first."""
+    with SqliteStore(store) as made:
+        assert made.identity
+
+
+def held(shop: Shop) -> str:
+    """An intent that waits for a review."""
+    with shop.client() as client:
+        guard = shop.guard(client, new_order(), REVIEWED)
+        with pytest.raises(Exception, match="asks for a review"), guard:
+            pytest.fail("it began")
+    return guard.intent_id
+
+
+def test_a_copy_of_a_store_can_be_looked_at(shop: Shop, tmp_path: Path) -> None:
+    permit = shop.begin()
+    copy = tmp_path / "copy" / "intents.db"
+    copy.parent.mkdir()
+    with closing(sqlite3.connect(shop.store)) as original, closing(sqlite3.connect(copy)) as made:
+        original.backup(made)
+    (begun,) = printed(run_gate("client", "status", "--store", str(copy), "--json"), 1)["started"]
+    assert begun["intent_id"] == permit.intent_id
+
+
+def test_what_the_store_holds_steers_no_terminal(shop: Shop) -> None:
+    order = f"{HOSTILE}{uuid4().hex}"
+    permit = shop.begin("mute", order=order)
+    with SqliteStore(shop.store) as store:
+        store.finish(permit.intent, found_out(permit.intent, permit.record, executed=True, result=HOSTILE))
+        (report,) = store.undelivered(1)
+        store.refused(report, HOSTILE)
+    shop.begin("mute", order=f"{HOSTILE}{uuid4().hex}")
+    for command in (["status"], ["show", permit.intent_id], ["flush", "--again"]):
+        done = shop.gate(*command, key="mute" if command[0] == "flush" else None)
+        told = done.stdout + done.stderr
+        assert r"\x1b[2K" in told
+        assert not [character for character in told if not character.isprintable() and character != "\n"]
+        assert not [line for line in told.splitlines() if line.startswith("verified")]
+        as_json = shop.gate(*command, "--json", key="mute" if command[0] == "flush" else None)
+        assert not [character for character in as_json.stdout if not character.isprintable() and character != "\n"]
+
+
+def test_the_installed_command_has_it() -> None:
+    done = subprocess.run([GATE, "client", "--help"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    for name in ("flush", "status", "show", "settle", "forget"):
+        assert name in done.stdout

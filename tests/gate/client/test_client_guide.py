@@ -1,0 +1,119 @@
+"""docs/client.md has every endpoint, argument and error of the client, and docs/guard.md those of the guard."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import pytest
+
+from gate.client import AsyncClient, Client, Recovery, connection, errors, operations
+from gate.client.client import TIMEOUT, TRIES
+from gate.client.guard import MAX_AGE
+from gate.client.permit import EXECUTION_STATUSES, BasePermit, Outcome
+from gate.errors import GateError
+from tests.end_to_end.support import ROOT, anchors
+from tests.test_documentation import API, OPERATIONS, rows, section
+
+CLIENT: Final = (ROOT / "docs" / "client.md").read_text()
+GUARD: Final = (ROOT / "docs" / "guard.md").read_text()
+LISTED: Final = rows(section(CLIENT, "## Every endpoint"))
+BODIES: Final = frozenset({"request", "report", "material"})
+
+METHODS: Final[Mapping[str, Callable[..., Any]]] = {name: getattr(operations, name) for name in operations.__all__}
+
+
+def defined(kind: type[GateError]) -> set[str]:
+    """The names of the errors of the client that are of a kind."""
+    return {
+        name
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, kind) and value.__module__ == errors.__name__
+    }
+
+
+def words(text: str) -> list[str]:
+    """What stands in backticks."""
+    return re.findall(r"`([^`]+)`", text)
+
+
+def test_every_endpoint_has_one_row_and_every_method_too() -> None:
+    endpoints = [re.findall(r"\[`(.*?)`\]\(api\.md#(.*?)\)", cell)[0] for cell, *_ in LISTED]
+    assert sorted(name for name, _ in endpoints) == sorted(OPERATIONS)
+    assert [{anchor} for _, anchor in endpoints] == [anchors(f"### `{name}`") for name, _ in endpoints]
+    assert all(f"### `{name}`" in API for name, _ in endpoints)
+    assert sorted(method.partition("(")[0] for _, cell, _ in LISTED for method in words(cell)) == sorted(METHODS)
+
+
+@pytest.mark.parametrize(("endpoint", "method", "named"), LISTED, ids=[words(row[1])[0] for row in LISTED])
+def test_a_method_calls_the_endpoint_of_its_row_with_the_arguments_that_the_row_names(
+    endpoint: str, method: str, named: str
+) -> None:
+    name, _, told = words(method)[0].rstrip(")").partition("(")
+    parameters = inspect.signature(METHODS[name]).parameters.values()
+    needed = [each for each in parameters if each.kind is not each.KEYWORD_ONLY]
+    assert told == ", ".join(each.name if each.default is each.empty else f"{each.name}=None" for each in needed)
+    further = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+    assert [*words(named), "request_id"] == further
+    call = METHODS[name](*({} if each.name in BODIES else each.name for each in needed))
+    http, path = words(endpoint)[0].split(" ")
+    assert (call.method, call.path) == (http, re.sub(r"{(\w+)}", r"\1", path))
+    assert call.operation == OPERATIONS[f"{http} {path}"]["operationId"]
+    assert all(callable(getattr(client, name)) for client in (Client, AsyncClient))
+
+
+def test_every_argument_of_a_client_has_a_row_with_its_variable_and_default() -> None:
+    listed = {
+        words(name)[0]: (words(variable), told) for name, variable, told in rows(section(CLIENT, "## Configuration"))
+    }
+    assert list(listed) == list(inspect.signature(Client).parameters)
+    variables = {
+        "url": connection.URL,
+        "key": connection.KEY,
+        "key_file": connection.KEY_FILE,
+        "registry": connection.REGISTRY,
+        "store": connection.INTENTS,
+    }
+    assert {name: variable for name, (variable, _) in listed.items() if variable} == {
+        name: [variable] for name, variable in variables.items()
+    }
+    assert listed["timeout"][1].endswith(f"; {TIMEOUT:g}")
+    assert listed["tries"][1].endswith(f"; {TRIES}")
+
+
+def test_every_error_of_a_call_has_a_row_with_its_status_and_every_field_one() -> None:
+    # The head of the second table is no row.
+    found = [row for row in rows(section(CLIENT, "## Errors")) if words(row[0])]
+    kinds = {words(row[0])[0]: row[1] for row in found if len(row) == 3}
+    assert kinds.keys() == defined(errors.ApiError)
+    for name, status in kinds.items():
+        said = re.match(r"(\d{3}): ", getattr(errors, name).__doc__ or "")
+        assert said is None or status in (said[1], "other 4xx"), name
+    fields = {words(row[0])[0] for row in found if len(row) == 2}
+    assert fields == set(inspect.signature(errors.ApiError).parameters)
+
+
+def test_the_guide_of_the_guard_lists_its_arguments() -> None:
+    listed = [words(name)[0] for name, _ in rows(section(GUARD, "## What a guard takes"))]
+    assert listed == [name for name in inspect.signature(Client.guard).parameters if name != "self"]
+    assert f"`max_age`, {MAX_AGE:g} seconds" in section(GUARD, "## How old a yes may be")
+
+
+def test_the_guide_of_the_guard_names_what_a_permit_takes() -> None:
+    told = " ".join(cell for row in rows(section(GUARD, "## Refusals")) for cell in row)
+    described = set(inspect.signature(BasePermit.describe).parameters) - {"self"}
+    states = {name for name in described if name.startswith("state_")}
+    assert described - states <= set(words(told))
+    assert "states before and after" in told
+    assert Outcome.__optional_keys__ <= set(words(told))
+    assert {"queued", "skipped"} <= set(EXECUTION_STATUSES)
+
+
+def test_the_guide_of_the_guard_has_every_error_and_every_answer_of_a_hook() -> None:
+    listed = {name for row in rows(section(GUARD, "## Every error")) for name in words(row[0])}
+    own = defined(errors.NotPermitted) | {"StoreUnavailable"}
+    assert listed == own - {"NotPermitted"} | {"RequestRefused", "MaterialRefused", "OperatorError"}
+    answers = {name for row in rows(section(GUARD, "## Already started")) for name in words(row[0])}
+    assert answers == set(Recovery.__members__)
