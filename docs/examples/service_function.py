@@ -1,19 +1,16 @@
 """A service function whose effects are rows: the refund, that it was begun, and its receipt are committed together.
 
-The shop keeps its customers' balances itself, so that a refund is two writes in its own database. With
-`SqlAlchemyStore.within` what the guard knows of the body is written in the caller's transaction:
+The shop keeps its customers' balances itself, so that a refund is two writes in its own database. The client's store is
+a `SqlAlchemyStore` on it, and given the session, the guard writes what it knows of the body in the same transaction:
 
     with sessions.begin() as session:
-        refund = refund_to_balance(session, client, store, order_id="order-77", refund_id="r-1")
-    client.flush()
+        refund = refund_to_balance(session, client, order_id="order-77", refund_id="r-1")
 
     commit     the refund is there and its receipt waits to be delivered; a second call raises AlreadyStarted
     rollback   neither is there; the permission is, and a second call runs
 
 This is right because the body does nothing else. One that pays, sends or calls something outside of the database takes
-the guard without `within`: a rollback would not undo what was sent.
-
-The client has the store as well (`Client(..., store=store)`), for it is the client that delivers what was committed.
+the guard without a session: a rollback would not undo what was sent.
 """
 
 from __future__ import annotations
@@ -25,7 +22,6 @@ from sqlalchemy import ForeignKey
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from gate.client import Client, Target
-from gate.client.store.sqlalchemy import SqlAlchemyStore
 
 POLICY: Final = "refund_policy@2026-09-01"
 
@@ -68,9 +64,7 @@ class Refund(Base):
     decision_id: Mapped[str]
 
 
-def refund_to_balance(
-    session: Session, client: Client, store: SqlAlchemyStore, *, order_id: str, refund_id: str
-) -> Refund:
+def refund_to_balance(session: Session, client: Client, *, order_id: str, refund_id: str) -> Refund:
     """Pays an order back to its customer's balance. The caller commits.
 
     Raises:
@@ -87,7 +81,7 @@ def refund_to_balance(
         intent=refund_id,
         context={"workflow": "balance_refund", "source_record_id": order_id, "subject": customer.customer_id},
         expected_action="issue_refund",
-        store=store.within(session),
+        session=session,
     ) as permit:
         refund = Refund(refund_id=refund_id, order_id=order_id, cents=order.paid_cents, decision_id=permit.decision_id)
         session.add(refund)

@@ -36,7 +36,7 @@ from gate.client.guard import Recovery
 from gate.client.intention import Target
 from gate.client.permit import AsyncPermit, Permit
 from gate.client.store import Intent, Report, SqliteStore, State, Store
-from gate.errors import FieldError, GateError
+from gate.errors import FieldError, GateError, MaterialRefused, OperatorError, RequestRefused
 from gate.verify import Trust, Verification
 
 __all__ = [
@@ -60,12 +60,15 @@ __all__ = [
     "HeldForReview",
     "Intent",
     "LimitReached",
+    "MaterialRefused",
     "NotFound",
     "NotPermitted",
+    "OperatorError",
     "Permit",
     "Recovery",
     "Refused",
     "Report",
+    "RequestRefused",
     "ServiceFailed",
     "SqliteStore",
     "State",

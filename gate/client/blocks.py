@@ -61,7 +61,7 @@ class Guard:
         if self._permit is None:
             raise RuntimeError(_NOT_ENTERED)
         self._engine.run(leave(self._terms, self._permit, error))
-        self._courier.wake()
+        self._terms.store.when_kept(self._courier.wake)
 
 
 class AsyncGuard:
@@ -99,7 +99,7 @@ class AsyncGuard:
         if self._permit is None:
             raise RuntimeError(_NOT_ENTERED)
         await self._engine.run(leave(self._terms, self._permit, error))
-        self._courier.wake()
+        self._terms.store.when_kept(self._courier.wake)
 
 
 _ENTERED = "A guard is entered once; make another for another run."

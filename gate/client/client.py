@@ -29,8 +29,10 @@ from gate.client.exchange import exchange
 from gate.client.flow import Flow
 from gate.client.guard import MAX_AGE, Terms
 from gate.client.intention import Plan, Target, plan_of
+from gate.client.permit import AsyncPermit, Permit
+from gate.client.recovery import begun
 from gate.client.store import SqliteStore
-from gate.client.store.intents import Store
+from gate.client.store.intents import SharesTransactions, Store
 from gate.errors import OperatorError
 from gate.verify import PacketVerification, Trust, Verification, verify_packet, verify_record
 
@@ -151,7 +153,7 @@ class _Client(Generic[G]):
         max_age: float = MAX_AGE,
         recover: Callable[[AlreadyStarted], Any] | None = None,
         timeout: float | None = None,
-        store: Store | None = None,
+        session: Any = None,
     ) -> G:
         """A context manager whose body runs only on a verified yes about this action, and once for one intent.
 
@@ -169,12 +171,15 @@ class _Client(Generic[G]):
             max_age: How old the verdict may be when the body begins, in seconds.
             recover: Called with AlreadyStarted where the action was begun before; returns a `Recovery`.
             timeout: How long the decision may take with all its tries, in seconds.
-            store: Another store than the client's, such as one within a session.
+            session: A SQLAlchemy session, where the client's store is a `SqlAlchemyStore` on its database: the body's
+                start and end are then written in the session's transaction, together with what the body does. See
+                `SqlAlchemyStore.within` for when that is right.
 
         Raises:
             RequestRefused: SVC_API_REQUEST_INVALID: an argument is unusable.
             MaterialRefused: SVC_API_JSON_INVALID: a fact is no JSON value.
-            OperatorError: There is no store, or no pinned key.
+            OperatorError: There is no store, no pinned key, or no store that the session reaches.
+            StoreUnavailable: With a session: the store cannot be used.
 
         On entering it raises Blocked, HeldForReview, GateUnavailable or AlreadyStarted where the body must not run.
         """
@@ -187,9 +192,7 @@ class _Client(Generic[G]):
             context=context,
             expected_action=expected_action,
         )
-        kept = store or self._store
-        if kept is None:
-            raise _storeless("The guard needs a store that outlives the process")
+        kept = self._kept_in()
         if not self._is_pinned:
             raise OperatorError(
                 "KEY_REGISTRY_MISSING",
@@ -199,8 +202,21 @@ class _Client(Generic[G]):
         if not max_age > 0:
             raise OperatorError("MAX_AGE_INVALID", "max_age is a number of seconds above zero.")
         return self._guard(
-            plan, Terms(kept, self._trust, timeout or self._timeout, self._tries, max_age=max_age, recover=recover)
+            plan,
+            Terms(
+                store=kept if session is None else _within(kept, session),
+                trust=self._trust,
+                seconds=timeout or self._timeout,
+                tries=self._tries,
+                max_age=max_age,
+                recover=recover,
+            ),
         )
+
+    def _kept_in(self) -> Store:
+        if self._store is None:
+            raise _storeless("The guard needs a store that outlives the process")
+        return self._store
 
     def _guard(self, plan: Plan, terms: Terms) -> G:
         raise NotImplementedError
@@ -246,6 +262,19 @@ class Client(_Client[Guard], Endpoints):
         """
         said = {"rulebook": rulebook, "facts": facts, "action": action, "target": target}
         return guarded(self.guard, said | more)
+
+    def recall(self, intent_id: str) -> Permit:
+        """The permit of an action that was begun, at any time and in any process that has its store, to report an
+        outcome.
+
+        Args:
+            intent_id: `permit.intent_id` of then.
+
+        Raises:
+            OperatorError: INTENT_UNKNOWN, or INTENT_NOT_STARTED: it was not begun, or its record is forgotten.
+            StoreUnavailable: The store cannot be used.
+        """
+        return Permit(self._engine, self._courier.wake, self._kept_in(), *begun(self._kept_in(), intent_id))
 
     def flush(self, *, again: bool = False) -> Delivery:
         """Delivers the reports that wait, in order, until none does or the service cannot take them now.
@@ -308,6 +337,11 @@ class AsyncClient(_Client[AsyncGuard], AsyncEndpoints):
         said = {"rulebook": rulebook, "facts": facts, "action": action, "target": target}
         return guarded_async(self.guard, said | more)
 
+    async def recall(self, intent_id: str) -> AsyncPermit:
+        """As `Client.recall`."""
+        found = await asyncio.to_thread(begun, self._kept_in(), intent_id)
+        return AsyncPermit(self._engine, self._courier.wake, self._kept_in(), *found)
+
     async def flush(self, *, again: bool = False) -> Delivery:
         """As `Client.flush`."""
         return await asyncio.to_thread(self._courier.deliver, again=again)
@@ -344,6 +378,16 @@ def _delivery(store: Store | None, timeout: float, tries: int, again: bool) -> F
     if store is None:
         raise _storeless("There is no store to deliver from")
     return deliver(store, seconds=timeout, tries=tries, again=again)
+
+
+def _within(store: Store, session: Any) -> Store:
+    if isinstance(store, SharesTransactions):
+        return store.within(session)
+    raise OperatorError(
+        "STORE_SEPARATE",
+        "The guard's store is not in the session's database; make the client with a SqlAlchemyStore there, or leave the "
+        "session out.",
+    )
 
 
 def _storeless(why: str) -> OperatorError:

@@ -42,7 +42,7 @@ from gate.client.exchange import exchange
 from gate.client.flow import Consult, Do, Flow
 from gate.client.intention import Plan, idempotency_key
 from gate.client.permit import BasePermit
-from gate.client.recovery import found_out
+from gate.client.recovery import found_out, may_begin_again
 from gate.client.store.intents import Intent, State, Store
 from gate.errors import GateError, MaterialRefused
 from gate.ids import parse_timestamp, timestamp, utc_now
@@ -274,14 +274,22 @@ class _Entry:
         """
         error = _already_started(self._plan, record, known)
         recover = self._terms.recover
-        said = Recovery.HOLD if recover is None else (yield Consult(partial(recover, error)))
+        # What is known to have been done is not open to opinion.
+        if recover is None or (known is not None and not may_begin_again(known)):
+            raise error
+        said = yield Consult(partial(recover, error))
         if not isinstance(said, Recovery):
             raise TypeError(f"A recovery hook returns a Recovery; this one returned {type(said).__name__}.")
-        if said is not Recovery.HOLD and known is not None and known.told is None and record is not None:
-            report = found_out(known, record or {}, executed=said is Recovery.EXECUTED)
-            yield Do(partial(self._store.finish, known, report))
-        if said is not Recovery.NOT_EXECUTED:
+        if said is Recovery.HOLD:
             raise error
+        if known is not None and known.told is None and record is not None:
+            report = found_out(known, record, executed=said is Recovery.EXECUTED)
+            kept: bool = yield Do(partial(self._store.finish, known, report))
+            if not kept:
+                return
+            known = replace(known, told=report.body)
+        if said is Recovery.EXECUTED:
+            raise _already_started(self._plan, record, known)
         yield from self._supersede(intent)
 
     def _of_another_store(self, decision_id: Any) -> Flow[Mapping[str, Any] | None]:

@@ -183,7 +183,7 @@ class Permit(BasePermit):
             StoreUnavailable: It could not be kept.
         """
         self._engine.run(self._outcome(status, said))
-        self._wake()
+        self._store.when_kept(self._wake)
 
 
 class AsyncPermit(BasePermit):
@@ -198,7 +198,7 @@ class AsyncPermit(BasePermit):
     async def outcome(self, status: str, **said: Unpack[Outcome]) -> None:
         """As `Permit.outcome`."""
         await self._engine.run(self._outcome(status, said))
-        self._wake()
+        self._store.when_kept(self._wake)
 
 
 def execution_report(intent: Intent, record: Mapping[str, Any], body: Mapping[str, Any]) -> Report:

@@ -118,6 +118,29 @@ def known_intent(store: Store, intent_id: str) -> Intent:
     return found
 
 
+def begun(store: Store, intent_id: str) -> tuple[Intent, Mapping[str, Any]]:
+    """The attempt of an action that was begun, with its record.
+
+    Raises:
+        OperatorError: INTENT_UNKNOWN, or INTENT_NOT_STARTED: it was not begun, or its record is forgotten.
+        StoreUnavailable: The store cannot be used.
+    """
+    intent = known_intent(store, intent_id)
+    record = intent.record if intent.answered else None
+    if intent.state not in (State.STARTED, State.REPORTED) or record is None:
+        raise OperatorError(
+            "INTENT_NOT_STARTED",
+            f"The action of {intent_id} was not begun, or its record is forgotten; there is nothing to report on.",
+        )
+    return intent, record
+
+
+def may_begin_again(intent: Intent) -> bool:
+    """Whether it is open what a begun attempt did: its end is not known, or it was told to have come to nothing."""
+    is_unknown = intent.state is State.STARTED and intent.told is None
+    return is_unknown or status_of(intent) in _MAY_BEGIN_AGAIN
+
+
 def status_of(intent: Intent) -> str | None:
     """What was told of an attempt: the execution status; None where nothing was, or where it is forgotten."""
     execution: Any = intent.execution

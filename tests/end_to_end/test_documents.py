@@ -106,12 +106,13 @@ def lifecycle(folder: Path, port: int) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_readme_shows_what_its_commands_print(ran: Callable[[str], list[Ran]]) -> None:
-    page = (ROOT / "README.md").read_text()
+@pytest.mark.parametrize("name", ["README.md", "docs/client.md", "docs/guard.md"])
+def test_a_page_shows_what_its_commands_print(name: str, ran: Callable[[str], list[Ran]]) -> None:
+    page = (ROOT / name).read_text()
     shown = re.findall(r"^```bash\n(.*?)^```\n\n```text\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
     assert len(shown) >= 2
     expected = dict(shown)
-    for each in ran("README.md"):
+    for each in ran(name):
         for line in expected.get(each.block, "").splitlines():
             assert line in each.done.stdout, f"{each.block}\n{each.done.stdout}\n{each.done.stderr}"
 

@@ -562,7 +562,7 @@ class Books:
     def refund(self, session: Session, order_id: str) -> Any:
         service_function = example("service_function")
         return service_function.refund_to_balance(
-            session, self.client, self.store, order_id=order_id, refund_id=f"{self.store.identity}-{order_id}"
+            session, self.client, order_id=order_id, refund_id=f"{self.store.identity}-{order_id}"
         )
 
     def balance(self) -> tuple[int, int]:

@@ -11,10 +11,10 @@ process: a file that is not removed with the container, or a database.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 from gate.strict_json import parse_document
 
@@ -145,6 +145,11 @@ class Store(Protocol):
     def tell(self, report: Report) -> None:
         """Keeps a further report for delivery."""
 
+    def when_kept(self, then: Callable[[], None]) -> None:
+        """Calls a function once what was written so far is there for others: at once, or when a transaction of the
+        caller's is committed.
+        """
+
     def undelivered(self, limit: int) -> Sequence[Report]:
         """The reports that are to be delivered, oldest first; refused ones are left out."""
 
@@ -164,6 +169,14 @@ class Store(Protocol):
         """Removes requests, records and reports of what was reported or superseded before a UTC timestamp, and keeps
         that it was: an intent that is forgotten altogether could run again. How many attempts.
         """
+
+
+@runtime_checkable
+class SharesTransactions(Protocol):
+    """A store whose body's part can be written in a transaction of the caller's."""
+
+    def within(self, session: Any) -> Store:
+        """The store, with `start`, `unstart`, `finish` and `tell` in the session's transaction."""
 
 
 def _object(content: bytes) -> Mapping[str, Any]:

@@ -45,6 +45,7 @@ try:
         TextClause,
         text,
     )
+    from sqlalchemy.event import listen
     from sqlalchemy.exc import DBAPIError, SQLAlchemyError
     from sqlalchemy.orm import Session
 except ImportError as _error:
@@ -255,6 +256,10 @@ class _Within(SqlAlchemyStore):
         super().__init__(store._engine)
         self._identity = store.identity
         self._session = session
+
+    def when_kept(self, then: Callable[[], None]) -> None:
+        """See `Store.when_kept`: when the session is committed."""
+        listen(self._session, "after_commit", lambda session: then(), once=True)
 
     def _write_of_body(self, *steps: Step) -> int:
         return self._run_within(self._session, steps)

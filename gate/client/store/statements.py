@@ -54,6 +54,10 @@ class SqlStore(ABC):
         """The same for what is true only together with the effects of the body."""
         return self._write(*steps)
 
+    def when_kept(self, then: Callable[[], None]) -> None:
+        """See `Store.when_kept`: every write is there at once."""
+        then()
+
     def find(self, intent_id: str) -> Intent | None:
         """See `Store.find`."""
         rows = self._read(_FIND, {"intent_id": intent_id})

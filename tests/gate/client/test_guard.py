@@ -7,10 +7,13 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.orm import Session
 
 from gate.client import (
     AlreadyStarted,
@@ -28,6 +31,7 @@ from gate.client import (
     Target,
 )
 from gate.client import guard as guard_module
+from gate.client.store.sqlalchemy import SqlAlchemyStore
 from gate.errors import MaterialRefused, OperatorError, RequestRefused
 from gate.ids import utc_now
 from tests.gate.client.conftest import Service
@@ -356,9 +360,32 @@ class TestOnce:
             pass
         with pytest.raises(AlreadyStarted) as already, guarding(gate, recover=lambda found: Recovery.EXECUTED):
             raise AssertionError("the body ran")
+        assert already.value.execution is not None
+        assert already.value.execution["execution_status"] == "executed"
         gate.flush()
         (receipt,) = gate.list_executions(str(already.value.decision_id))["executions"]
         assert receipt["execution_status"] == "executed"
+
+    def test_a_hook_is_not_asked_about_what_is_known_to_be_done(self, gate: Client) -> None:
+        runs(gate)
+        asked: list[AlreadyStarted] = []
+
+        def not_done(already: AlreadyStarted) -> Recovery:
+            asked.append(already)
+            return Recovery.NOT_EXECUTED
+
+        with pytest.raises(AlreadyStarted), guarding(gate, recover=not_done):
+            raise AssertionError("the body ran")
+        assert asked == []
+
+    def test_a_body_that_failed_runs_again_where_the_hook_says_that_it_did_nothing(self, gate: Client) -> None:
+        with pytest.raises(ZeroDivisionError), guarding(gate):
+            raise ZeroDivisionError
+        with pytest.raises(AlreadyStarted) as already, guarding(gate):
+            raise AssertionError("the body ran")
+        assert already.value.execution is not None
+        assert already.value.execution["execution_result"] == "raised ZeroDivisionError"
+        assert runs(gate, recover=lambda found: Recovery.NOT_EXECUTED).intent.attempt == 2
 
     def test_a_hook_that_knows_it_was_not_done_lets_it_run_and_both_are_reported(
         self, gate: Client, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
@@ -379,7 +406,8 @@ class TestOnce:
         assert len(found) == 1
 
     def test_a_hook_must_say_one_of_three_things(self, gate: Client) -> None:
-        runs(gate)
+        with pytest.raises(ZeroDivisionError), guarding(gate):
+            raise ZeroDivisionError
         with pytest.raises(TypeError, match="returns a Recovery"), guarding(gate, recover=lambda found: True):
             raise AssertionError("the body ran")
 
@@ -507,6 +535,73 @@ class TestTheStore:
         with guarding(gate) as permit, pytest.raises(AlreadyStarted), settling:
             raise AssertionError("the body ran")
         assert [receipt["execution_status"] for receipt in executions(gate, permit)] == ["executed", "executed"]
+
+
+class TestLater:
+    def test_an_outcome_is_told_by_whoever_has_the_store(self, gate: Client, make: Callable[..., Client]) -> None:
+        permit = runs(gate)
+        gate.close()
+        later = make().recall(permit.intent_id)
+        assert (later.record, later.intent_id) == (permit.record, permit.intent_id)
+        later.outcome("reverted")
+        gate.flush()
+        (outcome,) = gate.list_outcomes(permit.decision_id)["outcomes"]
+        assert outcome["outcome_status"] == "reverted"
+
+    def test_what_was_not_begun_has_no_permit(self, gate: Client) -> None:
+        with pytest.raises(OperatorError, match="INTENT_UNKNOWN"):
+            gate.recall("int_unknown")
+        with pytest.raises(Blocked) as blocked, guarding(gate, NO):
+            pass
+        with pytest.raises(OperatorError, match="INTENT_NOT_STARTED"):
+            gate.recall(blocked.value.intent_id)
+
+
+class TestWithinASession:
+    @pytest.fixture
+    def engine(self, tmp_path: Path) -> Engine:
+        return create_engine(f"sqlite:///{tmp_path / 'shop.db'}")
+
+    @pytest.fixture
+    def shop(self, engine: Engine, make: Callable[..., Client]) -> Client:
+        store = SqlAlchemyStore(engine)
+        store.create_tables()
+        return make(store=store)
+
+    def test_what_is_committed_was_run_once_and_is_reported_by_itself(self, shop: Client, engine: Engine) -> None:
+        with Session(engine) as session, session.begin(), guarding(shop, session=session) as permit:
+            pass
+        shop.close()
+        (receipt,) = shop.list_executions(permit.decision_id)["executions"]
+        assert receipt["execution_status"] == "executed"
+        with Session(engine) as session, pytest.raises(AlreadyStarted), guarding(shop, session=session):
+            raise AssertionError("the body ran")
+
+    def test_what_is_rolled_back_did_not_run_and_runs_again_under_the_same_verdict(
+        self, shop: Client, engine: Engine
+    ) -> None:
+        with Session(engine) as session:
+            with guarding(shop, session=session) as first:
+                pass
+            session.rollback()
+        with Session(engine) as session, session.begin(), guarding(shop, session=session) as second:
+            pass
+        assert second.decision_id == first.decision_id
+        assert len(executions(shop, second)) == 1
+
+    def test_a_body_that_fails_and_is_rolled_back_leaves_nothing(self, shop: Client, engine: Engine) -> None:
+        with Session(engine) as session:
+            with pytest.raises(ZeroDivisionError), guarding(shop, session=session) as permit:
+                raise ZeroDivisionError
+            session.rollback()
+        assert executions(shop, permit) == []
+        with Session(engine) as session, session.begin(), guarding(shop, session=session):
+            pass
+        assert [each["execution_status"] for each in executions(shop, permit)] == ["executed"]
+
+    def test_a_store_in_a_file_of_its_own_has_no_part_in_a_session(self, gate: Client, engine: Engine) -> None:
+        with Session(engine) as session, pytest.raises(OperatorError, match="STORE_SEPARATE"):
+            guarding(gate, session=session)
 
 
 class TestArguments:

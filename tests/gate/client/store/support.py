@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -57,6 +57,9 @@ class Model:
         self.attempts: dict[tuple[str, int], Intent] = {}
         self.reports: list[Report] = []
         self._told = 0
+
+    def when_kept(self, then: Callable[[], None]) -> None:
+        then()
 
     def find(self, intent_id: str) -> Intent | None:
         found = [intent for (name, _), intent in sorted(self.attempts.items()) if name == intent_id]
