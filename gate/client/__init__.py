@@ -9,10 +9,12 @@ with client.guard("refund_policy@2026-06-11", facts, action="pay_refund", target
 permit.outcome("succeeded", metrics={"refund_eur": 49.9})
 """
 
+from typing import TYPE_CHECKING, Any
+
 from gate.client import operations
 from gate.client.blocks import AsyncGuard, Guard
 from gate.client.calls import Answer, Call
-from gate.client.client import AsyncClient, Client
+from gate.client.client import Client
 from gate.client.delivery import Delivery
 from gate.client.errors import (
     AlreadyStarted,
@@ -38,6 +40,10 @@ from gate.client.permit import AsyncPermit, Permit
 from gate.client.store import Intent, Report, SqliteStore, State, Store
 from gate.errors import FieldError, GateError, MaterialRefused, OperatorError, RequestRefused
 from gate.verify import Trust, Verification
+
+# Who works in threads is spared loading asyncio.
+if TYPE_CHECKING:
+    from gate.client.async_client import AsyncClient
 
 __all__ = [
     "AlreadyStarted",
@@ -81,3 +87,11 @@ __all__ = [
     "Verification",
     "operations",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "AsyncClient":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from gate.client.async_client import AsyncClient
+
+    return AsyncClient

@@ -6,14 +6,17 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from gate.client.delivery import Courier
-from gate.client.engine import AsyncEngine, Engine
+from gate.client.engine import Engine
 from gate.client.errors import NotPermitted
 from gate.client.guard import Terms, enter, leave
 from gate.client.intention import Plan
 from gate.client.permit import AsyncPermit, Permit
+
+if TYPE_CHECKING:
+    from gate.client.async_engine import AsyncEngine
 
 P = ParamSpec("P")
 R = TypeVar("R")

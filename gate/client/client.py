@@ -1,4 +1,4 @@
-"""The client of the decision gate, for threads and for asyncio.
+"""The client of the decision gate, for threads.
 
 client = Client("https://gate.example", key_file="gate.key", registry="receipt-keys.json", store="intents.db")
 record = client.decide(request)
@@ -10,26 +10,25 @@ with client.guard("refund_policy@2026-06-11", facts, action="pay_refund", target
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 import weakref
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar
 
 from gate.client import connection
-from gate.client.blocks import AsyncGuard, Guard, guarded, guarded_async
+from gate.client.blocks import Guard, guarded
 from gate.client.calls import Answer, Call
 from gate.client.delivery import Courier, Delivery, deliver
-from gate.client.endpoints import AsyncEndpoints, Endpoints
-from gate.client.engine import AsyncEngine, Credentials, Engine
+from gate.client.endpoints import Endpoints
+from gate.client.engine import Credentials, Engine
 from gate.client.errors import AlreadyStarted
 from gate.client.exchange import exchange
 from gate.client.flow import Flow
 from gate.client.guard import MAX_AGE, Terms
 from gate.client.intention import Plan, Target, plan_of
-from gate.client.permit import AsyncPermit, Permit
+from gate.client.permit import Permit
 from gate.client.recovery import begun
 from gate.client.store import SqliteStore
 from gate.client.store.intents import SharesTransactions, Store
@@ -50,13 +49,14 @@ TIMEOUT: Final = 10.0
 TRIES: Final = 3
 """How often a call is sent at most, where nothing else is said."""
 
-_LAST_SECONDS: Final = 5.0
+LAST_SECONDS: Final = 5.0
+"""How long closing waits for what is being delivered, in seconds."""
 
 Registry = Trust | Mapping[str, Any] | str | os.PathLike[str]
 Said = Callable[..., Any]
 
 
-class _Client(Generic[G]):
+class BaseClient(Generic[G]):
     """What both clients do alike; `G` is their guard."""
 
     def __init__(
@@ -225,7 +225,7 @@ class _Client(Generic[G]):
         return exchange(call, seconds=timeout or self._timeout, tries=self._tries)
 
 
-class Client(_Client[Guard], Endpoints):
+class Client(BaseClient[Guard], Endpoints):
     """The service for threads; threads may share one client, and a forked process may go on with its parent's.
 
     Every endpoint is a method named as its operation: `decide`, `report_execution`, `export_packet` and so on.
@@ -233,7 +233,7 @@ class Client(_Client[Guard], Endpoints):
 
     def _open(self, transport: httpx.BaseTransport | None) -> None:
         self._engine = Engine(self._url, self._credentials, transport)
-        self._courier = _courier(self, self._engine, self._store, self._timeout, self._tries)
+        self._courier = courier_of(self, self._engine, self._store, self._timeout, self._tries)
 
     def send(self, call: Call[T], *, timeout: float | None = None) -> Answer[T]:
         """Sends a call of `gate.client.operations`, for its status and headers as well as its body.
@@ -290,7 +290,7 @@ class Client(_Client[Guard], Endpoints):
 
     def close(self) -> None:
         """Lets waiting reports be delivered, for at most five seconds, and closes the connections."""
-        self._courier.close(_LAST_SECONDS)
+        self._courier.close(LAST_SECONDS)
         self._engine.close()
 
     def __enter__(self) -> Client:
@@ -305,72 +305,11 @@ class Client(_Client[Guard], Endpoints):
         return Guard(self._engine, self._courier, plan, terms)
 
 
-class AsyncClient(_Client[AsyncGuard], AsyncEndpoints):
-    """The service for asyncio: every endpoint is a coroutine method, guards are entered with `async with`, and recovery
-    hooks may be coroutine functions. All else is as in `Client`.
-    """
-
-    def _open(self, transport: httpx.AsyncBaseTransport | None) -> None:
-        self._engine = AsyncEngine(self._url, self._credentials, transport)
-        # What waits is delivered by a thread, which needs no event loop to be running.
-        self._background = Engine(self._url, self._credentials, None)
-        self._courier = _courier(self, self._background, self._store, self._timeout, self._tries)
-
-    async def send(self, call: Call[T], *, timeout: float | None = None) -> Answer[T]:
-        """As `Client.send`."""
-        return await self._engine.run(self._exchange(call, timeout))
-
-    def guarded(
-        self,
-        rulebook: str | Mapping[str, Any],
-        *,
-        facts: Callable[..., Mapping[str, Any]],
-        action: str,
-        target: Target | tuple[str, ...] | Said,
-        **more: Any,
-    ) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Awaitable[R]]]:
-        """As `Client.guarded`, for coroutine functions.
-
-        Raises:
-            TypeError: The function is no coroutine function.
-        """
-        said = {"rulebook": rulebook, "facts": facts, "action": action, "target": target}
-        return guarded_async(self.guard, said | more)
-
-    async def recall(self, intent_id: str) -> AsyncPermit:
-        """As `Client.recall`."""
-        found = await asyncio.to_thread(begun, self._kept_in(), intent_id)
-        return AsyncPermit(self._engine, self._courier.wake, self._kept_in(), *found)
-
-    async def flush(self, *, again: bool = False) -> Delivery:
-        """As `Client.flush`."""
-        return await asyncio.to_thread(self._courier.deliver, again=again)
-
-    async def close(self) -> None:
-        """As `Client.close`."""
-        await asyncio.to_thread(self._courier.close, _LAST_SECONDS)
-        self._background.close()
-        await self._engine.close()
-
-    async def __aenter__(self) -> AsyncClient:
-        """The client."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
-        """Closes it."""
-        await self.close()
-
-    def _guard(self, plan: Plan, terms: Terms) -> AsyncGuard:
-        return AsyncGuard(self._engine, self._courier, plan, terms)
-
-
-def _courier(client: object, engine: Engine, store: Store | None, timeout: float, tries: int) -> Courier:
-    # It holds no client, so that it ends with it.
+def courier_of(client: object, engine: Engine, store: Store | None, timeout: float, tries: int) -> Courier:
+    """What delivers a client's reports. It holds no client, so that it ends with it."""
     courier = Courier(lambda again: engine.run(_delivery(store, timeout, tries, again)))
     # A script that ends with its last line has its reports delivered as well.
-    weakref.finalize(client, courier.close, _LAST_SECONDS)
+    weakref.finalize(client, courier.close, LAST_SECONDS)
     return courier
 
 
@@ -385,7 +324,7 @@ def _within(store: Store, session: Any) -> Store:
         return store.within(session)
     raise OperatorError(
         "STORE_SEPARATE",
-        "The guard's store is not in the session's database; make the client with a SqlAlchemyStore there, or leave the "
+        "The guard's store is not in the session's database; make the client with one that is, or leave the "
         "session out.",
     )
 

@@ -16,7 +16,8 @@ from gate.errors import FieldError, RequestRefused
 from gate.ids import timestamp, utc_now
 
 if TYPE_CHECKING:
-    from gate.client.engine import AsyncEngine, Engine
+    from gate.client.async_engine import AsyncEngine
+    from gate.client.engine import Engine
 
 EXECUTION_STATUSES: Final = ("executed", "queued", "skipped", "failed", "blocked", "reviewed", "reverted")
 OUTCOME_STATUSES: Final = ("succeeded", "failed", "partial", "reverted", "pending", "review")

@@ -15,8 +15,9 @@ from typing import Any, Final
 import pytest
 
 from gate.client import AsyncClient, Client, Unreachable, operations
+from gate.client.async_engine import AsyncEngine
 from gate.client.connection import Secret
-from gate.client.engine import AsyncEngine, Credentials
+from gate.client.engine import Credentials
 from gate.client.flow import Do, Flow
 
 BODY: Final = json.dumps({"keys": [], "active_key_id": None}).encode()

@@ -1,0 +1,94 @@
+"""The client of the decision gate, for asyncio.
+
+async with AsyncClient("https://gate.example", key_file="gate.key", registry="keys.json", store="intents.db") as client:
+    record = await client.decide(request)
+    async with client.guard("refund_policy@2026-06-11", facts, action="pay_refund", target=("shop", "order-77")):
+        await payments.refund("order-77")
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from gate.client.async_engine import AsyncEngine
+from gate.client.blocks import AsyncGuard, guarded_async
+from gate.client.calls import Answer, Call
+from gate.client.client import LAST_SECONDS, BaseClient, Said, courier_of
+from gate.client.delivery import Delivery
+from gate.client.endpoints import AsyncEndpoints
+from gate.client.engine import Engine
+from gate.client.guard import Terms
+from gate.client.intention import Plan, Target
+from gate.client.permit import AsyncPermit
+from gate.client.recovery import begun
+
+if TYPE_CHECKING:
+    import httpx
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class AsyncClient(BaseClient[AsyncGuard], AsyncEndpoints):
+    """The service for asyncio: every endpoint is a coroutine method, guards are entered with `async with`, and recovery
+    hooks may be coroutine functions. All else is as in `Client`.
+    """
+
+    def _open(self, transport: httpx.AsyncBaseTransport | None) -> None:
+        self._engine = AsyncEngine(self._url, self._credentials, transport)
+        # What waits is delivered by a thread, which needs no event loop to be running.
+        self._background = Engine(self._url, self._credentials, None)
+        self._courier = courier_of(self, self._background, self._store, self._timeout, self._tries)
+
+    async def send(self, call: Call[T], *, timeout: float | None = None) -> Answer[T]:
+        """As `Client.send`."""
+        return await self._engine.run(self._exchange(call, timeout))
+
+    def guarded(
+        self,
+        rulebook: str | Mapping[str, Any],
+        *,
+        facts: Callable[..., Mapping[str, Any]],
+        action: str,
+        target: Target | tuple[str, ...] | Said,
+        **more: Any,
+    ) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Awaitable[R]]]:
+        """As `Client.guarded`, for coroutine functions.
+
+        Raises:
+            TypeError: The function is no coroutine function.
+        """
+        said = {"rulebook": rulebook, "facts": facts, "action": action, "target": target}
+        return guarded_async(self.guard, said | more)
+
+    async def recall(self, intent_id: str) -> AsyncPermit:
+        """As `Client.recall`."""
+        found = await asyncio.to_thread(begun, self._kept_in(), intent_id)
+        return AsyncPermit(self._engine, self._courier.wake, self._kept_in(), *found)
+
+    async def flush(self, *, again: bool = False) -> Delivery:
+        """As `Client.flush`."""
+        return await asyncio.to_thread(self._courier.deliver, again=again)
+
+    async def close(self) -> None:
+        """As `Client.close`."""
+        await asyncio.to_thread(self._courier.close, LAST_SECONDS)
+        self._background.close()
+        await self._engine.close()
+
+    async def __aenter__(self) -> AsyncClient:
+        """The client."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        """Closes it."""
+        await self.close()
+
+    def _guard(self, plan: Plan, terms: Terms) -> AsyncGuard:
+        return AsyncGuard(self._engine, self._courier, plan, terms)
