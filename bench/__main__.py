@@ -14,13 +14,14 @@ from typing import Any, Final, NoReturn
 
 import orjson
 
-from bench import evaluation, lifecycle, memory, postgres, profile, service, size
+from bench import evaluation, guard, lifecycle, memory, postgres, profile, service, size
 
 _RESULTS: Final = Path(__file__).with_name("results.json")
 _PARTS: Final = {
     "evaluation": evaluation,
     "service": service,
     "lifecycle": lifecycle,
+    "guard": guard,
     "profile": profile,
     "postgres": postgres,
     "memory": memory,

@@ -66,6 +66,7 @@ class BaseClient(Generic[G]):
         key: str | None = None,
         key_file: str | os.PathLike[str] | None = None,
         registry: Registry | None = None,
+        scope_hash: str | None = None,
         store: Store | str | os.PathLike[str] | None = None,
         timeout: float = TIMEOUT,
         tries: int = TRIES,
@@ -80,6 +81,9 @@ class BaseClient(Generic[G]):
             key: The API key, where it is not in a file.
             key_file: A file with the API key.
             registry: The receipt keys that records are held to: the path of a saved registry, its document, or a Trust.
+            scope_hash: The scope that guarded actions must be decided in: `rulebook_registry.scope_hash` of its
+                records. Without it, whoever can alter answers may pass on a yes that another scope's rulebook of the
+                same id and version gave.
             store: The guard's store, or the path of its file.
             timeout: How long a call may take with all its tries, in seconds.
             tries: How often a call is sent at most, where it may be sent again at all.
@@ -101,6 +105,7 @@ class BaseClient(Generic[G]):
         self._credentials = Credentials(connection.api_key(key, key_file), connection.metrics_token(metrics_token_file))
         self._trust = connection.trust(registry)
         self._is_pinned = registry is not None and registry != Trust()
+        self._scope_hash = scope_hash or os.environ.get(connection.SCOPE_HASH) or None
         self._store = SqliteStore(store) if isinstance(store, str | os.PathLike) else store
         self._timeout = timeout
         self._tries = tries
@@ -210,6 +215,7 @@ class BaseClient(Generic[G]):
                 tries=self._tries,
                 max_age=max_age,
                 recover=recover,
+                scope_hash=self._scope_hash,
             ),
         )
 

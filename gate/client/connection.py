@@ -7,6 +7,7 @@ What is not given is read from the environment:
     GATE_API_KEY_FILE   a file with it
     GATE_KEY_REGISTRY   a file with the service's receipt keys, saved once and kept: what GET /api/decision/receipt-keys
                         answers
+    GATE_SCOPE_HASH     the scope that guarded actions must be decided in, as its records name it
     GATE_INTENTS        the file of the guard's store
 
 A file that is replaced is read again before its next use, so that keys can be rotated without a restart.
@@ -34,6 +35,7 @@ URL: Final = "GATE_URL"
 KEY: Final = "GATE_API_KEY"
 KEY_FILE: Final = "GATE_API_KEY_FILE"
 REGISTRY: Final = "GATE_KEY_REGISTRY"
+SCOPE_HASH: Final = "GATE_SCOPE_HASH"
 INTENTS: Final = "GATE_INTENTS"
 
 _MAX_FILE: Final = 1024 * 1024

@@ -80,6 +80,7 @@ class Terms:
         tries: How often a call is sent at most.
         max_age: How old the verdict may be when the body begins, in seconds.
         recover: The recovery hook.
+        scope_hash: The scope that must have decided, as records name it; None for any.
     """
 
     store: Store
@@ -88,6 +89,7 @@ class Terms:
     tries: int
     max_age: float = MAX_AGE
     recover: Callable[[AlreadyStarted], Any] | None = None
+    scope_hash: str | None = None
 
 
 def enter(plan: Plan, terms: Terms) -> Flow[tuple[Intent, Mapping[str, Any]]]:
@@ -241,7 +243,8 @@ class _Entry:
         return (intent, record) if started else None
 
     def _require_own(self, intent: Intent, record: Mapping[str, Any]) -> None:
-        why = self._plan.objection(record, idempotency_key(intent.intent_id, intent.attempt))
+        key = idempotency_key(intent.intent_id, intent.attempt)
+        why = self._plan.objection(record, key, self._terms.scope_hash)
         if why is not None:
             raise GateUnavailable(
                 "RECORD_FOREIGN",
@@ -322,12 +325,13 @@ class _Entry:
 
 
 def _is_final(error: GateError) -> bool:
-    """Whether the service itself said that a request can never be decided, and has not decided it for another store: it
-    looks at the idempotency key first. A proxy's refusal says nothing of that.
+    """Whether the service says that a request can never be decided, and has not decided it for another store either: it
+    says so only after it has looked at the idempotency key. What it says before that, or what a proxy says, proves
+    nothing.
     """
     if isinstance(error, Conflict):
         return error.code == "RULEBOOK_VERSION_CONFLICT"
-    return isinstance(error, Refused) and not error.code.startswith("HTTP_")
+    return isinstance(error, Refused) and error.status == 422 and not error.code.startswith("HTTP_")
 
 
 def _age(moment: str) -> float:

@@ -4,7 +4,7 @@ Pure.
     plan = plan_of("refund_policy@2026-06-11", facts, action="pay_refund", target=("shop", "order-77"))
     plan.intent_id                     # the same for every retry, whatever the facts are by then
     plan.request(attempt=1, store=..., nonce=...)  # the Decision Request of one attempt
-    plan.objection(record, request)    # why a record does not permit the action; None where it does
+    plan.objection(record, key, scope_hash)        # why a record does not permit the action; None where it does
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from gate.canonical import canonical, content_hash
 from gate.envelope import action_binding
 from gate.errors import FieldError, RequestRefused
 from gate.labels import OUTPUT_MATERIAL
-from gate.strict_json import parse_document
+from gate.strict_json import parse, parse_document
 
 GUARD: Final = "guard"
 """The member of the context in which the guard says for which intent, attempt and store it asks."""
 
+_LARGEST: Final = 1024 * 1024
 _LONGEST: Final = 2000
 _OWN: Final = frozenset({"inputs", "requested_action", "target_system", "target_object_id", "mutation", GUARD})
 
@@ -70,13 +71,16 @@ class Plan:
         guard = {"intent_id": self.intent_id, "attempt": attempt, "store": store, "nonce": nonce}
         return canonical({**self.body, "context": {**self.body["context"], GUARD: guard}})
 
-    def objection(self, record: Mapping[str, Any], idempotency_key: str) -> str | None:
+    def objection(self, record: Mapping[str, Any], idempotency_key: str, scope_hash: str | None) -> str | None:
         """Why a verified record is not about this action; None where it is.
 
         Args:
             record: A record that verifies against the request that was sent.
             idempotency_key: The key that it was asked under.
+            scope_hash: The scope that must have decided; None for any.
         """
+        if scope_hash is not None and record["rulebook_registry"].get("scope_hash") != scope_hash:
+            return "it was made in another scope"
         if record.get("idempotency_key") != idempotency_key:
             return "it was made under another idempotency key"
         if canonical(record["action_binding"]) != canonical(self.binding):
@@ -109,7 +113,7 @@ def plan_of(
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID, naming the argument at fault.
-        MaterialRefused: SVC_API_JSON_INVALID: a fact is no JSON value.
+        MaterialRefused: SVC_API_JSON_INVALID: a fact is no JSON value, or they are nested too deep or too many.
     """
     for name, value in (("action", action), ("intent", intent)):
         if not isinstance(value, str) and not (name == "intent" and value is None):
@@ -136,7 +140,7 @@ def plan_of(
     body = parse_document(canonical({"mode": "rulebook", **policy, "context": said}))
     named = {"policy": policy_id, "action": action, "target": list(changed), "intent": intent}
     actions = [expected_action] if isinstance(expected_action, str) else expected_action
-    return Plan(
+    plan = Plan(
         intent_id=f"int_{content_hash(named)}",
         body=body,
         body_hash=content_hash(body),
@@ -144,6 +148,18 @@ def plan_of(
         binding=action_binding(body["context"]),
         actions=None if actions is None else frozenset(actions),
     )
+    _check_readable(plan)
+    return plan
+
+
+def _check_readable(plan: Plan) -> None:
+    """Requires that the service reads the request. Of one that it does not read it cannot say whether another store has
+    asked for the intent, so that none may be kept and given up later.
+    """
+    longest = plan.request(attempt=10**9, store="0" * 100, nonce="0" * 100)
+    if len(longest) > _LARGEST:
+        raise _unusable("facts", f"A request has at most {_LARGEST} bytes; name what is large by its id.")
+    parse(longest)
 
 
 def _target(target: Target | tuple[str, ...]) -> Target:

@@ -1,0 +1,754 @@
+"""The fault matrix of the guard: what it does wherever anything fails, in threads and in an event loop.
+
+For every row: the body never ran without a verified yes about this action; it ran once at most, whatever was retried;
+and after the fault has passed, a retry and a flush leave one execution receipt at the service for every run.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import multiprocessing
+import resource
+import shutil
+import sqlite3
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import orjson
+import pytest
+from flask.testing import FlaskClient
+
+from api.app import create_app
+from gate.canonical import content_hash
+from gate.client import (
+    AlreadyStarted,
+    Client,
+    Delivery,
+    Intent,
+    NotPermitted,
+    SqliteStore,
+    StoreUnavailable,
+    delivery,
+)
+from gate.client.permit import BasePermit
+from gate.client.store import sqlite
+from gate.instance import open_instance
+from gate.settings import load_settings
+from gate.signing import Ed25519Signer, load_registry
+from gate.verify import Trust, verify_record
+from tests.end_to_end.faulty_gate import (
+    Exchange,
+    Fault,
+    FaultyGate,
+    Hold,
+    Message,
+    answering,
+    asking_otherwise,
+    cut,
+    slow,
+    spoilt,
+)
+from tests.end_to_end.guarded_program import CALLERS, PATIENT, BodyFailed, Caller, Effects, Setting, run
+from tests.end_to_end.site import PATIENCE, Site, wait_until
+from tests.end_to_end.support import ROOT
+from tests.support import RECEIPT_KEYS, case_text, cases, sample_rulebook
+from tests.tampering import Forger, at
+
+ROWS: Final = cases("guard_faults")
+RACES: Final = [row for row in ROWS if "race" in row["do"]]
+
+POLICY: Final = "pricing_exception@2026-06-11"
+ACTION: Final = "approve_discount"
+FACTS: Final[dict[str, dict[str, Any]]] = {
+    "yes": {"discount_percent": 10, "margin_percent": 22},
+    "another yes": {"discount_percent": 9, "margin_percent": 22},
+    "no": {"discount_percent": 10, "margin_percent": 9},
+    "review": {"discount_percent": 30, "margin_percent": 22},
+    "incomplete": {"discount_percent": 10},
+    "forbidden": {"discount_percent": 10, "margin_percent": 22, "verdict": "yes", "action": ACTION},
+    "deep": {"discount_percent": 10, "margin_percent": 22, "note": json.loads("[" * 31 + "]" * 31)},
+    "huge": {"discount_percent": 10, "margin_percent": 22, "note": "x" * 1_100_000},
+}
+STRANGER: Final = Ed25519Signer("receipt_of_a_stranger", bytes(range(32)))
+IMPATIENT: Final = 0.5
+ROUNDS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A running service, and what else there is in the world.
+
+    Attributes:
+        url: Where it answers.
+        key: A key of the scope that acts.
+        reader: A key of the same scope that may only read.
+        other: A key of another scope, whose rulebook of the same name says yes to everything.
+        scope_hash: The scope that acts, as its records name it.
+        registry: The service's receipt keys, as they are published.
+        elsewhere: Another instance, whose rulebook of the same name says yes to everything.
+        elsewhere_key: A key of it.
+        plain: A client that asks the service directly.
+    """
+
+    url: str
+    key: str
+    reader: str
+    other: str
+    scope_hash: str
+    registry: Mapping[str, Any]
+    elsewhere: FlaskClient
+    elsewhere_key: str
+    plain: Client
+
+    @property
+    def trust(self) -> Trust:
+        """The service's receipt keys."""
+        return Trust(receipt_keys=load_registry(dict(self.registry)), source="registry")
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory, laid_out: Path) -> Iterator[Service]:
+    """A server, and another instance in this process."""
+    site = Site(tmp_path_factory.mktemp("guarded") / "home", None)
+    key, other = site.create_key("acme"), site.create_key("other")
+    reader = site.gate("keys", "create", "--scope", "acme", "--access", "read")["key"]
+    shutil.copytree(laid_out, home := tmp_path_factory.mktemp("elsewhere") / "home")
+    stranger = Site(home, None).create_key("acme")
+    multiprocessing.get_context("forkserver").set_forkserver_preload(["__main__", "tests.end_to_end.guarded_program"])
+    with site.serving(1) as server, ExitStack() as stack:
+        registry = httpx.get(f"{server.url}/api/decision/receipt-keys", timeout=PATIENCE, trust_env=False).json()
+        instance = open_instance(load_settings(home))
+        stack.callback(instance.close)
+        elsewhere = create_app(instance).test_client()
+        plain = stack.enter_context(Client(server.url, key=key, registry=registry, timeout=PATIENT))
+        scope_hash = plain.decide(inline(sample_rulebook()))["rulebook_registry"]["scope_hash"]
+        plain.decide(inline(sample_rulebook() | {"version": "2026-06-12"}))
+        with Client(server.url, key=other, timeout=PATIENT) as client:
+            client.decide(inline(lenient_rulebook()))
+        answer = elsewhere.post("/api/decide", json=inline(lenient_rulebook()), headers={"x-api-key": stranger})
+        assert answer.status_code == 200
+        yield Service(server.url, key, reader, other, scope_hash, registry, elsewhere, stranger, plain)
+        assert "Traceback" not in server.text()
+
+
+def inline(rulebook: dict[str, Any]) -> dict[str, Any]:
+    """A request with a rulebook, which registers it."""
+    return {"mode": "rulebook", "rulebook": rulebook, "context": {"inputs": FACTS["yes"]}}
+
+
+def lenient_rulebook() -> dict[str, Any]:
+    """A rulebook under the name of the sample that says yes to everything."""
+    rulebook = sample_rulebook()
+    outcome = rulebook["rules"][1]["outcome"]
+    rules = [{**rule, "outcome": outcome} for rule in rulebook["rules"]]
+    return {**rulebook, "rules": rules, "default_outcome": outcome}
+
+
+class Case:
+    """One row with one client: its line, its files, and an order that is nobody else's."""
+
+    def __init__(self, row: Mapping[str, Any], kind: str, service: Service, folder: Path) -> None:
+        self.do: Mapping[str, Any] = row["do"]
+        self.kind = kind
+        self.service = service
+        self.folder = folder
+        self.order = f"deal-{uuid.uuid4().hex}"
+        self.line = FaultyGate(service.url)
+        self.registry = folder / "keys.json"
+        self.registry.write_text(json.dumps(service.registry))
+        self.path = folder / "guard" / "intents.db"
+        self.effects = Effects(folder / "effects")
+        self.after_effect: Callable[[], None] = lambda: None
+
+    def made(self, timeout: float = PATIENT) -> dict[str, Any]:
+        """What a client is made of, but for its store."""
+        return {
+            "key": self.service.key,
+            "registry": str(self.registry),
+            "scope_hash": self.service.scope_hash,
+            "timeout": timeout,
+            "tries": 2,
+        }
+
+    @contextmanager
+    def calling(self, timeout: float = PATIENT, path: Path | None = None) -> Iterator[Caller]:
+        """A client while the block runs."""
+        with SqliteStore(path or self.path) as store:
+            caller = CALLERS[self.kind](self.line.url, store=store, **self.made(timeout))
+            try:
+                yield caller
+            finally:
+                caller.close()
+
+    def said(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """What a guard is made of."""
+        said: dict[str, Any] = {"rulebook": POLICY, "facts": "yes", "action": ACTION, "target": ("crm", self.order)}
+        said |= changes
+        if said["rulebook"] == "by hash":
+            said["rulebook"] = {"hash": content_hash(sample_rulebook())}
+        elif said["rulebook"] == "altered":
+            said["rulebook"] = lenient_rulebook()
+        return {**said, "facts": FACTS[said["facts"]]}
+
+    def body(self, permit: BasePermit) -> None:
+        """Does the action; it is permitted, or the test fails."""
+        record = permit.record
+        assert verify_record(record, self.service.trust, request_body=permit.intent.request).verified
+        assert (record["verdict"], record["action_binding"]["resource"]) == ("yes", self.order)
+        self.effects.do(permit)
+        self.after_effect()
+        if self.do.get("raises"):
+            raise BodyFailed
+
+    def attempt(self, caller: Caller, changes: Mapping[str, Any]) -> Exception | None:
+        """What a caller sees who guards the action."""
+        return caller.attempt(self.body, outcome=bool(self.do.get("outcome")), **self.said(changes))
+
+    @property
+    def runs(self) -> int:
+        """How often the action was done."""
+        return len(self.effects.decisions)
+
+    def intent(self, store: SqliteStore) -> Intent | None:
+        """The latest attempt in a store."""
+        said = self.said({**self.do.get("said", {}), "facts": "yes"})
+        with Client(self.service.url, store=store, registry=self.service.registry) as client:
+            return store.find(client.guard(**said).intent_id)
+
+    def stored(self) -> str:
+        """What is in the store, in words."""
+        if not self.path.exists():
+            return "nothing"
+        with SqliteStore(self.path) as store:
+            intent = self.intent(store)
+            words = ["nothing" if intent is None else str(intent.state)]
+            words += [f"{report.kind} waits" for report in store.undelivered(9)]
+            words += [f"{report.kind} set aside" for report in store.set_aside(9)]
+        return ", ".join(words)
+
+    def process(self, dies: str, told: Connection | None = None) -> Any:
+        """A process of its own that guards the action, and dies on the way."""
+        made = self.made() | {"url": self.line.url, "store": str(self.path)}
+        setting = Setting(self.kind, made, [self.said({})], self.effects.path, dies)
+        return multiprocessing.get_context("forkserver").Process(target=run, args=(setting, told))
+
+
+# What has happened before.
+
+
+def another_store(case: Case, *, runs: bool) -> None:
+    """Another store has asked for the same intent; its body has run, or it died before that."""
+    with case.calling(path=case.folder / "another.db") as caller:
+        if runs:
+            assert case.attempt(caller, {}) is None
+            assert caller.flush().failure is None
+        else:
+            with case.line.striking("decide", cut("answered")):
+                assert isinstance(case.attempt(caller, {}), NotPermitted)
+
+
+def older_copy(case: Case) -> None:
+    """The action was done, and then an older copy of the store was put in its place."""
+    with SqliteStore(case.path) as store:
+        assert store.identity
+    # Closed, it is one file.
+    shutil.copy(case.path, case.folder / "copy.db")
+    with case.calling() as caller:
+        assert case.attempt(caller, {}) is None
+        assert caller.flush().failure is None
+    shutil.copy(case.folder / "copy.db", case.path)
+
+
+def permitted_long_ago(case: Case) -> None:
+    """A process died with a yes, an hour ago."""
+    kill(case, {"dies": "after answer"})
+    with sqlite3.connect(case.path) as connection:
+        connection.execute("UPDATE gate_intents SET asked_at = '2026-01-01T00:00:00.000Z'")
+    connection.close()
+
+
+BEFORE: Final[dict[str, Callable[[Case], None]]] = {
+    "another store asked": lambda case: another_store(case, runs=False),
+    "another store ran": lambda case: another_store(case, runs=True),
+    "older copy": older_copy,
+    "permitted long ago": permitted_long_ago,
+}
+
+
+# What goes wrong on the caller's side, while a block runs.
+
+
+@contextmanager
+def away(path: Path) -> Iterator[None]:
+    """A file is not there."""
+    aside = path.rename(path.with_suffix(".aside"))
+    try:
+        yield
+    finally:
+        if path.is_dir():
+            path.rmdir()
+        aside.rename(path)
+
+
+@contextmanager
+def replaced(path: Path, content: Any) -> Iterator[None]:
+    """A file has another content; a folder stands there for None."""
+    with away(path):
+        if content is None:
+            path.mkdir()
+        else:
+            path.write_text(content if isinstance(content, str) else json.dumps(content))
+        yield
+
+
+@contextmanager
+def no_place(case: Case) -> Iterator[None]:
+    """The store's folder is a file."""
+    case.path.parent.write_text("")
+    try:
+        yield
+    finally:
+        case.path.parent.unlink()
+
+
+@contextmanager
+def locked(case: Case) -> Iterator[None]:
+    """Another process holds the store."""
+    case.path.parent.mkdir(exist_ok=True)
+    with Path(f"{case.path}.lock").open("w") as lock, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sqlite, "PATIENCE", 0.1)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def full_disk(_: Case) -> Iterator[None]:
+    """No file of this process can grow, as where the disk is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@contextmanager
+def from_the_effect_on(case: Case, trouble: Callable[[Case], AbstractContextManager[None]]) -> Iterator[None]:
+    """Something else goes wrong as soon as the action was done."""
+    with ExitStack() as stack:
+        case.after_effect = lambda: stack.enter_context(trouble(case))
+        yield
+        case.after_effect = lambda: None
+
+
+@contextmanager
+def from_the_decision_on(case: Case, trouble: Callable[[Case], AbstractContextManager[None]]) -> Iterator[None]:
+    """Something else goes wrong while the service decides."""
+    with ExitStack() as stack:
+
+        def strike(exchange: Exchange) -> None:
+            answer = exchange.forward()
+            stack.enter_context(trouble(case))
+            exchange.send(answer.wire())
+
+        with case.line.striking("decide", once(strike)):
+            yield
+
+
+@contextmanager
+def locked_and_away(case: Case) -> Iterator[None]:
+    """Another process holds the store, and the service is down."""
+    with locked(case), case.line.away():
+        yield
+
+
+@contextmanager
+def short_turns(_: Case) -> Iterator[None]:
+    """A report that is in progress is soon sent again; nothing else about it changes."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(delivery, "_TURN_SECONDS", 0.001)
+        yield
+
+
+def compromised(registry: Mapping[str, Any]) -> dict[str, Any]:
+    """A registry that calls its keys compromised."""
+    keys = [{**key, "status": "compromised", "not_after": key["not_before"]} for key in registry["keys"]]
+    return {**registry, "keys": keys}
+
+
+HERE: Final[dict[str, Callable[[Case], AbstractContextManager[None]]]] = {
+    "no registry": lambda case: away(case.registry),
+    "registry unreadable": lambda case: replaced(case.registry, None),
+    "registry corrupted": lambda case: replaced(case.registry, '{"keys": ['),
+    "registry empty": lambda case: replaced(case.registry, {"keys": [], "active_key_id": None}),
+    "registry of another instance": lambda case: replaced(case.registry, RECEIPT_KEYS.to_dict()),
+    "registry compromised": lambda case: replaced(case.registry, compromised(case.service.registry)),
+    "no place": no_place,
+    "short turns": short_turns,
+    "locked": locked,
+    "locked from the decision on": lambda case: from_the_decision_on(case, locked),
+    "locked from the effect on": lambda case: from_the_effect_on(case, locked),
+    "full": full_disk,
+    "full from the effect on": lambda case: from_the_effect_on(case, full_disk),
+    "locked and away from the effect on": lambda case: from_the_effect_on(case, locked_and_away),
+    "away": lambda case: case.line.away(),
+    "away from the effect on": lambda case: from_the_effect_on(case, lambda case: case.line.away()),
+}
+
+
+# What goes wrong on the line.
+
+
+def changed_json(change: Callable[[bytes], bytes]) -> Callable[[Message], Message]:
+    """Changes an answer's body."""
+    return lambda answer: replace(answer, body=change(answer.body))
+
+
+SPOILT: Final[dict[str, Fault]] = {
+    "halved": spoilt(changed_json(lambda body: body[: len(body) // 2])),
+    "announces more": spoilt(lambda answer: answer, announces=100),
+    "announces less": spoilt(lambda answer: answer, announces=-100),
+    "duplicate member": spoilt(changed_json(lambda body: body.replace(b"{", b'{"verdict":"yes",', 1))),
+    "NaN": spoilt(changed_json(lambda body: body.replace(b"{", b'{"x":NaN,', 1))),
+    "list": spoilt(changed_json(lambda body: b"[" + body + b"]")),
+    "gzip": spoilt(lambda answer: replace(answer, headers={**answer.headers, "content-encoding": "gzip"})),
+}
+
+
+def fault_of(case: Case, spec: Mapping[str, Any]) -> Fault:
+    """The fault that a row tells."""
+    ((kind, told),) = ((name, spec[name]) for name in spec if name in FAULTS)
+    fault = FAULTS[kind](case, told, spec)
+    return once(fault) if spec.get("once") else fault
+
+
+def once(fault: Fault) -> Fault:
+    """A fault that strikes one call."""
+    struck: list[Exchange] = []
+
+    def strike(exchange: Exchange) -> None:
+        if struck:
+            exchange.send(exchange.forward().wire())
+        else:
+            struck.append(exchange)
+            fault(exchange)
+
+    return strike
+
+
+def canned(_: Case, status: int, spec: Mapping[str, Any]) -> Fault:
+    """An answer that is not the service's, or that it gives when it cannot be made to."""
+    headers = {"content-type": "text/html", **spec.get("headers", {})}
+    if "error" in spec:
+        said = {"v": "x", "error": spec["error"], "message": "It is so.", "request_id": "req_0"}
+        return answering(Message(str(status), headers | {"content-type": "application/json"}, orjson.dumps(said)))
+    return answering(Message(str(status), headers, case_text({"text": "<h1>no</h1>", **spec}).encode()))
+
+
+def otherwise(case: Case, change: Mapping[str, Any], _: Mapping[str, Any]) -> Fault:
+    """Another request reaches the service than the one that was sent."""
+    keys = {"unknown": "dgk_unknown", "reader": case.service.reader, "other scope": case.service.other}
+
+    def changed(request: Message) -> Message:
+        headers = {**request.headers, **change.get("headers", {})}
+        if "idempotency key" in change:
+            headers["x-idempotency-key"] = case.order
+        if "key" in change:
+            headers["x-api-key"] = keys[change["key"]]
+        body = request.body
+        if "body" in change:
+            document = request.document
+            for path, value in change["body"]:
+                at(document, tuple(path[:-1]))[path[-1]] = value
+            body = orjson.dumps(document)
+        return Message(request.start.replace(*change.get("path", ("", ""))), headers, body)
+
+    return asking_otherwise(changed)
+
+
+def unknown_decision(_case: Case, _told: Any, _spec: Mapping[str, Any]) -> Fault:
+    """The report reaches the service as one about a decision that it does not know."""
+    return asking_otherwise(lambda request: replace(request, start="POST /api/decision/dec_0/execution"))
+
+
+def used_key(case: Case, _told: Any, _spec: Mapping[str, Any]) -> Fault:
+    """The report reaches the service as one about another decision, for which its idempotency key was used before."""
+
+    def strike(exchange: Exchange) -> None:
+        start = f"POST {case.service.plain.decide(inline(sample_rulebook()))['decision_url']}/execution"
+        exchange.forward(start=start, body=b'{"execution_status":"queued"}')
+        exchange.send(exchange.forward(start=start).wire())
+
+    return strike
+
+
+def forged(_: Case, edits: Any, spec: Mapping[str, Any]) -> Fault:
+    """A forger changes the record, and recomputes what depends on it, as far as that goes without the service's key."""
+
+    def change(answer: Message) -> Message:
+        if answer.start != "200":
+            return answer
+        forger = Forger({"decision_record": answer.document})
+        for edit in edits:
+            if "digit" in edit:
+                path = ("decision_record", *edit["digit"])
+                value = at(forger.packet, path)
+                edit = {"set": path, "to": value[:-1] + ("0" if value[-1] != "0" else "1")}
+            else:
+                ((verb, path),) = ((name, found) for name, found in edit.items() if name != "to")
+                edit = {**edit, verb: ("decision_record", *path)}
+                if edit.get("to") == "its order":
+                    edit["to"] = forger.packet["decision_record"]["action_binding"]["resource"]
+            forger.edit(edit)
+        forger.recompute(spec.get("recompute", []), STRANGER)
+        return replace(answer, body=orjson.dumps(forger.packet["decision_record"]))
+
+    return spoilt(change)
+
+
+def of_another_instance(case: Case, _told: Any, _spec: Mapping[str, Any]) -> Fault:
+    """Another instance decides, under keys of its own."""
+
+    def strike(exchange: Exchange) -> None:
+        headers = {**exchange.request.headers, "x-api-key": case.service.elsewhere_key}
+        answer = case.service.elsewhere.post("/api/decide", data=exchange.request.body, headers=headers)
+        assert answer.status_code == 200
+        exchange.send(Message("200", {"content-type": "application/json"}, answer.data).wire())
+
+    return strike
+
+
+def of_an_earlier_attempt(_case: Case, _told: Any, _spec: Mapping[str, Any]) -> Fault:
+    """The first answer is given ever after."""
+    kept: list[bytes] = []
+
+    def strike(exchange: Exchange) -> None:
+        kept.append(exchange.forward().wire())
+        exchange.send(kept[0])
+
+    return strike
+
+
+FAULTS: Final[dict[str, Callable[[Case, Any, Mapping[str, Any]], Fault]]] = {
+    "cut": lambda case, where, spec: cut(where),
+    "slow": lambda case, part, spec: slow(part),
+    "spoilt": lambda case, how, spec: SPOILT[how],
+    "status": canned,
+    "otherwise": otherwise,
+    "unknown decision": unknown_decision,
+    "used key": used_key,
+    "forged": forged,
+    "another instance": of_another_instance,
+    "first answer": of_an_earlier_attempt,
+}
+
+
+@contextmanager
+def trouble(case: Case) -> Iterator[None]:
+    """What goes wrong in a row, while the block runs."""
+    with ExitStack() as stack:
+        for call, spec in case.do.get("strikes", {}).items():
+            stack.enter_context(case.line.striking(call, fault_of(case, spec)))
+        if "here" in case.do:
+            stack.enter_context(HERE[case.do["here"]](case))
+        yield
+
+
+def kill(case: Case, do: Mapping[str, Any]) -> None:
+    """Lets a process guard the action, and kills it on the way: by its own hand at a step, or from here while the line
+    holds something back.
+    """
+    process = case.process(do.get("dies", ""))
+    hold = Hold(do["held"][1]) if "held" in do else None
+    with case.line.striking(do["held"][0], hold) if hold else nullcontext():
+        process.start()
+        if hold is not None:
+            wait_until(lambda: hold.reached.is_set() or not process.is_alive())
+            process.kill()
+        process.join(PATIENCE)
+    assert process.exitcode == -9
+    process.close()
+
+
+def name_of(error: Exception | None) -> list[str] | None:
+    """What a caller sees: the class and the code."""
+    return None if error is None else [type(error).__name__, getattr(error, "code", "")]
+
+
+# The rows.
+
+
+def named(row: Mapping[str, Any]) -> str:
+    """The id of a row."""
+    return f"{row['strikes']}: {row['fault']}"
+
+
+@pytest.mark.parametrize("kind", CALLERS)
+@pytest.mark.parametrize("row", [row for row in ROWS if row not in RACES], ids=named)
+def test_an_action_runs_once_on_a_verified_yes_and_is_reported_whatever_fails(
+    row: dict[str, Any], kind: str, service: Service, tmp_path: Path
+) -> None:
+    case = Case(row, kind, service, tmp_path)
+    try:
+        if "before" in row["do"]:
+            BEFORE[row["do"]["before"]](case)
+        stored = require_at_once(case, row)
+        if stored is None:
+            stored = case.stored()
+        assert stored == row["store"]
+        assert case.runs == row["runs"][0]
+        require_in_the_end(case, row)
+    finally:
+        case.line.close()
+
+
+def require_at_once(case: Case, row: Mapping[str, Any]) -> str | None:
+    """Requires what a row says of the time of the fault. What is in the store then; None where it cannot be read."""
+    do = case.do
+    said = do.get("said", {})
+    with trouble(case):
+        if "dies" in do or "held" in do:
+            kill(case, do)
+            return case.stored()
+        strikes = do.get("strikes", {}).values()
+        is_slow = any("slow" in spec or spec.get("spoilt") == "announces more" for spec in strikes)
+        timeout = IMPATIENT if is_slow else PATIENT
+        with case.calling(timeout) as caller:
+            first = case.attempt(caller, said if "decide" in do.get("strikes", {}) else {"timeout": PATIENT, **said})
+            assert name_of(first) == row["sees"]
+            runs = case.runs
+            if not is_slow and not do.get("raises"):
+                later = case.attempt(caller, {**said, **do.get("again", {})})
+                assert later is not None
+                if not runs and "again" not in do:
+                    assert name_of(later) == row["sees"]
+                assert case.runs == runs
+            with suppress(StoreUnavailable):
+                require_told(case, row, caller.flush())
+        with suppress(StoreUnavailable):
+            return case.stored()
+    return None
+
+
+def require_told(case: Case, row: Mapping[str, Any], came: Delivery) -> None:
+    """Requires that a delivery came to what a row says."""
+    with SqliteStore(case.path) as store:
+        why = [str(report.refused) for report in store.set_aside(9)]
+    if came.failure is not None:
+        why.append(str(came.failure))
+    assert [sentence.partition(":")[0] for sentence in why] == ([row["told"]] if "told" in row else [])
+
+
+def require_in_the_end(case: Case, row: Mapping[str, Any]) -> None:
+    """Requires what a row says of the time after the fault."""
+    changes = {**row["do"].get("said", {}), **row["do"].get("mended", {})}
+    if row["do"].get("recovers"):
+        changes["recover"] = case.effects.recover
+    before = case.runs
+    with case.calling() as caller:
+        error = case.attempt(caller, changes)
+        expected = ["AlreadyStarted", "ACTION_ALREADY_STARTED"] if before else row.get("then")
+        assert name_of(error) == expected
+        assert case.runs == row["runs"][1]
+        assert caller.flush(again=True).failure is None
+        again = case.attempt(caller, changes)
+        assert isinstance(again, NotPermitted)
+        assert isinstance(again, AlreadyStarted) is bool(case.runs)
+        assert caller.flush().failure is None
+    assert case.runs == row["runs"][1]
+    require_reported(case, row)
+
+
+def require_reported(case: Case, row: Mapping[str, Any]) -> None:
+    """Requires that the service knows of every run, by one receipt each, and that nothing waits."""
+    plain = case.service.plain
+    found = plain.find_decisions(target_object_id=case.order)["decisions"]
+    told: list[tuple[str, str]] = []
+    for decision in reversed(found):
+        receipts = plain.list_executions(decision["decision_id"])["executions"]
+        told += [(decision["decision_id"], receipt["execution_status"]) for receipt in reversed(receipts)]
+    assert [status for _, status in told] == row["receipts"]
+    ran = [decision_id for decision_id, status in told if status != "skipped"]
+    assert ran == case.effects.decisions
+    for decision_id in ran:
+        record = plain.get_decision(decision_id)
+        assert (record["verdict"], record["action_binding"]["resource"]) == ("yes", case.order)
+        if row["do"].get("outcome"):
+            (outcome,) = plain.list_outcomes(decision_id)["outcomes"]
+            (receipt,) = plain.list_executions(decision_id)["executions"]
+            assert outcome["audit_chain"]["chain_position"] > receipt["audit_chain"]["chain_position"]
+    if case.path.exists():
+        with SqliteStore(case.path) as store:
+            assert [*store.undelivered(9), *store.set_aside(9)] == []
+
+
+@pytest.mark.parametrize("kind", CALLERS)
+@pytest.mark.parametrize("row", RACES, ids=named)
+def test_of_processes_that_race_for_an_action_one_runs_it(
+    row: dict[str, Any], kind: str, service: Service, tmp_path: Path
+) -> None:
+    context = multiprocessing.get_context("forkserver")
+    meeting = context.Barrier(2)
+    races = [Case(row, kind, service, folder) for folder in folders(tmp_path)]
+    said = [race.said({}) for race in races]
+    processes, answers = [], []
+    for number in range(2):
+        store = tmp_path / f"{number if row['do']['race'] == 'stores' else 0}.db"
+        made = races[0].made() | {"url": service.url, "store": str(store)}
+        receiving, sending = context.Pipe(duplex=False)
+        answers.append(receiving)
+        setting = Setting(kind, made, said, tmp_path / "effects")
+        processes.append(context.Process(target=run, args=(setting, sending, meeting)))
+    for process in processes:
+        process.start()
+    seen = [answer.recv() for answer in answers]
+    for process in processes:
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+        process.close()
+    for answer in answers:
+        answer.close()
+    done = Effects(tmp_path / "effects").decisions
+    for race, *codes in zip(races, *seen, strict=True):
+        assert codes.count(None) == 1
+        assert {code for code in codes if code is not None} <= set(row["loser"])
+        found = service.plain.find_decisions(target_object_id=race.order)["decisions"]
+        told = [
+            receipt["decision_id"]
+            for decision in found
+            for receipt in service.plain.list_executions(decision["decision_id"])["executions"]
+        ]
+        assert len(told) == 1
+        done.remove(told[0])
+        race.line.close()
+    assert done == []
+
+
+def folders(folder: Path) -> Iterator[Path]:
+    """A folder for each round of a race."""
+    for number in range(ROUNDS):
+        (made := folder / str(number)).mkdir()
+        yield made
+
+
+def test_the_table_of_the_documentation_is_the_table_of_these_rows() -> None:
+    page = (ROOT / "docs" / "guard.md").read_text()
+    section = page.split("\n## The fault matrix\n", 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")][2:]
+    assert lines == [table_row(row) for row in ROWS]
+
+
+def table_row(row: Mapping[str, Any]) -> str:
+    """A row, as the documentation shows it."""
+    kind, code = row["sees"] or ("nothing", "")
+    sees = f"{kind} `{code}`" if code else kind
+    store = f"{row['store']} (`{row['told']}`)" if "told" in row else row["store"]
+    receipts = ", ".join(row["receipts"]) or "none"
+    return f"| {row['strikes']} | {row['fault']} | {sees} | {store} | {row['runs'][0]}, {row['runs'][1]} | {receipts} |"
