@@ -12,6 +12,7 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from nacl.bindings import crypto_core_ed25519_is_valid_point
@@ -129,6 +130,11 @@ def raw_public_key(pem: str) -> bytes:
         MaterialRefused: PUBLIC_KEY_INVALID: no Ed25519 SPKI PEM, or a point that is non-canonical, of low order or
             outside the main subgroup: such keys accept signatures that nobody made.
     """
+    # Only what is no longer than a key needs to be is remembered: whoever sends keys must not fill the memory.
+    return _known_public_key(pem) if len(pem) <= _LONGEST_PEM else _public_key_in(pem)
+
+
+def _public_key_in(pem: str) -> bytes:
     raw = _from_pem("PUBLIC KEY", _SPKI, pem)
     if raw is None:
         raise MaterialRefused(
@@ -141,6 +147,11 @@ def raw_public_key(pem: str) -> bytes:
             "The public key is weak: its point is non-canonical or of low order; use another key.",
         )
     return raw
+
+
+# A verifier meets few keys, each with every record; to look at its point takes as long as half a signature's check.
+_known_public_key: Final = lru_cache(maxsize=256)(_public_key_in)
+_LONGEST_PEM: Final = 200
 
 
 def seed_of_private_key(pem: str) -> bytes:

@@ -165,7 +165,7 @@ class _Entry:
             yield from self._supersede(intent)
             return None
         record = intent.record or {}
-        self._verify(intent, record)
+        self._verify(intent.request, record)
         return (yield from self._judge(intent, record))
 
     def _current(self) -> Flow[Intent | None]:
@@ -201,8 +201,9 @@ class _Entry:
         An attempt that was asked before is asked again as it was, even if it is not wanted any more: only so it is
         known whether the service gave it to this store or to another.
         """
+        request = intent.request
         try:
-            call = operations.decide(intent.request, idempotency_key=idempotency_key(intent.intent_id, intent.attempt))
+            call = operations.decide(request, idempotency_key=idempotency_key(intent.intent_id, intent.attempt))
             answer = yield from exchange(call, seconds=self._terms.seconds, tries=self._terms.tries)
         except GateError as error:
             if error.code == "SVC_API_IDEMPOTENCY_CONFLICT" and isinstance(error, Conflict):
@@ -215,7 +216,7 @@ class _Entry:
             yield from self._supersede(intent)
             return None
         record = answer.body
-        self._verify(intent, record)
+        self._verify(request, record)
         if self._is_wanted(intent):
             # What is kept is not asked for again, so that nothing foreign may be.
             self._require_own(intent, record)
@@ -308,9 +309,9 @@ class _Entry:
             return None
         return record if is_ours and record["action_binding"] == self._plan.binding else None
 
-    def _verify(self, intent: Intent, record: Mapping[str, Any]) -> None:
+    def _verify(self, request: Mapping[str, Any], record: Mapping[str, Any]) -> None:
         try:
-            result = verify_record(record, self._terms.trust(), request_body=intent.request)
+            result = verify_record(record, self._terms.trust(), request_body=request)
         except GateError as error:
             raise _unavailable(self._plan, error) from error
         if not result.verified or result.error is not None:

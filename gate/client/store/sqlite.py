@@ -155,7 +155,20 @@ class SqliteStore(SqlStore):
             return rows
 
     def _write(self, *steps: Step) -> int:
-        with self._use() as opened, self._exclusive(opened.lock), _transaction(opened.connection) as connection:
+        with self._use() as opened:
+            return self._committed(opened, steps)
+
+    def _write_soon(self, *steps: Step) -> int:
+        with self._use() as opened:
+            # The WAL is written in order, so that the next commit with FULL takes this one to the disk as well.
+            opened.connection.execute("PRAGMA synchronous=NORMAL")
+            try:
+                return self._committed(opened, steps)
+            finally:
+                opened.connection.execute("PRAGMA synchronous=FULL")
+
+    def _committed(self, opened: _Opened, steps: Sequence[Step]) -> int:
+        with self._exclusive(opened.lock), _transaction(opened.connection) as connection:
             self._require_files(opened)
             changed = run_steps(lambda sql, values: connection.execute(sql, values).rowcount, steps)
             connection.execute("COMMIT" if changed else "ROLLBACK")
@@ -186,7 +199,7 @@ class SqliteStore(SqlStore):
                     os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
                 # mode=rw: a file that is gone must not come back empty.
                 connection = sqlite3.connect(
-                    f"file:{quote(str(self._path))}?mode=rw",
+                    f"file:{quote(os.fsencode(self._path))}?mode=rw",
                     uri=True,
                     timeout=PATIENCE,
                     isolation_level=None,

@@ -50,6 +50,10 @@ class SqlStore(ABC):
         needed and changed none.
         """
 
+    def _write_soon(self, *steps: Step) -> int:
+        """The same for what may be forgotten in a power failure, unless something later was written for good."""
+        return self._write(*steps)
+
     def _write_of_body(self, *steps: Step) -> int:
         """The same for what is true only together with the effects of the body."""
         return self._write(*steps)
@@ -80,7 +84,8 @@ class SqlStore(ABC):
 
     def answer(self, intent: Intent, record: bytes, state: State) -> bool:
         """See `Store.answer`."""
-        return self._write(Step(_ANSWER, {**_now(intent), "answered": record, "state": state.value})) > 0
+        # What was answered once is answered again; and before the body begins, `start` is on disk, with all before it.
+        return self._write_soon(Step(_ANSWER, {**_now(intent), "answered": record, "state": state.value})) > 0
 
     def start(self, intent: Intent, at: str) -> bool:
         """See `Store.start`."""
@@ -108,7 +113,8 @@ class SqlStore(ABC):
         if report.kind == EXECUTION:
             # Its attempt may be superseded by now.
             steps.append(Step(_REPORTED, _now(report), needed=False))
-        self._write(*steps)
+        # What was delivered once is known to the service, and delivering it again changes nothing.
+        self._write_soon(*steps)
 
     def refused(self, report: Report, why: str) -> None:
         """See `Store.refused`."""

@@ -74,6 +74,7 @@ def test_every_argument_of_a_client_has_a_row_with_its_variable_and_default() ->
         "key": connection.KEY,
         "key_file": connection.KEY_FILE,
         "registry": connection.REGISTRY,
+        "scope_hash": connection.SCOPE_HASH,
         "store": connection.INTENTS,
     }
     assert {name: variable for name, (variable, _) in listed.items() if variable} == {
