@@ -37,13 +37,14 @@ from gate.client.errors import (
 from gate.client.guard import Recovery
 from gate.client.intention import Target
 from gate.client.permit import AsyncPermit, Permit
-from gate.client.store import Intent, Report, SqliteStore, State, Store
+from gate.client.store import Intent, Report, State, Store
 from gate.errors import FieldError, GateError, MaterialRefused, OperatorError, RequestRefused
 from gate.verify import Trust, Verification
 
-# Who works in threads is spared loading asyncio.
+# Who works in threads is spared asyncio, and who guards nothing SQLite.
 if TYPE_CHECKING:
     from gate.client.async_client import AsyncClient
+    from gate.client.store import SqliteStore
 
 __all__ = [
     "AlreadyStarted",
@@ -90,8 +91,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name != "AsyncClient":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from gate.client.async_client import AsyncClient
+    if name == "AsyncClient":
+        from gate.client.async_client import AsyncClient
 
-    return AsyncClient
+        return AsyncClient
+    if name == "SqliteStore":
+        from gate.client.store import SqliteStore
+
+        return SqliteStore
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -30,13 +30,15 @@ from gate.client.guard import MAX_AGE, Terms
 from gate.client.intention import Plan, Target, plan_of
 from gate.client.permit import Permit
 from gate.client.recovery import begun
-from gate.client.store import SqliteStore
 from gate.client.store.intents import SharesTransactions, Store
 from gate.errors import OperatorError
-from gate.verify import PacketVerification, Trust, Verification, verify_packet, verify_record
+from gate.verify import Trust, Verification, verify_record
 
+# What not every caller uses is loaded when it is used.
 if TYPE_CHECKING:
     import httpx
+
+    from gate.verify import PacketVerification
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -106,7 +108,7 @@ class BaseClient(Generic[G]):
         self._trust = connection.trust(registry)
         self._is_pinned = registry is not None and registry != Trust()
         self._scope_hash = scope_hash or os.environ.get(connection.SCOPE_HASH) or None
-        self._store = SqliteStore(store) if isinstance(store, str | os.PathLike) else store
+        self._store = _store_at(store) if isinstance(store, str | os.PathLike) else store
         self._timeout = timeout
         self._tries = tries
         self._open(transport)
@@ -143,6 +145,8 @@ class BaseClient(Generic[G]):
             OperatorError: FILE_UNREADABLE: the file of pinned keys.
             MaterialRefused: The file of pinned keys holds none.
         """
+        from gate.verify import verify_packet
+
         return verify_packet(packet, self._trust(), request_body=request, checkpoint=checkpoint)
 
     def guard(
@@ -323,6 +327,12 @@ def _delivery(store: Store | None, timeout: float, tries: int, again: bool) -> F
     if store is None:
         raise _storeless("There is no store to deliver from")
     return deliver(store, seconds=timeout, tries=tries, again=again)
+
+
+def _store_at(path: str | os.PathLike[str]) -> Store:
+    from gate.client.store.sqlite import SqliteStore
+
+    return SqliteStore(path)
 
 
 def _within(store: Store, session: Any) -> Store:

@@ -12,11 +12,16 @@ against the record as far as a record alone can tell; the chain and its checkpoi
     result.steps["decision_record"].holds
 """
 
+from typing import TYPE_CHECKING, Any
+
 from gate.verify.members import FULL_RECORD, OPTIONAL_MEMBERS
-from gate.verify.packet import verify_packet
-from gate.verify.packet_result import PacketVerification
 from gate.verify.record import AUTHENTICITY, verify_record
 from gate.verify.result import Trust, Verification
+
+# Who verifies records alone is spared loading what packets need.
+if TYPE_CHECKING:
+    from gate.verify.packet import verify_packet
+    from gate.verify.packet_result import PacketVerification
 
 __all__ = [
     "AUTHENTICITY",
@@ -28,3 +33,11 @@ __all__ = [
     "verify_packet",
     "verify_record",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("PacketVerification", "verify_packet"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from gate.verify import packet, packet_result
+
+    return getattr(packet if name == "verify_packet" else packet_result, name)

@@ -6,7 +6,20 @@ database of the caller's, with what the action does there in the same transactio
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from gate.client.store.intents import Intent, Report, State, Store
-from gate.client.store.sqlite import SqliteStore
+
+# Who keeps intents elsewhere, or guards nothing, is spared loading SQLite.
+if TYPE_CHECKING:
+    from gate.client.store.sqlite import SqliteStore
 
 __all__ = ["Intent", "Report", "SqliteStore", "State", "Store"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "SqliteStore":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from gate.client.store.sqlite import SqliteStore
+
+    return SqliteStore
