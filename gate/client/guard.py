@@ -174,18 +174,20 @@ class _Entry:
         return found if found is not None else (yield from self._attempt(1, instead_of=None))
 
     def _attempt(self, number: int, *, instead_of: Intent | None) -> Flow[Intent | None]:
-        attempt = Intent(
-            intent_id=self._plan.intent_id,
-            attempt=number,
-            state=State.HELD,
-            asked=self._plan.request(attempt=number, store=self._store.identity, nonce=secrets.token_hex(8)),
-            asked_hash=self._plan.body_hash,
-            asked_at=timestamp(utc_now()),
-        )
-        kept: bool = yield Do(partial(self._store.hold, attempt, instead_of=instead_of))
-        if not kept:
-            return None
-        self._made.add(number)
+        def hold() -> Intent | None:
+            attempt = Intent(
+                intent_id=self._plan.intent_id,
+                attempt=number,
+                state=State.HELD,
+                asked=self._plan.request(attempt=number, store=self._store.identity, nonce=secrets.token_hex(8)),
+                asked_hash=self._plan.body_hash,
+                asked_at=timestamp(utc_now()),
+            )
+            return attempt if self._store.hold(attempt, instead_of=instead_of) else None
+
+        attempt: Intent | None = yield Do(hold)
+        if attempt is not None:
+            self._made.add(number)
         return attempt
 
     def _supersede(self, intent: Intent) -> Flow[None]:
