@@ -9,12 +9,12 @@ async with AsyncClient("https://gate.example", key_file="gate.key", registry="ke
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
 from gate.client.async_engine import AsyncEngine
-from gate.client.blocks import AsyncGuard, guarded_async
+from gate.client.blocks import AsyncGuard, PerFunction, guarded_async
 from gate.client.calls import Answer, Call
 from gate.client.client import LAST_SECONDS, BaseClient, Said, courier_of
 from gate.client.delivery import Delivery
@@ -55,20 +55,20 @@ class AsyncClient(BaseClient[AsyncGuard], AsyncEndpoints):
         facts: Callable[..., Mapping[str, Any]],
         action: str,
         target: Target | tuple[str, ...] | Said,
-        **more: Any,
-    ) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Awaitable[R]]]:
+        **more: Unpack[PerFunction],
+    ) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
         """As `Client.guarded`, for coroutine functions.
 
         Raises:
             TypeError: The function is no coroutine function.
         """
         said = {"rulebook": rulebook, "facts": facts, "action": action, "target": target}
-        return guarded_async(self.guard, said | more)
+        return guarded_async(self.guard, said, more)
 
     async def recall(self, intent_id: str) -> AsyncPermit:
         """As `Client.recall`."""
         found = await asyncio.to_thread(begun, self._kept_in(), intent_id)
-        return AsyncPermit(self._engine, self._courier.wake, self._kept_in(), *found)
+        return AsyncPermit(self._engine, self._courier.wake, self._kept_in(), *found, ended=True)
 
     async def flush(self, *, again: bool = False) -> Delivery:
         """As `Client.flush`."""

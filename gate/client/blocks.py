@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from functools import wraps
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
 from gate.client.delivery import Courier
 from gate.client.engine import Engine
-from gate.client.errors import NotPermitted
+from gate.client.errors import AlreadyStarted, NotPermitted
 from gate.client.guard import Terms, enter, leave
 from gate.client.intention import Plan
 from gate.client.permit import AsyncPermit, Permit
@@ -109,16 +109,34 @@ _ENTERED = "A guard is entered once; make another for another run."
 _NOT_ENTERED = "A guard that was not entered cannot be left."
 
 
-def guarded(make: Callable[..., Guard], said: Mapping[str, Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+class PerFunction(TypedDict, total=False):
+    """What else a guarded function can be given: see `Client.guard`. `intent` and `context` may be functions of the
+    function's own arguments.
+    """
+
+    intent: str | Callable[..., str | None] | None
+    context: Mapping[str, Any] | Callable[..., Mapping[str, Any] | None] | None
+    expected_action: str | Collection[str] | None
+    max_age: float
+    recover: Callable[[AlreadyStarted], Any] | None
+    timeout: float | None
+
+
+def guarded(
+    make: Callable[..., Guard], said: Mapping[str, Any], more: PerFunction
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator for functions.
 
     Args:
         make: Makes a guard from the arguments of `Client.guard`.
-        said: Those arguments; what is callable is called with the function's own arguments.
+        said: Those that it needs; what may differ from call to call may be a function of the function's own arguments.
+        more: Those that it can do without.
 
     Raises:
-        TypeError: On decorating a coroutine function or a generator, whose body would run outside of the guard.
+        TypeError: There is no such argument; or, on decorating, the function is a coroutine function or a generator,
+            whose body would run outside of the guard.
     """
+    arguments = _arguments(said, more)
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         if inspect.iscoroutinefunction(function):
@@ -127,7 +145,7 @@ def guarded(make: Callable[..., Guard], said: Mapping[str, Any]) -> Callable[[Ca
 
         @wraps(function)
         def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-            with make(**_told(said, args, kwargs)) as permit:
+            with make(**_told(arguments, args, kwargs)) as permit:
                 if takes_permit:
                     kwargs["permit"] = permit
                 return function(*args, **kwargs)
@@ -138,18 +156,19 @@ def guarded(make: Callable[..., Guard], said: Mapping[str, Any]) -> Callable[[Ca
 
 
 def guarded_async(
-    make: Callable[..., AsyncGuard], said: Mapping[str, Any]
-) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Awaitable[R]]]:
+    make: Callable[..., AsyncGuard], said: Mapping[str, Any], more: PerFunction
+) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
     """As `guarded`, for coroutine functions."""
+    arguments = _arguments(said, more)
 
-    def decorate(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+    def decorate(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
         if not inspect.iscoroutinefunction(function):
             raise TypeError(f"{function.__name__} is no coroutine function; guard it with a Client.")
         takes_permit = _takes_permit(function)
 
         @wraps(function)
         async def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-            async with make(**_told(said, args, kwargs)) as permit:
+            async with make(**_told(arguments, args, kwargs)) as permit:
                 if takes_permit:
                     kwargs["permit"] = permit
                 return await function(*args, **kwargs)
@@ -157,6 +176,12 @@ def guarded_async(
         return wrapper
 
     return decorate
+
+
+def _arguments(said: Mapping[str, Any], more: PerFunction) -> Mapping[str, Any]:
+    if unknown := sorted(more.keys() - PerFunction.__optional_keys__):
+        raise TypeError(f"A guarded function takes no {unknown[0]}; a guarded block may.")
+    return {**said, **more}
 
 
 _PER_CALL = ("facts", "target", "intent", "context")

@@ -15,10 +15,10 @@ import os
 import weakref
 from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, Unpack
 
 from gate.client import connection
-from gate.client.blocks import Guard, guarded
+from gate.client.blocks import Guard, PerFunction, guarded
 from gate.client.calls import Answer, Call
 from gate.client.delivery import Courier, Delivery, deliver
 from gate.client.endpoints import Endpoints
@@ -97,8 +97,8 @@ class BaseClient(Generic[G]):
             OperatorError: The address, a key or a number is unusable.
             MaterialRefused: The registry's document is unusable.
         """
-        if not (0 < timeout < math.inf and tries >= 1):
-            raise OperatorError("TIMEOUT_INVALID", "timeout is a number of seconds above zero, and tries at least 1.")
+        if not isinstance(tries, int) or tries < 1:
+            raise OperatorError("TIMEOUT_INVALID", "tries is how often a call is sent: an integer of at least 1.")
         if registry is None:
             registry = os.environ.get(connection.REGISTRY) or None
         if store is None:
@@ -109,7 +109,7 @@ class BaseClient(Generic[G]):
         self._is_pinned = registry is not None and registry != Trust()
         self._scope_hash = scope_hash or os.environ.get(connection.SCOPE_HASH) or None
         self._store = _store_at(store) if isinstance(store, str | os.PathLike) else store
-        self._timeout = timeout
+        self._timeout = _seconds(timeout)
         self._tries = tries
         self._open(transport)
 
@@ -208,14 +208,16 @@ class BaseClient(Generic[G]):
                 f"The guard needs the keys that records must be signed with; save what GET /api/decision/receipt-keys "
                 f"answers, and give registry= or set {connection.REGISTRY} to the path of that file.",
             )
-        if not max_age > 0:
+        if isinstance(max_age, bool) or not isinstance(max_age, int | float) or not max_age > 0:
             raise OperatorError("MAX_AGE_INVALID", "max_age is a number of seconds above zero.")
+        if recover is not None and not callable(recover):
+            raise OperatorError("RECOVER_INVALID", "recover is a function that is given AlreadyStarted.")
         return self._guard(
             plan,
             Terms(
                 store=kept if session is None else _within(kept, session),
                 trust=self._trust,
-                seconds=timeout or self._timeout,
+                seconds=self._timeout if timeout is None else _seconds(timeout),
                 tries=self._tries,
                 max_age=max_age,
                 recover=recover,
@@ -232,7 +234,8 @@ class BaseClient(Generic[G]):
         raise NotImplementedError
 
     def _exchange(self, call: Call[T], timeout: float | None) -> Flow[Answer[T]]:
-        return exchange(call, seconds=timeout or self._timeout, tries=self._tries)
+        seconds = self._timeout if timeout is None else _seconds(timeout)
+        return exchange(call, seconds=seconds, tries=self._tries)
 
 
 class Client(BaseClient[Guard], Endpoints):
@@ -260,7 +263,7 @@ class Client(BaseClient[Guard], Endpoints):
         facts: Callable[..., Mapping[str, Any]],
         action: str,
         target: Target | tuple[str, ...] | Said,
-        **more: Any,
+        **more: Unpack[PerFunction],
     ) -> Callable[[Callable[P, R]], Callable[P, R]]:
         """A decorator: the function's body is guarded as by `guard`, and takes the same arguments.
 
@@ -271,7 +274,7 @@ class Client(BaseClient[Guard], Endpoints):
             TypeError: The function is a coroutine function or a generator, whose body would run outside of the guard.
         """
         said = {"rulebook": rulebook, "facts": facts, "action": action, "target": target}
-        return guarded(self.guard, said | more)
+        return guarded(self.guard, said, more)
 
     def recall(self, intent_id: str) -> Permit:
         """The permit of an action that was begun, at any time and in any process that has its store, to report an
@@ -284,7 +287,7 @@ class Client(BaseClient[Guard], Endpoints):
             OperatorError: INTENT_UNKNOWN, or INTENT_NOT_STARTED: it was not begun, or its record is forgotten.
             StoreUnavailable: The store cannot be used.
         """
-        return Permit(self._engine, self._courier.wake, self._kept_in(), *begun(self._kept_in(), intent_id))
+        return Permit(self._engine, self._courier.wake, self._kept_in(), *begun(self._kept_in(), intent_id), ended=True)
 
     def flush(self, *, again: bool = False) -> Delivery:
         """Delivers the reports that wait, in order, until none does or the service cannot take them now.
@@ -327,6 +330,12 @@ def _delivery(store: Store | None, timeout: float, tries: int, again: bool) -> F
     if store is None:
         raise _storeless("There is no store to deliver from")
     return deliver(store, seconds=timeout, tries=tries, again=again)
+
+
+def _seconds(timeout: float) -> float:
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < math.inf:
+        raise OperatorError("TIMEOUT_INVALID", "timeout is a number of seconds above zero.")
+    return timeout
 
 
 def _store_at(path: str | os.PathLike[str]) -> Store:

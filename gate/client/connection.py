@@ -74,6 +74,8 @@ class Watched(Generic[T]):
                     if len(content) > _MAX_FILE:
                         raise OperatorError("FILE_UNREADABLE", f"{self.path} is larger than {_MAX_FILE} bytes.")
                     self._seen = mark, self._read(content)
+            except MaterialRefused as error:
+                raise MaterialRefused(error.code, f"{self.path} is unusable. {error.message}") from error
             except OSError as error:
                 raise OperatorError("FILE_UNREADABLE", f"{self.path} cannot be read: {error.strerror}.") from error
             return self._seen[1]
@@ -173,8 +175,6 @@ def trust(registry: Trust | Mapping[str, Any] | str | os.PathLike[str] | None) -
         MaterialRefused: KEY_REGISTRY_INVALID or PUBLIC_KEY_INVALID, for a document.
     """
     if registry is None:
-        registry = os.environ.get(REGISTRY) or None
-    if registry is None:
         registry = Trust()
     if isinstance(registry, Trust):
         known = registry
@@ -186,7 +186,11 @@ def trust(registry: Trust | Mapping[str, Any] | str | os.PathLike[str] | None) -
 
 
 def _trust_in(content: bytes) -> Trust:
-    return Trust(receipt_keys=load_registry(parse_document(content)), source="registry")
+    try:
+        return Trust(receipt_keys=load_registry(parse_document(content)), source="registry")
+    except MaterialRefused as error:
+        why = error.message.replace("The body", "It", 1)
+        raise MaterialRefused("KEY_REGISTRY_INVALID", why) from error
 
 
 def _key_in(content: bytes) -> str:

@@ -173,7 +173,7 @@ class Courier:
             if failure is None:
                 pause = _FIRST_PAUSE
                 continue
-            log.warning("Reports wait to be delivered: %s", failure.code)
+            log.warning("Reports wait, or could not be looked for: %s", failure)
             wished = failure.retry_after if isinstance(failure, ApiError) else None
             shift.over.wait(min(max(pause, wished or 0.0), _LONGEST_PAUSE))
             pause = min(2 * pause, _LONGEST_PAUSE)

@@ -5,7 +5,7 @@ Each operation is told once. What it needs and answers, its signature, types and
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
@@ -54,7 +54,7 @@ class AsyncEndpoint(Generic[P, T]):
         self.__doc__ = operation.__doc__
         self.__wrapped__ = operation
 
-    def __get__(self, client: _SendsAsync | None, owner: Any = None) -> Callable[P, Awaitable[T]]:
+    def __get__(self, client: _SendsAsync | None, owner: Any = None) -> Callable[P, Coroutine[Any, Any, T]]:
         """The method of a client."""
 
         @wraps(self._operation)

@@ -224,7 +224,7 @@ class _Entry:
             self._require_own(intent, record)
         state = State.PERMITTED if record["verdict"] == "yes" else State.HELD
         kept: bool = yield Do(partial(self._store.answer, intent, answer.content, state))
-        return (yield from self._judge(intent, record)) if kept else None
+        return (yield from self._judge(replace(intent, answered=answer.content), record)) if kept else None
 
     def _judge(self, intent: Intent, record: Mapping[str, Any]) -> Flow[tuple[Intent, Mapping[str, Any]] | None]:
         """Acts on a record that verifies."""
@@ -242,8 +242,8 @@ class _Entry:
         self._require_own(intent, record)
         if record["verdict"] != "yes":
             raise _not_approved(self._plan, record)
-        started = yield from self._start(intent)
-        return (intent, record) if started else None
+        begun = yield from self._start(intent)
+        return None if begun is None else (begun, record)
 
     def _require_own(self, intent: Intent, record: Mapping[str, Any]) -> None:
         key = idempotency_key(intent.intent_id, intent.attempt)
@@ -251,21 +251,23 @@ class _Entry:
         if why is not None:
             raise GateUnavailable(
                 "RECORD_FOREIGN",
-                f"The record {record['decision_id']} does not permit this action: {why}.",
+                f"The record {record['decision_id']} does not permit this action: {why}. It may have been passed on by "
+                f"somebody; or what the guard expects is not what the rulebook gives.",
                 intent_id=self._plan.intent_id,
                 record=record,
             )
 
-    def _start(self, intent: Intent) -> Flow[bool]:
+    def _start(self, intent: Intent) -> Flow[Intent | None]:
+        at = timestamp(utc_now())
         try:
-            started: bool = yield Do(partial(self._store.start, intent, timestamp(utc_now())))
+            started: bool = yield Do(partial(self._store.start, intent, at))
         except StoreUnavailable:
             raise
         except BaseException:
             # Cancelled in between: the write may have been done, and the body will not begin.
             yield Do(partial(self._store.unstart, intent))
             raise
-        return started
+        return replace(intent, state=State.STARTED, started_at=at) if started else None
 
     def _recover(self, intent: Intent, record: Mapping[str, Any] | None, *, known: Intent | None) -> Flow[None]:
         """Lets the hook say what became of an action that was begun before.
@@ -288,7 +290,7 @@ class _Entry:
             raise TypeError(f"A recovery hook returns a Recovery; this one returned {type(said).__name__}.")
         if said is Recovery.HOLD:
             raise error
-        if known is not None and known.told is None and record is not None:
+        if known is not None and record is not None and (known.told is None or said is Recovery.EXECUTED):
             report = found_out(known, record, executed=said is Recovery.EXECUTED)
             kept: bool = yield Do(partial(self._store.finish, known, report))
             if not kept:
@@ -357,28 +359,33 @@ def _not_approved(plan: Plan, record: Mapping[str, Any]) -> Blocked | HeldForRev
     said = f"{record['application_verdict']}, {record['reason_code']}, decision {record['decision_id']}"
     if record["verdict"] == "no":
         return Blocked("ACTION_BLOCKED", f"The gate says no ({said}).", intent_id=plan.intent_id, record=record)
-    return HeldForReview(
-        "ACTION_HELD",
-        f"The gate asks for a review ({said}); the action is held until its owner has decided.",
-        intent_id=plan.intent_id,
-        record=record,
-    )
+    message = f"The gate asks for a review ({said}); the action is held until its owner has decided."
+    unusable = [*record["evaluation"].get("missing_fields", ()), *record["evaluation"].get("invalid_fields", ())]
+    if unusable:
+        named = ", ".join(map(str, unusable[:_NAMED]))
+        message = f"The gate cannot decide without these facts, or not as they are: {named} ({said}); mend them."
+    return HeldForReview("ACTION_HELD", message, intent_id=plan.intent_id, record=record)
+
+
+_NAMED: Final = 5
 
 
 def _already_started(plan: Plan, record: Mapping[str, Any] | None, known: Intent | None) -> AlreadyStarted:
+    settle = f"`gate client settle {plan.intent_id}` or a recovery hook"
     if known is None:
         message = (
-            "The service gave this intent to another store, or this store lost what it knew, so that the action may "
-            "have been done; find out, and let a recovery hook say so."
+            f"The service gave the intent {plan.intent_id} to another store, or this store lost what it knew: the "
+            f"action may have been done. Find out, and let a recovery hook say so."
         )
     elif known.state is State.REPORTED and known.told is None:
         message = f"The action was begun at {known.started_at}; it ended, and how is forgotten. It is not begun again."
     elif known.told is None:
         message = (
             f"The action was begun at {known.started_at} and its end is not known: it may be going on, or its process "
-            f"died. Find out, and say so with `gate client settle` or a recovery hook."
+            f"died. Find out, and say so with {settle}."
         )
     else:
         status = (known.execution or {}).get("execution_status")
-        message = f"The action was begun at {known.started_at} and ended as {status}; it is not begun again."
+        message = f"The action was begun at {known.started_at} and ended as {status}; it is not begun again"
+        message += f", unless {settle} says that nothing was done." if may_begin_again(known) else "."
     return AlreadyStarted("ACTION_ALREADY_STARTED", message, intent_id=plan.intent_id, record=record, intent=known)

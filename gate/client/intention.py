@@ -9,15 +9,18 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from gate.canonical import canonical, content_hash
 from gate.envelope import action_binding
-from gate.errors import FieldError, RequestRefused
+from gate.errors import FieldError, MaterialRefused, RequestRefused
 from gate.labels import OUTPUT_MATERIAL
-from gate.strict_json import parse, parse_document
+from gate.strict_json import MAX_SAFE_INTEGER, parse, parse_document
 
 GUARD: Final = "guard"
 """The member of the context in which the guard says for which intent, attempt and store it asks."""
@@ -113,13 +116,18 @@ def plan_of(
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID, naming the argument at fault.
-        MaterialRefused: SVC_API_JSON_INVALID: a fact is no JSON value, or they are nested too deep or too many.
+        MaterialRefused: SVC_API_JSON_INVALID: a fact is no JSON value, and `errors` names it; or they are nested too
+            deep or too many.
     """
     for name, value in (("action", action), ("intent", intent)):
         if not isinstance(value, str) and not (name == "intent" and value is None):
             raise _unusable(name, "It must be a text.")
     if not action:
         raise _unusable("action", "It must not be empty: name the action that is asked for.")
+    if intent == "":
+        raise _unusable("intent", "It must not be empty; leave it out where the action happens once for its target.")
+    if not isinstance(context, Mapping | None):
+        raise _unusable("context", "It must be a mapping of names to JSON values.")
     changed = _target(target)
     policy_id, policy = _policy(rulebook)
     said = dict(context or {})
@@ -137,16 +145,16 @@ def plan_of(
         "inputs": dict(facts),
     }
     # A copy of its own, so that what the caller changes later is not what was asked.
-    body = parse_document(canonical({"mode": "rulebook", **policy, "context": said}))
+    body = _copied({"mode": "rulebook", **policy, "context": said})
     named = {"policy": policy_id, "action": action, "target": list(changed), "intent": intent}
-    actions = [expected_action] if isinstance(expected_action, str) else expected_action
+    actions = _actions(expected_action)
     plan = Plan(
         intent_id=f"int_{content_hash(named)}",
         body=body,
         body_hash=content_hash(body),
         target=changed,
         binding=action_binding(body["context"]),
-        actions=None if actions is None else frozenset(actions),
+        actions=actions,
     )
     _check_readable(plan)
     return plan
@@ -160,6 +168,48 @@ def _check_readable(plan: Plan) -> None:
     if len(longest) > _LARGEST:
         raise _unusable("facts", f"A request has at most {_LARGEST} bytes; name what is large by its id.")
     parse(longest)
+
+
+def _copied(body: Mapping[str, Any]) -> Any:
+    try:
+        return parse_document(canonical(body))
+    except MaterialRefused as error:
+        said = {name: value for name, value in body["context"].items() if name not in _OWN}
+        asked = (("facts", body["context"]["inputs"]), ("context", said), ("rulebook", body.get("rulebook")))
+        # What is nested too deep is told as that.
+        with suppress(RecursionError):
+            for path, why in chain.from_iterable(_faults(field, value) for field, value in asked):
+                fault = FieldError(path, "invalid", why)
+                raise MaterialRefused(error.code, f"The guard cannot ask about {path}: {why}", [fault]) from error
+        raise
+
+
+def _faults(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    """What is no JSON in a value: where, and why."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _faults(path, name) if isinstance(name, str) else [(path, f"Its name {name!r} is no text.")]
+            yield from _faults(f"{path}.{name}", item)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _faults(f"{path}[{index}]", item)
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield path, "A number must be finite."
+    elif isinstance(value, int) and not isinstance(value, bool) and abs(value) > MAX_SAFE_INTEGER:
+        yield path, "An integer must lie within 2^53-1; give a text."
+    elif isinstance(value, str) and value.encode("utf-8", "ignore").decode() != value:
+        yield path, "It has half of a surrogate pair, which UTF-8 cannot carry."
+    elif not isinstance(value, str | int | float | None):
+        yield path, f"A {type(value).__name__} is no JSON value; give a number, a text, a list or a dict."
+
+
+def _actions(expected: str | Collection[str] | None) -> frozenset[str] | None:
+    if expected is None:
+        return None
+    listed = [expected] if isinstance(expected, str) else expected
+    if not isinstance(listed, Collection) or not listed or not all(isinstance(each, str) and each for each in listed):
+        raise _unusable("expected_action", "It must be an action label, or a collection of them that is not empty.")
+    return frozenset(listed)
 
 
 def _target(target: Target | tuple[str, ...]) -> Target:

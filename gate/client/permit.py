@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 EXECUTION_STATUSES: Final = ("executed", "queued", "skipped", "failed", "blocked", "reviewed", "reverted")
 OUTCOME_STATUSES: Final = ("succeeded", "failed", "partial", "reverted", "pending", "review")
 
+LONGEST_RESULT: Final = 2000
+"""How many characters the result of an execution receipt has at most."""
+
 _MAX_METRICS: Final = 64
 _LONGEST_METRIC: Final = 120
 
@@ -50,12 +53,13 @@ class BasePermit:
         intent: The attempt at the intent, as it was kept.
     """
 
-    def __init__(self, store: Store, intent: Intent, record: Mapping[str, Any]) -> None:
-        """Takes where it is kept, the started attempt and its record."""
+    def __init__(self, store: Store, intent: Intent, record: Mapping[str, Any], *, ended: bool = False) -> None:
+        """Takes where it is kept, the started attempt, its record, and whether the body has ended."""
         self.record: Final = record
         self.intent: Final = intent
         self._store = store
         self._said: dict[str, Any] = {}
+        self._ended = ended
 
     def __repr__(self) -> str:
         """The permit by its decision and action."""
@@ -106,7 +110,10 @@ class BasePermit:
 
         Raises:
             RequestRefused: SVC_API_REQUEST_INVALID, naming the argument at fault.
+            RuntimeError: The body has ended.
         """
+        if self._ended:
+            raise RuntimeError("The body has ended and its receipt is made; tell what came of it with outcome().")
         if status is not None and status not in EXECUTION_STATUSES:
             raise _invalid("status", f"It must be one of {', '.join(EXECUTION_STATUSES)}.")
         given = {
@@ -118,19 +125,20 @@ class BasePermit:
             "state_after_hash": state_after_hash,
             "state_before_ref": state_before_ref,
             "state_after_ref": state_after_ref,
-            "evidence_refs": None if evidence_refs is None else list(evidence_refs),
-            "executor": None if executor is None else dict(executor),
+            "evidence_refs": evidence_refs,
+            "executor": executor,
         }
         for name, value in given.items():
             if value is not None:
                 _check(name, value)
-                self._said[name] = value
+                self._said[name] = dict(value) if isinstance(value, Mapping) else value
 
     def execution_report(self, error: BaseException | None) -> Report:
         """The execution receipt to be: what was described, or that the body failed and by which exception.
 
         The exception's type is told and not its text, which may hold what belongs to nobody else.
         """
+        self._ended = True
         body: dict[str, Any] = {"execution_status": "executed", "action_taken": self.action, **self._said}
         if error is not None:
             body |= {"execution_status": "failed", "execution_result": f"raised {name_of(error)}"}
@@ -140,19 +148,25 @@ class BasePermit:
     def _outcome(self, status: str, said: Outcome) -> Flow[None]:
         if status not in OUTCOME_STATUSES:
             raise _invalid("status", f"It must be one of {', '.join(OUTCOME_STATUSES)}.")
-        measured = dict(said.get("metrics", {}))
+        metrics = said.get("metrics")
+        if metrics is not None and not isinstance(metrics, Mapping):
+            raise _invalid("metrics", "They must be a mapping of names to numbers.")
+        measured = dict(metrics or {})
         if unknown := sorted(said.keys() - Outcome.__optional_keys__):
             raise _invalid(unknown[0], f"It can be any of {', '.join(sorted(Outcome.__optional_keys__))}.")
         if len(measured) > _MAX_METRICS:
             raise _invalid("metrics", f"There are more than {_MAX_METRICS}; report the ones that matter.")
         for name, value in measured.items():
-            if not _is_text(name, _LONGEST_METRIC) or isinstance(value, bool) or not isinstance(value, int | float):
+            if not is_text(name, _LONGEST_METRIC) or isinstance(value, bool) or not isinstance(value, int | float):
                 raise _invalid(f"metrics.{name}", f"It must be a number, under a name of 1 to {_LONGEST_METRIC}.")
         body: dict[str, Any] = {"outcome_status": status, "action_taken": self.action}
         if measured:
             body["observed_metrics"] = measured
-        if "executed" in said:
-            body["action_executed"] = said["executed"]
+        executed = said.get("executed")
+        if executed is not None:
+            if not isinstance(executed, bool):
+                raise _invalid("executed", "It must be True or False.")
+            body["action_executed"] = executed
         for name in ("external_ref", "evidence_refs"):
             reference = dict(said).get(name)
             if reference is not None:
@@ -165,9 +179,9 @@ class BasePermit:
 class Permit(BasePermit):
     """A verified yes, in a thread."""
 
-    def __init__(self, engine: Engine, wake: Callable[[], None], *made_of: Any) -> None:
+    def __init__(self, engine: Engine, wake: Callable[[], None], *made_of: Any, ended: bool = False) -> None:
         """Takes what performs flows, what wakes the delivery of reports, and what a permit is made of."""
-        super().__init__(*made_of)
+        super().__init__(*made_of, ended=ended)
         self._engine = engine
         self._wake = wake
 
@@ -190,9 +204,9 @@ class Permit(BasePermit):
 class AsyncPermit(BasePermit):
     """A verified yes, in an event loop."""
 
-    def __init__(self, engine: AsyncEngine, wake: Callable[[], None], *made_of: Any) -> None:
+    def __init__(self, engine: AsyncEngine, wake: Callable[[], None], *made_of: Any, ended: bool = False) -> None:
         """Takes what performs flows, what wakes the delivery of reports, and what a permit is made of."""
-        super().__init__(*made_of)
+        super().__init__(*made_of, ended=ended)
         self._engine = engine
         self._wake = wake
 
@@ -243,7 +257,7 @@ def _report(kind: str, intent: Intent, record: Mapping[str, Any], body: Mapping[
 
 # What the service takes of an execution receipt, so that none is refused after the action was done.
 _LONGEST: Final = {
-    "execution_result": 2000,
+    "execution_result": LONGEST_RESULT,
     "action_taken": 200,
     "external_ref": 200,
     "state_before_hash": 200,
@@ -253,24 +267,29 @@ _LONGEST: Final = {
 }
 _MAX_REFS: Final = 64
 _LONGEST_REF: Final = 500
+_LONGEST_NAME: Final = 200
+
+
+# Where the caller calls it otherwise than the receipt does.
+_ARGUMENTS: Final = {"execution_result": "result"}
 
 
 def _check(name: str, value: Any) -> None:
+    argument = _ARGUMENTS.get(name, name)
     if name == "evidence_refs":
-        _check_refs(value)
+        is_list = isinstance(value, list | tuple) and 1 <= len(value) <= _MAX_REFS
+        if not is_list or not all(is_text(ref, _LONGEST_REF) for ref in value):
+            raise _invalid(argument, f"It must be a list of 1 to {_MAX_REFS} texts of 1 to {_LONGEST_REF} characters.")
     elif name == "executor":
-        if value.keys() != {"type", "id"} or not all(_is_text(part, 200) for part in value.values()):
-            raise _invalid(name, "It must have exactly a type and an id, each of 1 to 200 characters.")
-    elif name in _LONGEST and not _is_text(value, _LONGEST[name]):
-        raise _invalid(name, f"It must be a text of 1 to {_LONGEST[name]} characters.")
+        is_executor = isinstance(value, Mapping) and value.keys() == {"type", "id"}
+        if not is_executor or not all(is_text(part, _LONGEST_NAME) for part in value.values()):
+            raise _invalid(argument, f"It must be a type and an id, each of 1 to {_LONGEST_NAME} characters.")
+    elif name in _LONGEST and not is_text(value, _LONGEST[name]):
+        raise _invalid(argument, f"It must be a text of 1 to {_LONGEST[name]} characters.")
 
 
-def _check_refs(refs: Sequence[str]) -> None:
-    if not 1 <= len(refs) <= _MAX_REFS or not all(_is_text(ref, _LONGEST_REF) for ref in refs):
-        raise _invalid("evidence_refs", f"There must be 1 to {_MAX_REFS}, each of 1 to {_LONGEST_REF} characters.")
-
-
-def _is_text(value: Any, longest: int) -> bool:
+def is_text(value: Any, longest: int) -> bool:
+    """Whether a value is a text of 1 to so many characters that UTF-8 can carry."""
     return isinstance(value, str) and 1 <= len(value) <= longest and value.encode("utf-8", "ignore").decode() == value
 
 

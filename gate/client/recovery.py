@@ -14,13 +14,10 @@ from typing import Any, Final
 
 from gate.canonical import canonical
 from gate.client.intention import GUARD
-from gate.client.permit import execution_report
+from gate.client.permit import LONGEST_RESULT, execution_report, is_text
 from gate.client.store.intents import Intent, Report, State, Store
 from gate.errors import OperatorError
 from gate.ids import timestamp, utc_now
-
-LONGEST_RESULT: Final = 2000
-"""How many characters the result of an execution receipt has at most."""
 
 # What is told of a run that did not do what it should: a person may know that it did nothing at all. `skipped` is also
 # what a settlement has told that was interrupted before the intent was open again.
@@ -54,7 +51,9 @@ def found_out(intent: Intent, record: Mapping[str, Any], *, executed: bool, resu
     body = {"execution_status": "skipped"}
     if executed:
         body = {"execution_status": "executed", "action_taken": record["action"]}
-    return execution_report(intent, record, body | {"execution_result": result or "found out in recovery"})
+    report = execution_report(intent, record, body | {"execution_result": result or "found out in recovery"})
+    # Beside what was told at the end of the body, which stays.
+    return report if intent.told is None else replace(report, idempotency_key=f"{report.idempotency_key}-found-out")
 
 
 def settle(store: Store, intent_id: str, *, executed: bool, result: str | None = None) -> Settled:
@@ -67,15 +66,15 @@ def settle(store: Store, intent_id: str, *, executed: bool, result: str | None =
     Args:
         store: Where the intent is kept.
         intent_id: Its name.
-        executed: Whether the action was done. Of one that was told to have failed or been skipped it can still be said
-            that it was not; then nothing more is reported.
+        executed: Whether the action was done. It can be said of one that was told to have failed or been skipped as
+            well; that such a one was not done is nothing new, and nothing more is reported.
         result: The result in the words of who found it out, 1 to 2,000 characters.
 
     Raises:
         OperatorError: INTENT_UNKNOWN, INTENT_NOT_STARTED, INTENT_SETTLED or RESULT_INVALID; nothing was kept.
         StoreUnavailable: The store cannot be used. Whatever was kept, the same can be said again.
     """
-    if result is not None and not _is_result(result):
+    if result is not None and not is_text(result, LONGEST_RESULT):
         raise OperatorError("RESULT_INVALID", f"The result must be a text of 1 to {LONGEST_RESULT} characters.")
     intent = known_intent(store, intent_id)
     if intent.state in (State.HELD, State.PERMITTED):
@@ -84,8 +83,9 @@ def settle(store: Store, intent_id: str, *, executed: bool, result: str | None =
             f"The action of {intent_id} was not begun (it is {intent.state}), and there is nothing to settle; a retry "
             f"of the guard goes on with it.",
         )
-    record = intent.record
-    if intent.state is State.STARTED and intent.told is None and record is not None:
+    record = intent.record if intent.answered else None
+    is_unknown = intent.state is State.STARTED and intent.told is None
+    if record is not None and (is_unknown or (executed and may_begin_again(intent))):
         report = found_out(intent, record, executed=executed, result=result)
         if not store.finish(intent, report):
             raise OperatorError(
@@ -94,7 +94,7 @@ def settle(store: Store, intent_id: str, *, executed: bool, result: str | None =
             )
         return Settled(intent, report, None if executed else _reopen(store, intent))
     if executed or status_of(intent) not in _MAY_BEGIN_AGAIN:
-        raise _known_already(intent, executed=executed)
+        raise _known_already(intent)
     if result is not None:
         raise OperatorError(
             "RESULT_INVALID",
@@ -175,16 +175,9 @@ def _following(intent: Intent) -> Intent:
     )
 
 
-def _is_result(text: str) -> bool:
-    # Arguments of a command may have bytes that are no UTF-8.
-    return 1 <= len(text) <= LONGEST_RESULT and text.encode("utf-8", "ignore").decode() == text
-
-
-def _known_already(intent: Intent, *, executed: bool) -> OperatorError:
+def _known_already(intent: Intent) -> OperatorError:
     status = status_of(intent)
     known = "was told, and is forgotten" if status is None else f"was told before: {status}"
-    hint = " Only that it was not executed can be said of it." if executed and status in _MAY_BEGIN_AGAIN else ""
     return OperatorError(
-        "INTENT_SETTLED",
-        f"The end of {intent.intent_id}, begun at {intent.started_at}, {known}. Nothing was changed.{hint}",
+        "INTENT_SETTLED", f"The end of {intent.intent_id}, begun at {intent.started_at}, {known}. Nothing was changed."
     )

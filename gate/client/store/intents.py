@@ -138,8 +138,8 @@ class Store(Protocol):
         """From started back to permitted, by whoever started it and knows that the body did not begin."""
 
     def finish(self, intent: Intent, report: Report) -> bool:
-        """Keeps what became of a started attempt, and the report for delivery. False where that is known already, or it
-        was never started.
+        """Keeps what became of a started attempt, and the report for delivery; in place of `intent.told`, where that is
+        not None. False where something else was told by now, or it was never started.
         """
 
     def tell(self, report: Report) -> None:

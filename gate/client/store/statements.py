@@ -97,7 +97,9 @@ class SqlStore(ABC):
 
     def finish(self, intent: Intent, report: Report) -> bool:
         """See `Store.finish`."""
-        return self._write_of_body(Step(_FINISH, {**_now(intent), "told": report.body}), _tell(report)) > 0
+        told = {**_now(intent), "told": report.body}
+        end = Step(_FINISH, told) if intent.told is None else Step(_AMEND, {**told, "was": intent.told})
+        return self._write_of_body(end, _tell(report)) > 0
 
     def tell(self, report: Report) -> None:
         """See `Store.tell`."""
@@ -265,6 +267,10 @@ _UNSTART: Final = """
 _FINISH: Final = """
     UPDATE gate_intents SET told = :told, changed_at = :now
     WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'started' AND told IS NULL
+"""
+_AMEND: Final = """
+    UPDATE gate_intents SET told = :told, changed_at = :now
+    WHERE intent_id = :intent_id AND attempt = :attempt AND state IN ('started', 'reported') AND told = :was
 """
 _REPORTED: Final = """
     UPDATE gate_intents SET state = 'reported', changed_at = :now

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,8 @@ class TestAYes:
             {"external_ref": ""},
             {"external_ref": 7},
             {"evidence_refs": []},
+            {"evidence_refs": "abc"},
+            {"executor": "billing"},
             {"evidence_refs": ["x"] * 65},
             {"evidence_refs": [""]},
             {"executor": {"type": "service"}},
@@ -204,10 +207,23 @@ class TestAYes:
         assert latest["observed_metrics"] == {"refund_eur": 49.9, "hours": 2}
         assert latest["action_executed"] is True
 
+    def test_once_the_body_has_ended_nothing_more_is_said_of_it(self, gate: Client) -> None:
+        permit = runs(gate)
+        for ended in (permit, gate.recall(permit.intent_id)):
+            with pytest.raises(RuntimeError, match="has ended"):
+                ended.describe(external_ref="tx-1")
+
+    def test_its_intent_is_the_started_attempt_as_it_is_kept(self, gate: Client, store: SqliteStore) -> None:
+        with guarding(gate) as permit:
+            assert permit.intent == store.find(permit.intent_id)
+
     @pytest.mark.parametrize(
         "said",
         [
             {"status": "great"},
+            {"executed": "yes"},
+            {"evidence_refs": "abc"},
+            {"metrics": ["x"]},
             {"metrics": {"x": "1"}},
             {"metrics": {"x": True}},
             {"metrics": {"x" * 121: 1}},
@@ -253,6 +269,10 @@ class TestAnythingElse:
         assert held.value.record is not None
         assert held.value.record["verdict"] == "review"
 
+    def test_a_review_for_want_of_facts_names_them(self, gate: Client) -> None:
+        with pytest.raises(HeldForReview, match="margin_percent"), guarding(gate, {"discount_percent": 10}):
+            raise AssertionError("the body ran")
+
     def test_asking_the_same_again_makes_no_second_decision(self, gate: Client, service: Service) -> None:
         ids = set()
         for _ in range(3):
@@ -281,8 +301,9 @@ class TestAnythingElse:
             guarding(make(store=None))
         with pytest.raises(OperatorError, match="KEY_REGISTRY_MISSING"):
             guarding(make(registry=None))
-        with pytest.raises(OperatorError, match="MAX_AGE_INVALID"):
-            guarding(make(), max_age=0)
+        for said in ({"max_age": 0}, {"max_age": "5m"}, {"timeout": 0}, {"timeout": "5"}, {"recover": "x"}):
+            with pytest.raises(OperatorError, match="_INVALID"):
+                guarding(make(), **said)
 
     def test_an_unusable_key_makes_the_gate_unavailable(self, make: Callable[..., Client]) -> None:
         with pytest.raises(GateUnavailable) as unavailable, guarding(make(key="dgk_ffffffffffff_unknown")):
@@ -377,6 +398,18 @@ class TestOnce:
         with pytest.raises(AlreadyStarted), guarding(gate, recover=not_done):
             raise AssertionError("the body ran")
         assert asked == []
+
+    def test_a_body_that_failed_after_its_effect_is_reported_as_executed_where_the_hook_finds_it(
+        self, gate: Client
+    ) -> None:
+        with pytest.raises(TimeoutError), guarding(gate) as permit:
+            raise TimeoutError
+        for _ in range(2):
+            with pytest.raises(AlreadyStarted) as already, guarding(gate, recover=lambda found: Recovery.EXECUTED):
+                raise AssertionError("the body ran")
+            assert already.value.execution is not None
+            assert already.value.execution["execution_status"] == "executed"
+        assert [each["execution_status"] for each in executions(gate, permit)] == ["executed", "failed"]
 
     def test_a_body_that_failed_runs_again_where_the_hook_says_that_it_did_nothing(self, gate: Client) -> None:
         with pytest.raises(ZeroDivisionError), guarding(gate):
@@ -611,6 +644,11 @@ class TestArguments:
             ("action", {"action": ""}),
             ("action", {"action": 7}),
             ("intent", {"intent": 7}),
+            ("intent", {"intent": ""}),
+            ("context", {"context": ["x"]}),
+            ("expected_action", {"expected_action": 7}),
+            ("expected_action", {"expected_action": []}),
+            ("expected_action", {"expected_action": ["a", ""]}),
             ("target", {"target": "crm"}),
             ("target", {"target": ("crm",)}),
             ("target", {"target": ("crm", "")}),
@@ -634,10 +672,22 @@ class TestArguments:
             gate.guard(rulebook, YES, action="a", target=("crm", "deal"))
         assert [fault.field for fault in refused.value.errors] == ["rulebook"]
 
-    @pytest.mark.parametrize("value", [float("nan"), 2**53, {1}, datetime(2026, 1, 1)])  # noqa: DTZ001
-    def test_a_fact_that_is_no_json_is_refused(self, gate: Client, value: Any) -> None:
+    @pytest.mark.parametrize("value", [float("nan"), 2**53, {1}, datetime(2026, 1, 1), "\ud800", Decimal(1)])  # noqa: DTZ001
+    def test_a_fact_that_is_no_json_is_refused_by_its_place(self, gate: Client, value: Any) -> None:
+        with pytest.raises(MaterialRefused, match=r"facts\.deals\[1\]\.percent") as refused:
+            guarding(gate, {"margin_percent": 22, "deals": [{}, {"percent": value}]})
+        assert [fault.field for fault in refused.value.errors] == ["facts.deals[1].percent"]
+        with pytest.raises(MaterialRefused, match=r"context\.note"):
+            guarding(gate, context={"note": value})
+
+    def test_facts_that_are_nested_too_deep_or_too_large_are_refused(self, gate: Client) -> None:
+        deep: Any = 1
+        for _ in range(100_000):
+            deep = [deep]
         with pytest.raises(MaterialRefused):
-            guarding(gate, {"discount_percent": value})
+            guarding(gate, {"discount_percent": deep})
+        with pytest.raises(RequestRefused, match="mend facts"):
+            guarding(gate, {"discount_percent": "x" * 2_000_000})
 
     def test_facts_that_are_changed_afterwards_are_not_what_was_asked(self, gate: Client) -> None:
         facts: dict[str, Any] = {"discount_percent": 10, "margin_percent": 22, "tags": []}
@@ -702,6 +752,8 @@ class TestDecorator:
         async def async_generator() -> Any:
             yield
 
+        with pytest.raises(TypeError, match="intnet"):
+            gate.guarded(sample_rulebook(), facts=dict, action="a", target=("crm", "deal"), intnet="z")  # type: ignore[call-arg]
         for function in (coroutine, generator, async_generator):
             with pytest.raises(TypeError):
                 decorate(function)

@@ -82,7 +82,11 @@ class Model:
             self._move(intent, State.STARTED, state=State.PERMITTED, started_at=None)
 
     def finish(self, intent: Intent, report: Report) -> bool:
-        done = self._unknown(intent) and self._move(intent, State.STARTED, told=report.body)
+        kept = self.attempts.get((intent.intent_id, intent.attempt))
+        if kept is None or kept.told != intent.told:
+            return False
+        begun = (State.STARTED,) if kept.told is None else (State.STARTED, State.REPORTED)
+        done = kept.state in begun and self._move(intent, kept.state, told=report.body)
         if done:
             self.tell(report)
         return done

@@ -70,7 +70,8 @@ CALLS: Final[dict[str, Callable[[Store, Intent], object]]] = {
     "answer review": lambda store, of: store.answer(of, b"review again", State.HELD),
     "start": lambda store, of: store.start(of, AT),
     "unstart": lambda store, of: store.unstart(of),
-    "finish": lambda store, of: store.finish(of, execution(of)),
+    "finish": lambda store, of: store.finish(replace(of, told=None), execution(of)),
+    "amend": lambda store, of: store.finish(replace(of, told=of.told or b"x"), replace(execution(of), body=b"{}")),
     "deliver": deliver,
     "forget": lambda store, of: store.forget(ALWAYS) > 0,
 }
