@@ -96,6 +96,8 @@ def is_empty(value: Any) -> bool:
 # Between these bounds both write a non-integral double in plain digits; beyond them orjson's exponents differ.
 _PLAIN_MIN: Final = 1e-4
 _PLAIN_MAX: Final = 1e15
+# More than any document has that is read.
+_MOST_CONTAINERS: Final = 2_000_000
 
 
 def is_plain(value: Any) -> bool:
@@ -106,7 +108,12 @@ def is_plain(value: Any) -> bool:
     integers beyond 2^53-1 (to be refused), or Python types that orjson would quietly convert.
     """
     stack: list[Iterable[Any]] = [(value,)]
+    seen = 0
     while stack:
+        # A value that holds itself has no end; it is left to those who notice.
+        seen += 1
+        if seen > _MOST_CONTAINERS:
+            return False
         for item in stack.pop():
             kind = type(item)
             if kind is str or kind is bool or item is None:

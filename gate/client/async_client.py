@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 from gate.client.async_engine import AsyncEngine
 from gate.client.blocks import AsyncGuard, PerFunction, guarded_async
 from gate.client.calls import Answer, Call
-from gate.client.client import LAST_SECONDS, BaseClient, Said, courier_of
-from gate.client.delivery import Delivery
+from gate.client.client import BaseClient, Said, courier_of
+from gate.client.delivery import LAST_SECONDS, Delivery
 from gate.client.endpoints import AsyncEndpoints
 from gate.client.engine import Engine
 from gate.client.guard import Terms

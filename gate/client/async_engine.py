@@ -31,6 +31,21 @@ class AsyncEngine:
         """What a flow returns."""
         return await run_async(flow, self._perform)
 
+    async def run_to_its_end(self, flow: Flow[T]) -> T:
+        """What a flow returns; where this is cancelled, it is waited for first, and CancelledError raised then."""
+        task = asyncio.create_task(self.run(flow))
+        cancelled: asyncio.CancelledError | None = None
+        while not task.done():
+            try:
+                await asyncio.wait([task])
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            # Looked at, so that a failure is not reported as one that nobody saw.
+            task.exception()
+            raise cancelled
+        return task.result()
+
     async def close(self) -> None:
         """Closes every connection; the next flow opens new ones."""
         opened, self._opened = self._opened, None

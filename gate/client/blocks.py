@@ -63,8 +63,10 @@ class Guard:
         """
         if self._permit is None:
             raise RuntimeError(_NOT_ENTERED)
-        self._engine.run(leave(self._terms, self._permit, error))
-        self._terms.store.when_kept(self._courier.wake)
+        try:
+            self._engine.run(leave(self._terms, self._permit, error))
+        finally:
+            self._terms.store.when_kept(self._courier.wake)
 
 
 class AsyncGuard:
@@ -101,8 +103,10 @@ class AsyncGuard:
         """As `Guard.__exit__`."""
         if self._permit is None:
             raise RuntimeError(_NOT_ENTERED)
-        await self._engine.run(leave(self._terms, self._permit, error))
-        self._terms.store.when_kept(self._courier.wake)
+        try:
+            await self._engine.run_to_its_end(leave(self._terms, self._permit, error))
+        finally:
+            self._terms.store.when_kept(self._courier.wake)
 
 
 _ENTERED = "A guard is entered once; make another for another run."
@@ -148,7 +152,7 @@ def guarded(
             with make(**_told(arguments, args, kwargs)) as permit:
                 if takes_permit:
                     kwargs["permit"] = permit
-                return function(*args, **kwargs)
+                return _ran(function(*args, **kwargs))
 
         return wrapper
 
@@ -171,7 +175,7 @@ def guarded_async(
             async with make(**_told(arguments, args, kwargs)) as permit:
                 if takes_permit:
                     kwargs["permit"] = permit
-                return await function(*args, **kwargs)
+                return _ran(await function(*args, **kwargs))
 
         return wrapper
 
@@ -193,7 +197,20 @@ def _told(said: Mapping[str, Any], args: tuple[Any, ...], kwargs: Mapping[str, A
     }
 
 
+def _ran(result: R) -> R:
+    """A function's result, which must not be something that has yet to run."""
+    if inspect.isawaitable(result) or inspect.isgenerator(result) or inspect.isasyncgen(result):
+        if inspect.iscoroutine(result):
+            result.close()
+        raise TypeError(
+            f"A guarded function gave back a {type(result).__name__}, whose body would run after the guard was left."
+        )
+    return result
+
+
 def _takes_permit(function: Callable[..., Any]) -> bool:
+    if isinstance(function, staticmethod | classmethod):
+        raise TypeError("Guard the function itself: put the decorator beneath @staticmethod or @classmethod.")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise TypeError(f"{function.__name__} is a generator, whose body would run after the guard was left.")
     return "permit" in inspect.signature(function).parameters

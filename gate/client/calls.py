@@ -36,6 +36,8 @@ MAX_ANSWER: Final = 17 * 1024 * 1024
 """The largest answer that is read, in bytes; the largest export has 16 MiB."""
 
 _MAX_WAIT: Final = 7 * 24 * 3600.0
+_LONGEST_TEXT: Final = 2000
+_CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{1,99}")
 _SAFE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,160}")
 
 
@@ -163,13 +165,13 @@ def _error(call: Call[Any], raw: RawAnswer, tries: int) -> ApiError:
     kind = _BY_STATUS.get(raw.status, ServiceFailed if raw.status >= 500 else Refused)
     told = _told(raw.content)
     code, message = told.get("error"), told.get("message")
-    if not isinstance(code, str) or not isinstance(message, str):
+    if not isinstance(code, str) or not _CODE.fullmatch(code) or not isinstance(message, str):
         # A proxy in between, most likely.
         code, message = f"HTTP_{raw.status}", f"{call.method} {call.path} answered {raw.status} without an error body."
     usual = ("c", "v", "error", "message", "request_id", "errors")
     return kind(
         code,
-        message,
+        _shown(message),
         _faults(told.get("errors")),
         {name: value for name, value in told.items() if name not in usual},
         status=raw.status,
@@ -177,6 +179,11 @@ def _error(call: Call[Any], raw: RawAnswer, tries: int) -> ApiError:
         request_id=_request_id(raw.headers),
         tries=tries,
     )
+
+
+def _shown(text: str) -> str:
+    """A text that came over the wire, for logs and terminals: on one line, and nothing in it is obeyed."""
+    return "".join(each if each.isprintable() else " " for each in text[:_LONGEST_TEXT])
 
 
 def _unusable(call: Call[Any], raw: RawAnswer, why: str, tries: int) -> AnswerUnusable:
@@ -201,7 +208,7 @@ def _faults(listed: Any) -> list[FieldError]:
     found = []
     for fault in listed if isinstance(listed, list) else ():
         if isinstance(fault, dict):
-            found.append(FieldError(*(str(fault.get(name, "")) for name in ("field", "code", "message"))))
+            found.append(FieldError(*(_shown(str(fault.get(name, ""))) for name in ("field", "code", "message"))))
     return found
 
 

@@ -10,7 +10,6 @@ with client.guard("refund_policy@2026-06-11", facts, action="pay_refund", target
 
 from __future__ import annotations
 
-import math
 import os
 import weakref
 from collections.abc import Callable, Collection, Mapping
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, Unpac
 from gate.client import connection
 from gate.client.blocks import Guard, PerFunction, guarded
 from gate.client.calls import Answer, Call
-from gate.client.delivery import Courier, Delivery, deliver
+from gate.client.delivery import LAST_SECONDS, Courier, Delivery, deliver
 from gate.client.endpoints import Endpoints
 from gate.client.engine import Credentials, Engine
 from gate.client.errors import AlreadyStarted
@@ -51,8 +50,7 @@ TIMEOUT: Final = 10.0
 TRIES: Final = 3
 """How often a call is sent at most, where nothing else is said."""
 
-LAST_SECONDS: Final = 5.0
-"""How long closing waits for what is being delivered, in seconds."""
+_LONGEST_TIMEOUT: Final = 3600.0
 
 Registry = Trust | Mapping[str, Any] | str | os.PathLike[str]
 Said = Callable[..., Any]
@@ -167,7 +165,7 @@ class BaseClient(Generic[G]):
         """A context manager whose body runs only on a verified yes about this action, and once for one intent.
 
         Args:
-            rulebook: `rulebook_id@version`, a reference {rulebook_id, version} or {hash}, or a rulebook.
+            rulebook: `rulebook_id@version`, a reference {rulebook_id, version} or {rulebook_id, hash}, or a rulebook.
             facts: The facts that it decides over; JSON values.
             action: The action that is asked for, such as `pay_refund`.
             target: What it changes: (system, object id), or `Target` with the mutation.
@@ -321,8 +319,7 @@ class Client(BaseClient[Guard], Endpoints):
 def courier_of(client: object, engine: Engine, store: Store | None, timeout: float, tries: int) -> Courier:
     """What delivers a client's reports. It holds no client, so that it ends with it."""
     courier = Courier(lambda again: engine.run(_delivery(store, timeout, tries, again)))
-    # A script that ends with its last line has its reports delivered as well.
-    weakref.finalize(client, courier.close, LAST_SECONDS)
+    weakref.finalize(client, courier.close, LAST_SECONDS).atexit = False
     return courier
 
 
@@ -333,8 +330,10 @@ def _delivery(store: Store | None, timeout: float, tries: int, again: bool) -> F
 
 
 def _seconds(timeout: float) -> float:
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < math.inf:
-        raise OperatorError("TIMEOUT_INVALID", "timeout is a number of seconds above zero.")
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout <= _LONGEST_TIMEOUT:
+        raise OperatorError(
+            "TIMEOUT_INVALID", f"timeout is a number of seconds above zero, and at most {_LONGEST_TIMEOUT:g}."
+        )
     return timeout
 
 

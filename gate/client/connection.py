@@ -81,6 +81,16 @@ class Watched(Generic[T]):
             return self._seen[1]
 
 
+class Hidden(str):
+    """A text that traceback printers, which show local variables by their representation, do not show."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """That there is one."""
+        return "<key>"
+
+
 class Secret:
     """A key that no representation, log or error of the client shows."""
 
@@ -89,19 +99,19 @@ class Secret:
         self._text = text
         self._file = file
 
-    def reveal(self) -> str:
+    def reveal(self) -> Hidden:
         """The key, to be sent and not kept.
 
         Raises:
             OperatorError: API_KEY_MISSING, API_KEY_INVALID or FILE_UNREADABLE.
         """
         if self._file is not None:
-            return self._file.value()
+            return Hidden(self._file.value())
         if self._text is None:
             raise OperatorError(
                 "API_KEY_MISSING", f"No API key was given; set {KEY} or {KEY_FILE}, or name a file with key_file."
             )
-        return self._text
+        return Hidden(self._text)
 
     def __repr__(self) -> str:
         """Where the key is from, and never the key."""

@@ -6,6 +6,7 @@ which they were told. A report that the service will never take is set aside wit
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 from collections.abc import Callable
@@ -22,6 +23,9 @@ from gate.client.forks import begin_in_forks
 from gate.client.store.intents import EXECUTION, Report, Store
 from gate.errors import GateError
 from gate.strict_json import parse_document
+
+LAST_SECONDS: Final = 5.0
+"""How long closing waits for what is being delivered, in seconds."""
 
 _AT_ONCE: Final = 100
 # More than anybody lets pile up; those that are refused again stay at the head.
@@ -131,8 +135,17 @@ class Courier:
         """Says that something waits. Returns at once."""
         with self._lock:
             if self._shift is None:
-                self._shift = _Shift()
-                threading.Thread(target=self._run, args=(self._shift,), name="gate-client-courier", daemon=True).start()
+                shift = _Shift()
+                thread = threading.Thread(target=self._run, args=(shift,), name="gate-client-courier", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:
+                    # What waits is kept; the next wake tries again.
+                    log.warning("Reports wait, and no thread can be started: %s", error)
+                    return
+                self._shift = shift
+                # A script that ends with its last line has its reports delivered as well.
+                atexit.register(self.close, LAST_SECONDS)
             if not self._shift.failing:
                 self._shift.idle.clear()
             self._shift.awake.set()
@@ -153,6 +166,7 @@ class Courier:
         """Lets what waits be tried, for at most so many seconds, and ends the thread; waking it begins another."""
         with self._lock:
             shift, self._shift = self._shift, None
+        atexit.unregister(self.close)
         if shift is not None:
             shift.idle.wait(seconds)
             shift.over.set()
@@ -184,6 +198,9 @@ class Courier:
             return self.deliver().failure
         except GateError as error:
             return error
+        except Exception as error:
+            log.exception("Reports could not be delivered.")
+            return GateError("DELIVERY_FAILED", f"Reports could not be delivered: {type(error).__name__}.")
 
 
 @dataclass(slots=True)

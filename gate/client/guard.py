@@ -43,7 +43,7 @@ from gate.client.flow import Consult, Do, Flow
 from gate.client.intention import Plan, idempotency_key
 from gate.client.permit import BasePermit
 from gate.client.recovery import found_out, may_begin_again
-from gate.client.store.intents import Intent, State, Store
+from gate.client.store.intents import Intent, Report, State, Store
 from gate.errors import GateError, MaterialRefused
 from gate.ids import parse_timestamp, timestamp, utc_now
 from gate.verify import Trust, verify_record
@@ -117,21 +117,30 @@ def leave(terms: Terms, permit: BasePermit, error: BaseException | None) -> Flow
     """Everything after the body: its end is kept, with the receipt to deliver.
 
     Raises:
-        StoreUnavailable: The body succeeded, and its end could neither be kept nor be told to the service.
+        StoreUnavailable: The body succeeded, and its end could neither be kept nor be told to the service. With a
+            session also START_LOST: it was rolled back in the body, so that nothing of it may be committed.
     """
-    report = permit.execution_report(error)
+    report, store = permit.execution_report(error), terms.store
     try:
-        kept: bool = yield Do(partial(terms.store.finish, permit.intent, report))
+        kept: bool = yield Do(partial(store.finish, permit.intent, report))
+        if not kept and store.follows_session:
+            raise StoreUnavailable(
+                "START_LOST",
+                "The session was rolled back in the body, and with it that the body was started: what was written "
+                "since is not to be committed. Roll back, and enter the guard again.",
+            )
         if not kept:
             # Somebody settled it while it was running; what it came to is told nevertheless.
             log.error("%s had been settled before it ended.", permit.decision_id)
-            late = replace(report, idempotency_key=f"{report.idempotency_key}-late")
-            yield Do(partial(terms.store.tell, late))
+            yield Do(partial(store.tell, _besides(report)))
     except StoreUnavailable as failure:
+        if store.follows_session:
+            # The service is told what was committed, and nothing else.
+            if error is None:
+                raise
+            return
         try:
-            # Under a key of its own: the attempt may yet be told of by another run, or by a person.
-            direct = replace(report, idempotency_key=f"{report.idempotency_key}-direct")
-            yield from exchange(call_of(direct), seconds=terms.seconds, tries=terms.tries)
+            yield from exchange(call_of(_besides(report)), seconds=terms.seconds, tries=terms.tries)
         except GateError as missed:
             failure.add_note(f"Nor could the service be told: {missed}")
             log.critical("What became of %s could be kept nowhere: %s", permit.decision_id, failure.code)
@@ -139,6 +148,11 @@ def leave(terms: Terms, permit: BasePermit, error: BaseException | None) -> Flow
                 raise failure from missed
         else:
             log.error("What became of %s was told to the service alone: %s", permit.decision_id, failure.code)
+
+
+def _besides(report: Report) -> Report:
+    """The same report under a key of its own: the attempt is, or may yet be, told of by somebody else."""
+    return replace(report, idempotency_key=f"{report.idempotency_key}-{secrets.token_hex(8)}")
 
 
 class _Entry:
@@ -197,6 +211,9 @@ class _Entry:
         """Whether an attempt asks for what is asked for now, and not too long ago."""
         return intent.asked_hash == self._plan.body_hash and _age(intent.asked_at) <= self._terms.max_age
 
+    def _is_fresh(self, intent: Intent, record: Mapping[str, Any]) -> bool:
+        return self._is_wanted(intent) and _age(record["created_at"]) <= self._terms.max_age
+
     def _ask(self, intent: Intent) -> Flow[tuple[Intent, Mapping[str, Any]] | None]:
         """Asks for an attempt's decision and keeps it.
 
@@ -228,7 +245,7 @@ class _Entry:
 
     def _judge(self, intent: Intent, record: Mapping[str, Any]) -> Flow[tuple[Intent, Mapping[str, Any]] | None]:
         """Acts on a record that verifies."""
-        if not self._is_wanted(intent) or _age(record["created_at"]) > self._terms.max_age:
+        if not self._is_fresh(intent, record):
             if intent.attempt not in self._made:
                 yield from self._supersede(intent)
                 return None
@@ -242,7 +259,7 @@ class _Entry:
         self._require_own(intent, record)
         if record["verdict"] != "yes":
             raise _not_approved(self._plan, record)
-        begun = yield from self._start(intent)
+        begun = yield from self._start(intent, record)
         return None if begun is None else (begun, record)
 
     def _require_own(self, intent: Intent, record: Mapping[str, Any]) -> None:
@@ -257,17 +274,29 @@ class _Entry:
                 record=record,
             )
 
-    def _start(self, intent: Intent) -> Flow[Intent | None]:
+    def _start(self, intent: Intent, record: Mapping[str, Any]) -> Flow[Intent | None]:
         at = timestamp(utc_now())
+        won: list[bool] = []
+
+        def start() -> None:
+            won.append(self._store.start(intent, at))
+
         try:
-            started: bool = yield Do(partial(self._store.start, intent, at))
+            yield Do(start)
         except StoreUnavailable:
             raise
         except BaseException:
-            # Cancelled in between: the write may have been done, and the body will not begin.
-            yield Do(partial(self._store.unstart, intent))
+            # Cancelled. Only a start that is known to be this one's is undone: another's body may be running.
+            if won == [True]:
+                yield Do(partial(self._store.unstart, intent))
             raise
-        return replace(intent, state=State.STARTED, started_at=at) if started else None
+        if not won[0]:
+            return None
+        if not self._is_fresh(intent, record):
+            # The store kept it waiting.
+            yield Do(partial(self._store.unstart, intent))
+            return None
+        return replace(intent, state=State.STARTED, started_at=at)
 
     def _recover(self, intent: Intent, record: Mapping[str, Any] | None, *, known: Intent | None) -> Flow[None]:
         """Lets the hook say what became of an action that was begun before.

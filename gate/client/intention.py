@@ -238,11 +238,14 @@ def _policy(rulebook: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         return rulebook_id, {"rulebook_ref": {"rulebook_id": rulebook_id, "version": version}}
     if not isinstance(rulebook, Mapping):
         raise _unusable("rulebook", "It must be rulebook_id@version, a reference, or a rulebook.")
-    carries = "rulebook" if "rules" in rulebook else "rulebook_ref"
-    policy_id = rulebook.get("rulebook_id", rulebook.get("hash") if carries == "rulebook_ref" else None)
+    policy_id = rulebook.get("rulebook_id")
     if not isinstance(policy_id, str):
-        raise _unusable("rulebook", "It has no rulebook_id; give rulebook_id@version, a reference, or a rulebook.")
-    return policy_id, {carries: dict(rulebook)}
+        raise _unusable("rulebook", "It has no rulebook_id, which names the intent whatever its version; add it.")
+    if "rules" in rulebook:
+        return policy_id, {"rulebook": dict(rulebook)}
+    if "hash" in rulebook:
+        return policy_id, {"rulebook_ref": {"hash": rulebook["hash"]}}
+    return policy_id, {"rulebook_ref": dict(rulebook)}
 
 
 def _unusable(field: str, message: str) -> RequestRefused:

@@ -146,6 +146,11 @@ class BasePermit:
         return execution_report(self.intent, self.record, body)
 
     def _outcome(self, status: str, said: Outcome) -> Flow[None]:
+        if self._ended and self._store.follows_session:
+            raise RuntimeError(
+                "The block has ended, and its session may be committed or not; once it is, take "
+                "client.recall(permit.intent_id) and tell the outcome there."
+            )
         if status not in OUTCOME_STATUSES:
             raise _invalid("status", f"It must be one of {', '.join(OUTCOME_STATUSES)}.")
         metrics = said.get("metrics")
@@ -196,6 +201,7 @@ class Permit(BasePermit):
             RequestRefused: SVC_API_REQUEST_INVALID, naming the argument at fault.
             MaterialRefused: SVC_API_JSON_INVALID: a metric is not finite.
             StoreUnavailable: It could not be kept.
+            RuntimeError: With a session: the block has ended; see `Client.recall`.
         """
         self._engine.run(self._outcome(status, said))
         self._store.when_kept(self._wake)
@@ -235,7 +241,8 @@ def execution_report(intent: Intent, record: Mapping[str, Any], body: Mapping[st
 def name_of(error: BaseException) -> str:
     """The name of an exception's type, with its module where that says more."""
     kind = type(error)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    return name[:_LONGEST_NAME].encode("utf-8", "replace").decode()
 
 
 def _report(kind: str, intent: Intent, record: Mapping[str, Any], body: Mapping[str, Any]) -> Report:

@@ -8,6 +8,7 @@ event loop the whole exchange is cancelled.
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import threading
 import time
@@ -248,8 +249,22 @@ class _DeadlineBackend(httpcore.SyncBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        _check_time(httpcore.ConnectTimeout)
-        return _DeadlineStream(super().connect_tcp(host, port, _left(timeout), local_address, socket_options))
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise httpcore.ConnectError(str(error)) from error
+        addresses = list(dict.fromkeys(str(address[0]) for *_, address in found))
+        # The library would give each address all of the time.
+        for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
+            _check_time(httpcore.ConnectTimeout)
+            seconds = _left(timeout)
+            share = None if seconds is None else seconds / left
+            try:
+                return _DeadlineStream(super().connect_tcp(address, port, share, local_address, socket_options))
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                if left == 1:
+                    raise
+        raise httpcore.ConnectError("the name has no address")
 
 
 class _DeadlineTransport(httpx.BaseTransport):

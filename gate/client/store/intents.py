@@ -112,6 +112,10 @@ class Store(Protocol):
     def identity(self) -> str:
         """A name that no other store has, the same for all processes that share this one."""
 
+    @property
+    def follows_session(self) -> bool:
+        """Whether `start`, `unstart`, `finish` and `tell` are part of a transaction of the caller's."""
+
     def find(self, intent_id: str) -> Intent | None:
         """The latest attempt at an intent; None where there was none."""
 

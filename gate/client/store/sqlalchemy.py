@@ -257,12 +257,32 @@ class _Within(SqlAlchemyStore):
         self._identity = store.identity
         self._session = session
 
+    @property
+    def follows_session(self) -> bool:
+        """See `Store.follows_session`."""
+        return True
+
     def when_kept(self, then: Callable[[], None]) -> None:
         """See `Store.when_kept`: when the session is committed."""
-        listen(self._session, "after_commit", lambda session: then(), once=True)
+        if _WAITING not in self._session.info:
+            self._session.info[_WAITING] = set()
+            listen(self._session, "after_commit", _tell_waiting)
+        self._session.info[_WAITING].add(then)
 
     def _write_of_body(self, *steps: Step) -> int:
         return self._run_within(self._session, steps)
+
+
+_WAITING: Final = "gate.client: to be told of the commit"
+
+
+def _tell_waiting(session: Session) -> None:
+    waiting = session.info[_WAITING]
+    for then in waiting:
+        then()
+    # The end of a savepoint is called a commit as well.
+    if not session.in_nested_transaction():
+        waiting.clear()
 
 
 @cache

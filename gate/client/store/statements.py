@@ -58,6 +58,11 @@ class SqlStore(ABC):
         """The same for what is true only together with the effects of the body."""
         return self._write(*steps)
 
+    @property
+    def follows_session(self) -> bool:
+        """See `Store.follows_session`."""
+        return False
+
     def when_kept(self, then: Callable[[], None]) -> None:
         """See `Store.when_kept`: every write is there at once."""
         then()

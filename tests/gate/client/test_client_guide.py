@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+import gate.client
 from gate.client import AsyncClient, Client, Recovery, connection, errors, operations
 from gate.client.client import TIMEOUT, TRIES
 from gate.client.guard import MAX_AGE
@@ -118,3 +120,16 @@ def test_the_guide_of_the_guard_has_every_error_and_every_answer_of_a_hook() -> 
     assert listed == own - {"NotPermitted"} | {"RequestRefused", "MaterialRefused", "OperatorError"}
     answers = {name for row in rows(section(GUARD, "## Already started")) for name in words(row[0])}
     assert answers == set(Recovery.__members__)
+    assert listed | {"FieldError", "GateError"} <= set(gate.client.__all__)
+
+
+PROGRAMS: Final = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "examples").glob("*.py")]
+
+
+@pytest.mark.parametrize("file", PROGRAMS, ids=lambda file: file.name)
+def test_who_copies_a_program_of_the_guides_imports_from_the_client_alone(file: Path) -> None:
+    text = file.read_text()
+    if "gate.client" in text:
+        imported = set(re.findall(r"^(?:from|import) (gate[\w.]*)", text, re.MULTILINE))
+        assert imported <= {"gate.client", "gate.client.store.sqlalchemy"}
+        assert "gate.errors" not in text

@@ -52,6 +52,7 @@ class Model:
     """The protocol of intents, in memory. `reports` and `attempts` are what it keeps."""
 
     identity = "store_model"
+    follows_session = False
 
     def __init__(self) -> None:
         self.attempts: dict[tuple[str, int], Intent] = {}
