@@ -106,14 +106,18 @@ def is_plain(value: Any) -> bool:
 
     Not for non-ASCII member names (orjson sorts by UTF-8, JCS by UTF-16), integral or extreme doubles (`1.0`, `1e20`),
     integers beyond 2^53-1 (to be refused), or Python types that orjson would quietly convert.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID: it holds itself, or more objects and lists than any document has.
     """
     stack: list[Iterable[Any]] = [(value,)]
     seen = 0
     while stack:
-        # A value that holds itself has no end; it is left to those who notice.
         seen += 1
         if seen > _MOST_CONTAINERS:
-            return False
+            raise MaterialRefused(
+                "SVC_API_JSON_INVALID", "The value has no canonical JSON: it holds itself, or too much."
+            )
         for item in stack.pop():
             kind = type(item)
             if kind is str or kind is bool or item is None:

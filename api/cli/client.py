@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,7 +49,6 @@ IntentId = Annotated[str, typer.Argument(metavar="INTENT_ID", help="The intent, 
 
 # A status of more than this is no list for a person any more; what is told of the rest is that there is more.
 _MOST: Final = 10_000
-_KEY_LIKE: Final = re.compile(r"dgk_[0-9a-fA-F]")
 _HEADER: Final = 72
 _SQLITE: Final = b"SQLite format 3\0"
 _OURS: Final = b"gate"
@@ -121,7 +119,10 @@ def status(store: StoreFile = None, as_json: Json = False) -> None:
 
 @app.command()
 def show(intent_id: IntentId, store: StoreFile = None, as_json: Json = False) -> None:
-    """Show the latest attempt at an intent, with its request, its record and what was told of it."""
+    """Show the latest attempt at an intent, with its request, its record and what was told of it.
+
+    Attempts before it are not shown; the service has their decisions and receipts.
+    """
     with _opened(store) as opened:
         intent = known_intent(opened, intent_id)
     if as_json:
@@ -149,14 +150,15 @@ def settle_intent(
     key_file: KeyFile = None,
     as_json: Json = False,
 ) -> None:
-    """Say what became of an action that was begun and whose end is not known.
+    """Say what became of an action that was begun and whose end is not known, or was told as failed or skipped.
 
     Make sure first that no process is still running it: that its end is not known does not mean that it ended.
 
     With --not-executed the action may begin again: the next retry of the guard asks the gate anew.
     IT THEN HAPPENS TWICE if it was done after all, or if a process is still running it, which nothing here can stop.
     Such a process reports what it did when it ends, beside what is said here, so that both runs are on record.
-    An action that was reported as failed may begin again in this way too.
+    With --executed on an action that was told as failed, such as a payment that timed out, the receipt is made beside
+    that of the failure, and the action does not begin again.
 
     What is said is kept for delivery, and delivered at once where the service's address and a key are given.
     """
@@ -214,9 +216,16 @@ def _opened(path: Path | None) -> Iterator[SqliteStore]:
             f"The guard's store was not named; give its file with --store, or set {connection.INTENTS}.",
         )
     try:
+        is_there = path.exists()
         is_store = path.is_file() and _may_be_store(path)
     except OSError as error:
         raise OperatorError("FILE_UNREADABLE", f"{path} cannot be read: {error.strerror}.") from error
+    if not is_there:
+        raise OperatorError(
+            "INTENTS_MISSING",
+            f"{path} does not exist yet; the first guarded block makes it. If there was one, name the file that the "
+            f"guarded process uses, its {connection.INTENTS}.",
+        )
     if not is_store:
         raise OperatorError(
             "INTENTS_MISSING",
@@ -249,7 +258,7 @@ def _has_key(key_file: Path | None) -> bool:
 
 
 def _key_file(path: Path | None) -> Path | None:
-    if path is not None and _KEY_LIKE.match(str(path)):
+    if path is not None and connection._KEY_LIKE.match(str(path)):
         raise OperatorError(
             "API_KEY_INVALID",
             "--key-file takes the name of a file, and what was given looks like a key, which others can read on a "
@@ -393,8 +402,11 @@ def _say_settled(settled: Settled, delivery: Delivery | None) -> None:
         say(f"The action of {intent.intent_id} counts as executed; it is not begun again.")
     else:
         say(f"The action of {intent.intent_id} counts as not executed; a retry asks for attempt {following.attempt}.")
+    before = status_of(intent)
+    if settled.report is not None and before is not None:
+        say(f"Its end was told as {before} before; that stays on record, and the receipt `executed` comes beside it.")
     if settled.report is None:
-        say(f"Nothing more is reported: its end was told as {status_of(intent)} before.")
+        say(f"Nothing more is reported: its end was told as {before} before.")
     elif delivery is None:
         say("That is kept for delivery: `gate client flush` delivers it.")
     elif delivery.failure is not None:

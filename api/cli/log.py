@@ -9,6 +9,7 @@ import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say, table
+from gate.ledger.operator_log import LogEntry
 
 app = typer.Typer(add_completion=False)
 
@@ -27,11 +28,12 @@ def log(
     if as_json:
         print_json({"whole": broken_at is None, "broken_at": broken_at, "entries": [e.to_dict() for e in entries]})
     else:
-        rows = [
-            [e.position, e.created_at, e.operator, e.action, e.subject, orjson.dumps(dict(e.details)).decode()]
-            for e in entries
-        ]
-        table(["position", "when", "operator", "action", "subject", "details"], rows)
+        table(["position", "when", "operator", "action", "subject", "details"], map(_row, entries))
         if broken_at is not None:
             say(f"BROKEN at position {broken_at}: the entry there was changed, or is not there.", style="red")
     raise typer.Exit(0 if broken_at is None else 1)
+
+
+def _row(entry: LogEntry) -> list[object]:
+    details = orjson.dumps(dict(entry.details)).decode()
+    return [entry.position, entry.created_at, entry.operator, entry.action, entry.subject, details]

@@ -60,11 +60,20 @@ def _not_installed(error: ModuleNotFoundError) -> Any:
     @stub.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
     def not_installed() -> None:
         """(needs the extra `server` of decision-gate)"""
-        raise OperatorError(
-            "EXTRA_MISSING", f"This command needs {error.name}; install it with: pip install 'decision-gate[server]'"
-        )
+        raise _extra_missing(error) from error
 
     return typer.main.get_command(stub)
+
+
+def _extra_missing(error: ModuleNotFoundError) -> OperatorError:
+    """Raises the error itself where it is a module of this package that is not there."""
+    if (error.name or "").partition(".")[0] in ("", "gate", "api"):
+        raise error
+    return OperatorError(
+        "EXTRA_MISSING",
+        f"This command needs {error.name}, which the extra `server` brings; install it in a checkout with: pip install "
+        f"'.[server]'",
+    )
 
 
 app = typer.Typer(
@@ -90,6 +99,9 @@ def main() -> None:
         fail(_misused(error), as_json="--json" in sys.argv)
     except GateError as error:
         fail(error, as_json="--json" in sys.argv)
+    except ModuleNotFoundError as error:
+        # What a command loads only when it is run.
+        fail(_extra_missing(error), as_json="--json" in sys.argv)
     sys.exit(2)
 
 

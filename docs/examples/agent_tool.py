@@ -15,8 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from gate.client import AlreadyStarted, AsyncClient, AsyncPermit, GateUnavailable, NotPermitted, Target
-from gate.errors import GateError
+from gate.client import AlreadyStarted, AsyncClient, AsyncPermit, GateError, GateUnavailable, NotPermitted, Target
 
 POLICY: Final = "agent_action_policy@2026-09-01"
 

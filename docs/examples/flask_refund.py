@@ -27,8 +27,19 @@ from typing import Any, Final, Protocol
 from flask import Flask, request
 from flask.typing import ResponseReturnValue
 
-from gate.client import AlreadyStarted, ApiError, Blocked, Client, GateUnavailable, HeldForReview, NotPermitted, Target
-from gate.errors import GateError, MaterialRefused, RequestRefused
+from gate.client import (
+    AlreadyStarted,
+    ApiError,
+    Blocked,
+    Client,
+    GateError,
+    GateUnavailable,
+    HeldForReview,
+    MaterialRefused,
+    NotPermitted,
+    RequestRefused,
+    Target,
+)
 
 POLICY: Final = "refund_policy@2026-09-01"
 COME_AGAIN: Final = 5

@@ -30,11 +30,12 @@ from gate.client import (
     Client,
     GateUnavailable,
     HeldForReview,
+    MaterialRefused,
     Recovery,
+    RequestRefused,
     StoreUnavailable,
     Target,
 )
-from gate.errors import MaterialRefused, RequestRefused
 
 POLICY: Final = "refund_policy@2026-09-01"
 MOST_DELIVERIES: Final = 20

@@ -379,6 +379,21 @@ class TestQueueWorker:
         assert not sure.work()
         assert len(bank.paid()) == 1
 
+    def test_a_payment_that_timed_out_and_was_made_is_found_and_not_made_again(
+        self, queue: Any, message_id: str, client: Client, bank: Bank
+    ) -> None:
+        def time_out(moment: str) -> None:
+            if moment == "after":
+                raise example("queue_worker").PaymentFailed("no answer in time")
+
+        bank.fails = time_out
+        self.send(queue, message_id)
+        worker = worker_of(queue, client, bank)
+        assert [worker.work(), worker.work(), worker.work()] == [True, True, False]
+        ((*_, decision_id),) = bank.paid()
+        assert receipts(client, decision_id) == [("failed", None), ("executed", None)]
+        assert queue.parked() == {}
+
     def test_a_no_is_acknowledged_and_a_review_waits_for_a_person(
         self, queue: Any, message_id: str, client: Client, bank: Bank
     ) -> None:

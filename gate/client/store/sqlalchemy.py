@@ -51,7 +51,7 @@ try:
 except ImportError as _error:
     raise ImportError(
         "gate.client.store.sqlalchemy needs SQLAlchemy 2, which is not installed: pip install "
-        "'decision-gate[sqlalchemy]'. SqliteStore needs nothing."
+        "'.[sqlalchemy]'. SqliteStore needs nothing."
     ) from _error
 
 metadata: Final = MetaData()

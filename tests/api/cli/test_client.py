@@ -442,9 +442,6 @@ class TestSettle:
         order = new_order()
         permit = shop.do(order=order, fails=True)
         assert shop.kept(permit)["state"] == "reported"
-        told = refused(shop.gate("settle", permit.intent_id, "--executed"), "INTENT_SETTLED")
-        assert "told before: failed. Nothing was changed." in told
-        assert told.endswith("Only that it was not executed can be said of it.")
         with_result = shop.gate("settle", permit.intent_id, "--not-executed", "--result", "asked the bank")
         assert "leave the result out" in refused(with_result, "RESULT_INVALID")
         with pytest.raises(AlreadyStarted):
@@ -454,6 +451,31 @@ class TestSettle:
         again = shop.begin(order=order)
         assert (again.intent_id, again.intent.attempt) == (permit.intent_id, 2)
         assert shop.told(permit) == [("failed", "raised OSError")]
+
+    def test_a_run_that_failed_and_was_done_nevertheless_has_both_receipts_and_does_not_begin_again(
+        self, shop: Shop
+    ) -> None:
+        order = new_order()
+        permit = shop.do(order=order, fails=True)
+        told = said(shop.gate("settle", permit.intent_id, "--executed", "--result", "The bank paid it.", key="full"))
+        for part in ("counts as executed", "told as failed before; that stays on record", "The service has it."):
+            assert part in told
+        assert shop.told(permit) == [("failed", "raised OSError"), ("executed", "The bank paid it.")]
+        assert shop.kept(permit)["execution"]["execution_status"] == "executed"
+        with pytest.raises(AlreadyStarted) as begun:
+            shop.begin(order=order)
+        assert (begun.value.execution or {})["execution_status"] == "executed"
+        for said_of_it in ("--executed", "--not-executed"):
+            told = refused(shop.gate("settle", permit.intent_id, said_of_it), "INTENT_SETTLED")
+            assert "told before: executed" in told
+
+    def test_a_run_that_failed_and_waits_can_be_said_to_be_done_too(self, shop: Shop) -> None:
+        permit = shop.do("mute", fails=True)
+        shown = printed(shop.gate("settle", permit.intent_id, "--executed", "--json"))
+        assert (shown["reported"], shown["next_attempt"], shown["delivery"]) == (True, None, None)
+        assert printed(shop.gate("flush", "--json", key="full"))["delivered"] == 2
+        assert shop.told(permit) == [("failed", "raised OSError"), ("executed", "found out in recovery")]
+        assert shop.kept(permit)["state"] == "reported"
 
     def test_a_run_that_failed_and_waits_can_begin_again_too(self, shop: Shop) -> None:
         permit = shop.do("mute", fails=True)
@@ -607,7 +629,7 @@ class TestTheStore:
 
     def test_one_that_is_not_there_is_not_made(self, shop: Shop, command: tuple[str, ...]) -> None:
         told = refused(shop.gate(*command), "INTENTS_MISSING")
-        assert told.startswith(f"{shop.store} is no guard's store")
+        assert told.startswith(f"{shop.store} does not exist yet; the first guarded block makes it.")
         assert list(shop.store.parent.iterdir()) == []
         done = run_gate("client", *command, "--store", str(shop.store.parent / "no" / "intents.db"), "--json")
         assert (done.returncode, json.loads(done.stderr)["error"]) == (2, "INTENTS_MISSING")
@@ -620,7 +642,8 @@ class TestTheStore:
     def test_a_file_of_something_else_is_left_alone(self, shop: Shop, command: tuple[str, ...]) -> None:
         for content in (b"", b"These are notes."):
             shop.store.write_bytes(content)
-            refused(shop.gate(*command), "INTENTS_MISSING")
+            told = refused(shop.gate(*command), "INTENTS_MISSING")
+            assert told.startswith(f"{shop.store} is no guard's store")
             assert [(file, file.read_bytes()) for file in shop.store.parent.iterdir()] == [(shop.store, content)]
         shop.store.unlink()
         shop.store.mkdir()

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NoReturn
 
 import pytest
+import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from flask.testing import FlaskClient
 
 from api.app import create_app
+from api.cli.main import app
 from gate import resources
 from gate.bundles import own_rulebooks
 from gate.instance import Instance, open_instance
@@ -26,6 +29,7 @@ from gate.ledger.sqlite import SqliteStore
 from gate.packet import packet_hash
 from gate.settings import load_settings
 from tests.command_line import run_gate
+from tests.end_to_end.support import ROOT
 from tests.support import RECEIPT_SIGNER, copy_as_release, make_packet, make_record, sample_request, sample_rulebook
 from tests.tampering import as_doubles, with_value, without
 
@@ -995,35 +999,116 @@ class TestUpgrade:
         assert (done.returncode, "LEDGER_SCHEMA_UNFIT" in done.stderr) == (2, True)
 
 
-def test_a_base_install_lists_its_commands_and_says_what_is_missing(tmp_path: Path) -> None:
-    """Run with the server's libraries hidden, as on a base install."""
-    script = (
-        "import sys\n"
-        "HIDDEN = {'flask', 'sqlalchemy', 'granian', 'jsonschema_rs', 'pydantic_settings', 'cachetools'}\n"
-        "class Hide:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name.split('.')[0] in HIDDEN:\n"
-        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
-        "sys.meta_path.insert(0, Hide())\n"
-        "from api.cli.main import main\n"
-        "sys.argv = ['gate', *sys.argv[1:]]\n"
-        "main()\n"
+# Runs each command line of a list on a base install: without the libraries that a server needs besides.
+BASE_INSTALL: Final = """
+import contextlib, io, json, sys
+
+HIDDEN = {"flask", "sqlalchemy", "alembic", "granian", "jsonschema_rs", "cachetools", "structlog", "pydantic_settings",
+          "prometheus_client", "psycopg"}
+
+class Hide:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in HIDDEN:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Hide())
+from api.cli.main import main
+
+ran = []
+for arguments in json.load(sys.stdin):
+    sys.argv = ["gate", *arguments]
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+        except BaseException as error:
+            code = repr(error)
+    ran.append([code, out.getvalue(), err.getvalue()])
+json.dump(ran, sys.stdout)
+"""
+
+
+def on_the_base_install(folder: Path, commands: Iterable[Sequence[str]]) -> list[tuple[Any, str, str]]:
+    """What each command ended with and printed to stdout and stderr, run in a folder."""
+    done = subprocess.run(
+        [sys.executable, "-c", BASE_INSTALL],
+        input=json.dumps([list(command) for command in commands]),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
+        env={name: value for name, value in os.environ.items() if not name.startswith("GATE_")}
+        | {"PYTHONPATH": str(ROOT)},
+    )
+    return [(code, out, err) for code, out, err in json.loads(done.stdout)]
+
+
+def leaves(command: Any, names: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every command of `gate` by its words: `("keys", "create")`."""
+    below = getattr(command, "list_commands", None)
+    if below is None:
+        yield names
+        return
+    for name in below(None):
+        yield from leaves(command.get_command(None, name), (*names, name))
+
+
+# The commands of the base install, with what they are given here and the code that they end with for it.
+OF_THE_BASE: Final = {
+    ("verify", "none.json"): "FILE_UNREADABLE",
+    ("verify-packet", "none.json"): "FILE_UNREADABLE",
+    ("conformance", "--endpoint", "none", "--api-key-file", "none.key"): "ENDPOINT_INVALID",
+    ("client", "flush"): "INTENTS_MISSING",
+    ("client", "status"): "INTENTS_MISSING",
+    ("client", "show", "int_1"): "INTENTS_MISSING",
+    ("client", "settle", "int_1", "--executed"): "INTENTS_MISSING",
+    ("client", "forget", "--before", "2999-01-01T00:00:00Z"): "INTENTS_MISSING",
+}
+
+
+def test_every_command_of_a_base_install_works_or_says_what_is_missing(tmp_path: Path) -> None:
+    every = list(leaves(typer.main.get_command(app)))
+    own = [words for words in every if words[0] in {command[0] for command in OF_THE_BASE}]
+    assert sorted(own) == sorted(words for command in OF_THE_BASE for words in own if command[: len(words)] == words)
+    needing = [words for words in every if words not in own]
+    assert {"log", "keys", "rulebook", "db"} <= {words[0] for words in needing}
+    expected = {**OF_THE_BASE, **dict.fromkeys(needing, "EXTRA_MISSING")}
+    ran = on_the_base_install(tmp_path, [(*command, "--json") for command in expected])
+    assert {
+        command: (code, json.loads(err)["error"] if err.startswith("{") else err)
+        for command, (code, _, err) in zip(expected, ran, strict=True)
+    } == {command: (2, error) for command, error in expected.items()}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_that_loads_a_library_only_when_run_says_what_is_missing(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacking(*_: Any, **__: Any) -> NoReturn:
+        raise ModuleNotFoundError("No module named 'sqlalchemy'", name="sqlalchemy")
+
+    monkeypatch.setattr("api.cli.log.instance_at", lacking)
+    done = gate("log")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "gate: This command needs sqlalchemy, which the extra `server` brings; install it in a checkout with: "
+        "pip install '.[server]' (EXTRA_MISSING)\n",
     )
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", script, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=resources.path())
 
-    listed = run("--help")
-    assert (listed.returncode, "serve" in listed.stdout, "verify" in listed.stdout) == (0, True, True)
-    missing = run("serve", "--port", "1")
-    assert (missing.returncode, "decision-gate[server]" in missing.stderr) == (2, True)
+def test_a_base_install_lists_its_commands_and_verifies(tmp_path: Path) -> None:
     record = tmp_path / "record.json"
     record.write_text(json.dumps(make_record()))
     pem = tmp_path / "key.pem"
     pem.write_text(RECEIPT_SIGNER.public_key)
-    verified = run("verify", str(record), "--public-key", str(pem))
-    assert (verified.returncode, "verified" in verified.stdout) == (0, True), verified.stderr
+    commands = [["--help"], ["serve", "--port", "1"], ["verify", str(record), "--public-key", str(pem)]]
+    listed, missing, verified = on_the_base_install(tmp_path, commands)
+    assert listed[0] == 0
+    needing = {words[0] for words in leaves(typer.main.get_command(app))} - {command[0] for command in OF_THE_BASE}
+    assert {name for name, told in re.findall(r"([a-z][a-z-]*) +\(needs the (extra)", listed[1])} == needing
+    assert (missing[0], "pip install '.[server]'" in missing[2]) == (2, True)
+    assert (verified[0], "verified" in verified[1]) == (0, True), verified[2]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,8 @@ class TestKey:
         shown = [caplog.text, str(refused.value), repr(refused.value), str(unreachable.value), repr(unreachable.value)]
         for each in (client, down, AsyncClient("http://gate.example", key=KEY)):
             shown += [repr(each), str(vars(each)), repr(vars(vars(each)["_credentials"]))]
+        for error in (refused.value, unreachable.value):
+            shown += traceback.TracebackException.from_exception(error, capture_locals=True).format()
         assert KEY not in "".join(shown)
         assert "notToBeSeenAnywhere" not in "".join(shown)
 

@@ -208,7 +208,17 @@ def test_another_status_than_the_operation_has_is_no_answer_and_no_redirect_is_f
     assert len(script.requests) == 1
 
 
-@pytest.mark.parametrize("content", [b"<html>Bad gateway</html>", b"", b"{}", b'{"error": 7}'])
+def test_what_an_error_says_steers_no_terminal_and_forges_no_line_of_a_log() -> None:
+    told = {"error": "SVC_X", "message": "a\x1b[31m\nroot: b", "errors": [{"field": "\n", "code": "", "message": ""}]}
+    made, _ = client(httpx.Response(422, json=told))
+    with pytest.raises(Refused) as refused:
+        made.decide(sample_request())
+    assert str(refused.value).replace("\n  ", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    "content", [b"<html>Bad gateway</html>", b"", b"{}", b'{"error": 7}', b'{"error": "E\\u001b", "message": "x"}']
+)
 def test_an_error_without_a_body_of_the_service_is_told_by_its_status(content: bytes) -> None:
     made, _ = client(httpx.Response(401, content=content))
     with pytest.raises(Unauthorized) as refused:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -13,8 +13,9 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import Engine, create_engine
-from sqlalchemy.orm import Session
+from sqlalchemy import CheckConstraint, Engine, String, create_engine
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from gate.client import (
     AlreadyStarted,
@@ -57,6 +58,19 @@ def runs(client: Client, facts: dict[str, Any] = YES, **said: Any) -> Permit:
 def executions(client: Client, permit: Permit) -> list[Any]:
     client.flush()
     return list(client.list_executions(permit.decision_id)["executions"])
+
+
+class Base(DeclarativeBase):
+    """A shop's tables."""
+
+
+class Broken(Base):
+    """What a database refuses."""
+
+    __tablename__ = "broken"
+
+    name: Mapped[str | None] = mapped_column(String, CheckConstraint("name IS NOT NULL"), primary_key=False)
+    number: Mapped[int] = mapped_column(primary_key=True)
 
 
 class Died(BaseException):
@@ -185,6 +199,14 @@ class TestAYes:
         assert receipt["execution_status"] == "failed"
         assert receipt["execution_result"] == "raised ZeroDivisionError"
         assert "4111" not in json.dumps(receipt)
+
+    @pytest.mark.parametrize("name", ["E" * 2500, "E\ud800"])
+    def test_the_name_of_an_error_spoils_no_receipt(self, gate: Client, name: str) -> None:
+        kind = type("E", (Exception,), {})
+        kind.__qualname__ = name
+        with pytest.raises(kind), guarding(gate) as permit:
+            raise kind
+        assert executions(gate, permit)[0]["execution_status"] == "failed"
 
     def test_ctrl_c_in_the_body_is_reported_as_well(self, gate: Client) -> None:
         with pytest.raises(KeyboardInterrupt), guarding(gate) as permit:
@@ -473,7 +495,7 @@ class TestOnce:
                 raise AssertionError("the body ran")
             assert already.value.elsewhere
 
-    def test_a_cancelled_start_leaves_the_permit_to_the_next(
+    def test_a_start_of_which_nobody_knows_whether_it_was_made_is_not_undone(
         self, gate: Client, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         real = store.start
@@ -486,7 +508,8 @@ class TestOnce:
             patch.setattr(store, "start", interrupted)
             with pytest.raises(KeyboardInterrupt), guarding(gate):
                 raise AssertionError("the body ran")
-        assert runs(gate).intent.attempt == 1
+        with pytest.raises(AlreadyStarted), guarding(gate):
+            raise AssertionError("the body ran")
 
 
 class TestAge:
@@ -515,6 +538,23 @@ class TestAge:
             raise AssertionError("the body ran")
         assert refused.value.code == "PERMIT_EXPIRED"
         assert "clock" in refused.value.message
+
+    def test_a_yes_that_grew_old_while_the_store_kept_it_waiting_is_asked_for_anew(
+        self, gate: Client, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        real, moments = store.start, [utc_now()]
+
+        def slow(*arguments: Any) -> bool:
+            if len(moments) == 1:
+                moments.append(moments[0] + timedelta(seconds=301))
+            return real(*arguments)
+
+        monkeypatch.setattr(store, "start", slow)
+        monkeypatch.setattr(guard_module, "utc_now", lambda: moments[-1])
+        with pytest.raises(GateUnavailable) as refused, guarding(gate):
+            raise AssertionError("the body ran")
+        # The clock of this test is ahead of the service's from then on.
+        assert refused.value.code == "PERMIT_EXPIRED"
 
 
 class TestTheStore:
@@ -632,6 +672,50 @@ class TestWithinASession:
             pass
         assert [each["execution_status"] for each in executions(shop, permit)] == ["executed"]
 
+    def test_a_session_that_is_rolled_back_in_the_body_is_not_to_be_committed(
+        self, shop: Client, engine: Engine
+    ) -> None:
+        with Session(engine) as session:
+            with pytest.raises(StoreUnavailable, match="START_LOST"), guarding(shop, session=session) as permit:
+                session.rollback()
+            session.rollback()
+        assert executions(shop, permit) == []
+
+    def test_the_service_is_not_told_of_what_cannot_be_committed(self, shop: Client, engine: Engine) -> None:
+        def run(session: Session) -> None:
+            with guarding(shop, session=session) as permit:
+                seen.append(permit)
+                with suppress(SQLAlchemyError):
+                    session.add(Broken(name=None))
+                    session.flush()
+
+        seen: list[Permit] = []
+        Broken.metadata.create_all(engine)
+        with Session(engine) as session:
+            with pytest.raises(StoreUnavailable):
+                run(session)
+            session.rollback()
+        assert executions(shop, seen[0]) == []
+
+    def test_a_savepoint_that_is_released_is_no_commit(self, shop: Client, engine: Engine) -> None:
+        with Session(engine) as session, session.begin():
+            with guarding(shop, session=session) as permit:
+                pass
+            with session.begin_nested():
+                pass
+        shop.close()
+        assert len(shop.list_executions(permit.decision_id)["executions"]) == 1
+
+    def test_an_outcome_is_told_in_the_block_or_after_the_commit(self, shop: Client, engine: Engine) -> None:
+        with Session(engine) as session, session.begin(), guarding(shop, session=session) as permit:
+            permit.outcome("pending")
+        with pytest.raises(RuntimeError, match="recall"):
+            permit.outcome("succeeded")
+        shop.recall(permit.intent_id).outcome("succeeded")
+        shop.flush()
+        told = [each["outcome_status"] for each in shop.list_outcomes(permit.decision_id)["outcomes"]]
+        assert told == ["succeeded", "pending"]
+
     def test_a_store_in_a_file_of_its_own_has_no_part_in_a_session(self, gate: Client, engine: Engine) -> None:
         with Session(engine) as session, pytest.raises(OperatorError, match="STORE_SEPARATE"):
             guarding(gate, session=session)
@@ -666,7 +750,9 @@ class TestArguments:
             guarding(gate, **said)
         assert [fault.field for fault in refused.value.errors] == [field]
 
-    @pytest.mark.parametrize("rulebook", ["pricing_exception", "@1", "pricing_exception@", 7, {}, {"version": "1"}])
+    @pytest.mark.parametrize(
+        "rulebook", ["pricing_exception", "@1", "pricing_exception@", 7, {}, {"version": "1"}, {"hash": "0" * 64}]
+    )
     def test_an_unusable_rulebook_is_named(self, gate: Client, rulebook: Any) -> None:
         with pytest.raises(RequestRefused) as refused:
             gate.guard(rulebook, YES, action="a", target=("crm", "deal"))
@@ -679,6 +765,15 @@ class TestArguments:
         assert [fault.field for fault in refused.value.errors] == ["facts.deals[1].percent"]
         with pytest.raises(MaterialRefused, match=r"context\.note"):
             guarding(gate, context={"note": value})
+
+    def test_facts_that_hold_themselves_are_refused(self, gate: Client) -> None:
+        facts: dict[str, Any] = {}
+        facts["facts"] = facts
+        items: list[Any] = []
+        items.append(items)
+        for endless in (facts, {"items": items}):
+            with pytest.raises(MaterialRefused):
+                guarding(gate, endless)
 
     def test_facts_that_are_nested_too_deep_or_too_large_are_refused(self, gate: Client) -> None:
         deep: Any = 1
@@ -705,6 +800,9 @@ class TestArguments:
         )
         with by_text as permit:
             assert permit.record["policy_hash"] == first.record["policy_hash"]
+        by_hash = {"rulebook_id": "pricing_exception", "hash": first.record["policy_hash"]}
+        with gate.guard(by_hash, YES, action="approve_discount", target=("crm", "by-hash")) as permit:
+            assert permit.record["policy_id"] == "pricing_exception"
         with (
             pytest.raises(AlreadyStarted),
             gate.guard(
@@ -754,9 +852,34 @@ class TestDecorator:
 
         with pytest.raises(TypeError, match="intnet"):
             gate.guarded(sample_rulebook(), facts=dict, action="a", target=("crm", "deal"), intnet="z")  # type: ignore[call-arg]
-        for function in (coroutine, generator, async_generator):
+        functions: list[Any] = [coroutine, generator, async_generator, staticmethod(dict)]
+        for function in functions:
             with pytest.raises(TypeError):
                 decorate(function)
+
+    @pytest.mark.parametrize("kind", ["coroutine", "generator"])
+    def test_what_gives_back_something_that_has_yet_to_run_is_refused_and_reported_as_failed(
+        self, gate: Client, kind: str
+    ) -> None:
+        seen: list[Permit] = []
+
+        async def later() -> None:
+            raise AssertionError("it ran")
+
+        def iter_later() -> Iterator[None]:
+            yield
+
+        def function(permit: Permit | None = None) -> Any:
+            assert permit is not None
+            seen.append(permit)
+            return later() if kind == "coroutine" else iter_later()
+
+        guarded = gate.guarded(sample_rulebook(), facts=lambda: YES, action="approve_discount", target=("crm", "deal"))(
+            function
+        )
+        with pytest.raises(TypeError, match="gave back"):
+            guarded()
+        assert executions(gate, seen[0])[0]["execution_status"] == "failed"
 
     def test_the_async_one_takes_coroutine_functions_alone(self, store: SqliteStore) -> None:
         client = AsyncClient("http://gate.example", key="dgk_1_2", registry={"keys": []}, store=store)

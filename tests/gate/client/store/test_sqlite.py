@@ -339,7 +339,7 @@ class TestBaseInstall:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
         assert done.stderr.splitlines()[-1] == (
             "ImportError: gate.client.store.sqlalchemy needs SQLAlchemy 2, which is not installed: pip install "
-            "'decision-gate[sqlalchemy]'. SqliteStore needs nothing."
+            "'.[sqlalchemy]'. SqliteStore needs nothing."
         )
 
 

@@ -1,0 +1,169 @@
+"""Guards in an event loop whose tasks are cancelled at any moment."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from flask.testing import FlaskClient
+
+from gate.client import AlreadyStarted, AsyncClient, NotPermitted, SqliteStore, State
+from gate.instance import Instance
+from tests.support import sample_rulebook
+
+YES = {"discount_percent": 10, "margin_percent": 22}
+
+
+class Service(httpx.AsyncBaseTransport):
+    """The application, asked in a thread of the loop's."""
+
+    def __init__(self, client: FlaskClient) -> None:
+        self._app = httpx.WSGITransport(client.application)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return await asyncio.to_thread(self._answer, request)
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        answer = self._app.handle_request(
+            httpx.Request(request.method, request.url, headers=request.headers, content=request.read())
+        )
+        return httpx.Response(answer.status_code, headers=answer.headers, content=answer.read())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqliteStore:
+    return SqliteStore(tmp_path / "intents.db")
+
+
+@pytest.fixture
+def gate(client: FlaskClient, instance: Instance, key: str, store: SqliteStore) -> AsyncClient:
+    registry = instance.trust().receipt_keys.to_dict()  # type: ignore[union-attr]
+    return AsyncClient("http://gate.example", key=key, registry=registry, store=store, transport=Service(client))
+
+
+def guarding(gate: AsyncClient, target: str = "deal", **said: Any) -> Any:
+    return gate.guard(sample_rulebook(), YES, action="approve_discount", target=("crm", target), **said)
+
+
+def test_of_tasks_that_race_and_are_cancelled_one_runs_the_body(gate: AsyncClient) -> None:
+    async def one(target: str, seconds: float, runs: list[str]) -> None:
+        try:
+            async with asyncio.timeout(seconds), guarding(gate, target):
+                runs.append(target)
+                await asyncio.sleep(0.02)
+        except (NotPermitted, TimeoutError):
+            pass
+
+    async def race() -> None:
+        for number in range(12):
+            runs: list[str] = []
+            await asyncio.gather(*(one(f"deal-{number}", 0.01 * each, runs) for each in range(1, 13)))
+            assert len(runs) <= 1
+        await gate.close()
+
+    asyncio.run(race())
+
+
+def test_a_start_that_was_made_for_a_cancelled_task_is_given_back(
+    gate: AsyncClient, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, started, go_on = store.start, threading.Event(), threading.Event()
+
+    def slow(*arguments: Any) -> bool:
+        made = real(*arguments)
+        started.set()
+        go_on.wait(30)
+        return made
+
+    async def main() -> None:
+        monkeypatch.setattr(store, "start", slow)
+        task = asyncio.create_task(enter())
+        await asyncio.to_thread(started.wait, 30)
+        task.cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with guarding(gate) as permit:
+            assert permit.intent.attempt == 1
+        await gate.close()
+
+    async def enter() -> None:
+        async with guarding(gate):
+            raise AssertionError("the body ran")
+
+    asyncio.run(main())
+
+
+def test_who_lost_the_race_and_is_cancelled_gives_nothing_back(
+    gate: AsyncClient, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, started, go_on = store.start, threading.Event(), threading.Event()
+
+    def slow(*arguments: Any) -> bool:
+        # The other one starts it meanwhile.
+        assert real(*arguments)
+        made = real(*arguments)
+        started.set()
+        go_on.wait(30)
+        return made
+
+    async def main() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "start", slow)
+            task = asyncio.create_task(enter())
+            await asyncio.to_thread(started.wait, 30)
+            task.cancel()
+            await asyncio.sleep(0)
+            go_on.set()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        with pytest.raises(AlreadyStarted):
+            await enter()
+        await gate.close()
+
+    async def enter() -> None:
+        async with guarding(gate):
+            raise AssertionError("the body ran")
+
+    asyncio.run(main())
+
+
+def test_a_task_that_is_cancelled_on_its_way_out_is_reported(
+    gate: AsyncClient, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, finishing, go_on = store.finish, threading.Event(), threading.Event()
+
+    def slow(*arguments: Any) -> bool:
+        finishing.set()
+        go_on.wait(30)
+        return real(*arguments)
+
+    async def body(ids: list[str]) -> None:
+        async with guarding(gate) as permit:
+            ids.append(permit.intent_id)
+
+    async def main() -> None:
+        ids: list[str] = []
+        monkeypatch.setattr(store, "finish", slow)
+        task = asyncio.create_task(body(ids))
+        await asyncio.to_thread(finishing.wait, 30)
+        task.cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        kept = store.find(ids[0])
+        assert kept is not None
+        assert kept.told is not None
+        await gate.flush()
+        kept = store.find(ids[0])
+        assert kept is not None
+        assert kept.state is State.REPORTED
+        await gate.close()
+
+    asyncio.run(main())
