@@ -38,10 +38,10 @@ class AsyncClient(BaseClient[AsyncGuard], AsyncEndpoints):
     hooks may be coroutine functions. All else is as in `Client`.
     """
 
-    def _open(self, transport: httpx.AsyncBaseTransport | None) -> None:
+    def _open(self, transport: Any, delivery_transport: httpx.BaseTransport | None) -> None:
         self._engine = AsyncEngine(self._url, self._credentials, transport)
         # What waits is delivered by a thread, which needs no event loop to be running.
-        self._background = Engine(self._url, self._credentials, None)
+        self._background = Engine(self._url, self._credentials, delivery_transport)
         self._courier = courier_of(self, self._background, self._store, self._timeout, self._tries)
 
     async def send(self, call: Call[T], *, timeout: float | None = None) -> Answer[T]:

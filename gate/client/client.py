@@ -72,6 +72,7 @@ class BaseClient(Generic[G]):
         tries: int = TRIES,
         metrics_token_file: str | os.PathLike[str] | None = None,
         transport: Any = None,
+        delivery_transport: httpx.BaseTransport | None = None,
     ) -> None:
         """Makes a client; nothing is sent yet. What is not given comes from the environment: see
         `gate.client.connection`.
@@ -90,6 +91,7 @@ class BaseClient(Generic[G]):
             metrics_token_file: A file with the token that opens the metrics.
             transport: An httpx transport of the caller's own, for proxies and the like: a `BaseTransport` for `Client`,
                 an `AsyncBaseTransport` for `AsyncClient`.
+            delivery_transport: The same for the thread that delivers reports; a `Client` without one uses `transport`.
 
         Raises:
             OperatorError: The address, a key or a number is unusable.
@@ -109,9 +111,9 @@ class BaseClient(Generic[G]):
         self._store = _store_at(store) if isinstance(store, str | os.PathLike) else store
         self._timeout = _seconds(timeout)
         self._tries = tries
-        self._open(transport)
+        self._open(transport, delivery_transport)
 
-    def _open(self, transport: Any) -> None:
+    def _open(self, transport: Any, delivery_transport: httpx.BaseTransport | None) -> None:
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -242,9 +244,11 @@ class Client(BaseClient[Guard], Endpoints):
     Every endpoint is a method named as its operation: `decide`, `report_execution`, `export_packet` and so on.
     """
 
-    def _open(self, transport: httpx.BaseTransport | None) -> None:
-        self._engine = Engine(self._url, self._credentials, transport)
-        self._courier = courier_of(self, self._engine, self._store, self._timeout, self._tries)
+    def _open(self, transport: Any, delivery_transport: httpx.BaseTransport | None) -> None:
+        self._engine = background = Engine(self._url, self._credentials, transport)
+        if delivery_transport is not None:
+            background = Engine(self._url, self._credentials, delivery_transport)
+        self._courier = courier_of(self, background, self._store, self._timeout, self._tries)
 
     def send(self, call: Call[T], *, timeout: float | None = None) -> Answer[T]:
         """Sends a call of `gate.client.operations`, for its status and headers as well as its body.

@@ -41,8 +41,14 @@ def store(tmp_path: Path) -> SqliteStore:
 
 @pytest.fixture
 def gate(client: FlaskClient, instance: Instance, key: str, store: SqliteStore) -> AsyncClient:
-    registry = instance.trust().receipt_keys.to_dict()  # type: ignore[union-attr]
-    return AsyncClient("http://gate.example", key=key, registry=registry, store=store, transport=Service(client))
+    return AsyncClient(
+        "http://gate.example",
+        key=key,
+        registry=instance.trust().receipt_keys.to_dict(),  # type: ignore[union-attr]
+        store=store,
+        transport=Service(client),
+        delivery_transport=httpx.WSGITransport(client.application),
+    )
 
 
 def guarding(gate: AsyncClient, target: str = "deal", **said: Any) -> Any:
