@@ -443,9 +443,7 @@ def _stage_of(effect: Effect) -> str:
     if isinstance(effect, Send):
         return "send"
     work = getattr(effect, "work", None)
-    if not isinstance(work, partial):
-        raise Mismatch(f"The guard asked for something that is no stage of it: {effect!r}")
-    return str(work.func.__name__)
+    return str(getattr(work, "func", work).__name__)
 
 
 def _stage_summary(times: Sequence[float]) -> dict[str, float]:
