@@ -191,8 +191,9 @@ class Case:
         """What a guard is made of."""
         said: dict[str, Any] = {"rulebook": POLICY, "facts": "yes", "action": ACTION, "target": ("crm", self.order)}
         said |= changes
-        if said["rulebook"] == "by hash":
-            said["rulebook"] = {"hash": content_hash(sample_rulebook())}
+        if said["rulebook"] == "by id and hash":
+            rulebook = sample_rulebook()
+            said["rulebook"] = {"rulebook_id": rulebook["rulebook_id"], "hash": content_hash(rulebook)}
         elif said["rulebook"] == "altered":
             said["rulebook"] = lenient_rulebook()
         return {**said, "facts": FACTS[said["facts"]]}

@@ -546,7 +546,7 @@ class TestAge:
 
         def slow(*arguments: Any) -> bool:
             if len(moments) == 1:
-                moments.append(moments[0] + timedelta(seconds=301))
+                moments.append(moments[0] + timedelta(hours=1))
             return real(*arguments)
 
         monkeypatch.setattr(store, "start", slow)
