@@ -25,7 +25,7 @@ def test_every_answer_is_one_that_the_document_describes(tmp_path: Path) -> None
     token = (site.home / "metrics.token").read_text().strip()
     with site.serving() as server:
         options = (
-            f"--no-color --phases=examples,coverage,fuzzing --max-examples={size(10, 300)} --generation-deterministic "
+            f"--no-color --phases=examples,coverage,fuzzing --max-examples={size(5, 300)} --generation-deterministic "
             f"--continue-on-failure --warnings=off --exclude-checks={LEFT_OUT}"
         )
         headers = ["--header", f"x-api-key: {key}", "--header", f"x-metrics-token: {token}"]
