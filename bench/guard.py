@@ -33,7 +33,7 @@ from gate.canonical import canonical
 from gate.client import AsyncClient, AsyncGuard, Client, Delivery, Guard, Intent, Permit, Report, SqliteStore, State
 from gate.client.connection import KEY_FILE, REGISTRY, URL
 from gate.client.delivery import Courier
-from gate.client.flow import Effect, Send
+from gate.client.flow import Consult, Do, Effect, Send
 from gate.client.flow import run as run_flow
 from gate.client.guard import enter, leave
 from gate.client.intention import Plan, plan_of
@@ -442,8 +442,9 @@ def _lap(site: _Site, client: Client, target: tuple[str, str], laps: dict[str, l
 def _stage_of(effect: Effect) -> str:
     if isinstance(effect, Send):
         return "send"
-    work = getattr(effect, "work", None)
-    return str(getattr(work, "func", work).__name__)
+    if isinstance(effect, Do | Consult):
+        return str(getattr(effect.work, "func", effect.work).__name__)
+    raise Mismatch(f"The guard asked for something that is no stage of it: {effect!r}")
 
 
 def _stage_summary(times: Sequence[float]) -> dict[str, float]:
