@@ -23,6 +23,7 @@ from gate.ledger.packing import pack, unpack
 from gate.ledger.tables import claims, decisions, entries, latest_outcomes, outcome_counts
 from gate.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, report_hash
 from tests.support import sample_request
+from tests.torture import size
 
 SIZE = 12
 ERASED, ERASURE = 3, 11
@@ -156,10 +157,11 @@ def test_a_report_that_was_changed_with_its_hash_is_found(lived: Instance, scope
     for position, kind in ((EXECUTION, EXECUTIONS), (OUTCOME, OUTCOMES), (CRM_SYNC, CRM_SYNCS)):
         row = row_at(lived, position)
         report = orjson.loads(unpack(row.body))
-        for name in {*report, "x", "external_ref", "crm_record_url"} - {kind.hash_member}:
-            for value in OTHER_JSON:
+        for at, name in enumerate(sorted({*report, "x", "external_ref", "crm_record_url"} - {kind.hash_member})):
+            for number, value in enumerate(OTHER_JSON):
                 forged = {**report, name: value}
-                if forged == report:
+                # Some of the values for each member; all of them in `make torture`.
+                if forged == report or (at + number) % size(3, 1):
                     continue
                 forged[kind.hash_member] = report_hash(kind, forged)
                 with changed(lived, entries, row, {"body": pack(orjson.dumps(forged))}):

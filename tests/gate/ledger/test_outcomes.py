@@ -23,6 +23,7 @@ from gate.ledger.outcomes import STATUSES, Outcome
 from gate.ledger.tables import latest_outcomes, outcome_counts
 from gate.ledger.writer import Appended, Decided, NewEntry, _write
 from tests.support import NOW, in_threads, ledger_url
+from tests.torture import size
 
 POLICY = "pricing_exception"
 VERDICTS = ("yes", "no", "review")
@@ -130,7 +131,7 @@ def choices() -> Iterator[dict[str, str | None]]:
         yield {"version": version, "verdict": verdict, "action": action}
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=size(12, 100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(histories)
 def test_counts_and_confidence_equal_a_recount_after_any_history(ledger: Ledger, drawn: Any) -> None:
     scope = ledger.directory.create_scope(f"scope {next(_serial)}", "unlimited", NOW)
