@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, Unpack
@@ -56,7 +57,7 @@ Registry = Trust | Mapping[str, Any] | str | os.PathLike[str]
 Said = Callable[..., Any]
 
 
-class BaseClient(Generic[G]):
+class BaseClient(ABC, Generic[G]):
     """What both clients do alike; `G` is their guard."""
 
     def __init__(
@@ -113,8 +114,9 @@ class BaseClient(Generic[G]):
         self._tries = tries
         self._open(transport, delivery_transport)
 
+    @abstractmethod
     def _open(self, transport: Any, delivery_transport: httpx.BaseTransport | None) -> None:
-        raise NotImplementedError
+        """Makes what sends and what delivers."""
 
     def __repr__(self) -> str:
         """The client by its service; never a key."""
@@ -230,8 +232,9 @@ class BaseClient(Generic[G]):
             raise _storeless("The guard needs a store that outlives the process")
         return self._store
 
+    @abstractmethod
     def _guard(self, plan: Plan, terms: Terms) -> G:
-        raise NotImplementedError
+        """The guarded block of a plan."""
 
     def _exchange(self, call: Call[T], timeout: float | None) -> Flow[Answer[T]]:
         seconds = self._timeout if timeout is None else _seconds(timeout)
