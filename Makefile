@@ -9,9 +9,9 @@ PORT ?= 8080
 run: install
 	@$(BIN)/gate serve --demo --host $(HOST) --port $(PORT)
 
-# In two processes: one computes while the other waits, and continuous integration has two processors.
+# In three processes: the tests with real servers wait much of their time, and continuous integration has two processors.
 test: lint
-	@$(BIN)/pytest --numprocesses=2 --dist=worksteal
+	@$(BIN)/pytest --numprocesses=3 --dist=worksteal
 
 # The long forms of the tests that kill, cut off, crowd, time and feed nonsense to real servers; three quarters of an hour.
 torture: install
