@@ -126,6 +126,7 @@ def registration(
     return metadata
 
 
-def registration_hash(metadata: Mapping[str, Any]) -> str:
-    """attestation_hash: H of the registration's metadata without registry_attestation."""
-    return content_hash({name: value for name, value in metadata.items() if name != "registry_attestation"})
+def registration_hash(metadata: Mapping[str, Any], *, plain: bool = False) -> str:
+    """attestation_hash: H of the metadata without registry_attestation; `plain` as `canonical` takes it."""
+    registered = {name: value for name, value in metadata.items() if name != "registry_attestation"}
+    return content_hash(registered, plain=plain)

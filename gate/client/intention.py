@@ -13,6 +13,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -20,12 +21,15 @@ from gate.canonical import canonical, content_hash
 from gate.envelope import action_binding
 from gate.errors import FieldError, MaterialRefused, RequestRefused
 from gate.labels import OUTPUT_MATERIAL
-from gate.strict_json import MAX_SAFE_INTEGER, parse, parse_document
+from gate.strict_json import MAX_REQUEST_VALUES, MAX_SAFE_INTEGER, parse
 
 GUARD: Final = "guard"
 """The member of the context in which the guard says for which intent, attempt and store it asks."""
 
 _LARGEST: Final = 1024 * 1024
+# What the guard's own member adds to a request at most.
+_GUARD_BYTES: Final = 512
+_GUARD_VALUES: Final = 5
 _LONGEST: Final = 2000
 _OWN: Final = frozenset({"inputs", "requested_action", "target_system", "target_object_id", "mutation", GUARD})
 
@@ -144,35 +148,26 @@ def plan_of(
         **({"mutation": changed.mutation} if changed.mutation else {}),
         "inputs": dict(facts),
     }
+    written = _written({"mode": "rulebook", **policy, "context": said})
     # A copy of its own, so that what the caller changes later is not what was asked.
-    body = _copied({"mode": "rulebook", **policy, "context": said})
+    body = parse(written, max_values=MAX_REQUEST_VALUES - _GUARD_VALUES)
     named = {"policy": policy_id, "action": action, "target": list(changed), "intent": intent}
-    actions = _actions(expected_action)
-    plan = Plan(
+    return Plan(
         intent_id=f"int_{content_hash(named)}",
         body=body,
-        body_hash=content_hash(body),
+        body_hash=sha256(written).hexdigest(),
         target=changed,
         binding=action_binding(body["context"]),
-        actions=actions,
+        actions=_actions(expected_action),
     )
-    _check_readable(plan)
-    return plan
 
 
-def _check_readable(plan: Plan) -> None:
-    """Requires that the service reads the request. Of one that it does not read it cannot say whether another store has
-    asked for the intent, so that none may be kept and given up later.
+def _written(body: Mapping[str, Any]) -> bytes:
+    """The canonical bytes of a request that the service reads with the guard's member in it. Of one that it does not
+    read it cannot say whether another store has asked for the intent, so that none may be kept and given up later.
     """
-    longest = plan.request(attempt=10**9, store="0" * 100, nonce="0" * 100)
-    if len(longest) > _LARGEST:
-        raise _unusable("facts", f"A request has at most {_LARGEST} bytes; name what is large by its id.")
-    parse(longest)
-
-
-def _copied(body: Mapping[str, Any]) -> Any:
     try:
-        return parse_document(canonical(body))
+        written = canonical(body)
     except MaterialRefused as error:
         said = {name: value for name, value in body["context"].items() if name not in _OWN}
         asked = (("facts", body["context"]["inputs"]), ("context", said), ("rulebook", body.get("rulebook")))
@@ -182,6 +177,9 @@ def _copied(body: Mapping[str, Any]) -> Any:
                 fault = FieldError(path, "invalid", why)
                 raise MaterialRefused(error.code, f"The guard cannot ask about {path}: {why}", [fault]) from error
         raise
+    if len(written) > _LARGEST - _GUARD_BYTES:
+        raise _unusable("facts", f"A request has at most {_LARGEST} bytes; name what is large by its id.")
+    return written
 
 
 def _faults(path: str, value: Any) -> Iterator[tuple[str, str]]:

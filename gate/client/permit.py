@@ -177,7 +177,7 @@ class BasePermit:
             if reference is not None:
                 _check(name, reference)
                 body[name] = reference
-        report = _report(OUTCOME, self.intent, self.record, body)
+        report = _report(OUTCOME, self.intent, self.record, self.intent.request["context"], body)
         yield Do(partial(self._store.tell, report))
 
 
@@ -230,12 +230,13 @@ def execution_report(intent: Intent, record: Mapping[str, Any], body: Mapping[st
         record: Its record.
         body: What became of it: execution_status and whatever else is known.
     """
+    context = intent.request["context"]
     known = {
-        "action_binding": action_binding(intent.request["context"]),
+        "action_binding": action_binding(context),
         "execution_id": f"{intent.intent_id}-{intent.attempt}",
         "executed_at": timestamp(utc_now()),
     }
-    return _report(EXECUTION, intent, record, known | dict(body))
+    return _report(EXECUTION, intent, record, context, known | dict(body))
 
 
 def name_of(error: BaseException) -> str:
@@ -245,8 +246,9 @@ def name_of(error: BaseException) -> str:
     return name[:_LONGEST_NAME].encode("utf-8", "replace").decode()
 
 
-def _report(kind: str, intent: Intent, record: Mapping[str, Any], body: Mapping[str, Any]) -> Report:
-    context = intent.request["context"]
+def _report(
+    kind: str, intent: Intent, record: Mapping[str, Any], context: Mapping[str, Any], body: Mapping[str, Any]
+) -> Report:
     target = {name: context[name] for name in ("target_system", "target_object_id", "mutation") if name in context}
     cited = {"decision_record_hash": record["record_hash"], "decision_receipt_hash": record["receipt_hash"]}
     key = idempotency_key(intent.intent_id, intent.attempt)

@@ -15,7 +15,7 @@ def check_attestations(result: Verification, record: Mapping[str, Any], trust: T
     """Checks what both attestations repeat of the record, and their signatures where the registry key is known."""
     attestation, registry = record["rulebook_attestation"], record["rulebook_registry"]
     bundle, signature = attestation["bundle"], attestation["signature"]
-    result.compare("bundle_hash", content_hash(bundle), attestation.get("bundle_hash"))
+    result.compare("bundle_hash", content_hash(bundle, plain=result.plain), attestation.get("bundle_hash"))
     outcome = {
         "status": bundle["outcome"].get("status"),
         "verdict": record["verdict"],
@@ -48,7 +48,8 @@ def check_attestations(result: Verification, record: Mapping[str, Any], trust: T
         f"{ED25519}:{signature.get('signature')}",
     )
     registered = registry["registry_attestation"]
-    result.compare("registry_attestation_hash", registration_hash(registry), registered.get("attestation_hash"))
+    registration = registration_hash(registry, plain=result.plain)
+    result.compare("registry_attestation_hash", registration, registered.get("attestation_hash"))
     result.checks["registry_attestation_members"] = set(registered) == _REGISTRY_ATTESTATION_MEMBERS and _signed_or_not(
         registered
     )

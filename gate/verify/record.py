@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
-from gate.canonical import compact, content_hash
+from gate.canonical import compact, content_hash, is_plain
 from gate.chain import RECORD_LINK_MEMBERS, leaf
 from gate.envelope import (
     compact_verdict,
@@ -44,6 +45,8 @@ def verify_record(
     result = Verification()
     try:
         if check_members(result, record):
+            # Looked through once: every hash and comparison below is of the record's parts, but for the request's.
+            result.plain = is_plain(record)
             _check_hashes(result, record)
             _check_derived(result, record)
             check_attestations(result, record, trust)
@@ -115,22 +118,22 @@ def _is_another_input(result: Verification, record: Mapping[str, Any], failed: l
 
 
 def _check_hashes(result: Verification, record: Mapping[str, Any]) -> None:
-    erased = erased_members(record)
+    erased, hash_of = erased_members(record), partial(content_hash, plain=result.plain)
     if "adapter_facts" in erased:
         result.checks["record_hash"] = None
     else:
-        result.compare("record_hash", content_hash(envelope(record)), record["record_hash"])
-    result.compare("receipt_hash", content_hash(receipt_material(record)), record["receipt_hash"])
-    result.compare("policy_bundle_hash", content_hash(record["policy_bundle"]), record["policy_bundle_hash"])
+        result.compare("record_hash", hash_of(envelope(record)), record["record_hash"])
+    result.compare("receipt_hash", hash_of(receipt_material(record, plain=result.plain)), record["receipt_hash"])
+    result.compare("policy_bundle_hash", hash_of(record["policy_bundle"]), record["policy_bundle_hash"])
     status = record["rulebook_attestation"]["bundle"]["outcome"].get("status")
-    result.compare("output_hash", content_hash(output_material(record, status)), record["output_hash"])
+    result.compare("output_hash", hash_of(output_material(record, status)), record["output_hash"])
     if "evaluation" in erased:
         result.checks["evaluation"] = None
         return
     bound = [source for source in record["evidence_manifest"]["sources"] if at(source, "id") == "evaluation"]
     result.compare(
         "evaluation",
-        content_hash(record["evaluation"]),
+        hash_of(record["evaluation"]),
         at(bound[0], "snapshot_hash") if len(bound) == 1 else None,
     )
 

@@ -50,6 +50,7 @@ class Verification:
         error: A code where the record is not verified; MATERIAL_ERASED also where it is, but for what was erased.
         message: The same as a sentence.
         unknown: The members that this release does not know, by their place, at most `MAX_UNKNOWN` of them.
+        plain: Whether all that is compared is known to be as `canonical.is_plain` has it.
     """
 
     checks: dict[str, bool | None] = field(default_factory=dict)
@@ -61,6 +62,7 @@ class Verification:
     error: str | None = None
     message: str | None = None
     unknown: list[str] = field(default_factory=list)
+    plain: bool = field(default=False, repr=False, compare=False)
 
     @property
     def verified(self) -> bool:
@@ -112,7 +114,9 @@ class Verification:
 
     def compare(self, name: str, expected: Any, actual: Any) -> None:
         """Records a check that two JSON values are the same value."""
-        same = _same_text(expected, actual) or canonical(expected) == canonical(actual)
+        same = _same_text(expected, actual) or (
+            canonical(expected, plain=self.plain) == canonical(actual, plain=self.plain)
+        )
         self.checks[name] = same
         if not same:
             self.expected[name] = expected
