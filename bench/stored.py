@@ -27,9 +27,8 @@ from bench.disk import build_directory, scratch, write_out
 from bench.measure import Mismatch
 from bench.samples import ROOT, decide_request
 from bench.subjects import SCOPE, count_records, sqlite_url
-from gate.chain import Head, append, find_break, head_of
+from gate.chain import Head, append, find_break, head_of, link_material
 from gate.decide import is_link_of, stored_record
-from gate.envelope import link_material
 from gate.ids import new_id, timestamp, utc_now
 from gate.instance import create_instance
 from gate.ledger.access import FULL_ACCESS

@@ -91,6 +91,19 @@ def append(head: Head, entry: Entry, *, plain: bool = False) -> dict[str, Any]:
     return link
 
 
+def link_material(record: Mapping[str, Any]) -> Entry:
+    """What the chain link of a decision is made of."""
+    return Entry(
+        entry_type="decision",
+        decision_id=record["decision_id"],
+        record_hash=record["record_hash"],
+        receipt_hash=record["receipt_hash"],
+        policy_id=record["policy_id"],
+        policy_version=record["policy_version"],
+        created_at=record["created_at"],
+    )
+
+
 def head_of(link: Mapping[str, Any]) -> Head:
     """The head that a chain has after a link."""
     return Head(link["chain_id"], link["chain_position"], link["merkle_root"], link["link_hash"])

@@ -15,7 +15,8 @@ import orjson
 from gate import chain
 from gate.attestation import registration
 from gate.canonical import canonical, content_hash, is_plain
-from gate.envelope import envelope, erased_members, input_material, link_material
+from gate.chain import link_material
+from gate.envelope import envelope, erased_members, input_material
 from gate.errors import (
     GateError,
     IdempotencyConflict,

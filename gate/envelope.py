@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gate import chain
 from gate.canonical import canonical, compact, content_hash, is_empty
 from gate.labels import CANONICALIZATION, HASH_ALGORITHM
 
@@ -166,16 +165,3 @@ def integrity(record: Mapping[str, Any]) -> dict[str, Any]:
         "policy_bundle_hash": record["policy_bundle_hash"],
         "signature": signature,
     }
-
-
-def link_material(record: Mapping[str, Any]) -> chain.Entry:
-    """What the chain link of a decision is made of."""
-    return chain.Entry(
-        entry_type="decision",
-        decision_id=record["decision_id"],
-        record_hash=record["record_hash"],
-        receipt_hash=record["receipt_hash"],
-        policy_id=record["policy_id"],
-        policy_version=record["policy_version"],
-        created_at=record["created_at"],
-    )

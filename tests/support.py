@@ -17,8 +17,9 @@ from sqlalchemy import Dialect, MetaData, insert, select, text
 from gate import chain, resources
 from gate.attestation import registration
 from gate.canonical import canonical, content_hash
+from gate.chain import link_material
 from gate.confidence import Counts, Coverage, decision_confidence
-from gate.envelope import input_material, link_material
+from gate.envelope import input_material
 from gate.ids import timestamp
 from gate.ledger import Ledger, schema
 from gate.ledger.packing import unpack

@@ -39,12 +39,12 @@ from gate.client.intention import Target
 from gate.client.permit import AsyncPermit, Permit
 from gate.client.store import Intent, Report, State, Store
 from gate.errors import FieldError, GateError, MaterialRefused, OperatorError, RequestRefused
-from gate.verify import Trust, Verification
 
-# Who works in threads is spared asyncio, and who guards nothing SQLite.
+# Who works in threads is spared asyncio, who guards nothing SQLite, and who only imports the client the cryptography.
 if TYPE_CHECKING:
     from gate.client.async_client import AsyncClient
     from gate.client.store import SqliteStore
+    from gate.verify import Trust, Verification
 
 __all__ = [
     "AlreadyStarted",
@@ -99,4 +99,8 @@ def __getattr__(name: str) -> Any:
         from gate.client.store import SqliteStore
 
         return SqliteStore
+    if name in ("Trust", "Verification"):
+        from gate import verify
+
+        return getattr(verify, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,7 +15,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeAlias, TypeVar, Unpack
 
 from gate.client import connection
 from gate.client.blocks import Guard, PerFunction, guarded
@@ -32,13 +32,12 @@ from gate.client.permit import Permit
 from gate.client.recovery import begun
 from gate.client.store.intents import SharesTransactions, Store
 from gate.errors import OperatorError
-from gate.verify import Trust, Verification, verify_record
 
 # What not every caller uses is loaded when it is used.
 if TYPE_CHECKING:
     import httpx
 
-    from gate.verify import PacketVerification
+    from gate.verify import PacketVerification, Trust, Verification
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,7 +52,7 @@ TRIES: Final = 3
 
 _LONGEST_TIMEOUT: Final = 3600.0
 
-Registry = Trust | Mapping[str, Any] | str | os.PathLike[str]
+Registry: TypeAlias = "Trust | Mapping[str, Any] | str | os.PathLike[str]"
 Said = Callable[..., Any]
 
 
@@ -107,7 +106,7 @@ class BaseClient(ABC, Generic[G]):
         self._url = connection.service_url(url)
         self._credentials = Credentials(connection.api_key(key, key_file), connection.metrics_token(metrics_token_file))
         self._trust = connection.trust(registry)
-        self._is_pinned = registry is not None and registry != Trust()
+        self._is_pinned = connection.is_pinned(registry)
         self._scope_hash = scope_hash or os.environ.get(connection.SCOPE_HASH) or None
         self._store = _store_at(store) if isinstance(store, str | os.PathLike) else store
         self._timeout = _seconds(timeout)
@@ -136,6 +135,8 @@ class BaseClient(ABC, Generic[G]):
             OperatorError: FILE_UNREADABLE: the file of pinned keys.
             MaterialRefused: The file of pinned keys holds none.
         """
+        from gate.verify import verify_record
+
         return verify_record(record, self._trust(), request_body=request)
 
     def verify_packet(

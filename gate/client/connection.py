@@ -20,14 +20,16 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from gate.client.forks import begin_in_forks
 from gate.errors import MaterialRefused, OperatorError
-from gate.signing import load_registry
 from gate.strict_json import parse_document
-from gate.verify import Trust
+
+# The cryptography is loaded by who makes a client.
+if TYPE_CHECKING:
+    from gate.verify import Trust
 
 T = TypeVar("T")
 
@@ -184,20 +186,33 @@ def trust(registry: Trust | Mapping[str, Any] | str | os.PathLike[str] | None) -
     Raises:
         MaterialRefused: KEY_REGISTRY_INVALID or PUBLIC_KEY_INVALID, for a document.
     """
-    if registry is None:
-        registry = Trust()
-    if isinstance(registry, Trust):
-        known = registry
-        return lambda: known
+    from gate.verify import Trust
+
+    if isinstance(registry, str | os.PathLike):
+        return Watched(Path(registry), _trust_in).value
     if isinstance(registry, Mapping):
-        loaded = Trust(receipt_keys=load_registry(dict(registry)), source="registry")
-        return lambda: loaded
-    return Watched(Path(registry), _trust_in).value
+        registry = _trust_of(dict(registry))
+    known = registry or Trust()
+    return lambda: known
+
+
+def is_pinned(registry: Trust | Mapping[str, Any] | str | os.PathLike[str] | None) -> bool:
+    """Whether there is any key that records are held to."""
+    from gate.verify import Trust
+
+    return registry is not None and registry != Trust()
+
+
+def _trust_of(document: Any) -> Trust:
+    from gate.signing import load_registry
+    from gate.verify import Trust
+
+    return Trust(receipt_keys=load_registry(document), source="registry")
 
 
 def _trust_in(content: bytes) -> Trust:
     try:
-        return Trust(receipt_keys=load_registry(parse_document(content)), source="registry")
+        return _trust_of(parse_document(content))
     except MaterialRefused as error:
         why = error.message.replace("The body", "It", 1)
         raise MaterialRefused("KEY_REGISTRY_INVALID", why) from error

@@ -11,17 +11,15 @@ A flow is a generator that yields what is to be done and is given what came of i
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from gate.client.calls import Call
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(NamedTuple):
     """Send a call; gives a RawAnswer or raises ApiError.
 
     Attributes:
@@ -33,22 +31,19 @@ class Send:
     deadline: float
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(NamedTuple):
     """Wait for so many seconds."""
 
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Do:
+class Do(NamedTuple):
     """Call a function that may block, such as one of the store; gives what it returns."""
 
     work: Callable[[], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Consult:
+class Consult(NamedTuple):
     """Call a function of the caller's, which may be a coroutine function; gives what it returns."""
 
     work: Callable[[], Any]

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gate.client import operations
 from gate.client.delivery import call_of
@@ -46,7 +46,9 @@ from gate.client.recovery import found_out, may_begin_again
 from gate.client.store.intents import Intent, Report, State, Store
 from gate.errors import GateError, MaterialRefused
 from gate.ids import parse_timestamp, timestamp, utc_now
-from gate.verify import Trust, verify_record
+
+if TYPE_CHECKING:
+    from gate.verify import Trust, Verification
 
 MAX_AGE: Final = 300.0
 """How old the verdict may be when the body begins, in seconds, where nothing else is said."""
@@ -337,14 +339,20 @@ class _Entry:
             call = operations.get_decision(decision_id)
             answer = yield from exchange(call, seconds=self._terms.seconds, tries=self._terms.tries)
             record: Mapping[str, Any] = answer.body
-            is_ours = verify_record(record, self._terms.trust()).verified
+            is_ours = self._verification(record).verified
         except GateError:
             return None
         return record if is_ours and record["action_binding"] == self._plan.binding else None
 
+    def _verification(self, record: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Verification:
+        # Loaded with the first record: who only imports the client is spared the cryptography.
+        from gate.verify import verify_record
+
+        return verify_record(record, self._terms.trust(), request_body=request)
+
     def _verify(self, request: Mapping[str, Any], record: Mapping[str, Any]) -> None:
         try:
-            result = verify_record(record, self._terms.trust(), request_body=request)
+            result = self._verification(record, request)
         except GateError as error:
             raise _unavailable(self._plan, error) from error
         if not result.verified or result.error is not None:

@@ -16,8 +16,8 @@ from werkzeug.test import TestResponse
 
 from api.app import create_app
 from gate import chain, lifecycle, resources
+from gate.chain import link_material
 from gate.decide import MAX_IDEMPOTENCY_KEY
-from gate.envelope import link_material
 from gate.ids import timestamp, utc_now
 from gate.instance import Instance
 from gate.ledger.access import ACCESS, FULL_ACCESS, Scope

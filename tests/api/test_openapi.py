@@ -17,7 +17,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from api.app import create_app
 from api.errors import codes
 from gate import chain, labels, resources
-from gate.envelope import link_material
+from gate.chain import link_material
 from gate.ids import timestamp
 from gate.instance import Instance
 from gate.ledger.access import Scope

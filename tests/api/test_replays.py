@@ -17,8 +17,9 @@ from api.app import create_app
 from api.requests import MAX_BODY
 from gate import chain, resources
 from gate.canonical import content_hash
+from gate.chain import link_material
 from gate.contract import golden_cases
-from gate.envelope import envelope, link_material, receipt_material
+from gate.envelope import envelope, receipt_material
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.labels import VIEWS

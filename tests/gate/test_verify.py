@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from gate import chain, resources
 from gate.canonical import content_hash
-from gate.envelope import envelope, link_material, receipt_material, receipt_payload
+from gate.chain import link_material
+from gate.envelope import envelope, receipt_material, receipt_payload
 from gate.erasure import build, left_of
 from gate.labels import BINDING_ADAPTER
 from gate.record import Signers, runtime_binding_of

@@ -812,7 +812,8 @@ class TestChain:
 
         from gate import chain
         from gate.canonical import content_hash
-        from gate.envelope import envelope, link_material, receipt_material
+        from gate.chain import link_material
+        from gate.envelope import envelope, receipt_material
 
         record = {n: v for n, v in made["records"][2].items() if n != "audit_chain"} | {"request_id": "req_forged"}
         record["record_hash"] = content_hash(envelope(record))
