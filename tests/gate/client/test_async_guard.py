@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -74,33 +75,49 @@ def test_of_tasks_that_race_and_are_cancelled_one_runs_the_body(gate: AsyncClien
     asyncio.run(race())
 
 
+class Step:
+    """A step of the store at which a task is cancelled while a thread is doing it."""
+
+    def __init__(self, work: Callable[..., bool], *, late: bool = False) -> None:
+        """Takes what the step does, in whose place comes `slow`; and whether it is done only after the cancellation."""
+        self._work, self._late = work, late
+        self._reached, self._go_on = threading.Event(), threading.Event()
+
+    def slow(self, *arguments: Any) -> bool:
+        """Does it, and comes back once the task was cancelled."""
+        made = None if self._late else self._work(*arguments)
+        self._reached.set()
+        self._go_on.wait(30)
+        return self._work(*arguments) if made is None else made
+
+    async def cancel(self, entering: Coroutine[Any, Any, None]) -> None:
+        """Runs a task to the step, cancels it there, and lets the step come back."""
+        task = asyncio.create_task(entering)
+        assert await asyncio.to_thread(self._reached.wait, 30)
+        task.cancel()
+        await asyncio.sleep(0)
+        self._go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+async def enter(gate: AsyncClient) -> None:
+    """Enters a guard that must not let it in."""
+    async with guarding(gate):
+        raise AssertionError("the body ran")
+
+
 def test_a_start_that_was_made_for_a_cancelled_task_is_given_back(
     gate: AsyncClient, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, started, go_on = store.start, threading.Event(), threading.Event()
-
-    def slow(*arguments: Any) -> bool:
-        made = real(*arguments)
-        started.set()
-        go_on.wait(30)
-        return made
+    start = Step(store.start)
 
     async def main() -> None:
-        monkeypatch.setattr(store, "start", slow)
-        task = asyncio.create_task(enter())
-        await asyncio.to_thread(started.wait, 30)
-        task.cancel()
-        await asyncio.sleep(0)
-        go_on.set()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        monkeypatch.setattr(store, "start", start.slow)
+        await start.cancel(enter(gate))
         async with guarding(gate) as permit:
             assert permit.intent.attempt == 1
         await gate.close()
-
-    async def enter() -> None:
-        async with guarding(gate):
-            raise AssertionError("the body ran")
 
     asyncio.run(main())
 
@@ -108,33 +125,22 @@ def test_a_start_that_was_made_for_a_cancelled_task_is_given_back(
 def test_who_lost_the_race_and_is_cancelled_gives_nothing_back(
     gate: AsyncClient, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, started, go_on = store.start, threading.Event(), threading.Event()
+    real = store.start
 
-    def slow(*arguments: Any) -> bool:
+    def second(*arguments: Any) -> bool:
         # The other one starts it meanwhile.
         assert real(*arguments)
-        made = real(*arguments)
-        started.set()
-        go_on.wait(30)
-        return made
+        return real(*arguments)
+
+    start = Step(second)
 
     async def main() -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(store, "start", slow)
-            task = asyncio.create_task(enter())
-            await asyncio.to_thread(started.wait, 30)
-            task.cancel()
-            await asyncio.sleep(0)
-            go_on.set()
-            with pytest.raises(asyncio.CancelledError):
-                await task
+            patch.setattr(store, "start", start.slow)
+            await start.cancel(enter(gate))
         with pytest.raises(AlreadyStarted):
-            await enter()
+            await enter(gate)
         await gate.close()
-
-    async def enter() -> None:
-        async with guarding(gate):
-            raise AssertionError("the body ran")
 
     asyncio.run(main())
 
@@ -142,27 +148,16 @@ def test_who_lost_the_race_and_is_cancelled_gives_nothing_back(
 def test_a_task_that_is_cancelled_on_its_way_out_is_reported(
     gate: AsyncClient, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, finishing, go_on = store.finish, threading.Event(), threading.Event()
+    ids: list[str] = []
+    finish = Step(store.finish, late=True)
 
-    def slow(*arguments: Any) -> bool:
-        finishing.set()
-        go_on.wait(30)
-        return real(*arguments)
-
-    async def body(ids: list[str]) -> None:
+    async def body() -> None:
         async with guarding(gate) as permit:
             ids.append(permit.intent_id)
 
     async def main() -> None:
-        ids: list[str] = []
-        monkeypatch.setattr(store, "finish", slow)
-        task = asyncio.create_task(body(ids))
-        await asyncio.to_thread(finishing.wait, 30)
-        task.cancel()
-        await asyncio.sleep(0)
-        go_on.set()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        monkeypatch.setattr(store, "finish", finish.slow)
+        await finish.cancel(body())
         kept = store.find(ids[0])
         assert kept is not None
         assert kept.told is not None
