@@ -4,8 +4,10 @@ A message that is not acknowledged in time is delivered again: after a crash, af
 worker while the first still works. The message's id is the intent, so that all its deliveries mean one refund.
 
     acknowledged   the refund is paid, now or by an earlier delivery; or the gate says no, which is an answer as well
-    left           there is no verdict, the payment side failed, or the end of an earlier delivery is not known yet
-    parked         a person has to decide: review, a message that nobody can read, one that was delivered too often
+    left           there is no verdict, the payment side or the worker failed, or the end of an earlier delivery is not
+                   known yet
+    parked         a person has to decide: review, a message that nobody can read, one that was delivered too often,
+                   deliveries that got no verdict not counted
 
 A delivery that meets one that was begun asks the payment side whether the money moved. It says that nothing was done
 only once an earlier delivery can no longer be at work.
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sqlite3
 import threading
 import time
@@ -68,11 +71,13 @@ class Message:
         message_id: The message's, the same for every delivery.
         body: What was sent.
         deliveries: How often it was delivered, this time included.
+        undecided: After how many of these it was left because there was no verdict.
     """
 
     message_id: str
     body: str
     deliveries: int
+    undecided: int
 
 
 class Queue:
@@ -87,7 +92,8 @@ class Queue:
         self._db = sqlite3.connect(path, isolation_level=None, timeout=5)
         self._db.execute(
             "CREATE TABLE IF NOT EXISTS messages (message_id TEXT PRIMARY KEY, body TEXT NOT NULL,"
-            " visible_at REAL NOT NULL, deliveries INTEGER NOT NULL DEFAULT 0, parked TEXT)"
+            " visible_at REAL NOT NULL, deliveries INTEGER NOT NULL DEFAULT 0,"
+            " undecided INTEGER NOT NULL DEFAULT 0, parked TEXT)"
         )
 
     def send(self, message_id: str, body: Mapping[str, Any]) -> None:
@@ -102,7 +108,7 @@ class Queue:
         taken = self._db.execute(
             "UPDATE messages SET visible_at = :now + :visibility, deliveries = deliveries + 1 WHERE message_id ="
             " (SELECT message_id FROM messages WHERE parked IS NULL AND visible_at <= :now ORDER BY visible_at LIMIT 1)"
-            " RETURNING message_id, body, deliveries",
+            " RETURNING message_id, body, deliveries, undecided",
             {"now": time.time(), "visibility": self._visibility},
         ).fetchall()
         return Message(*taken[0]) if taken else None
@@ -111,10 +117,11 @@ class Queue:
         """Removes a message: what it asks for is settled."""
         self._db.execute("DELETE FROM messages WHERE message_id = ?", (message.message_id,))
 
-    def leave(self, message: Message, seconds: float) -> None:
+    def leave(self, message: Message, seconds: float, *, decided: bool) -> None:
         """Lets a message be delivered again, after so many seconds."""
         self._db.execute(
-            "UPDATE messages SET visible_at = ? WHERE message_id = ?", (time.time() + seconds, message.message_id)
+            "UPDATE messages SET visible_at = ?, undecided = undecided + ? WHERE message_id = ?",
+            (time.time() + seconds, not decided, message.message_id),
         )
 
     def park(self, message: Message, why: str) -> None:
@@ -124,6 +131,23 @@ class Queue:
     def parked(self) -> Mapping[str, str]:
         """The messages that wait for a person, and why."""
         return dict(self._db.execute("SELECT message_id, parked FROM messages WHERE parked IS NOT NULL"))
+
+
+@dataclass(frozen=True, slots=True)
+class Refund:
+    """What a message asks for.
+
+    Attributes:
+        payment_id: The payment that is paid back.
+        amount: How much of it.
+        currency: In which currency.
+        facts: The facts that the policy decides over.
+    """
+
+    payment_id: str
+    amount: float
+    currency: str
+    facts: Mapping[str, Any]
 
 
 class Worker:
@@ -136,7 +160,7 @@ class Worker:
         payments: Payments,
         *,
         longest: timedelta = timedelta(minutes=15),
-        pause: Callable[[Message], float] = lambda message: min(2.0**message.deliveries, 300.0),
+        pause: Callable[[Message], float] = lambda message: min(2.0 ** min(message.deliveries, 9), 300.0),
     ) -> None:
         """Takes the queue, the gate and the payment side.
 
@@ -164,31 +188,16 @@ class Worker:
         message = self._queue.take()
         if message is None:
             return False
-        if message.deliveries > MOST_DELIVERIES:
+        if message.deliveries - message.undecided > MOST_DELIVERIES:
             self._queue.park(message, f"delivered {MOST_DELIVERIES} times, and never settled")
             return True
         try:
-            refund = json.loads(message.body)
-            payment_id, facts = str(refund["payment_id"]), dict(refund["facts"])
-            amount, currency = float(facts["amount"]), str(facts["currency"])
+            refund = read(message.body)
         except (ValueError, KeyError, TypeError) as error:
             self._queue.park(message, f"not a refund: {error!r}")
             return True
         try:
-            with self._client.guard(
-                POLICY,
-                facts,
-                action="issue_refund",
-                target=Target("payments", payment_id, "refund.create"),
-                intent=message.message_id,
-                context={"workflow": "refund_queue", "amount": amount, "currency": currency},
-                expected_action="issue_refund",
-                recover=self._recover,
-            ) as permit:
-                paid = self._payments.refund(
-                    payment_id, amount, currency, reference=permit.intent_id, note=permit.decision_id
-                )
-                permit.describe(external_ref=paid)
+            self._pay(message.message_id, refund)
         except Blocked as error:
             log.info("%s is refused: %s", message.message_id, error)
             self._queue.acknowledge(message)
@@ -197,15 +206,36 @@ class Worker:
         except AlreadyStarted as error:
             self._meet(message, error)
         except GateUnavailable as error:
-            self._leave(message, str(error), error.retry_after)
+            # Some of it, such as an unknown key, only heals once a person has read the log.
+            self._leave(message, str(error), error.retry_after, decided=False)
         except (MaterialRefused, RequestRefused) as error:
             self._queue.park(message, f"not a refund: {error}")
         except (PaymentFailed, StoreUnavailable) as error:
             # Begun, and not known to have ended well: the next delivery finds out.
             self._leave(message, str(error))
+        except Exception as error:
+            # A fault of this program, perhaps after it began: the same, and the other messages go on.
+            log.exception("%s met a fault of the worker.", message.message_id)
+            self._leave(message, repr(error))
         else:
             self._queue.acknowledge(message)
         return True
+
+    def _pay(self, message_id: str, refund: Refund) -> None:
+        with self._client.guard(
+            POLICY,
+            refund.facts,
+            action="issue_refund",
+            target=Target("payments", refund.payment_id, "refund.create"),
+            intent=message_id,
+            context={"workflow": "refund_queue", "amount": refund.amount, "currency": refund.currency},
+            expected_action="issue_refund",
+            recover=self._recover,
+        ) as permit:
+            paid = self._payments.refund(
+                refund.payment_id, refund.amount, refund.currency, reference=permit.intent_id, note=permit.decision_id
+            )
+            permit.describe(external_ref=paid)
 
     def _recover(self, error: AlreadyStarted) -> Recovery:
         """What became of a refund that an earlier delivery began."""
@@ -223,6 +253,19 @@ class Worker:
         else:
             self._leave(message, str(error))
 
-    def _leave(self, message: Message, why: str, seconds: float | None = None) -> None:
+    def _leave(self, message: Message, why: str, seconds: float | None = None, *, decided: bool = True) -> None:
         log.warning("%s is left: %s", message.message_id, why)
-        self._queue.leave(message, self._pause(message) if seconds is None else seconds)
+        self._queue.leave(message, self._pause(message) if seconds is None else seconds, decided=decided)
+
+
+def read(body: str) -> Refund:
+    """The refund that a message asks for. Raises ValueError, KeyError or TypeError where it asks for none."""
+    said = json.loads(body)
+    facts = dict(said["facts"])
+    payment_id, amount, currency = said["payment_id"], facts["amount"], facts["currency"]
+    if not all(isinstance(text, str) and text.strip() for text in (payment_id, currency)):
+        raise ValueError("payment_id and currency must be texts, and not empty.")
+    # To Python true is a number as well.
+    if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 < amount < math.inf:
+        raise ValueError("amount must be a finite number above zero.")
+    return Refund(payment_id, amount, currency, facts)

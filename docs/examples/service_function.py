@@ -9,21 +9,28 @@ a `SqlAlchemyStore` on it, and given the session, the guard writes what it knows
     commit     the refund is there and its receipt waits to be delivered; a second call raises AlreadyStarted
     rollback   neither is there; the permission is, and a second call runs
 
+A refund under another id is another one. What was paid back before is counted in the same transaction, so that the
+policy refuses to pay an order back twice.
+
 This is right because the body does nothing else. One that pays, sends or calls something outside of the database takes
 the guard without a session: a rollback would not undo what was sent.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import ForeignKey
+from sqlalchemy import ForeignKey, func, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from gate.client import Client, Target
 
 POLICY: Final = "refund_policy@2026-09-01"
+
+
+class FactsChanged(Exception):
+    """What the gate decided over is so no longer. Roll back, and call again: it decides over what is so then."""
 
 
 class Base(DeclarativeBase):
@@ -37,12 +44,11 @@ class Customer(Base):
 
     customer_id: Mapped[str] = mapped_column(primary_key=True)
     balance_cents: Mapped[int]
-    refunds_12_months: Mapped[int] = mapped_column(default=0)
     fraud_flag: Mapped[bool] = mapped_column(default=False)
 
 
 class Order(Base):
-    """What was bought, and paid from the balance."""
+    """What was bought, and paid from the balance. Times are UTC."""
 
     __tablename__ = "orders"
 
@@ -61,6 +67,7 @@ class Refund(Base):
     refund_id: Mapped[str] = mapped_column(primary_key=True)
     order_id: Mapped[str] = mapped_column(ForeignKey("orders.order_id"))
     cents: Mapped[int]
+    paid_at: Mapped[datetime]
     decision_id: Mapped[str]
 
 
@@ -69,13 +76,15 @@ def refund_to_balance(session: Session, client: Client, *, order_id: str, refund
 
     Raises:
         NotPermitted: Blocked, HeldForReview, GateUnavailable, or AlreadyStarted; nothing was written.
+        FactsChanged: Something was paid back in between; the caller rolls back.
     """
     order = session.get_one(Order, order_id)
     customer = session.get_one(Customer, order.customer_id)
+    facts = _facts(session, order, customer)
     # Nothing is written before the guard is entered: on SQLite the guard's store would wait for it.
     with client.guard(
         POLICY,
-        _facts(order, customer),
+        facts,
         action="issue_refund",
         target=Target("balances", customer.customer_id, "balance.credit"),
         intent=refund_id,
@@ -83,26 +92,45 @@ def refund_to_balance(session: Session, client: Client, *, order_id: str, refund
         expected_action="issue_refund",
         session=session,
     ) as permit:
-        refund = Refund(refund_id=refund_id, order_id=order_id, cents=order.paid_cents, decision_id=permit.decision_id)
+        # From here to the commit nobody else pays this customer, and nobody may have since the facts were read.
+        session.refresh(customer, with_for_update=True)
+        if _facts(session, order, customer) != facts:
+            raise FactsChanged(f"What is known of {order_id} changed while the gate decided; call again.")
+        cents = order.paid_cents
+        refund = Refund(
+            refund_id=refund_id, order_id=order_id, cents=cents, paid_at=_now(), decision_id=permit.decision_id
+        )
         session.add(refund)
-        customer.balance_cents += order.paid_cents
+        customer.balance_cents += cents
         # Whatever the database objects to, it says now, while the body can still fail.
         session.flush()
         permit.describe(external_ref=refund_id)
     return refund
 
 
-def _facts(order: Order, customer: Customer) -> dict[str, Any]:
+def _facts(session: Session, order: Order, customer: Customer) -> dict[str, Any]:
+    paid_back = select(func.sum(Refund.cents)).where(Refund.order_id == order.order_id)
+    in_all = (session.scalar(paid_back) or 0) + order.paid_cents
+    this_year = (
+        select(func.count(Refund.refund_id))
+        .join(Order)
+        .where(Order.customer_id == customer.customer_id, Refund.paid_at > _now() - timedelta(days=365))
+    )
     return {
         "amount": order.paid_cents / 100,
         "currency": "EUR",
-        "share_of_payment_percent": 100,
-        "days_since_purchase": (datetime.now(UTC) - order.bought_at.replace(tzinfo=UTC)).days,
+        # Of an order that cost nothing there is no share; the policy refuses its amount.
+        "share_of_payment_percent": 100 * in_all / (order.paid_cents or 1),
+        "days_since_purchase": (_now() - order.bought_at).days,
         "reason": "changed_mind",
         "final_sale": False,
         "fraud_flag": customer.fraud_flag,
         "chargeback_open": False,
-        "prior_refunds_12_months": customer.refunds_12_months,
+        "prior_refunds_12_months": session.scalar(this_year) or 0,
         "to_original_payment_method": True,
         "item_returned": order.item_returned,
     }
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(tzinfo=None)

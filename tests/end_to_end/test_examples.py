@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import json
 import secrets
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -20,8 +23,20 @@ from flask.testing import FlaskClient
 from sqlalchemy import create_engine, func, select
 from sqlalchemy.orm import Session, sessionmaker
 
-from gate.client import AlreadyStarted, AsyncClient, AsyncPermit, Blocked, Client, GateUnavailable, operations
+from gate.client import (
+    AlreadyStarted,
+    AsyncClient,
+    AsyncPermit,
+    Blocked,
+    Client,
+    GateUnavailable,
+    HeldForReview,
+    SqliteStore,
+    StoreUnavailable,
+    operations,
+)
 from gate.client.store.sqlalchemy import SqlAlchemyStore
+from tests.end_to_end.faulty_gate import Fault, FaultyGate, Message, answering, cut
 from tests.end_to_end.site import Site, wait_until
 from tests.end_to_end.support import ROOT, free_port
 from tests.postgres import Postgres
@@ -41,6 +56,7 @@ YES: Final[dict[str, Any]] = {
 }
 NO: Final = {**YES, "fraud_flag": True}
 REVIEW: Final = {**YES, "amount": 640}
+NO_AMOUNTS: Final = (None, "much", "64.9", float("nan"), float("inf"), True, 0, -5, 10**400)
 
 
 @cache
@@ -70,7 +86,7 @@ class Service:
     key_file: Path
     registry: Path
 
-    def said(self, store: Path | SqlAlchemyStore, *, url: str | None = None) -> dict[str, Any]:
+    def said(self, store: Path | SqliteStore | SqlAlchemyStore, *, url: str | None = None) -> dict[str, Any]:
         """The arguments of a client with a store."""
         return {
             "url": url or self.url,
@@ -138,6 +154,14 @@ def unreachable(service: Service, tmp_path: Path) -> Iterator[Client]:
         yield made
 
 
+@pytest.fixture
+def line(service: Service) -> Iterator[FaultyGate]:
+    """The service, with someone in the line before it."""
+    gate = FaultyGate(service.url)
+    yield gate
+    gate.close()
+
+
 def receipts(client: Client, decision_id: str) -> list[tuple[str, str | None]]:
     """What the service holds of the execution of a decision: each status and reference, the oldest first."""
     client.flush()
@@ -159,7 +183,14 @@ class Shop:
         return {**self._orders[order_id], "amount": amount, "reason": reason}
 
 
+def error_body(code: str) -> bytes:
+    """What the service answers where it refuses or fails."""
+    return json.dumps({"error": code, "message": "A sentence."}).encode()
+
+
 class TestFlaskRefund:
+    EVENT: Final = {"event_id": "e-1", "note": "dec_1", "refund": "refund-1", "status": "arrived", "hours": 26}
+
     @pytest.fixture
     def shop(self) -> Shop:
         return Shop(good=YES, fraud=NO)
@@ -216,30 +247,92 @@ class TestFlaskRefund:
         assert self.ask(web)[0] == 200
         assert len(bank.paid()) == 1
 
+    @pytest.mark.parametrize(("payment_side", "expected"), [(True, (502, "not known")), (False, (500, "failed"))])
     def test_a_refund_whose_payment_failed_is_not_begun_again_by_asking(
-        self, web: FlaskClient, client: Client, bank: Bank
+        self, web: FlaskClient, client: Client, bank: Bank, payment_side: bool, expected: tuple[int, str]
     ) -> None:
         def fail(moment: str) -> None:
-            raise ConnectionError(moment)
+            raise example("flask_refund").PaymentFailed(moment) if payment_side else ConnectionError(moment)
 
         bank.fails = fail
-        assert self.ask(web)[0] == 500
+        status, told = self.ask(web)
+        assert (status, told["status"]) == expected
+        assert told["why"]
         status, told = self.ask(web)
         assert (status, told["ended"]) == (409, "failed")
         assert receipts(client, told["decision_id"]) == [("failed", None)]
 
-    @pytest.mark.parametrize("said", [{"amount": None}, {"amount": "much"}, {"amount": float("nan")}])
+    def test_that_a_refund_was_paid_and_could_not_be_kept_is_said(
+        self, service: Service, line: FaultyGate, shop: Shop, bank: Bank, tmp_path: Path
+    ) -> None:
+        store = SqliteStore(tmp_path / "intents.db")
+
+        def fail(*_: Any) -> Any:
+            raise StoreUnavailable("INTENTS_UNAVAILABLE", "The disk is full.")
+
+        with pytest.MonkeyPatch.context() as patched, Client(**service.said(store, url=line.url)) as client:
+            web = example("flask_refund").create_app(client, shop, bank).test_client()
+
+            def break_down(moment: str) -> None:
+                patched.setattr(SqliteStore, "finish", fail)
+                line.down()
+
+            bank.fails = break_down
+            status, told = self.ask(web)
+            assert (status, told["status"]) == (500, "paid and not kept")
+            assert told["why"]
+        assert len(bank.paid()) == 1
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            *({"amount": amount} for amount in NO_AMOUNTS),
+            *({name: no_text} for name in ("refund_id", "reason") for no_text in (None, "", " ", 7, ["r-1"])),
+            {"refund_id": "\ud800"},
+        ],
+        ids=lambda said: f"{said}"[:40],
+    )
     def test_a_request_that_cannot_be_understood_is_refused(
         self, web: FlaskClient, bank: Bank, said: dict[str, Any]
     ) -> None:
-        assert self.ask(web, **said)[0] == 400
+        status, told = self.ask(web, **said)
+        assert (status, told["status"]) == (400, "not understood")
+        assert told["why"].endswith(".")
         assert bank.paid() == []
+
+    @pytest.mark.parametrize("body", ["", "{", "[]", "null", '"r-1"', "{}"])
+    def test_what_is_no_request_is_refused(self, web: FlaskClient, body: str) -> None:
+        answer = web.post("/orders/good/refund", data=body)
+        assert (answer.status_code, answer.get_json()["status"]) == (400, "not understood")
+        answer = web.post("/orders/good/refund", data=body, content_type="application/json")
+        assert (answer.status_code, answer.get_json()["status"]) == (400, "not understood")
+
+    def test_asking_for_another_amount_under_one_refund_id_is_told_what_was_paid(
+        self, web: FlaskClient, bank: Bank
+    ) -> None:
+        decision_id = self.ask(web)[1]["decision_id"]
+        status, told = self.ask(web, amount=64)
+        assert (status, told["status"], told["decision_id"]) == (409, "another refund", decision_id)
+        assert "64.9 EUR for good" in told["why"]
+        assert self.ask(web, reason="ordered_by_mistake")[0] == 200
+        assert len(bank.paid()) == 1
+
+    def test_asking_for_another_order_of_one_payment_under_one_refund_id_is_told_what_was_paid(
+        self, client: Client, bank: Bank
+    ) -> None:
+        class Basket(Shop):
+            def payment_of(self, order_id: str) -> str:
+                return super().payment_of("basket")
+
+        web = example("flask_refund").create_app(client, Basket(good=YES, better=YES), bank).test_client()
+        assert [self.ask(web, order)[0] for order in ("good", "better", "good")] == [200, 409, 200]
+        assert len(bank.paid()) == 1
 
     def test_an_event_of_the_payment_side_that_comes_twice_is_one_outcome(
         self, web: FlaskClient, client: Client
     ) -> None:
         decision_id = self.ask(web)[1]["decision_id"]
-        event = {"event_id": "e-1", "note": decision_id, "refund": "refund-1", "status": "arrived", "hours": 26}
+        event = {**self.EVENT, "note": decision_id}
         assert [web.post("/payment-events", json=event).status_code for _ in range(2)] == [200, 200]
         (outcome,) = client.list_outcomes(decision_id)["outcomes"]
         assert (outcome["outcome_status"], outcome["observed_metrics"]) == ("succeeded", {"hours_to_payout": 26})
@@ -248,8 +341,68 @@ class TestFlaskRefund:
         self, unreachable: Client, shop: Shop, bank: Bank
     ) -> None:
         dark = example("flask_refund").create_app(unreachable, shop, bank).test_client()
-        event = {"event_id": "e-1", "note": "dec_1", "refund": "refund-1", "status": "arrived", "hours": 26}
-        assert dark.post("/payment-events", json=event).status_code == 503
+        assert dark.post("/payment-events", json=self.EVENT).status_code == 503
+
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            cut("asked"),
+            *(answering(Message(status)) for status in ("401", "403", "404", "409", "413", "422", "429", "502")),
+            answering(Message("401", body=error_body("SVC_OUTCOME_UNAUTHORIZED"))),
+            answering(Message("404", body=error_body("SVC_API_NOT_FOUND"))),
+            answering(Message("409", body=error_body("SVC_OUTCOME_IDEMPOTENCY_IN_PROGRESS"))),
+            answering(Message("429", body=error_body("SVC_API_RATE_LIMITED"))),
+            answering(Message("503", body=error_body("SVC_STORAGE_UNAVAILABLE"))),
+        ],
+    )
+    def test_an_event_that_may_be_taken_later_is_delivered_again(
+        self, service: Service, line: FaultyGate, shop: Shop, bank: Bank, tmp_path: Path, fault: Fault
+    ) -> None:
+        with Client(**service.said(tmp_path / "intents.db", url=line.url)) as client:
+            web = example("flask_refund").create_app(client, shop, bank).test_client()
+            event = {**self.EVENT, "note": self.ask(web)[1]["decision_id"]}
+            with line.striking("outcome", fault):
+                assert web.post("/payment-events", json=event).status_code == 503
+            assert web.post("/payment-events", json=event).get_json() == {"status": "noted"}
+
+    def test_without_a_usable_key_an_event_is_delivered_again(
+        self, service: Service, shop: Shop, bank: Bank, tmp_path: Path
+    ) -> None:
+        said = {**service.said(tmp_path / "intents.db"), "key_file": tmp_path / "missing.key"}
+        with Client(**said) as client:
+            web = example("flask_refund").create_app(client, shop, bank).test_client()
+            assert web.post("/payment-events", json=self.EVENT).status_code == 503
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            {"note": "dec_00000000000000000000000000000000"},
+            {"note": "of another kind"},
+            {"note": None},
+            {"hours": 27},
+            {"event_id": "e-2", "hours": "many"},
+            {"event_id": "e-2", "hours": float("nan")},
+            {"event_id": "e\n2"},
+        ],
+    )
+    def test_an_event_that_will_never_be_taken_is_logged_and_acknowledged(
+        self, web: FlaskClient, client: Client, caplog: pytest.LogCaptureFixture, said: dict[str, Any]
+    ) -> None:
+        decision_id = self.ask(web)[1]["decision_id"]
+        event = {**self.EVENT, "note": decision_id}
+        assert web.post("/payment-events", json=event).get_json() == {"status": "noted"}
+        answer = web.post("/payment-events", json={**event, **said})
+        assert (answer.status_code, answer.get_json()["status"]) == (200, "given up")
+        assert "An event is given up" in caplog.text
+        assert len(client.list_outcomes(decision_id)["outcomes"]) == 1
+
+    @pytest.mark.parametrize("body", ["", "[]", "{}", '{"status": "arrived"}'])
+    def test_what_is_no_event_is_logged_and_acknowledged(
+        self, web: FlaskClient, caplog: pytest.LogCaptureFixture, body: str
+    ) -> None:
+        answer = web.post("/payment-events", data=body, content_type="application/json")
+        assert (answer.status_code, answer.get_json()["status"]) == (200, "given up")
+        assert "An event is given up" in caplog.text
 
 
 def worker_of(queue: Any, client: Client, bank: Any, *, longest: timedelta = timedelta(minutes=15)) -> Any:
@@ -289,8 +442,8 @@ class TestQueueWorker:
     def message_id(self, tmp_path: Path) -> str:
         return f"message of {tmp_path}"
 
-    def send(self, queue: Any, message_id: str, facts: Mapping[str, Any] = YES) -> None:
-        queue.send(message_id, {"payment_id": "payment-1", "facts": facts})
+    def send(self, queue: Any, message_id: str, facts: Mapping[str, Any] = YES, payment_id: Any = "payment-1") -> None:
+        queue.send(message_id, {"payment_id": payment_id, "facts": facts})
 
     def test_a_message_that_is_delivered_twice_is_paid_once(
         self, queue: Any, message_id: str, client: Client, bank: Bank
@@ -414,24 +567,92 @@ class TestQueueWorker:
         assert worker_of(queue, client, bank).work()
         assert len(bank.paid()) == 1
 
-    @pytest.mark.parametrize("facts", [{}, {**YES, "amount": "much"}, {**YES, "amount": float("nan")}])
+    @pytest.mark.parametrize(
+        ("facts", "payment_id"),
+        [
+            ({}, "payment-1"),
+            *(({**YES, "amount": amount}, "payment-1") for amount in NO_AMOUNTS),
+            *(({**YES, "currency": currency}, "payment-1") for currency in (None, "", 978)),
+            *((YES, payment_id) for payment_id in (None, "", " ", 7)),
+        ],
+        ids=lambda said: f"{said}"[:40],
+    )
     def test_what_nobody_can_read_is_parked(
-        self, queue: Any, message_id: str, client: Client, bank: Bank, facts: dict[str, Any]
+        self, queue: Any, message_id: str, client: Client, bank: Bank, facts: dict[str, Any], payment_id: Any
     ) -> None:
-        self.send(queue, message_id, facts)
+        self.send(queue, message_id, facts, payment_id)
         worker = worker_of(queue, client, bank)
         assert [worker.work(), worker.work()] == [True, False]
         assert queue.parked()[message_id].startswith("not a refund")
         assert bank.paid() == []
 
-    def test_what_is_never_settled_is_parked(
-        self, queue: Any, message_id: str, unreachable: Client, bank: Bank
-    ) -> None:
+    def test_what_is_never_settled_is_parked(self, queue: Any, message_id: str, client: Client, bank: Bank) -> None:
+        def fail(moment: str) -> None:
+            raise example("queue_worker").PaymentFailed("no answer")
+
+        bank.fails = fail
         self.send(queue, message_id)
-        worker = worker_of(queue, unreachable, bank)
+        worker = worker_of(queue, client, bank)
         most = example("queue_worker").MOST_DELIVERIES
         assert [worker.work() for _ in range(most + 2)] == [True] * (most + 1) + [False]
         assert queue.parked() == {message_id: f"delivered {most} times, and never settled"}
+
+    def test_deliveries_without_a_verdict_do_not_count(
+        self, queue: Any, message_id: str, service: Service, line: FaultyGate, bank: Bank, tmp_path: Path
+    ) -> None:
+        limited = answering(Message("429", {"retry-after": "0"}, error_body("SVC_API_RATE_LIMITED")))
+        most = example("queue_worker").MOST_DELIVERIES
+        self.send(queue, message_id)
+        with Client(**service.said(tmp_path / "intents.db", url=line.url)) as client:
+            worker = worker_of(queue, client, bank)
+            with line.striking("decide", limited):
+                assert [worker.work() for _ in range(most)] == [True] * most
+            with line.away():
+                assert [worker.work() for _ in range(most)] == [True] * most
+            assert (bank.paid(), queue.parked()) == ([], {})
+            assert [worker.work(), worker.work()] == [True, False]
+        assert len(bank.paid()) == 1
+
+    @pytest.mark.parametrize("deliveries", [1, 8, 9, 2000])
+    def test_a_pause_is_five_minutes_at_most(self, queue: Any, client: Client, bank: Bank, deliveries: int) -> None:
+        queue_worker = example("queue_worker")
+        pause = queue_worker.Worker(queue, client, bank)._pause
+        assert pause(queue_worker.Message("m-1", "{}", deliveries, 0)) == min(2 ** min(deliveries, 9), 300)
+
+    def test_a_fault_of_the_worker_is_logged_and_it_goes_on(
+        self, queue: Any, message_id: str, client: Client, bank: Bank, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def fail(moment: str) -> None:
+            if not bank.paid():
+                raise ZeroDivisionError("a bug")
+
+        bank.fails = fail
+        self.send(queue, message_id)
+        worker = worker_of(queue, client, bank)
+        assert worker.work()
+        assert "ZeroDivisionError: a bug" in caplog.text
+        assert (bank.paid(), queue.parked()) == ([], {})
+        bank.fails = lambda moment: None
+        self.send(queue, f"{message_id}, too")
+        assert [worker.work(), worker.work()] == [True, True]
+        assert [payment for _, payment, *_ in bank.paid()] == ["payment-1"]
+        sure = worker_of(queue, client, bank, longest=timedelta(0))
+        assert [sure.work(), sure.work()] == [True, False]
+        assert len(bank.paid()) == 2
+
+    def test_a_message_at_which_the_worker_always_fails_is_parked(
+        self, queue: Any, message_id: str, client: Client, bank: Bank
+    ) -> None:
+        def fail(moment: str) -> None:
+            raise ZeroDivisionError("a bug")
+
+        bank.fails = fail
+        self.send(queue, message_id)
+        sure = worker_of(queue, client, bank, longest=timedelta(0))
+        while sure.work():
+            pass
+        assert queue.parked()[message_id].endswith("never settled")
+        assert bank.paid() == []
 
     def test_a_worker_works_until_it_is_told_to_stop(
         self, queue: Any, message_id: str, client: Client, bank: Bank, tmp_path: Path
@@ -574,10 +795,11 @@ class Books:
     store: SqlAlchemyStore
     client: Client
 
-    def refund(self, session: Session, order_id: str) -> Any:
+    def refund(self, session: Session, order_id: str, which: str = "first", client: Any = None) -> Any:
         service_function = example("service_function")
+        refund_id = f"{self.store.identity}-{order_id}-{which}"
         return service_function.refund_to_balance(
-            session, self.client, order_id=order_id, refund_id=f"{self.store.identity}-{order_id}"
+            session, client or self.client, order_id=order_id, refund_id=refund_id
         )
 
     def balance(self) -> tuple[int, int]:
@@ -611,6 +833,7 @@ class TestServiceFunction:
             session.flush()
             session.add(service_function.Order(order_id="good", paid_cents=6490, item_returned=True, **bought))
             session.add(service_function.Order(order_id="none", paid_cents=0, item_returned=True, **bought))
+            session.add(service_function.Order(order_id="too", paid_cents=1000, item_returned=True, **bought))
         with Client(**service.said(store)) as client:
             yield Books(sessions, store, client)
         engine.dispose()
@@ -642,3 +865,69 @@ class TestServiceFunction:
         with dark, pytest.raises(GateUnavailable), books.sessions.begin() as session:
             Books(books.sessions, books.store, dark).refund(session, "good")
         assert books.balance() == (100, 0)
+
+    def test_an_order_is_not_paid_back_twice(self, books: Books) -> None:
+        with books.sessions.begin() as session:
+            books.refund(session, "good")
+        with pytest.raises(Blocked) as caught, books.sessions.begin() as session:
+            books.refund(session, "good", "second")
+        assert caught.value.record is not None
+        assert caught.value.record["reason_code"] == "REFUND_EXCEEDS_PAYMENT"
+        with books.sessions.begin() as session:
+            books.refund(session, "too")
+        assert books.balance() == (7590, 2)
+
+    def test_what_was_rolled_back_was_not_paid_back(self, books: Books) -> None:
+        with books.sessions() as session:
+            books.refund(session, "good")
+            session.rollback()
+        with books.sessions.begin() as session:
+            books.refund(session, "good", "second")
+        assert books.balance() == (6590, 1)
+
+    @pytest.mark.parametrize(("days_ago", "is_paid"), [(360, False), (370, True)])
+    def test_the_refunds_of_the_last_twelve_months_count(self, books: Books, days_ago: int, is_paid: bool) -> None:
+        service_function = example("service_function")
+        paid_at = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=days_ago)
+        with books.sessions.begin() as session:
+            for number in range(3):
+                earlier = {"refund_id": f"earlier-{number}", "order_id": "too", "cents": 1, "decision_id": "dec_1"}
+                session.add(service_function.Refund(paid_at=paid_at, **earlier))
+        if is_paid:
+            with books.sessions.begin() as session:
+                books.refund(session, "good")
+        else:
+            with pytest.raises(HeldForReview) as caught, books.sessions.begin() as session:
+                books.refund(session, "good")
+            assert caught.value.record is not None
+            assert caught.value.record["reason_code"] == "FREQUENT_REFUNDS"
+        assert books.balance() == ((6590, 4) if is_paid else (100, 3))
+
+    def test_of_two_refunds_of_one_order_at_the_same_time_one_is_paid(self, books: Books) -> None:
+        service_function, begun = example("service_function"), threading.Barrier(2)
+
+        class Together:
+            """A gate that permits both before either has paid, where the database lets two begin."""
+
+            @contextmanager
+            def guard(self, *said: Any, **more: Any) -> Iterator[Any]:
+                with books.client.guard(*said, **more) as permit:
+                    with suppress(threading.BrokenBarrierError):
+                        begun.wait(1)
+                    yield permit
+
+        def is_paid(which: str) -> bool:
+            try:
+                with books.sessions.begin() as session:
+                    books.refund(session, "good", which, client=Together())
+            except service_function.FactsChanged:
+                return False
+            return True
+
+        refunds = ("first", "second")
+        with ThreadPoolExecutor(2) as pool:
+            paid = list(pool.map(is_paid, refunds))
+        assert sorted(paid) == [False, True]
+        assert books.balance() == (6590, 1)
+        with pytest.raises(Blocked), books.sessions.begin() as session:
+            books.refund(session, "good", refunds[paid.index(False)])
