@@ -15,10 +15,10 @@ from flask import Response, g, request
 from werkzeug.exceptions import RequestTimeout
 
 from gate import resources
-from gate.errors import FieldError, MaterialRefused, NotFound, RequestRefused
+from gate.errors import FieldError, MaterialRefused, NotFound, RequestRefused, member
 from gate.ids import new_id, parse_timestamp, utc_now
 from gate.labels import VIEWS
-from gate.shape import MAX_ERRORS, member
+from gate.shape import MAX_ERRORS
 from gate.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, parse, parse_document
 
 Default = TypeVar("Default", int, None)

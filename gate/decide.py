@@ -25,6 +25,7 @@ from gate.errors import (
     RequestRefused,
     RulebookRefused,
     ServiceUnavailable,
+    member,
 )
 from gate.ids import month_end, new_id, timestamp
 from gate.ledger import Ledger
@@ -36,7 +37,6 @@ from gate.ledger.writer import AccessChanged, Appended, CapReached, Claim, Claim
 from gate.record import Identity, Signers, build_record
 from gate.request import DecisionRequest, read_request
 from gate.rulebook import Rulebook, RulebookCache
-from gate.shape import member
 
 MAX_IDEMPOTENCY_KEY: Final = 300
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+_LONGEST_NAME: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,12 @@ class FieldError:
     def to_dict(self) -> dict[str, str]:
         """The error as a JSON object {field, code, message}."""
         return {"field": self.field, "code": self.code, "message": self.message}
+
+
+def member(path: str, name: str) -> str:
+    """The path of the member `name` of what stands at `path`; only the beginning of a very long name is in it."""
+    name = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+    return f"{path}.{name}" if path else name
 
 
 @dataclass(eq=False)

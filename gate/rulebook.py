@@ -18,10 +18,10 @@ from typing import Any, Final
 from cachetools import LRUCache
 
 from gate.canonical import canonical, content_hash, is_plain
-from gate.errors import FieldError, RulebookRefused
+from gate.errors import FieldError, RulebookRefused, member
 from gate.evaluate import Evaluator, compile_rulebook
 from gate.labels import CANONICALIZATION, HASH_ALGORITHM, OUTPUT_MATERIAL, RULEBOOK_SCHEMA
-from gate.shape import MAX_ERRORS, json_type, member, shape
+from gate.shape import MAX_ERRORS, json_type, shape
 
 MAX_CONDITION_NODES: Final = 256
 MAX_CONDITION_DEPTH: Final = 8

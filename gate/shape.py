@@ -9,14 +9,13 @@ from typing import Any, Final
 import jsonschema_rs
 
 from gate import resources
-from gate.errors import FieldError
+from gate.errors import FieldError, member
 from gate.strict_json import MAX_SAFE_INTEGER
 
 # A hostile body could break a schema in a million places; nobody reads more of them than this.
 MAX_ERRORS: Final = 50
 
 # A name could be as long as a body, and stand in the path of each of its members.
-_LONGEST_NAME: Final = 200
 
 
 class Shape:
@@ -62,12 +61,6 @@ def dotted(value: Any, steps: Sequence[str | int], *, root: str = "") -> str:
             text = member(text, str(step))
             value = value.get(str(step)) if isinstance(value, dict) else None
     return text
-
-
-def member(path: str, name: str) -> str:
-    """The path of the member `name` of what stands at `path`; only the beginning of a very long name is in it."""
-    name = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
-    return f"{path}.{name}" if path else name
 
 
 def json_type(value: Any) -> str:

@@ -1,0 +1,179 @@
+"""What looks like a credential: text under a name that ends in a word for one, at any depth, and text that is one, be
+it a value or a name. A number is one only where people choose or type it, as a password or a PIN: `tokens` is a metric.
+
+Reports stay for good, and are shown to auditors. A password that got into one could not be taken back.
+
+Every pattern here takes time in proportion to the text: bodies are hostile, and a search lets no other thread run.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote_plus
+
+from gate.errors import FieldError, member
+
+
+class _Secret(IntEnum):
+    """What under a name is a credential."""
+
+    NOTHING = 0
+    TEXT = 1
+    TEXT_AND_NUMBERS = 2
+
+
+class _Name(NamedTuple):
+    """What a member's name says: what under it is a credential, and whether it is one itself."""
+
+    holds: _Secret
+    is_credential: bool
+
+
+def credentials(body: Any) -> Iterator[FieldError]:
+    """The parts of a report's body that look like credentials, by their paths."""
+    yield from _credentials(body, "", _Secret.NOTHING)
+
+
+def _credentials(value: Any, path: str, holds: _Secret) -> Iterator[FieldError]:
+    """`holds` is what the names above make a credential."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            read = _read_name(name)
+            if read.is_credential:
+                # Its path would tell it.
+                yield FieldError(path, "credential", "A name in it looks like a credential; leave that member out.")
+            elif name == "observed_metrics" and not path:
+                # Numbers by schema, whatever they are called.
+                yield from _credentials(dict.fromkeys(item), name, _Secret.NOTHING)
+            else:
+                yield from _credentials(item, member(path, name), max(holds, read.holds))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _credentials(item, f"{path}[{index}]", holds)
+    elif _is_credential(value, holds):
+        yield FieldError(path, "credential", "It looks like a credential, which is never stored; leave it out.")
+
+
+def _is_credential(value: Any, holds: _Secret) -> bool:
+    if isinstance(value, str):
+        return value != "" and (holds is not _Secret.NOTHING or _is_secret_text(value))
+    return holds is _Secret.TEXT_AND_NUMBERS and isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# The last words of a name that says what it holds; token_count and keyboard end otherwise.
+_TYPED: Final = ("password", "passwd", "passphrase", "passcode", "pwd", "otp")
+_SECRETS: Final = (
+    *_TYPED,
+    "secret",
+    "token",
+    "bearer",
+    "apikey",
+    "api_key",
+    "access_key",
+    "private_key",
+    "secret_key",
+    "signing_key",
+    "encryption_key",
+    "session_key",
+    "ssh_key",
+    "credential",
+    "authorization",
+    "cookie",
+    "session_id",
+    "sessionid",
+    "jwt",
+)
+# Boarding passes and passes of a test are none.
+_PASS: Final = re.compile(r"(?:(?:db|user|smtp|ftp)_)?pass")
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_USUAL_NAME: Final = 64
+
+
+def _ending_in(words: Iterable[str]) -> re.Pattern[str]:
+    # Pins are on maps.
+    return re.compile(rf"(?:^|_)(?:(?:{'|'.join(words)})s?|pin)(?:_(?:value|text|pem))?\Z")
+
+
+_SECRET_NAME: Final = _ending_in(_SECRETS)
+_TYPED_NAME: Final = _ending_in(_TYPED)
+
+
+def _read_name(name: str) -> _Name:
+    return _read_usual_name(name) if len(name) <= _USUAL_NAME else _read_usual_name.__wrapped__(name)
+
+
+# A request's names are nearly always those of the request before it. Long ones are not kept.
+@lru_cache(4096)
+def _read_usual_name(name: str) -> _Name:
+    return _Name(_held_by(name), _is_secret_text(name))
+
+
+def _held_by(name: str) -> _Secret:
+    # apiKey, API_KEY, api-key and api_key_2 are one name.
+    words = "_".join(_WORD.findall(name)).lower()
+    if not _SECRET_NAME.search(words):
+        return _Secret.TEXT if _PASS.fullmatch(words) else _Secret.NOTHING
+    return _Secret.TEXT_AND_NUMBERS if _TYPED_NAME.search(words) else _Secret.TEXT
+
+
+_SECRET_TEXT: Final = re.compile(
+    # A key of this service, a private key.
+    r"(?<![a-z0-9])dgk_[0-9a-f]++_\w|-----BEGIN [A-Z ]{0,40}PRIVATE KEY|"
+    # A JSON Web Token, known by its middle: a search from its beginning would begin anew at each eyJ of a long text.
+    r"[\w-]{8}(?-i:\.eyJ)[\w-]++\.|"
+    # Keys of GitHub, GitLab, AWS, Stripe, Slack, and of OpenAI and Anthropic.
+    r"(?<![a-z0-9])(?:gh[opsur]_\w{8}|github_pat_\w{8}|glpat-[\w-]{8}|[rs]k_(?:live|test)_\w{8}|xox[abp]-[\w-]{8}|"
+    r"sk-(?:proj|ant)-[\w-]{8})|"
+    r"(?<![A-Za-z0-9])(?-i:A(?:KI|SI)A[A-Z0-9]{16})(?![a-z0-9])|"
+    # The header Authorization: Bearer and one long word, or one with a digit; without the header's name, only alone.
+    r"authorization\W{1,8}(?:bearer|basic)\s{1,8}(?=\S*[0-9]|\S{20})|"
+    r"\A\s*+bearer\s++(?=\S*[0-9]|\S{20})\S++\s*+\Z|"
+    # A URL with a password, or a web address with a user.
+    r"\w://[^\s/?#@:]*+:[^\s/?#@]++@|\bhttps?://[^\s/?#@]++@",
+    re.IGNORECASE,
+)
+_BASIC: Final = re.compile(r"\s*+(?:authorization\s*+:\s*+)?basic\s++([A-Za-z0-9+/]{4,}+={0,2})\s*+", re.IGNORECASE)
+# No run is looked at from more than its beginning: none holds what begins another.
+_PARAMETER: Final = re.compile(r"[?&#;]([^?=&#;\s]++)=[^&#;\s]")
+_ASSIGNMENT: Final = re.compile(
+    r"""(?<![\w.-])(?P<name>[\w.-]++)["']?\s{0,8}+(?P<sign>[=:])\s{0,8}+["']?(?P<value>[^\s"',;&:=][^\s"',;&]*+)"""
+)
+_NUMBER: Final = re.compile(r"[0-9]++(?:\.[0-9]*+)?")
+# A word that nobody would write in a sentence, or the end of what is assigned.
+_NO_PROSE: Final = re.compile(r"\S*[0-9]|\S{20}")
+_END: Final = re.compile(r"""["']?[ \t]{0,8}+(?:[\r\n,;&})\]]|\Z)""")
+
+
+def _is_secret_text(text: str) -> bool:
+    if _SECRET_TEXT.search(text):
+        return True
+    if basic := _BASIC.fullmatch(text):
+        return _is_user_and_password(basic[1])
+    if "://" in text and any(_held_by(unquote_plus(name)) for name in _PARAMETER.findall(text)):
+        return True
+    return any(map(_assigns_a_secret, _ASSIGNMENT.finditer(text)))
+
+
+def _assigns_a_secret(found: re.Match[str]) -> bool:
+    """Whether password=hunter2 or api-key: "k-1" stands there; tokens: 512, and password: to be changed, do not."""
+    value, holds = found["value"], _held_by(found["name"])
+    if holds is _Secret.NOTHING or (holds is _Secret.TEXT and _NUMBER.fullmatch(value)):
+        return False
+    if found["sign"] == "=":
+        return True
+    # `Second pass: done` tells of no password.
+    named = found["name"].lower() != "pass"
+    return named and bool(_NO_PROSE.match(value) or _END.match(found.string, found.end()))
+
+
+def _is_user_and_password(encoded: str) -> bool:
+    try:
+        return b":" in base64.b64decode(encoded, validate=True)
+    except binascii.Error:
+        return False
