@@ -16,6 +16,7 @@ from api.cli.output import print_json, say, table
 from gate.client import Client, Delivery, Intent, Report, SqliteStore, State, connection
 from gate.client.client import TIMEOUT
 from gate.client.recovery import Settled, known_intent, settle, status_of
+from gate.client.store.sqlite import Found, found_at
 from gate.errors import OperatorError
 from gate.ids import parse_timestamp, timestamp
 
@@ -49,9 +50,6 @@ IntentId = Annotated[str, typer.Argument(metavar="INTENT_ID", help="The intent, 
 
 # A status of more than this is no list for a person any more; what is told of the rest is that there is more.
 _MOST: Final = 10_000
-_HEADER: Final = 72
-_SQLITE: Final = b"SQLite format 3\0"
-_OURS: Final = b"gate"
 
 # The commands say themselves what the client logs, and say it so that it cannot steer a terminal.
 logging.getLogger("gate.client").addHandler(logging.NullHandler())
@@ -164,7 +162,7 @@ def settle_intent(
     """
     if executed == not_executed:
         raise OperatorError("USAGE_INVALID", "Say what became of the action: either --executed or --not-executed.")
-    reachable = url is not None and _has_key(key_file)
+    reachable = bool(url) and _has_key(key_file)
     if reachable:
         # What is unusable is found before anything is changed.
         connection.service_url(url)
@@ -189,11 +187,14 @@ def settle_intent(
 
 @app.command()
 def forget(
-    before: Annotated[str, typer.Option(help="What ended before this date: 2027-01-31T00:00:00Z.")],
+    before: Annotated[
+        str,
+        typer.Option(help="What ended before this date and time in UTC: 2027-01-31T00:00:00Z."),
+    ],
     store: StoreFile = None,
     as_json: Json = False,
 ) -> None:
-    """Remove requests, records and reports of what was reported or superseded before a date.
+    """Remove requests, records and reports of what was reported or superseded before a date and time.
 
     It stays known that there was an intent and that it ended, so that nothing forgotten begins again. What is not
     reported yet, or was refused, is kept whole.
@@ -204,7 +205,8 @@ def forget(
     if as_json:
         print_json({"before": limit, "forgotten": forgotten})
     else:
-        say(f"Removed the requests, records and reports of {forgotten} attempts from before {limit}.")
+        attempts = "1 attempt" if forgotten == 1 else f"{forgotten} attempts"
+        say(f"Removed the requests, records and reports of {attempts} from before {limit}.")
 
 
 @contextmanager
@@ -217,7 +219,7 @@ def _opened(path: Path | None) -> Iterator[SqliteStore]:
         )
     try:
         is_there = path.exists()
-        is_store = path.is_file() and _may_be_store(path)
+        is_store = is_there and found_at(path) is Found.STORE
     except OSError as error:
         raise OperatorError("FILE_UNREADABLE", f"{path} cannot be read: {error.strerror}.") from error
     if not is_there:
@@ -235,22 +237,26 @@ def _opened(path: Path | None) -> Iterator[SqliteStore]:
         yield store
 
 
-def _may_be_store(path: Path) -> bool:
-    """Whether a file can be a store. Opening one that is none would leave a lock beside it."""
-    if Path(f"{path}.lock").exists():
-        # Read by nothing but SQLite: to close another descriptor of the file would end the locks on it.
-        return path.stat().st_size > 0
-    with path.open("rb") as file:
-        header = file.read(_HEADER)
-    # Whose file it is may stand in the WAL alone.
-    return header.startswith(_SQLITE) and (header.endswith(_OURS) or Path(f"{path}-wal").exists())
-
-
 def _delivered(
     store: SqliteStore, url: str | None, key_file: Path | None, *, timeout: float = TIMEOUT, again: bool = False
 ) -> Delivery:
+    # The client's own sentences name what a program gives, and not the options.
+    if not url:
+        raise OperatorError(
+            "SERVICE_URL_INVALID",
+            f"The service's address was not given; give it with --url, or set {connection.URL}.",
+        )
     with Client(url, key_file=_key_file(key_file), store=store, timeout=timeout) as client:
-        return client.flush(again=again)
+        try:
+            return client.flush(again=again)
+        except OperatorError as error:
+            if error.code != "API_KEY_MISSING":
+                raise
+            raise OperatorError(
+                error.code,
+                f"No API key was given; name the file that holds it with --key-file, or set {connection.KEY_FILE} or "
+                f"{connection.KEY}.",
+            ) from error
 
 
 def _has_key(key_file: Path | None) -> bool:
@@ -322,6 +328,7 @@ def _shown_delivery(delivery: Delivery) -> dict[str, Any]:
         "delivered": delivery.delivered,
         "set_aside": delivery.refused,
         "failure": None if failure is None else {"error": failure.code, "message": failure.message},
+        "foreign": delivery.foreign,
     }
 
 
@@ -394,6 +401,8 @@ def _say_delivery(delivery: Delivery, waiting: Sequence[Report]) -> None:
     say(f"Delivered: {delivery.delivered}. Refused: {delivery.refused}. Still waiting: {len(waiting)}.")
     if delivery.failure is not None:
         say(f"The service does not take them now: {_in_a_line(str(delivery.failure))}", style="red")
+    if delivery.foreign:
+        say("Some are of another scope than this key: deliver them with a key of that scope.", style="yellow")
 
 
 def _say_settled(settled: Settled, delivery: Delivery | None) -> None:
@@ -414,6 +423,8 @@ def _say_settled(settled: Settled, delivery: Delivery | None) -> None:
         say(f"That is kept for delivery, as the service does not take it now: {why}", style="yellow")
     elif delivery.refused:
         say("Of the reports that waited the service refused some: see `gate client status`.", style="yellow")
+    elif delivery.foreign:
+        say("That is kept for delivery: it waits for a key of the scope that decided.", style="yellow")
     else:
         say("The service has it.")
 

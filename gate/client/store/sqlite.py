@@ -11,14 +11,17 @@ it, and what the child commits is lost.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -58,6 +61,7 @@ TABLES: Final = (
         asked_hash TEXT NOT NULL,
         asked_at TEXT NOT NULL,
         started_at TEXT,
+        started_by TEXT,
         changed_at TEXT NOT NULL,
         asked BLOB NOT NULL,
         answered BLOB,
@@ -74,6 +78,7 @@ TABLES: Final = (
         attempt INTEGER NOT NULL,
         kind TEXT NOT NULL,
         decision_id TEXT NOT NULL,
+        scope_hash TEXT NOT NULL,
         idempotency_key TEXT NOT NULL,
         told_at TEXT NOT NULL,
         refused BLOB,
@@ -86,6 +91,63 @@ TABLES: Final = (
 # "gate", in the file's header: whose file this is.
 _APPLICATION: Final = 0x67617465
 _POLL: Final = 0.0002
+_SMALLEST_PAGE: Final = 512
+_DATABASE_OF_ANOTHER: Final = "it is a database of something else"
+_GIVE_ITS_OWN: Final = "Give the guard a file of its own."
+
+
+class Found(Enum):
+    """What stands where a store is to be.
+
+    Attributes:
+        NOTHING: No file, or one in which nothing was written yet: it can become a store.
+        STORE: A store, of whatever release.
+        DATABASE: A database of something else.
+        OTHER: No database: a directory, or a file of another kind.
+    """
+
+    NOTHING = auto()
+    STORE = auto()
+    DATABASE = auto()
+    OTHER = auto()
+
+
+def found_at(path: Path) -> Found:
+    """What stands where a store is to be. To look makes and changes nothing.
+
+    Args:
+        path: The file. It may be open already, in this process or in others.
+
+    Raises:
+        OSError: It cannot be looked at.
+    """
+    path = Path(os.path.realpath(path))
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return Found.NOTHING
+    if not stat.S_ISREG(status.st_mode):
+        return Found.OTHER
+    if status.st_size < _SMALLEST_PAGE:
+        # SQLite takes a file of a single byte for an empty one, and would write over it.
+        return Found.OTHER if status.st_size else Found.NOTHING
+    if not os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):
+        # SQLite says no more than that it could not open it.
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    try:
+        # Opened by SQLite alone: to close another descriptor of the file would end the locks that this process has on
+        # it. What is immutable it reads without a lock, a WAL or any other file beside it.
+        with closing(sqlite3.connect(f"{_uri(path)}?mode=ro&immutable=1", uri=True)) as connection:
+            if _value(connection, "PRAGMA application_id") == _APPLICATION:
+                return Found.STORE
+            if not _is_new(connection):
+                return Found.DATABASE
+    except sqlite3.Error as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+            return Found.OTHER
+        raise OSError(errno.EIO, _reason(error), str(path)) from error
+    # All that it holds may stand in the WAL yet.
+    return Found.STORE if Path(f"{path}-wal").exists() else Found.NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +252,12 @@ class SqliteStore(SqlStore):
             self._turn.release()
 
     def _open(self) -> _Opened:
+        # Before anything is made beside a file that is somebody else's.
+        found = found_at(self._path)
+        if found is Found.OTHER:
+            raise self._unavailable("it is no database", _GIVE_ITS_OWN)
+        if found is Found.DATABASE:
+            raise self._unavailable(_DATABASE_OF_ANOTHER, _GIVE_ITS_OWN)
         _make_folders(self._path.parent)
         lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -199,7 +267,7 @@ class SqliteStore(SqlStore):
                     os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
                 # mode=rw: a file that is gone must not come back empty.
                 connection = sqlite3.connect(
-                    f"file:{quote(os.fsencode(self._path))}?mode=rw",
+                    f"{_uri(self._path)}?mode=rw",
                     uri=True,
                     timeout=PATIENCE,
                     isolation_level=None,
@@ -217,10 +285,10 @@ class SqliteStore(SqlStore):
 
     def _prepare(self, connection: sqlite3.Connection) -> str:
         """Requires that a file is a store, or makes an empty one a store; its identity."""
-        empty = _value(connection, "SELECT count(*) = 0 FROM sqlite_master")
+        is_new = _is_new(connection)
         application, version = (_value(connection, f"PRAGMA {name}") for name in ("application_id", "user_version"))
-        if application != _APPLICATION and not (empty and application == version == 0):
-            raise self._unavailable("it is a database of something else", "Give the guard a file of its own.")
+        if application != _APPLICATION and not is_new:
+            raise self._unavailable(_DATABASE_OF_ANOTHER, _GIVE_ITS_OWN)
         if application == _APPLICATION and version != VERSION:
             raise of_another_release(str(self._path), version)
         if _value(connection, "PRAGMA journal_mode=WAL") != "wal":
@@ -270,8 +338,8 @@ class SqliteStore(SqlStore):
             pass
         raise self._unavailable(
             "its file was removed or replaced while it was open",
-            "Put the file back as it was, and start the process again; an empty store would let everything happen "
-            "once more.",
+            "Put the same file back in its place, never an older copy of it, and start the process again; an older or "
+            "empty store would let what was done happen once more.",
         )
 
     def _files(self) -> Sequence[tuple[int, int]]:
@@ -305,6 +373,16 @@ def _make_folders(folder: Path) -> None:
         os.fsync(above)
     finally:
         os.close(above)
+
+
+def _uri(path: Path) -> str:
+    return f"file:{quote(os.fsencode(path))}"
+
+
+def _is_new(connection: sqlite3.Connection) -> bool:
+    """Whether nothing was made in a database, and nobody marked it as theirs."""
+    marks = [_value(connection, f"PRAGMA {name}") for name in ("application_id", "user_version")]
+    return marks == [0, 0] and bool(_value(connection, "SELECT count(*) = 0 FROM sqlite_master"))
 
 
 def _value(connection: sqlite3.Connection, sql: str) -> Any:

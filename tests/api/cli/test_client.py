@@ -21,9 +21,10 @@ import httpx
 import pytest
 
 from gate.client import AlreadyStarted, Client, Guard, Intent, Permit, Report, SqliteStore, State
-from gate.client.permit import execution_report
+from gate.client.permit import cited, execution_report
 from gate.client.recovery import found_out
 from gate.client.store import sqlite
+from gate.errors import FieldError, RequestRefused
 from tests.api.cli.test_output import HOSTILE, HOSTILE_ARGUMENT, NO_TEXT
 from tests.command_line import run_gate
 from tests.end_to_end.site import GATE, Site
@@ -115,6 +116,15 @@ class Shop:
             assert file.read_text().strip() not in done.stdout + done.stderr
         return done
 
+    @contextmanager
+    def misdirected(self) -> Iterator[None]:
+        """What waits is about a decision that the service does not know."""
+        with closing(sqlite3.connect(self.store, isolation_level=None)) as connection:
+            connection.execute("UPDATE gate_reports SET decision_id = 'x' || decision_id")
+        yield
+        with closing(sqlite3.connect(self.store, isolation_level=None)) as connection:
+            connection.execute("UPDATE gate_reports SET decision_id = substr(decision_id, 2)")
+
     def kept(self, permit: Permit) -> Any:
         """What `gate client show` says of an intent."""
         return printed(self.gate("show", permit.intent_id, "--json"))
@@ -201,7 +211,8 @@ class TestStatus:
 
     def test_it_says_which_reports_were_refused_and_why(self, shop: Shop) -> None:
         permit = shop.do("mute")
-        shop.gate("flush", key="stranger")
+        with shop.misdirected():
+            shop.gate("flush", key="full")
         status = printed(shop.gate("status", "--json"), 1)
         (report,) = status["refused"]
         assert report.keys() == {"intent_id", "attempt", "kind", "decision_id", "told_at", "why"}
@@ -250,6 +261,7 @@ class TestFlush:
             "delivered": 2,
             "set_aside": 0,
             "failure": None,
+            "foreign": False,
             "waiting": 0,
             "refused": [],
         }
@@ -287,23 +299,40 @@ class TestFlush:
 
     def test_what_is_refused_is_set_aside_and_can_be_tried_again(self, shop: Shop) -> None:
         permit = shop.do("mute")
-        shown = printed(shop.gate("flush", "--json", key="stranger"), 1)
+        with shop.misdirected():
+            shown = printed(shop.gate("flush", "--json", key="full"), 1)
         assert (shown["set_aside"], shown["waiting"], len(shown["refused"])) == (1, 0, 1)
         # What was refused before waits for nobody, and is told of all the same.
         told = said(shop.gate("flush", key="full"))
         assert "Refused: 0." in told
         assert "SVC_DECISION_NOT_FOUND" in told
-        assert printed(shop.gate("flush", "--again", "--json", key="stranger"), 1)["set_aside"] == 1
+        with shop.misdirected():
+            assert printed(shop.gate("flush", "--again", "--json", key="full"), 1)["set_aside"] == 1
         assert printed(shop.gate("flush", "--again", "--json", key="full"))["delivered"] == 1
         assert shop.told(permit) == [("executed", None)]
         assert shop.gate("status").returncode == 0
 
+    def test_a_key_of_another_scope_leaves_the_report_to_one_of_its_own(self, shop: Shop) -> None:
+        permit = shop.do("mute")
+        shown = printed(shop.gate("flush", "--json", key="stranger"), 1)
+        assert (shown["delivered"], shown["set_aside"], shown["waiting"], shown["foreign"]) == (0, 0, 1, True)
+        assert "deliver them with a key of that scope" in said(shop.gate("flush", key="stranger"), 1)
+        shown = printed(shop.gate("flush", "--json", key="full"))
+        assert (shown["delivered"], shown["foreign"]) == (1, False)
+        assert shop.told(permit) == [("executed", None)]
+
     def test_it_says_what_is_missing_or_unusable(self, shop: Shop, tmp_path: Path) -> None:
         shop.do("mute")
         url = ("--url", shop.service.url)
-        assert "GATE_URL" in refused(shop.gate("flush"), "SERVICE_URL_INVALID")
-        assert "address is none" in refused(shop.gate("flush", "--url", "ftp://gate"), "SERVICE_URL_INVALID")
-        assert "GATE_API_KEY_FILE" in refused(shop.gate("flush", *url), "API_KEY_MISSING")
+        for nowhere in ((), ("--url", "")):
+            told = refused(shop.gate("flush", *nowhere), "SERVICE_URL_INVALID")
+            assert told == "The service's address was not given; give it with --url, or set GATE_URL."
+        assert "is not an address" in refused(shop.gate("flush", "--url", "ftp://gate"), "SERVICE_URL_INVALID")
+        told = refused(shop.gate("flush", *url), "API_KEY_MISSING")
+        assert told == (
+            "No API key was given; name the file that holds it with --key-file, or set GATE_API_KEY_FILE or "
+            "GATE_API_KEY."
+        )
         missing = str(tmp_path / "no.key")
         assert missing in refused(shop.gate("flush", *url, "--key-file", missing), "FILE_UNREADABLE")
         assert "--timeout" in refused(shop.gate("flush", "--timeout", "0"), "USAGE_INVALID")
@@ -377,7 +406,7 @@ class TestSettle:
             "executed": True,
             "reported": True,
             "next_attempt": None,
-            "delivery": {"delivered": 1, "set_aside": 0, "failure": None},
+            "delivery": {"delivered": 1, "set_aside": 0, "failure": None, "foreign": False},
         }
         assert shop.told(permit) == [("executed", "seen in the CRM")]
         assert shop.kept(permit)["execution"]["action_taken"] == permit.action
@@ -404,8 +433,16 @@ class TestSettle:
 
     def test_a_refusal_of_the_report_is_told(self, shop: Shop) -> None:
         permit = shop.begin()
-        assert "refused some" in said(shop.gate("settle", permit.intent_id, "--executed", key="stranger"))
+        shop.do("mute")
+        with shop.misdirected():
+            assert "refused some" in said(shop.gate("settle", permit.intent_id, "--executed", key="full"))
         assert shop.gate("status").returncode == 1
+
+    def test_a_key_of_another_scope_settles_and_leaves_the_report(self, shop: Shop) -> None:
+        permit = shop.begin()
+        told = said(shop.gate("settle", permit.intent_id, "--executed", key="stranger"))
+        assert "waits for a key of the scope that decided" in told
+        assert printed(shop.gate("flush", "--json", key="full"))["delivered"] == 1
 
     def test_an_unusable_key_changes_nothing(self, shop: Shop, tmp_path: Path) -> None:
         permit = shop.begin()
@@ -562,7 +599,7 @@ class TestForget:
         permit = shop.do(order=order)
         before = "2999-01-01T00:00:00.000Z"
         assert printed(shop.gate("forget", "--before", before, "--json")) == {"before": before, "forgotten": 1}
-        assert "records and reports of 0 attempts" in said(shop.gate("forget", "--before", before))
+        assert "records and reports of 0 attempts from" in said(shop.gate("forget", "--before", before))
         shown = shop.kept(permit)
         assert (shown["state"], shown["request"], shown["record"], shown["execution"]) == ("reported", None, None, None)
         assert "were forgotten" in said(shop.gate("show", permit.intent_id))
@@ -578,6 +615,22 @@ class TestForget:
         assert printed(shop.gate("forget", "--before", "2020-01-01T00:00:00Z", "--json"))["forgotten"] == 0
         assert shop.kept(begun)["record"] == begun.record
         assert shop.kept(waiting)["record"] == waiting.record
+
+    def test_it_counts_in_words_that_fit(self, shop: Shop) -> None:
+        before = ("--before", "2999-01-01T00:00:00Z")
+        shop.do()
+        assert "records and reports of 1 attempt from" in said(shop.gate("forget", *before))
+        shop.do()
+        shop.do()
+        assert "records and reports of 2 attempts from" in said(shop.gate("forget", *before))
+
+    def test_its_help_asks_for_what_it_takes(self, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COLUMNS", "200")
+        asked = "date and time in UTC"
+        assert asked in said(run_gate("client", "forget", "--help"))
+        make(shop.store)
+        told = refused(shop.gate("forget", "--before", "2027-01-01"), "DATE_INVALID")
+        assert told == f"'2027-01-01' is no {asked}; write it as 2027-01-31T00:00:00Z."
 
     @pytest.mark.parametrize("date", ["yesterday", "2026-01-31", "2026-01-31T00:00:00", NO_TEXT])
     def test_a_date_that_is_none_forgets_nothing(self, shop: Shop, date: str) -> None:
@@ -610,7 +663,7 @@ class OvertakenStore(SqliteStore):
 
     def finish(self, intent: Intent, report: Report) -> bool:
         """What the other process said, and then what this one says."""
-        super().finish(intent, execution_report(intent, intent.record or {}, {"execution_status": "executed"}))
+        super().finish(intent, execution_report(intent, cited(intent.record or {}), {"execution_status": "executed"}))
         return super().finish(intent, report)
 
 
@@ -656,6 +709,11 @@ class TestTheStore:
         content = shop.store.read_bytes()
         refused(shop.gate(*command), "INTENTS_MISSING")
         assert [(file, file.read_bytes()) for file in shop.store.parent.iterdir()] == [(shop.store, content)]
+        # Nor does a lock make a store of it.
+        lock = Path(f"{shop.store}.lock")
+        lock.touch()
+        refused(shop.gate(*command), "INTENTS_MISSING")
+        assert set(shop.store.parent.iterdir()) == {shop.store, lock}
 
     def test_a_place_that_cannot_be_looked_at_is_named(self, shop: Shop, command: tuple[str, ...]) -> None:
         done = run_gate("client", *command, "--store", "x" * 5000)
@@ -719,6 +777,68 @@ def test_what_the_store_holds_steers_no_terminal(shop: Shop) -> None:
         assert not [line for line in told.splitlines() if line.startswith("verified")]
         as_json = shop.gate(*command, "--json", key="mute" if command[0] == "flush" else None)
         assert not [character for character in as_json.stdout if not character.isprintable() and character != "\n"]
+
+
+class TestWhatIsTold:
+    """What a permit says of a report that it cannot make."""
+
+    @pytest.mark.parametrize(
+        "value",
+        [float("nan"), float("inf"), -float("inf"), 2**53, -(2**53), 10**400, True, "1", None],
+        ids=lambda it: str(it)[:9],
+    )
+    def test_a_metric_that_is_no_number_is_named(self, shop: Shop, value: Any) -> None:
+        with pytest.raises(RequestRefused) as refusal:
+            shop.do("mute").outcome("succeeded", metrics={"margin": 0.5, "hours": value})
+        what = "must be a finite number, and within 2^53-1 where it is an integer."
+        assert refusal.value.message == f"The report cannot be made: metrics.hours {what}"
+        assert refusal.value.errors == [FieldError("metrics.hours", "invalid", f"It {what}")]
+
+    def test_metrics_that_are_numbers_are_delivered(self, shop: Shop) -> None:
+        metrics = {"small": 5e-324, "large": 1e300, "integral": 1e20, "most": 2**53 - 1, "least": 1 - 2**53, "none": 0}
+        with shop.client() as client:
+            with shop.guard(client, new_order()) as permit:
+                pass
+            permit.outcome("succeeded", metrics=metrics)
+            client.flush()
+            (outcome,) = client.list_outcomes(permit.decision_id)["outcomes"]
+        assert outcome["observed_metrics"] == metrics
+
+    @pytest.mark.parametrize(
+        ("told", "why"),
+        [
+            ({"status": "great"}, "status must be one of succeeded, failed, partial, reverted, pending, review."),
+            ({"metrics": ["x"]}, "metrics must be a mapping of names to numbers."),
+            ({"metrics": {"": 1}}, "metrics must have names of 1 to 120 characters."),
+            ({"metrics": {"x" * 121: 1}}, "metrics must have names of 1 to 120 characters."),
+            (
+                {"metrics": dict.fromkeys(map(str, range(65)), 1)},
+                "metrics has more than 64 numbers; report the ones that matter.",
+            ),
+            ({"executed": "yes"}, "executed must be True or False."),
+            ({"external_ref": ""}, "external_ref must be a text of 1 to 200 characters."),
+            ({"evidence_refs": "e"}, "evidence_refs must be a list of 1 to 64 texts of 1 to 500 characters."),
+            (
+                {"reference": "r-1"},
+                "reference is unknown; an outcome can have evidence_refs, executed, external_ref, metrics.",
+            ),
+        ],
+    )
+    def test_the_sentence_alone_says_what_is_wrong(self, shop: Shop, told: dict[str, Any], why: str) -> None:
+        with pytest.raises(RequestRefused) as refusal:
+            shop.do("mute").outcome(**({"status": "succeeded"} | told))
+        assert refusal.value.message == f"The report cannot be made: {why}"
+        assert refusal.value.errors[0].field == why.split()[0]
+
+    def test_the_sentence_about_a_receipt_says_what_is_wrong(self, shop: Shop) -> None:
+        with shop.client("mute") as client, shop.guard(client, new_order()) as permit:
+            with pytest.raises(RequestRefused) as refusal:
+                permit.describe(result="")
+            assert refusal.value.message == "The report cannot be made: result must be a text of 1 to 2000 characters."
+            with pytest.raises(
+                RequestRefused, match=r"executor must be a type and an id, each of 1 to 200 characters\."
+            ):
+                permit.describe(executor={"type": "service"})
 
 
 def test_the_installed_command_has_it() -> None:

@@ -24,7 +24,7 @@ from sqlalchemy import create_engine
 from gate.client.errors import StoreUnavailable
 from gate.client.store import Intent, SqliteStore, State, sqlite, statements
 from gate.client.store.sqlalchemy import SqlAlchemyStore
-from tests.gate.client.store.support import AT, attempt, finished, latest, permitted
+from tests.gate.client.store.support import AT, BY, attempt, finished, latest, permitted
 
 ROOT: Final = Path(__file__).parents[4]
 NOBODY: Final = 65534
@@ -136,9 +136,24 @@ class TestFile:
         finished(store)
         texts = {name: text for name, text in vars(statements).items() if isinstance(text, str) and "WHERE" in text}
         values: dict[str, Any] = dict.fromkeys(
-            ("intent_id", "attempt", "now", "at", "was", "state", "answered", "told", "report_id", "refused"), "x"
+            (
+                "intent_id",
+                "attempt",
+                "now",
+                "at",
+                "was",
+                "state",
+                "answered",
+                "told",
+                "was_told",
+                "by",
+                "report_id",
+                "refused",
+            ),
+            "x",
         )
-        for name in ("_FIND", "_SUPERSEDE", "_ANSWER", "_START", "_UNSTART", "_FINISH", "_REPORTED", "_DELIVERED"):
+        transitions = ("_SUPERSEDE_UNTOLD", "_SUPERSEDE_TOLD", "_ANSWER", "_START", "_UNSTART", "_FINISH", "_REPORTED")
+        for name in ("_FIND", *transitions, "_DELIVERED"):
             plan = connection_of(store).execute(f"EXPLAIN QUERY PLAN {texts[name]}", values).fetchall()
             assert all(step.startswith("SEARCH") for *_, step in plan), (name, plan)
         plan = connection_of(store).execute(f"EXPLAIN QUERY PLAN {texts['_UNDELIVERED']}", {"limit": 1}).fetchall()
@@ -192,15 +207,83 @@ UNUSABLE: Final[list[tuple[str, Callable[[Path], object], str, str]]] = [
     ("a newer release's", newer, "INTENTS_VERSION", "has version 2"),
     ("another program's", lambda file: changed(file, "CREATE TABLE t (x)"), "INTENTS_UNAVAILABLE", "something else"),
     ("marked by another", lambda file: changed(file, "PRAGMA user_version=1"), "INTENTS_UNAVAILABLE", "something else"),
-    ("no database", lambda file: file.write_text("{}" * 500), "INTENTS_UNAVAILABLE", "not a database"),
-    ("a folder", lambda file: file.mkdir(), "INTENTS_UNAVAILABLE", "unable to open"),
+    ("no database", lambda file: file.write_text("{}" * 500), "INTENTS_UNAVAILABLE", "no database"),
+    ("a folder", lambda file: file.mkdir(), "INTENTS_UNAVAILABLE", "no database"),
     ("cut", cut, "INTENTS_UNAVAILABLE", "malformed|disk I/O"),
     ("scribbled over", scribbled, "INTENTS_UNAVAILABLE", "malformed"),
     ("without an identity", nameless, "INTENTS_UNAVAILABLE", "lost its identity"),
 ]
 
 
+def of_another_in_wal(file: Path) -> None:
+    changed(file, "PRAGMA journal_mode=WAL", "CREATE TABLE t (x)")
+
+
+NO_STORES: Final[list[tuple[str, Callable[[Path], object], str]]] = [
+    ("a folder", lambda file: file.mkdir(), "it is no database"),
+    ("a pipe", os.mkfifo, "it is no database"),
+    ("a letter", lambda file: file.write_text("x"), "it is no database"),
+    ("a text", lambda file: file.write_text("# How to use it\n" * 100), "it is no database"),
+    ("a header", lambda file: file.write_bytes(b"SQLite format 3\0" + bytes(1000)), "it is no database"),
+    ("another program's", lambda file: changed(file, "CREATE TABLE t (x)"), "it is a database of something else"),
+    ("another program's, in WAL", of_another_in_wal, "it is a database of something else"),
+]
+
+
 class TestRefusals:
+    @pytest.mark.parametrize(("make", "why"), [case[1:] for case in NO_STORES], ids=[it[0] for it in NO_STORES])
+    def test_what_can_be_no_store_is_refused_and_nothing_is_left_beside_it(
+        self, make: Callable[[Path], object], why: str, file: Path, tmp_path: Path
+    ) -> None:
+        make(file)
+        before = file.read_bytes() if file.is_file() else None
+        with SqliteStore(file) as store, pytest.raises(StoreUnavailable) as refusal:
+            store.find("refund-1")
+        assert refusal.value.code == "INTENTS_UNAVAILABLE"
+        assert refusal.value.message == (
+            f"The guard's store {file} cannot be used now ({why}). Give the guard a file of its own."
+        )
+        assert list(tmp_path.iterdir()) == [file]
+        assert (file.read_bytes() if file.is_file() else None) == before
+
+    def test_a_file_that_is_not_to_be_read_is_refused_and_nothing_is_left_beside_it(self) -> None:
+        with tempfile.TemporaryDirectory() as folder, SqliteStore(Path(folder, "secret")) as store:
+            Path(folder, "secret").write_text("x" * 1000)
+            Path(folder, "secret").chmod(0)
+            Path(folder).chmod(0o777)
+            with without_privileges(), pytest.raises(StoreUnavailable, match="Permission denied"):
+                store.find("refund-1")
+            assert [found.name for found in Path(folder).iterdir()] == ["secret"]
+
+    def test_a_broken_database_of_another_is_refused_and_nothing_is_left_beside_it(
+        self, store: SqliteStore, file: Path
+    ) -> None:
+        changed(file, "CREATE TABLE t (x)")
+        content = bytearray(file.read_bytes())
+        content[100:108] = b"\xff" * 8
+        file.write_bytes(content)
+        with pytest.raises(StoreUnavailable, match="malformed"):
+            store.find("refund-1")
+        assert list(file.parent.iterdir()) == [file]
+
+    def test_a_store_that_is_just_being_made_is_not_taken_for_somebody_elses(self, file: Path) -> None:
+        other = sqlite3.connect(file, isolation_level=None)
+        other.execute("PRAGMA journal_mode=WAL")
+        with SqliteStore(file) as store:
+            assert store.hold(attempt())
+        other.close()
+
+    def test_to_look_at_an_open_file_ends_none_of_its_locks(self, store: SqliteStore, file: Path) -> None:
+        store.hold(attempt())
+        assert sqlite.found_at(file) is sqlite.Found.STORE
+        with SqliteStore(file) as other:
+            assert latest(other, "refund-1") == attempt()
+        # Who finds no lock does this, and takes the WAL away from under the store.
+        code = f"import sqlite3; sqlite3.connect({str(file)!r}, timeout=0).execute('PRAGMA journal_mode=DELETE')"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert "database is locked" in done.stderr
+        assert store.hold(attempt("refund-2"))
+
     @pytest.mark.parametrize(("make", "code", "says"), [case[1:] for case in UNUSABLE], ids=[it[0] for it in UNUSABLE])
     def test_a_file_that_is_no_store_of_this_release_is_refused_and_left_alone(
         self, make: Callable[[Path], object], code: str, says: str, file: Path
@@ -242,7 +325,7 @@ class TestRefusals:
                 store.hold(sized(attempt("large"), 2 * 1024 * 1024))
             assert latest(store, "refund-1") == intent
             assert store.find("large") is None
-            assert store.start(intent, AT)
+            assert store.start(intent, AT, BY)
         assert store.hold(sized(attempt("large"), 2 * 1024 * 1024))
 
     def test_who_waits_in_vain_is_told_so(
@@ -253,20 +336,20 @@ class TestRefusals:
         lock = os.open(f"{file}.lock", os.O_RDWR)
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(StoreUnavailable, match="another process holds it"):
-            store.start(intent, AT)
+            store.start(intent, AT, BY)
         # Reading goes on.
         assert latest(store, "refund-1") == intent
         os.close(lock)
         other = sqlite3.connect(file, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreUnavailable, match="locked") as refusal:
-            store.start(intent, AT)
+            store.start(intent, AT, BY)
         assert isinstance(refusal.value.__cause__, sqlite3.OperationalError)
         other.execute("ROLLBACK")
         other.close()
         with store._turn, pytest.raises(StoreUnavailable, match="other threads hold it"):
-            store.start(intent, AT)
-        assert store.start(intent, AT)
+            store.start(intent, AT, BY)
+        assert store.start(intent, AT, BY)
 
     @pytest.mark.parametrize("suffix", ["", "-wal", ".lock"])
     def test_nothing_is_written_to_a_file_that_is_no_longer_in_its_place(
@@ -275,13 +358,14 @@ class TestRefusals:
         intent = permitted(store)
         taken, kept = Path(f"{file}{suffix}"), file.with_name("kept")
         taken.rename(kept)
-        with pytest.raises(StoreUnavailable, match="removed or replaced"):
-            store.start(intent, AT)
+        with pytest.raises(StoreUnavailable, match="removed or replaced") as refusal:
+            store.start(intent, AT, BY)
+        assert "Put the same file back in its place, never an older copy of it" in refusal.value.message
         taken.touch()
         with pytest.raises(StoreUnavailable, match="removed or replaced"):
-            store.start(intent, AT)
+            store.start(intent, AT, BY)
         kept.replace(taken)
-        assert store.start(intent, AT)
+        assert store.start(intent, AT, BY)
 
     def test_an_interrupted_write_is_undone_and_holds_nobody(self, store: SqliteStore, file: Path) -> None:
         intent = permitted(store)
@@ -291,11 +375,11 @@ class TestRefusals:
 
         connection_of(store).set_progress_handler(interrupt, 1)
         with pytest.raises((KeyboardInterrupt, StoreUnavailable)):
-            store.start(intent, AT)
+            store.start(intent, AT, BY)
         connection_of(store).set_progress_handler(None, 1)
         with SqliteStore(file) as other:
             assert latest(other, "refund-1") == intent
-            assert other.start(intent, AT)
+            assert other.start(intent, AT, BY)
 
 
 def sized(intent: Intent, size: int) -> Intent:
