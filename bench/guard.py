@@ -497,8 +497,8 @@ def _writes_per_s(store: SqliteStore, sample: _Sample, names: count[int], thread
         return (
             store.hold(intent)
             and store.answer(intent, sample.answer, State.PERMITTED)
-            and store.start(intent, timestamp(utc_now()))
-            and store.finish(intent, replace(sample.report, intent_id=name))
+            and store.start(intent, timestamp(utc_now()), "bench")
+            and store.finish(replace(intent, started_by="bench"), replace(sample.report, intent_id=name))
         )
 
     with ThreadPoolExecutor(threads) as pool:

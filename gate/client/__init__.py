@@ -4,7 +4,7 @@ from gate.client import Blocked, Client, HeldForReview
 
 client = Client()  # from GATE_URL, GATE_API_KEY_FILE, GATE_KEY_REGISTRY and GATE_INTENTS
 
-with client.guard("refund_policy@2026-06-11", facts, action="pay_refund", target=("shop", "order-77")) as permit:
+with client.guard("refund_policy@2026-09-01", facts, action="issue_refund", target=("shop", "order-77")) as permit:
     payments.refund("order-77")
 permit.outcome("succeeded", metrics={"refund_eur": 49.9})
 """

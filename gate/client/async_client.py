@@ -2,7 +2,7 @@
 
 async with AsyncClient("https://gate.example", key_file="gate.key", registry="keys.json", store="intents.db") as client:
     record = await client.decide(request)
-    async with client.guard("refund_policy@2026-06-11", facts, action="pay_refund", target=("shop", "order-77")):
+    async with client.guard("refund_policy@2026-09-01", facts, action="issue_refund", target=("shop", "order-77")):
         await payments.refund("order-77")
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 from gate.client.async_engine import AsyncEngine
 from gate.client.blocks import AsyncGuard, PerFunction, guarded_async
 from gate.client.calls import Answer, Call
-from gate.client.client import BaseClient, Said, courier_of
+from gate.client.client import BaseClient, Said
 from gate.client.delivery import LAST_SECONDS, Delivery
 from gate.client.endpoints import AsyncEndpoints
 from gate.client.engine import Engine
@@ -42,7 +42,7 @@ class AsyncClient(BaseClient[AsyncGuard], AsyncEndpoints):
         self._engine = AsyncEngine(self._url, self._credentials, transport)
         # What waits is delivered by a thread, which needs no event loop to be running.
         self._background = Engine(self._url, self._credentials, delivery_transport)
-        self._courier = courier_of(self, self._background, self._store, self._timeout, self._tries)
+        self._courier = self._courier_of(self._background)
 
     async def send(self, call: Call[T], *, timeout: float | None = None) -> Answer[T]:
         """As `Client.send`."""

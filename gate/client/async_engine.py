@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gate.client.engine import Credentials
@@ -32,19 +33,33 @@ class AsyncEngine:
         return await run_async(flow, self._perform)
 
     async def run_to_its_end(self, flow: Flow[T]) -> T:
-        """What a flow returns; where this is cancelled, it is waited for first, and CancelledError raised then."""
-        task = asyncio.create_task(self.run(flow))
-        cancelled: asyncio.CancelledError | None = None
-        while not task.done():
-            try:
-                await asyncio.wait([task])
-            except asyncio.CancelledError as error:
-                cancelled = error
-        if cancelled is not None:
-            # Looked at, so that a failure is not reported as one that nobody saw.
-            task.exception()
-            raise cancelled
-        return task.result()
+        """What a flow returns. Where this is cancelled, it is gone through with first, and CancelledError raised then,
+        unless it failed.
+        """
+        cancelled: list[asyncio.CancelledError] = []
+
+        async def perform(effect: Effect) -> Any:
+            while True:
+                doing = self._begun(effect)
+                while not doing.done():
+                    try:
+                        await asyncio.wait([doing])
+                    except asyncio.CancelledError as error:
+                        cancelled.append(error)
+                if not doing.cancelled():
+                    return doing.result()
+                # Whoever ends a loop cancels all that goes on in it. What is sent again has its deadline.
+
+        result = await run_async(flow, perform)
+        if cancelled:
+            raise cancelled[-1]
+        return result
+
+    def _begun(self, effect: Effect) -> asyncio.Future[Any]:
+        if isinstance(effect, Do):
+            # Not a task, which is cancelled with all others, perhaps before its first step.
+            return asyncio.get_running_loop().run_in_executor(None, effect.work)
+        return asyncio.create_task(self._perform(effect))
 
     async def close(self) -> None:
         """Closes every connection; the next flow opens new ones."""
@@ -62,7 +77,7 @@ class AsyncEngine:
                 return await _in_thread(work)
             case Consult(work):
                 said = work()
-                return await said if asyncio.iscoroutine(said) else said
+                return await said if isawaitable(said) else said
 
     def _transport(self) -> AsyncTransport:
         from gate.client.transport import AsyncTransport

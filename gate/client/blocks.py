@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from functools import wraps
-from types import TracebackType
+from types import GeneratorType, TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
 from gate.client.delivery import Courier
@@ -53,6 +54,7 @@ class Guard:
             self._courier.wake()
             raise
         self._permit = Permit(self._engine, self._courier.wake, self._terms.store, intent, record)
+        self._process = os.getpid()
         return self._permit
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -63,6 +65,9 @@ class Guard:
         """
         if self._permit is None:
             raise RuntimeError(_NOT_ENTERED)
+        if os.getpid() != self._process:
+            # A fork in the body: what the child makes of it is not the end of the parent's run.
+            return
         try:
             self._engine.run(leave(self._terms, self._permit, error))
         finally:
@@ -95,6 +100,7 @@ class AsyncGuard:
             self._courier.wake()
             raise
         self._permit = AsyncPermit(self._engine, self._courier.wake, self._terms.store, intent, record)
+        self._process = os.getpid()
         return self._permit
 
     async def __aexit__(
@@ -103,6 +109,9 @@ class AsyncGuard:
         """As `Guard.__exit__`."""
         if self._permit is None:
             raise RuntimeError(_NOT_ENTERED)
+        if os.getpid() != self._process:
+            # A fork in the body: what the child makes of it is not the end of the parent's run.
+            return
         try:
             await self._engine.run_to_its_end(leave(self._terms, self._permit, error))
         finally:
@@ -145,14 +154,13 @@ def guarded(
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         if inspect.iscoroutinefunction(function):
             raise TypeError(f"{function.__name__} is a coroutine function; guard it with an AsyncClient.")
-        takes_permit = _takes_permit(function)
+        signature = _signature(function)
 
         @wraps(function)
         def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+            _require_fit(function.__name__, signature, args, kwargs)
             with make(**_told(arguments, args, kwargs)) as permit:
-                if takes_permit:
-                    kwargs["permit"] = permit
-                return _ran(function(*args, **kwargs))
+                return _ran(function(*args, **_with(permit, signature, kwargs)))
 
         return wrapper
 
@@ -168,14 +176,13 @@ def guarded_async(
     def decorate(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
         if not inspect.iscoroutinefunction(function):
             raise TypeError(f"{function.__name__} is no coroutine function; guard it with a Client.")
-        takes_permit = _takes_permit(function)
+        signature = _signature(function)
 
         @wraps(function)
         async def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+            _require_fit(function.__name__, signature, args, kwargs)
             async with make(**_told(arguments, args, kwargs)) as permit:
-                if takes_permit:
-                    kwargs["permit"] = permit
-                return _ran(await function(*args, **kwargs))
+                return _ran(await function(*args, **_with(permit, signature, kwargs)))
 
         return wrapper
 
@@ -197,20 +204,37 @@ def _told(said: Mapping[str, Any], args: tuple[Any, ...], kwargs: Mapping[str, A
     }
 
 
+_LAZY = (GeneratorType, map, filter, zip)
+
+
 def _ran(result: R) -> R:
     """A function's result, which must not be something that has yet to run."""
-    if inspect.isawaitable(result) or inspect.isgenerator(result) or inspect.isasyncgen(result):
+    if inspect.isawaitable(result) or inspect.isasyncgen(result) or isinstance(result, _LAZY):
         if inspect.iscoroutine(result):
             result.close()
+        elif callable(cancel := getattr(result, "cancel", None)):
+            cancel()
         raise TypeError(
             f"A guarded function gave back a {type(result).__name__}, whose body would run after the guard was left."
         )
     return result
 
 
-def _takes_permit(function: Callable[..., Any]) -> bool:
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
     if isinstance(function, staticmethod | classmethod):
         raise TypeError("Guard the function itself: put the decorator beneath @staticmethod or @classmethod.")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise TypeError(f"{function.__name__} is a generator, whose body would run after the guard was left.")
-    return "permit" in inspect.signature(function).parameters
+    return inspect.signature(function)
+
+
+def _with(permit: object, signature: inspect.Signature, kwargs: Mapping[str, Any]) -> Any:
+    return {**kwargs, "permit": permit} if "permit" in signature.parameters else kwargs
+
+
+def _require_fit(name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Requires that a call fits before anything is asked: one that does not would use up the intent."""
+    try:
+        signature.bind(*args, **_with(None, signature, kwargs))
+    except TypeError as error:
+        raise TypeError(f"{name}() cannot be called so: {error}") from None

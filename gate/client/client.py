@@ -4,12 +4,13 @@ client = Client("https://gate.example", key_file="gate.key", registry="receipt-k
 record = client.decide(request)
 client.verify(record, request=request).verified
 
-with client.guard("refund_policy@2026-06-11", facts, action="pay_refund", target=("shop", "order-77")) as permit:
+with client.guard("refund_policy@2026-09-01", facts, action="issue_refund", target=("shop", "order-77")) as permit:
     payments.refund("order-77")
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 import weakref
 from abc import ABC, abstractmethod
@@ -83,8 +84,7 @@ class BaseClient(ABC, Generic[G]):
             key_file: A file with the API key.
             registry: The receipt keys that records are held to: the path of a saved registry, its document, or a Trust.
             scope_hash: The scope that guarded actions must be decided in: `rulebook_registry.scope_hash` of its
-                records. Without it, whoever can alter answers may pass on a yes that another scope's rulebook of the
-                same id and version gave.
+                records. A key of the service names it; to be given where something in between puts the key in.
             store: The guard's store, or the path of its file.
             timeout: How long a call may take with all its tries, in seconds.
             tries: How often a call is sent at most, where it may be sent again at all.
@@ -104,10 +104,11 @@ class BaseClient(ABC, Generic[G]):
         if store is None:
             store = os.environ.get(connection.INTENTS) or None
         self._url = connection.service_url(url)
-        self._credentials = Credentials(connection.api_key(key, key_file), connection.metrics_token(metrics_token_file))
+        own_key = connection.api_key(key, key_file)
+        self._credentials = Credentials(own_key, connection.metrics_token(metrics_token_file))
+        self._scope = connection.scope(scope_hash, own_key)
         self._trust = connection.trust(registry)
         self._is_pinned = connection.is_pinned(registry)
-        self._scope_hash = scope_hash or os.environ.get(connection.SCOPE_HASH) or None
         self._store = _store_at(store) if isinstance(store, str | os.PathLike) else store
         self._timeout = _seconds(timeout)
         self._tries = tries
@@ -172,7 +173,7 @@ class BaseClient(ABC, Generic[G]):
         Args:
             rulebook: `rulebook_id@version`, a reference {rulebook_id, version} or {rulebook_id, hash}, or a rulebook.
             facts: The facts that it decides over; JSON values.
-            action: The action that is asked for, such as `pay_refund`.
+            action: The action that is asked for, such as `issue_refund`.
             target: What it changes: (system, object id), or `Target` with the mutation.
             intent: What tells this doing of the action from another on the same target: the order of a refund, the id
                 of a message. Where it is left out, the action happens once for its target, ever. Facts and the
@@ -213,8 +214,11 @@ class BaseClient(ABC, Generic[G]):
             )
         if isinstance(max_age, bool) or not isinstance(max_age, int | float) or not max_age > 0:
             raise OperatorError("MAX_AGE_INVALID", "max_age is a number of seconds above zero.")
-        if recover is not None and not callable(recover):
-            raise OperatorError("RECOVER_INVALID", "recover is a function that is given AlreadyStarted.")
+        if recover is not None and not self._can_consult(recover):
+            raise OperatorError(
+                "RECOVER_INVALID",
+                "recover is a function that is given AlreadyStarted; a coroutine function only of an AsyncClient.",
+            )
         return self._guard(
             plan,
             Terms(
@@ -224,7 +228,7 @@ class BaseClient(ABC, Generic[G]):
                 tries=self._tries,
                 max_age=max_age,
                 recover=recover,
-                scope_hash=self._scope_hash,
+                scope_hash=self._scope,
             ),
         )
 
@@ -233,9 +237,25 @@ class BaseClient(ABC, Generic[G]):
             raise _storeless("The guard needs a store that outlives the process")
         return self._store
 
+    def _can_consult(self, recover: Any) -> bool:
+        return callable(recover)
+
     @abstractmethod
     def _guard(self, plan: Plan, terms: Terms) -> G:
         """The guarded block of a plan."""
+
+    def _courier_of(self, engine: Engine) -> Courier:
+        # It holds no client, so that it ends with it.
+        store, scope, seconds, tries = self._store, self._scope, self._timeout, self._tries
+
+        def delivery(again: bool) -> Flow[Delivery]:
+            if store is None:
+                raise _storeless("There is no store to deliver from")
+            return deliver(store, scope, seconds=seconds, tries=tries, again=again)
+
+        courier = Courier(lambda again: engine.run(delivery(again)))
+        weakref.finalize(self, courier.abandon).atexit = False
+        return courier
 
     def _exchange(self, call: Call[T], timeout: float | None) -> Flow[Answer[T]]:
         seconds = self._timeout if timeout is None else _seconds(timeout)
@@ -252,7 +272,7 @@ class Client(BaseClient[Guard], Endpoints):
         self._engine = background = Engine(self._url, self._credentials, transport)
         if delivery_transport is not None:
             background = Engine(self._url, self._credentials, delivery_transport)
-        self._courier = courier_of(self, background, self._store, self._timeout, self._tries)
+        self._courier = self._courier_of(background)
 
     def send(self, call: Call[T], *, timeout: float | None = None) -> Answer[T]:
         """Sends a call of `gate.client.operations`, for its status and headers as well as its body.
@@ -320,21 +340,11 @@ class Client(BaseClient[Guard], Endpoints):
         """Closes it."""
         self.close()
 
+    def _can_consult(self, recover: Any) -> bool:
+        return callable(recover) and not inspect.iscoroutinefunction(recover)
+
     def _guard(self, plan: Plan, terms: Terms) -> Guard:
         return Guard(self._engine, self._courier, plan, terms)
-
-
-def courier_of(client: object, engine: Engine, store: Store | None, timeout: float, tries: int) -> Courier:
-    """What delivers a client's reports. It holds no client, so that it ends with it."""
-    courier = Courier(lambda again: engine.run(_delivery(store, timeout, tries, again)))
-    weakref.finalize(client, courier.close, LAST_SECONDS).atexit = False
-    return courier
-
-
-def _delivery(store: Store | None, timeout: float, tries: int, again: bool) -> Flow[Delivery]:
-    if store is None:
-        raise _storeless("There is no store to deliver from")
-    return deliver(store, seconds=timeout, tries=tries, again=again)
 
 
 def _seconds(timeout: float) -> float:

@@ -20,9 +20,10 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
+from gate.canonical import content_hash
 from gate.client.forks import begin_in_forks
 from gate.errors import MaterialRefused, OperatorError
 from gate.strict_json import parse_document
@@ -115,9 +116,31 @@ class Secret:
             )
         return Hidden(self._text)
 
+    def scope_hash(self) -> str | None:
+        """The scope that the key is of, as records name it; None where that is not in the key, such as one of a
+        gateway's.
+
+        Raises:
+            OperatorError: API_KEY_MISSING, API_KEY_INVALID or FILE_UNREADABLE.
+        """
+        return _scope_hash(self.reveal())
+
+    def __reduce__(self) -> NoReturn:
+        """Never pickled."""
+        raise TypeError("A key is not pickled; make another client where it is needed.")
+
     def __repr__(self) -> str:
         """Where the key is from, and never the key."""
         return f"<key in {self._file.path}>" if self._file is not None else "<key>" if self._text else "<no key>"
+
+
+# A key's id begins with the id of its scope: docs/wire-format.md, "Registry metadata".
+_SCOPED_KEY: Final = re.compile(r"dgk_([0-9a-f]{16})[0-9a-f]*_.*")
+
+
+def _scope_hash(key: str) -> str | None:
+    scoped = _SCOPED_KEY.fullmatch(key)
+    return None if scoped is None else content_hash({"scope": scoped[1]})
 
 
 def service_url(given: str | None) -> str:
@@ -144,7 +167,8 @@ def service_url(given: str | None) -> str:
     if not usable or not url.isascii() or not url.isprintable() or " " in url:
         raise OperatorError(
             "SERVICE_URL_INVALID",
-            "The service's address is none; write it as https://gate.example or http://host:8080.",
+            "What was given as the service's address is not an address; write it as https://gate.example or "
+            "http://host:8080.",
         )
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment or "?" in url:
         raise OperatorError(
@@ -175,6 +199,14 @@ def api_key(key: str | None, key_file: str | os.PathLike[str] | None) -> Secret:
 def metrics_token(token_file: str | os.PathLike[str] | None) -> Secret | None:
     """The metrics token in a file, where one is named."""
     return None if token_file is None else Secret(None, Watched(Path(token_file), _key_in))
+
+
+def scope(given: str | None, key: Secret) -> Callable[[], str | None]:
+    """What gives the scope that decisions must be made in, as records name it: the one that was given, that the
+    environment names, or that the key is of; None where none of them says.
+    """
+    named = given or os.environ.get(SCOPE_HASH) or None
+    return key.scope_hash if named is None else lambda: named
 
 
 def trust(registry: Trust | Mapping[str, Any] | str | os.PathLike[str] | None) -> Callable[[], Trust]:

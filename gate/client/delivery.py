@@ -1,22 +1,24 @@
 """Delivering the reports of a store, oldest first: as a flow, and by a thread in the background.
 
-A report that cannot be delivered now stays, and so does everything after it: the service learns things in the order in
-which they were told. A report that the service will never take is set aside with the reason, and stays too.
+A report that cannot be delivered now stays, and so does everything that comes after it: the service learns things in
+the order in which they were told. Where it is refused by something in between and not by the service, only what else is
+told of its decision waits for it. A report that the service will never take is set aside with the reason, and stays.
 """
 
 from __future__ import annotations
 
 import atexit
 import logging
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
 from gate.client import operations
-from gate.client.calls import Call
-from gate.client.errors import ApiError, Conflict, NotFound, Refused
+from gate.client.calls import Answer, Call
+from gate.client.errors import AnswerUnusable, ApiError, Conflict, NotFound, Refused
 from gate.client.exchange import exchange
 from gate.client.flow import Do, Flow, Pause
 from gate.client.forks import begin_in_forks
@@ -30,6 +32,8 @@ LAST_SECONDS: Final = 5.0
 _AT_ONCE: Final = 100
 # More than anybody lets pile up; those that are refused again stay at the head.
 _AGAIN: Final = 10_000
+# A proxy that refuses so many refuses them all.
+_MOST_STUCK: Final = 20
 _TURNS: Final = 20
 _TURN_SECONDS: Final = 0.1
 _FIRST_PAUSE: Final = 1.0
@@ -46,18 +50,23 @@ class Delivery:
         delivered: How many the service took.
         refused: How many it will never take; they are set aside.
         failure: Why the rest still waits; None where none does.
+        foreign: Whether reports of another scope than the key's wait, which a key of theirs has to deliver.
     """
 
     delivered: int = 0
     refused: int = 0
     failure: ApiError | None = None
+    foreign: bool = False
 
 
-def deliver(store: Store, *, seconds: float, tries: int, again: bool = False) -> Flow[Delivery]:
+def deliver(
+    store: Store, scope: Callable[[], str | None], *, seconds: float, tries: int, again: bool = False
+) -> Flow[Delivery]:
     """Delivers what waits, in order, until nothing does or the service cannot take it now.
 
     Args:
         store: Where the reports are.
+        scope: Gives the scope whose reports are delivered, that of the key; None for all.
         seconds: How long one report may take.
         tries: How often one is sent at most.
         again: Whether to begin with those that were set aside.
@@ -65,29 +74,49 @@ def deliver(store: Store, *, seconds: float, tries: int, again: bool = False) ->
     Raises:
         StoreUnavailable: The store cannot be used.
     """
+    if not (yield Do(partial(_waits, store, again))):
+        return Delivery()
+    scope_hash = scope()
     delivered = refused = 0
-    waiting: list[Report] = list((yield Do(partial(store.set_aside, _AGAIN)))) if again else []
-    while waiting := waiting or list((yield Do(partial(store.undelivered, _AT_ONCE)))):
+    failure: ApiError | None = None
+    stuck: set[str] = set()
+    limit = _AT_ONCE
+    found: Sequence[Report] = (yield Do(partial(store.set_aside, _AGAIN, scope_hash))) if again else ()
+    found = found or (yield Do(partial(store.undelivered, limit, scope_hash)))
+    while waiting := [report for report in found if report.decision_id not in stuck]:
         for report in waiting:
+            if report.decision_id in stuck:
+                continue
             try:
                 yield from _hand_over(report, seconds, tries)
             except ApiError as error:
-                if not _is_final(error):
-                    return Delivery(delivered, refused, error)
-                log.error("The service will never take a report of %s: %s", report.decision_id, error.code)
-                yield Do(partial(store.refused, report, str(error)))
-                refused += 1
+                if _is_final(error):
+                    log.error("The service will never take a report of %s: %s", report.decision_id, error.code)
+                    yield Do(partial(store.refused, report, str(error)))
+                    refused += 1
+                    continue
+                failure = failure or error
+                stuck.add(report.decision_id)
+                if not _is_about_one(error) or len(stuck) > _MOST_STUCK:
+                    return Delivery(delivered, refused, failure)
             else:
                 yield Do(partial(store.delivered, report))
                 delivered += 1
-        waiting = []
-    return Delivery(delivered, refused)
+        limit = _AT_ONCE + sum(report.decision_id in stuck for report in found)
+        found = yield Do(partial(store.undelivered, limit, scope_hash))
+    left: Sequence[Report] = yield Do(partial(store.undelivered, 1 + len(found)))
+    return Delivery(delivered, refused, failure, foreign=any(each.scope_hash != scope_hash for each in left))
+
+
+def _waits(store: Store, again: bool) -> bool:
+    return bool(store.undelivered(1) or (again and store.set_aside(1)))
 
 
 def _hand_over(report: Report, seconds: float, tries: int) -> Flow[None]:
     for _ in range(_TURNS):
         try:
-            yield from exchange(call_of(report), seconds=seconds, tries=tries)
+            answer = yield from exchange(call_of(report), seconds=seconds, tries=tries)
+            _require_taken(report, answer)
         except Conflict as error:
             if not error.code.endswith("_IDEMPOTENCY_IN_PROGRESS"):
                 raise
@@ -99,10 +128,28 @@ def _hand_over(report: Report, seconds: float, tries: int) -> Flow[None]:
     raise in_progress
 
 
+def _require_taken(report: Report, answer: Answer[Any]) -> None:
+    """Requires that an answer is the service's to this very report: what answers in its place takes nothing."""
+    told = {"decision_id": report.decision_id, "idempotency_key": report.idempotency_key}
+    if {name: answer.body.get(name) for name in told} != told:
+        raise AnswerUnusable(
+            "ANSWER_UNUSABLE",
+            f"What answered the report of {report.decision_id} with {answer.status} does not name it; look at what is "
+            f"between this host and the service.",
+            status=answer.status,
+            request_id=answer.request_id,
+        )
+
+
 def call_of(report: Report) -> Call[Any]:
     """The call that delivers a report."""
     operation = operations.report_execution if report.kind == EXECUTION else operations.report_outcome
     return operation(report.decision_id, parse_document(report.body), idempotency_key=report.idempotency_key)
+
+
+def _is_about_one(error: ApiError) -> bool:
+    """Whether something in between refused this very report, and may let others pass."""
+    return isinstance(error, NotFound | Refused) and error.code.startswith("HTTP_")
 
 
 def _is_final(error: ApiError) -> bool:
@@ -134,7 +181,7 @@ class Courier:
     def wake(self) -> None:
         """Says that something waits. Returns at once."""
         with self._lock:
-            if self._shift is None:
+            if self._shift is None or self._shift.closing.is_set():
                 shift = _Shift()
                 thread = threading.Thread(target=self._run, args=(shift,), name="gate-client-courier", daemon=True)
                 try:
@@ -146,8 +193,7 @@ class Courier:
                 self._shift = shift
                 # A script that ends with its last line has its reports delivered as well.
                 atexit.register(self.close, LAST_SECONDS)
-            if not self._shift.failing:
-                self._shift.idle.clear()
+                _close_with_child(self)
             self._shift.awake.set()
 
     def deliver(self, *, again: bool = False) -> Delivery:
@@ -162,36 +208,53 @@ class Courier:
         with self._delivering:
             return self._deliver(again)
 
+    def abandon(self) -> None:
+        """Lets what waits be tried once more, and ends the thread, when there is nobody left to wait for that.
+
+        Called by the garbage collector, at any moment in any thread: it waits for nothing, and takes no lock.
+        """
+        shift = self._shift
+        if shift is not None:
+            shift.closing.set()
+            shift.awake.set()
+
     def close(self, seconds: float) -> None:
-        """Lets what waits be tried, for at most so many seconds, and ends the thread; waking it begins another."""
+        """Lets what waits be tried once more, for at most so many seconds, and ends the thread; waking it begins
+        another.
+        """
         with self._lock:
             shift, self._shift = self._shift, None
         atexit.unregister(self.close)
         if shift is not None:
-            shift.idle.wait(seconds)
-            shift.over.set()
+            shift.closing.set()
             shift.awake.set()
+            # A client that is collected while its reports are delivered is closed by the very thread.
+            if threading.get_ident() != shift.thread:
+                shift.ended.wait(seconds)
 
     def _run(self, shift: _Shift) -> None:
+        shift.thread = threading.get_ident()
         pause = _FIRST_PAUSE
-        while True:
-            shift.awake.wait()
-            shift.awake.clear()
-            if shift.over.is_set():
-                return
-            failure = self._once()
-            with self._lock:
-                shift.failing = failure is not None
-                if shift.failing or not shift.awake.is_set():
-                    shift.idle.set()
-            if failure is None:
-                pause = _FIRST_PAUSE
-                continue
-            log.warning("Reports wait, or could not be looked for: %s", failure)
-            wished = failure.retry_after if isinstance(failure, ApiError) else None
-            shift.over.wait(min(max(pause, wished or 0.0), _LONGEST_PAUSE))
-            pause = min(2 * pause, _LONGEST_PAUSE)
-            shift.awake.set()
+        try:
+            while True:
+                shift.awake.wait()
+                shift.awake.clear()
+                # Looked at before, so that what was told until then is tried.
+                is_last = shift.closing.is_set()
+                failure = self._once()
+                if failure is not None:
+                    log.warning("Reports wait, or could not be looked for: %s", failure)
+                if is_last:
+                    return
+                if failure is None:
+                    pause = _FIRST_PAUSE
+                    continue
+                wished = failure.retry_after if isinstance(failure, ApiError) else None
+                shift.closing.wait(min(max(pause, wished or 0.0), _LONGEST_PAUSE))
+                pause = min(2 * pause, _LONGEST_PAUSE)
+                shift.awake.set()
+        finally:
+            shift.ended.set()
 
     def _once(self) -> GateError | None:
         try:
@@ -208,13 +271,21 @@ class _Shift:
     """One life of the thread.
 
     Attributes:
-        failing: Whether the last delivery left something behind.
+        thread: The thread's number; None before it runs.
         awake: Something waits.
-        idle: Nothing waits that has not been tried.
-        over: It is to end.
+        closing: It is to end after one more delivery.
+        ended: It has ended.
     """
 
-    failing: bool = False
+    thread: int | None = None
     awake: threading.Event = field(default_factory=threading.Event)
-    idle: threading.Event = field(default_factory=threading.Event)
-    over: threading.Event = field(default_factory=threading.Event)
+    closing: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+
+def _close_with_child(courier: Courier) -> None:
+    """A child of `multiprocessing` ends without what `atexit` was told."""
+    # Where it was not loaded, this is no such child.
+    multiprocessing = sys.modules.get("multiprocessing.util")
+    if multiprocessing is not None:
+        multiprocessing.Finalize(None, courier.close, args=(LAST_SECONDS,), exitpriority=0)

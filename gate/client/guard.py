@@ -1,6 +1,6 @@
 """The guard: a body runs only on a verified yes about this very action, and once.
 
-    with client.guard("refund_policy@2026-06-11", facts, action="pay_refund", target=("shop", "order-77")) as permit:
+    with client.guard("refund_policy@2026-09-01", facts, action="issue_refund", target=("shop", "order-77")) as permit:
         payments.refund("order-77")
 
 What happens, in this order; each step is durable before the next one begins:
@@ -44,7 +44,7 @@ from gate.client.intention import Plan, idempotency_key
 from gate.client.permit import BasePermit
 from gate.client.recovery import found_out, may_begin_again
 from gate.client.store.intents import Intent, Report, State, Store
-from gate.errors import GateError, MaterialRefused
+from gate.errors import GateError, MaterialRefused, OperatorError
 from gate.ids import parse_timestamp, timestamp, utc_now
 
 if TYPE_CHECKING:
@@ -80,18 +80,18 @@ class Terms:
         trust: Gives the keys that a record must be signed with.
         seconds: How long one call to the service may take with all its tries.
         tries: How often a call is sent at most.
+        scope_hash: Gives the scope that must have decided, as records name it; None for any.
         max_age: How old the verdict may be when the body begins, in seconds.
         recover: The recovery hook.
-        scope_hash: The scope that must have decided, as records name it; None for any.
     """
 
     store: Store
     trust: Callable[[], Trust]
     seconds: float
     tries: int
+    scope_hash: Callable[[], str | None]
     max_age: float = MAX_AGE
     recover: Callable[[AlreadyStarted], Any] | None = None
-    scope_hash: str | None = None
 
 
 def enter(plan: Plan, terms: Terms) -> Flow[tuple[Intent, Mapping[str, Any]]]:
@@ -123,8 +123,17 @@ def leave(terms: Terms, permit: BasePermit, error: BaseException | None) -> Flow
             session also START_LOST: it was rolled back in the body, so that nothing of it may be committed.
     """
     report, store = permit.execution_report(error), terms.store
+    finish = partial(store.finish, permit.intent, report)
     try:
-        kept: bool = yield Do(partial(store.finish, permit.intent, report))
+        try:
+            kept: bool = yield Do(finish)
+        except StoreUnavailable:
+            raise
+        except BaseException:
+            # A signal, such as Ctrl-C, whose handler raised: the end is kept first. Where it is kept already, this
+            # changes nothing.
+            yield Do(finish)
+            raise
         if not kept and store.follows_session:
             raise StoreUnavailable(
                 "START_LOST",
@@ -133,7 +142,13 @@ def leave(terms: Terms, permit: BasePermit, error: BaseException | None) -> Flow
             )
         if not kept:
             # Somebody settled it while it was running; what it came to is told nevertheless.
-            log.error("%s had been settled before it ended.", permit.decision_id)
+            log.error(
+                "%s (intent %s) ended after somebody had settled it: it may be done twice. Its end is told to the "
+                "service besides; compare it with `gate client show %s`.",
+                permit.decision_id,
+                permit.intent_id,
+                permit.intent_id,
+            )
             yield Do(partial(store.tell, _besides(report)))
     except StoreUnavailable as failure:
         if store.follows_session:
@@ -266,39 +281,45 @@ class _Entry:
 
     def _require_own(self, intent: Intent, record: Mapping[str, Any]) -> None:
         key = idempotency_key(intent.intent_id, intent.attempt)
-        why = self._plan.objection(record, key, self._terms.scope_hash)
+        try:
+            why = self._plan.objection(record, key, self._terms.scope_hash())
+        except OperatorError as error:
+            raise _unavailable(self._plan, error) from error
         if why is not None:
             raise GateUnavailable(
                 "RECORD_FOREIGN",
-                f"The record {record['decision_id']} does not permit this action: {why}. It may have been passed on by "
-                f"somebody; or what the guard expects is not what the rulebook gives.",
+                f"The record {record['decision_id']} does not permit this action: {why}. Either what the guard is made "
+                f"with is not what the service has, or somebody in between passed on the answer to something else.",
                 intent_id=self._plan.intent_id,
                 record=record,
             )
+        if record["verdict"] == "yes" and not self._plan.is_expected(record):
+            raise _unexpected(self._plan, record)
 
     def _start(self, intent: Intent, record: Mapping[str, Any]) -> Flow[Intent | None]:
-        at = timestamp(utc_now())
+        at, by = timestamp(utc_now()), secrets.token_hex(8)
+        begun = replace(intent, state=State.STARTED, started_at=at, started_by=by)
         won: list[bool] = []
 
         def start() -> None:
-            won.append(self._store.start(intent, at))
+            won.append(self._store.start(intent, at, by))
 
         try:
             yield Do(start)
         except StoreUnavailable:
             raise
         except BaseException:
-            # Cancelled. Only a start that is known to be this one's is undone: another's body may be running.
+            # Cancelled. Only a start that is this one's is undone: another's body may be running.
             if won == [True]:
-                yield Do(partial(self._store.unstart, intent))
+                yield Do(partial(self._store.unstart, begun))
             raise
         if not won[0]:
             return None
         if not self._is_fresh(intent, record):
             # The store kept it waiting.
-            yield Do(partial(self._store.unstart, intent))
+            yield Do(partial(self._store.unstart, begun))
             return None
-        return replace(intent, state=State.STARTED, started_at=at)
+        return begun
 
     def _recover(self, intent: Intent, record: Mapping[str, Any] | None, *, known: Intent | None) -> Flow[None]:
         """Lets the hook say what became of an action that was begun before.
@@ -329,7 +350,7 @@ class _Entry:
             known = replace(known, told=report.body)
         if said is Recovery.EXECUTED:
             raise _already_started(self._plan, record, known)
-        yield from self._supersede(intent)
+        yield from self._supersede(intent if known is None else known)
 
     def _of_another_store(self, decision_id: Any) -> Flow[Mapping[str, Any] | None]:
         """The record that the service made for another store, where it can be had and is about this action."""
@@ -397,14 +418,33 @@ def _not_approved(plan: Plan, record: Mapping[str, Any]) -> Blocked | HeldForRev
     if record["verdict"] == "no":
         return Blocked("ACTION_BLOCKED", f"The gate says no ({said}).", intent_id=plan.intent_id, record=record)
     message = f"The gate asks for a review ({said}); the action is held until its owner has decided."
-    unusable = [*record["evaluation"].get("missing_fields", ()), *record["evaluation"].get("invalid_fields", ())]
-    if unusable:
-        named = ", ".join(map(str, unusable[:_NAMED]))
-        message = f"The gate cannot decide without these facts, or not as they are: {named} ({said}); mend them."
+    if unusable := _unusable_facts(record["evaluation"]):
+        named = ", ".join(unusable[:_NAMED])
+        message = f"The gate cannot decide over these facts: {named} ({said}); give them as the rulebook asks for them."
     return HeldForReview("ACTION_HELD", message, intent_id=plan.intent_id, record=record)
 
 
+def _unusable_facts(evaluation: Mapping[str, Any]) -> list[str]:
+    missing = [f"{name} (missing)" for name in evaluation.get("missing_fields", ())]
+    invalid = [
+        f"{fault['field']} (a {fault['observed_type']} where a {fault['expected']} is asked for)"
+        for fault in evaluation.get("invalid_fields", ())
+    ]
+    return missing + invalid
+
+
 _NAMED: Final = 5
+
+
+def _unexpected(plan: Plan, record: Mapping[str, Any]) -> GateUnavailable:
+    expected = ", ".join(sorted(plan.actions or ()))
+    return GateUnavailable(
+        "ACTION_UNEXPECTED",
+        f"The gate approves {record['action']!r}, and expected_action is {expected}; the action stays held. Mend the "
+        f"rulebook's outcome or the guard.",
+        intent_id=plan.intent_id,
+        record=record,
+    )
 
 
 def _already_started(plan: Plan, record: Mapping[str, Any] | None, known: Intent | None) -> AlreadyStarted:

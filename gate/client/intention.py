@@ -1,7 +1,7 @@
 """An action that a caller means to do once: its name, the request that asks for it, what a permission must look like.
 Pure.
 
-    plan = plan_of("refund_policy@2026-06-11", facts, action="pay_refund", target=("shop", "order-77"))
+    plan = plan_of("refund_policy@2026-09-01", facts, action="issue_refund", target=("shop", "order-77"))
     plan.intent_id                     # the same for every retry, whatever the facts are by then
     plan.request(attempt=1, store=..., nonce=...)  # the Decision Request of one attempt
     plan.objection(record, key, scope_hash)        # why a record does not permit the action; None where it does
@@ -31,6 +31,9 @@ _LARGEST: Final = 1024 * 1024
 _GUARD_BYTES: Final = 512
 _GUARD_VALUES: Final = 5
 _LONGEST: Final = 2000
+_LONGEST_BINDING: Final = 64 * 1024
+_REPEATED: Final = "actor, subject, amount and currency"
+_REFERENCE: Final = frozenset({"rulebook_id", "version", "hash"})
 _OWN: Final = frozenset({"inputs", "requested_action", "target_system", "target_object_id", "mutation", GUARD})
 
 
@@ -58,6 +61,7 @@ class Plan:
         body_hash: H(body).
         target: What is changed.
         binding: The action binding that a record must have.
+        rulebook: What the record must say of its rulebook, as far as it was named: rulebook_id, version, hash.
         actions: The action labels that a yes may carry; None for any.
     """
 
@@ -66,6 +70,7 @@ class Plan:
     body_hash: str
     target: Target
     binding: Mapping[str, Any]
+    rulebook: Mapping[str, str]
     actions: frozenset[str] | None
 
     def request(self, *, attempt: int, store: str, nonce: str) -> bytes:
@@ -92,13 +97,19 @@ class Plan:
             return "it was made under another idempotency key"
         if canonical(record["action_binding"]) != canonical(self.binding):
             return "its action_binding is not the one of the action asked for"
-        reference = self.body.get("rulebook_ref", {})
-        named = {"rulebook_id": record["policy_id"], "version": record["policy_version"], "hash": record["policy_hash"]}
-        if any(named[name] != value for name, value in reference.items()):
-            return "it was decided by another rulebook than the one asked for"
-        if record["verdict"] == "yes" and self.actions is not None and record["action"] not in self.actions:
-            return f"it approves the action {record['action']!r}, which is none of those expected"
+        decided = {
+            "rulebook_id": record["policy_id"],
+            "version": record["policy_version"],
+            "hash": record["policy_hash"],
+        }
+        for name, value in self.rulebook.items():
+            if decided[name] != value:
+                return f"it was decided by a rulebook whose {name} is {decided[name]}, and {value} was asked for"
         return None
+
+    def is_expected(self, record: Mapping[str, Any]) -> bool:
+        """Whether a yes carries an action label that was expected."""
+        return self.actions is None or record["action"] in self.actions
 
 
 def idempotency_key(intent_id: str, attempt: int) -> str:
@@ -133,7 +144,7 @@ def plan_of(
     if not isinstance(context, Mapping | None):
         raise _unusable("context", "It must be a mapping of names to JSON values.")
     changed = _target(target)
-    policy_id, policy = _policy(rulebook)
+    named_rulebook, policy = _policy(rulebook)
     said = dict(context or {})
     if taken := sorted(said.keys() & (_OWN | OUTPUT_MATERIAL)):
         raise _unusable(
@@ -151,15 +162,34 @@ def plan_of(
     written = _written({"mode": "rulebook", **policy, "context": said})
     # A copy of its own, so that what the caller changes later is not what was asked.
     body = parse(written, max_values=MAX_REQUEST_VALUES - _GUARD_VALUES)
-    named = {"policy": policy_id, "action": action, "target": list(changed), "intent": intent}
+    binding = action_binding(body["context"])
+    _require_reportable(binding)
+    named = {"policy": named_rulebook["rulebook_id"], "action": action, "target": list(changed), "intent": intent}
     return Plan(
         intent_id=f"int_{content_hash(named)}",
         body=body,
         body_hash=sha256(written).hexdigest(),
         target=changed,
-        binding=action_binding(body["context"]),
+        binding=binding,
+        rulebook=named_rulebook,
         actions=_actions(expected_action),
     )
+
+
+def _require_reportable(binding: Mapping[str, Any]) -> None:
+    """Requires that the service takes the execution receipt, which repeats the binding: a refusal would come when the
+    action is done.
+    """
+    # Its patterns take a while to make.
+    from gate.credentials import credentials
+
+    if len(canonical(binding)) > _LONGEST_BINDING:
+        raise _unusable("context", f"What the receipt repeats of it has at most {_LONGEST_BINDING} bytes: {_REPEATED}.")
+    for fault in credentials(binding):
+        name, _, inner = fault.field.partition(".")
+        given = {"system": "target", "resource": "target", "mutation": "target", "proposed_action": "action"}
+        path = given.get(name) or ".".join(filter(None, ("context", name, inner)))
+        raise _unusable(path, "It looks like a credential, which no receipt may hold; leave it out, or give its id.")
 
 
 def _written(body: Mapping[str, Any]) -> bytes:
@@ -224,31 +254,35 @@ def _target(target: Target | tuple[str, ...]) -> Target:
     return changed
 
 
-def _policy(rulebook: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """By what an intent names its policy, and the member of the request that carries it.
+def _policy(rulebook: str | Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+    """What was named of a rulebook, its id for one, and the member of the request that carries it.
 
-    The version is no part of the name: a retry under the next version must not be another intent.
+    The id alone names the intent: a retry under the next version must not be another one.
     """
     if isinstance(rulebook, str):
         rulebook_id, separator, version = rulebook.partition("@")
         if not (rulebook_id and separator and version):
             raise _unusable("rulebook", "A reference in text is written rulebook_id@version.")
-        return rulebook_id, {"rulebook_ref": {"rulebook_id": rulebook_id, "version": version}}
+        rulebook = {"rulebook_id": rulebook_id, "version": version}
     if not isinstance(rulebook, Mapping):
         raise _unusable("rulebook", "It must be rulebook_id@version, a reference, or a rulebook.")
-    policy_id = rulebook.get("rulebook_id")
-    if not isinstance(policy_id, str):
+    if not isinstance(rulebook.get("rulebook_id"), str):
         raise _unusable("rulebook", "It has no rulebook_id, which names the intent whatever its version; add it.")
     if "rules" in rulebook:
-        return policy_id, {"rulebook": dict(rulebook)}
-    if "hash" in rulebook:
-        return policy_id, {"rulebook_ref": {"hash": rulebook["hash"]}}
-    return policy_id, {"rulebook_ref": dict(rulebook)}
+        return {"rulebook_id": rulebook["rulebook_id"]}, {"rulebook": dict(rulebook)}
+    named = dict(rulebook)
+    if not {"version", "hash"} & named.keys() or not named.keys() <= _REFERENCE:
+        raise _unusable("rulebook", "A reference has a rulebook_id with a version, a hash, or both, and nothing else.")
+    if not all(isinstance(value, str) for value in named.values()):
+        raise _unusable("rulebook", "The members of a reference must be texts.")
+    # The service takes a hash alone; that it is the rulebook of that id and version is seen by the record.
+    reference = {"hash": named["hash"]} if "hash" in named else named
+    return named, {"rulebook_ref": reference}
 
 
 def _unusable(field: str, message: str) -> RequestRefused:
     return RequestRefused(
         "SVC_API_REQUEST_INVALID",
-        f"The guard cannot ask for this action; mend {field} (see errors).",
+        f"The guard cannot ask for this action; mend {field}: {message}",
         [FieldError(field, "invalid", message)],
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, Unpack
 
 from gate.canonical import canonical
 from gate.client.flow import Do, Flow
@@ -14,6 +15,7 @@ from gate.client.store.intents import EXECUTION, OUTCOME, Intent, Report, Store
 from gate.envelope import action_binding
 from gate.errors import FieldError, RequestRefused
 from gate.ids import timestamp, utc_now
+from gate.strict_json import MAX_SAFE_INTEGER
 
 if TYPE_CHECKING:
     from gate.client.async_engine import AsyncEngine
@@ -33,7 +35,7 @@ class Outcome(TypedDict, total=False):
     """What can be said of an outcome besides its status.
 
     Attributes:
-        metrics: What was measured, by name; at most 64 finite numbers.
+        metrics: What was measured, by name; at most 64 finite numbers, integers within 2^53-1.
         executed: Whether the action was executed.
         external_ref: The caller's reference.
         evidence_refs: References to evidence that is kept elsewhere.
@@ -57,6 +59,8 @@ class BasePermit:
         """Takes where it is kept, the started attempt, its record, and whether the body has ended."""
         self.record: Final = record
         self.intent: Final = intent
+        # The record is the body's to do with as it likes.
+        self._cited: Final = cited(record)
         self._store = store
         self._said: dict[str, Any] = {}
         self._ended = ended
@@ -73,12 +77,12 @@ class BasePermit:
     @property
     def decision_id(self) -> str:
         """The decision's id."""
-        return str(self.record["decision_id"])
+        return self._cited.decision_id
 
     @property
     def action(self) -> str:
         """The action label that the rulebook's outcome gave."""
-        return str(self.record["action"])
+        return self._cited.action
 
     def describe(
         self,
@@ -115,7 +119,7 @@ class BasePermit:
         if self._ended:
             raise RuntimeError("The body has ended and its receipt is made; tell what came of it with outcome().")
         if status is not None and status not in EXECUTION_STATUSES:
-            raise _invalid("status", f"It must be one of {', '.join(EXECUTION_STATUSES)}.")
+            raise _invalid("status", f"must be one of {', '.join(EXECUTION_STATUSES)}")
         given = {
             "execution_status": status,
             "execution_result": result,
@@ -131,7 +135,7 @@ class BasePermit:
         for name, value in given.items():
             if value is not None:
                 _check(name, value)
-                self._said[name] = dict(value) if isinstance(value, Mapping) else value
+                self._said[name] = _copied(value)
 
     def execution_report(self, error: BaseException | None) -> Report:
         """The execution receipt to be: what was described, or that the body failed and by which exception.
@@ -143,7 +147,7 @@ class BasePermit:
         if error is not None:
             body |= {"execution_status": "failed", "execution_result": f"raised {name_of(error)}"}
             del body["action_taken"]
-        return execution_report(self.intent, self.record, body)
+        return execution_report(self.intent, self._cited, body)
 
     def _outcome(self, status: str, said: Outcome) -> Flow[None]:
         if self._ended and self._store.follows_session:
@@ -152,32 +156,36 @@ class BasePermit:
                 "client.recall(permit.intent_id) and tell the outcome there."
             )
         if status not in OUTCOME_STATUSES:
-            raise _invalid("status", f"It must be one of {', '.join(OUTCOME_STATUSES)}.")
+            raise _invalid("status", f"must be one of {', '.join(OUTCOME_STATUSES)}")
         metrics = said.get("metrics")
         if metrics is not None and not isinstance(metrics, Mapping):
-            raise _invalid("metrics", "They must be a mapping of names to numbers.")
+            raise _invalid("metrics", "must be a mapping of names to numbers")
         measured = dict(metrics or {})
         if unknown := sorted(said.keys() - Outcome.__optional_keys__):
-            raise _invalid(unknown[0], f"It can be any of {', '.join(sorted(Outcome.__optional_keys__))}.")
+            known = ", ".join(sorted(Outcome.__optional_keys__))
+            raise _invalid(unknown[0], f"is unknown; an outcome can have {known}")
         if len(measured) > _MAX_METRICS:
-            raise _invalid("metrics", f"There are more than {_MAX_METRICS}; report the ones that matter.")
+            raise _invalid("metrics", f"has more than {_MAX_METRICS} numbers; report the ones that matter")
         for name, value in measured.items():
-            if not is_text(name, _LONGEST_METRIC) or isinstance(value, bool) or not isinstance(value, int | float):
-                raise _invalid(f"metrics.{name}", f"It must be a number, under a name of 1 to {_LONGEST_METRIC}.")
+            if not is_text(name, _LONGEST_METRIC):
+                raise _invalid("metrics", f"must have names of 1 to {_LONGEST_METRIC} characters")
+            if not _is_number(value):
+                raise _invalid(f"metrics.{name}", "must be a finite number, and within 2^53-1 where it is an integer")
         body: dict[str, Any] = {"outcome_status": status, "action_taken": self.action}
         if measured:
             body["observed_metrics"] = measured
         executed = said.get("executed")
         if executed is not None:
             if not isinstance(executed, bool):
-                raise _invalid("executed", "It must be True or False.")
+                raise _invalid("executed", "must be True or False")
             body["action_executed"] = executed
         for name in ("external_ref", "evidence_refs"):
             reference = dict(said).get(name)
             if reference is not None:
                 _check(name, reference)
-                body[name] = reference
-        report = _report(OUTCOME, self.intent, self.record, self.intent.request["context"], body)
+                body[name] = _copied(reference)
+        _require_no_credential(body)
+        report = _report(OUTCOME, self.intent, self._cited, self.intent.request["context"], body)
         yield Do(partial(self._store.tell, report))
 
 
@@ -199,7 +207,6 @@ class Permit(BasePermit):
 
         Raises:
             RequestRefused: SVC_API_REQUEST_INVALID, naming the argument at fault.
-            MaterialRefused: SVC_API_JSON_INVALID: a metric is not finite.
             StoreUnavailable: It could not be kept.
             RuntimeError: With a session: the block has ended; see `Client.recall`.
         """
@@ -222,12 +229,28 @@ class AsyncPermit(BasePermit):
         self._store.when_kept(self._wake)
 
 
-def execution_report(intent: Intent, record: Mapping[str, Any], body: Mapping[str, Any]) -> Report:
+class Cited(NamedTuple):
+    """What a report repeats of its record."""
+
+    decision_id: str
+    record_hash: str
+    receipt_hash: str
+    scope_hash: str
+    action: str
+
+
+def cited(record: Mapping[str, Any]) -> Cited:
+    """What a report repeats of a record."""
+    scope_hash = record["rulebook_registry"]["scope_hash"]
+    return Cited(record["decision_id"], record["record_hash"], record["receipt_hash"], scope_hash, record["action"])
+
+
+def execution_report(intent: Intent, of: Cited, body: Mapping[str, Any]) -> Report:
     """An execution receipt to be, about an attempt.
 
     Args:
         intent: The attempt.
-        record: Its record.
+        of: What it repeats of its record.
         body: What became of it: execution_status and whatever else is known.
     """
     context = intent.request["context"]
@@ -236,7 +259,7 @@ def execution_report(intent: Intent, record: Mapping[str, Any], body: Mapping[st
         "execution_id": f"{intent.intent_id}-{intent.attempt}",
         "executed_at": timestamp(utc_now()),
     }
-    return _report(EXECUTION, intent, record, context, known | dict(body))
+    return _report(EXECUTION, intent, of, context, known | dict(body))
 
 
 def name_of(error: BaseException) -> str:
@@ -246,20 +269,19 @@ def name_of(error: BaseException) -> str:
     return name[:_LONGEST_NAME].encode("utf-8", "replace").decode()
 
 
-def _report(
-    kind: str, intent: Intent, record: Mapping[str, Any], context: Mapping[str, Any], body: Mapping[str, Any]
-) -> Report:
+def _report(kind: str, intent: Intent, of: Cited, context: Mapping[str, Any], body: Mapping[str, Any]) -> Report:
     target = {name: context[name] for name in ("target_system", "target_object_id", "mutation") if name in context}
-    cited = {"decision_record_hash": record["record_hash"], "decision_receipt_hash": record["receipt_hash"]}
+    hashes = {"decision_record_hash": of.record_hash, "decision_receipt_hash": of.receipt_hash}
     key = idempotency_key(intent.intent_id, intent.attempt)
     return Report(
         intent_id=intent.intent_id,
         attempt=intent.attempt,
         kind=kind,
-        decision_id=record["decision_id"],
+        decision_id=of.decision_id,
+        scope_hash=of.scope_hash,
         # An attempt has one execution, and any number of outcomes.
         idempotency_key=f"{key}-{kind}" if kind == EXECUTION else f"{key}-{kind}-{secrets.token_hex(8)}",
-        body=canonical(target | cited | dict(body)),
+        body=canonical(target | hashes | dict(body)),
         told_at=timestamp(utc_now()),
     )
 
@@ -280,7 +302,7 @@ _LONGEST_NAME: Final = 200
 
 
 # Where the caller calls it otherwise than the receipt does.
-_ARGUMENTS: Final = {"execution_result": "result"}
+_ARGUMENTS: Final = {"execution_result": "result", "observed_metrics": "metrics"}
 
 
 def _check(name: str, value: Any) -> None:
@@ -288,13 +310,30 @@ def _check(name: str, value: Any) -> None:
     if name == "evidence_refs":
         is_list = isinstance(value, list | tuple) and 1 <= len(value) <= _MAX_REFS
         if not is_list or not all(is_text(ref, _LONGEST_REF) for ref in value):
-            raise _invalid(argument, f"It must be a list of 1 to {_MAX_REFS} texts of 1 to {_LONGEST_REF} characters.")
+            raise _invalid(argument, f"must be a list of 1 to {_MAX_REFS} texts of 1 to {_LONGEST_REF} characters")
     elif name == "executor":
         is_executor = isinstance(value, Mapping) and value.keys() == {"type", "id"}
         if not is_executor or not all(is_text(part, _LONGEST_NAME) for part in value.values()):
-            raise _invalid(argument, f"It must be a type and an id, each of 1 to {_LONGEST_NAME} characters.")
+            raise _invalid(argument, f"must be a type and an id, each of 1 to {_LONGEST_NAME} characters")
     elif name in _LONGEST and not is_text(value, _LONGEST[name]):
-        raise _invalid(argument, f"It must be a text of 1 to {_LONGEST[name]} characters.")
+        raise _invalid(argument, f"must be a text of 1 to {_LONGEST[name]} characters")
+    _require_no_credential({name: value})
+
+
+def _require_no_credential(body: Mapping[str, Any]) -> None:
+    # Loaded with the first: its patterns take a while to make.
+    from gate.credentials import credentials
+
+    for fault in credentials(body):
+        name, _, inner = fault.field.partition(".")
+        path = ".".join(filter(None, (_ARGUMENTS.get(name, name), inner)))
+        raise _invalid(path, "looks like a credential, which is never stored; leave it out")
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, list | tuple) else value
 
 
 def is_text(value: Any, longest: int) -> bool:
@@ -302,9 +341,16 @@ def is_text(value: Any, longest: int) -> bool:
     return isinstance(value, str) and 1 <= len(value) <= longest and value.encode("utf-8", "ignore").decode() == value
 
 
-def _invalid(field: str, message: str) -> RequestRefused:
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number that I-JSON can carry."""
+    if isinstance(value, int):
+        return not isinstance(value, bool) and abs(value) <= MAX_SAFE_INTEGER
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def _invalid(field: str, why: str) -> RequestRefused:
     return RequestRefused(
         "SVC_API_REQUEST_INVALID",
-        f"The report cannot be made; mend {field} (see errors).",
-        [FieldError(field, "invalid", message)],
+        f"The report cannot be made: {field} {why}.",
+        [FieldError(field, "invalid", f"It {why}.")],
     )

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from gate.canonical import canonical
 from gate.client.intention import GUARD
-from gate.client.permit import LONGEST_RESULT, execution_report, is_text
+from gate.client.permit import LONGEST_RESULT, cited, execution_report, is_text
 from gate.client.store.intents import Intent, Report, State, Store
 from gate.errors import OperatorError
 from gate.ids import timestamp, utc_now
@@ -51,7 +51,7 @@ def found_out(intent: Intent, record: Mapping[str, Any], *, executed: bool, resu
     body = {"execution_status": "skipped"}
     if executed:
         body = {"execution_status": "executed", "action_taken": record["action"]}
-    report = execution_report(intent, record, body | {"execution_result": result or "found out in recovery"})
+    report = execution_report(intent, cited(record), body | {"execution_result": result or "found out in recovery"})
     # Beside what was told at the end of the body, which stays.
     return report if intent.told is None else replace(report, idempotency_key=f"{report.idempotency_key}-found-out")
 
@@ -80,8 +80,9 @@ def settle(store: Store, intent_id: str, *, executed: bool, result: str | None =
     if intent.state in (State.HELD, State.PERMITTED):
         raise OperatorError(
             "INTENT_NOT_STARTED",
-            f"The action of {intent_id} was not begun (it is {intent.state}), and there is nothing to settle; a retry "
-            f"of the guard goes on with it.",
+            f"Attempt {intent.attempt} at the action of {intent_id} was not begun (it is {intent.state}), and there is "
+            f"nothing to settle; a retry of the guard goes on with it."
+            + (" The attempt before it counts no more." if intent.attempt > 1 else ""),
         )
     record = intent.record if intent.answered else None
     is_unknown = intent.state is State.STARTED and intent.told is None
@@ -111,8 +112,8 @@ def known_intent(store: Store, intent_id: str) -> Intent:
         OperatorError: INTENT_UNKNOWN.
         StoreUnavailable: The store cannot be used.
     """
-    # The guard's names are ASCII; what is not may be no text at all that a database takes.
-    found = store.find(intent_id) if intent_id.isascii() else None
+    # The guard's names are ASCII texts; what is not may be none that a database takes.
+    found = store.find(intent_id) if isinstance(intent_id, str) and intent_id.isascii() else None
     if found is None:
         raise OperatorError("INTENT_UNKNOWN", f"The store has no intent {intent_id}; name one as the guard names it.")
     return found
@@ -150,8 +151,10 @@ def status_of(intent: Intent) -> str | None:
 def _reopen(store: Store, settled: Intent) -> Intent:
     """The attempt after a settled one, which a retry of the guard asks for."""
     latest = known_intent(store, settled.intent_id)
-    # Another process may deliver the report meanwhile, or a recovery hook be quicker; there is no third thing.
+    # Another process may deliver the report meanwhile, a recovery hook be quicker, or somebody say that it was done.
     while latest.attempt == settled.attempt:
+        if not may_begin_again(latest):
+            raise _known_already(latest)
         following = _following(latest)
         if store.hold(following, instead_of=latest):
             return following
@@ -171,6 +174,7 @@ def _following(intent: Intent) -> Intent:
         asked_at=timestamp(utc_now()),
         answered=None,
         started_at=None,
+        started_by=None,
         told=None,
     )
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 import httpcore
 import httpx
 
+from gate import __version__
 from gate.client.calls import MAX_ANSWER, Call, RawAnswer
 from gate.client.errors import AnswerUnusable, ApiError, Unreachable
 
@@ -33,6 +34,8 @@ _FAILURES: Final = (
     httpcore.ConnectionNotAvailable,
     OSError,
 )
+# Compressed answers could be small on the wire and endless in memory.
+_ALWAYS: Final = {"accept-encoding": "identity", "user-agent": f"decision-gate/{__version__}"}
 _TIMED_OUT: Final = (httpx.TimeoutException, httpcore.TimeoutException, TimeoutError)
 
 
@@ -42,7 +45,8 @@ class Transport:
     def __init__(self, url: str, transport: httpx.BaseTransport | None = None) -> None:
         """Takes the service's address, and a transport of the caller's own where its network needs one."""
         self._url = url
-        self._client = httpx.Client(transport=transport or _DeadlineTransport(_trusted(url)), trust_env=False)
+        # No httpx.Client: it would keep a server's cookies, and read where an answer redirects to.
+        self._transport = transport or _DeadlineTransport(_trusted(url))
 
     def send(self, call: Call[Any], headers: Mapping[str, str], deadline: float) -> RawAnswer:
         """Sends a call once and reads its whole answer.
@@ -52,20 +56,21 @@ class Transport:
         """
         seconds = deadline - time.monotonic()
         try:
-            request = _request(self._client, self._url, call, headers, seconds)
+            request = _request(self._url, call, headers, seconds)
             with _until(deadline):
-                response = self._client.send(request, stream=True, follow_redirects=False)
+                response = self._transport.handle_request(request)
                 try:
                     content = _joined(call, response, response.iter_bytes(), deadline)
                 finally:
                     response.close()
         except _FAILURES as error:
-            raise _unreachable(call, error, seconds) from error
+            # Without the frames of the libraries, whose variables hold the key.
+            raise _unreachable(call, error, seconds) from error.with_traceback(None)
         return RawAnswer(response.status_code, _headers(response), content)
 
     def close(self) -> None:
         """Closes every connection."""
-        self._client.close()
+        self._transport.close()
 
 
 class AsyncTransport:
@@ -75,9 +80,7 @@ class AsyncTransport:
         """Takes the service's address, and a transport of the caller's own where its network needs one."""
         self._url = url
         limits = httpx.Limits(max_connections=_CONNECTIONS, keepalive_expiry=_KEPT_SECONDS)
-        self._client = httpx.AsyncClient(
-            transport=transport or httpx.AsyncHTTPTransport(verify=_trusted(url), limits=limits), trust_env=False
-        )
+        self._transport = transport or httpx.AsyncHTTPTransport(verify=_trusted(url), limits=limits, trust_env=False)
 
     async def send(self, call: Call[Any], headers: Mapping[str, str], deadline: float) -> RawAnswer:
         """Sends a call once and reads its whole answer.
@@ -88,19 +91,20 @@ class AsyncTransport:
         seconds = deadline - time.monotonic()
         try:
             async with asyncio.timeout(max(0.0, seconds)):
-                request = _request(self._client, self._url, call, headers, seconds)
-                response = await self._client.send(request, stream=True, follow_redirects=False)
+                request = _request(self._url, call, headers, seconds)
+                response = await self._transport.handle_async_request(request)
                 try:
                     content = await _joined_async(call, response, response.aiter_bytes())
                 finally:
                     await response.aclose()
         except _FAILURES as error:
-            raise _unreachable(call, error, seconds) from error
+            # Without the frames of the libraries, whose variables hold the key.
+            raise _unreachable(call, error, seconds) from error.with_traceback(None)
         return RawAnswer(response.status_code, _headers(response), content)
 
     async def close(self) -> None:
         """Closes every connection."""
-        await self._client.aclose()
+        await self._transport.aclose()
 
 
 def _trusted(url: str) -> ssl.SSLContext:
@@ -109,22 +113,19 @@ def _trusted(url: str) -> ssl.SSLContext:
     return httpx.create_ssl_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def _request(
-    client: httpx.Client | httpx.AsyncClient, url: str, call: Call[Any], headers: Mapping[str, str], seconds: float
-) -> httpx.Request:
-    # Compressed answers could be small on the wire and endless in memory.
-    sent = {"accept": "application/json", "accept-encoding": "identity", **call.headers, **headers}
+def _request(url: str, call: Call[Any], headers: Mapping[str, str], seconds: float) -> httpx.Request:
+    sent = {"accept": "application/json", **_ALWAYS, **call.headers, **headers}
     if call.body is not None:
         sent["content-type"] = "application/json"
     if call.idempotency_key is not None:
         sent["x-idempotency-key"] = call.idempotency_key
-    return client.build_request(
+    return httpx.Request(
         call.method,
         f"{url}{call.path}",
         params=dict(call.query) or None,
         content=call.body,
         headers=sent,
-        timeout=max(0.001, seconds),
+        extensions={"timeout": httpx.Timeout(max(0.001, seconds)).as_dict()},
     )
 
 

@@ -209,10 +209,10 @@ class MortalStore(SqliteStore):
         with self._dying("answer"):
             return super().answer(intent, record, state)
 
-    def start(self, intent: Intent, at: str) -> bool:
+    def start(self, intent: Intent, at: str, by: str) -> bool:
         """See `Store.start`."""
         with self._dying("start"):
-            return super().start(intent, at)
+            return super().start(intent, at, by)
 
     def finish(self, intent: Intent, report: Report) -> bool:
         """See `Store.finish`."""

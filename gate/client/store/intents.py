@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Protocol, runtime_checkable
 
+from gate.client.errors import StoreUnavailable
+from gate.errors import MaterialRefused
 from gate.strict_json import parse_document
 
 EXECUTION: Final = "execution"
@@ -45,6 +47,7 @@ class Intent:
         asked_at: When it was first asked; UTC timestamp.
         answered: The full Decision Record, as it was answered; None before that.
         started_at: When the body was let begin; UTC timestamp, None before that.
+        started_by: Which entering of a guard let it; None before that.
         told: The execution report about the body; None before its end is known.
     """
 
@@ -56,22 +59,23 @@ class Intent:
     asked_at: str
     answered: bytes | None = None
     started_at: str | None = None
+    started_by: str | None = None
     told: bytes | None = None
 
     @property
     def request(self) -> Mapping[str, Any]:
         """The Decision Request."""
-        return _object(self.asked)
+        return _object(self, self.asked)
 
     @property
     def record(self) -> Mapping[str, Any] | None:
         """The full Decision Record; None before it was answered."""
-        return None if self.answered is None else _object(self.answered)
+        return None if self.answered is None else _object(self, self.answered)
 
     @property
     def execution(self) -> Mapping[str, Any] | None:
         """The execution report; None before the body's end is known."""
-        return None if self.told is None else _object(self.told)
+        return None if self.told is None else _object(self, self.told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ class Report:
         attempt: Which attempt.
         kind: execution or outcome.
         decision_id: The decision.
+        scope_hash: The scope that decided; only its own keys may report.
         idempotency_key: Its retry handle.
         body: The request body.
         told_at: When it was told; UTC timestamp.
@@ -94,6 +99,7 @@ class Report:
     attempt: int
     kind: str
     decision_id: str
+    scope_hash: str
     idempotency_key: str
     body: bytes
     told_at: str
@@ -124,7 +130,8 @@ class Store(Protocol):
 
         Args:
             intent: The new attempt.
-            instead_of: The attempt before it, which must still be in the state given here; None for a first attempt.
+            instead_of: The attempt before it, of which the store must still say what is said here: its state, and
+                what was told of its end; None for a first attempt.
 
         Returns:
             False, and nothing is written, where another was quicker.
@@ -135,15 +142,19 @@ class Store(Protocol):
         it is held no longer.
         """
 
-    def start(self, intent: Intent, at: str) -> bool:
-        """From permitted to started. False where it is permitted no longer: another process started it."""
+    def start(self, intent: Intent, at: str, by: str) -> bool:
+        """From permitted to started, at a time and by an entering that has a name of its own. False where it is
+        permitted no longer: another process started it.
+        """
 
     def unstart(self, intent: Intent) -> None:
-        """From started back to permitted, by whoever started it and knows that the body did not begin."""
+        """From started back to permitted, by whoever started it, as `intent.started_by` says, and knows that the body
+        did not begin.
+        """
 
     def finish(self, intent: Intent, report: Report) -> bool:
         """Keeps what became of a started attempt, and the report for delivery; in place of `intent.told`, where that is
-        not None. False where something else was told by now, or it was never started.
+        not None. False where something else was told by now, or it was not started, or not by `intent.started_by`.
         """
 
     def tell(self, report: Report) -> None:
@@ -154,8 +165,8 @@ class Store(Protocol):
         caller's is committed.
         """
 
-    def undelivered(self, limit: int) -> Sequence[Report]:
-        """The reports that are to be delivered, oldest first; refused ones are left out."""
+    def undelivered(self, limit: int, scope_hash: str | None = None) -> Sequence[Report]:
+        """The reports that are to be delivered, oldest first; refused ones are left out. Those of one scope, or all."""
 
     def delivered(self, report: Report) -> None:
         """Removes a delivered report; an execution makes its attempt reported."""
@@ -163,8 +174,8 @@ class Store(Protocol):
     def refused(self, report: Report, why: str) -> None:
         """Sets a report aside that the service will never take, with the sentence why. It stays."""
 
-    def set_aside(self, limit: int) -> Sequence[Report]:
-        """The refused reports, oldest first."""
+    def set_aside(self, limit: int, scope_hash: str | None = None) -> Sequence[Report]:
+        """The refused reports, oldest first. Those of one scope, or all."""
 
     def listed(self, states: Sequence[State], limit: int) -> Sequence[Intent]:
         """The latest attempts that are in one of the states, the longest-waiting first."""
@@ -183,6 +194,18 @@ class SharesTransactions(Protocol):
         """The store, with `start`, `unstart`, `finish` and `tell` in the session's transaction."""
 
 
-def _object(content: bytes) -> Mapping[str, Any]:
-    value: Mapping[str, Any] = parse_document(content)
+def damaged(intent_id: object) -> StoreUnavailable:
+    """INTENTS_DAMAGED: what the store says of an intent cannot be read."""
+    return StoreUnavailable(
+        "INTENTS_DAMAGED",
+        f"What the guard's store says of {intent_id} is damaged, so that nothing is done about it. Look at the disk, "
+        f"find out what became of the action, and put the store right from what is known.",
+    )
+
+
+def _object(intent: Intent, content: bytes) -> Mapping[str, Any]:
+    try:
+        value: Mapping[str, Any] = parse_document(content)
+    except MaterialRefused as error:
+        raise damaged(intent.intent_id) from error
     return value

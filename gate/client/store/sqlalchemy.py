@@ -8,13 +8,14 @@ With `within`, the body of an action and what the store knows of it are committe
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
 
 from gate.client.errors import StoreUnavailable
-from gate.client.store.intents import Store
+from gate.client.store.intents import Intent, Store
 from gate.client.store.statements import (
     IDENTIFY,
     IDENTITY,
@@ -28,6 +29,7 @@ from gate.client.store.statements import (
     run_steps,
     unavailable,
 )
+from gate.errors import OperatorError
 
 try:
     from sqlalchemy import (
@@ -47,12 +49,14 @@ try:
     )
     from sqlalchemy.event import listen
     from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-    from sqlalchemy.orm import Session
+    from sqlalchemy.orm import Session, SessionTransaction, scoped_session
 except ImportError as _error:
     raise ImportError(
         "gate.client.store.sqlalchemy needs SQLAlchemy 2, which is not installed: pip install "
         "'.[sqlalchemy]'. SqliteStore needs nothing."
     ) from _error
+
+log = logging.getLogger("gate.client")
 
 metadata: Final = MetaData()
 """The tables gate_store, gate_intents and gate_reports, for migrations of the caller's own."""
@@ -77,6 +81,7 @@ Table(
     Column("asked_hash", String(64), nullable=False),
     Column("asked_at", _TIME, nullable=False),
     Column("started_at", _TIME),
+    Column("started_by", String(40)),
     Column("changed_at", _TIME, nullable=False),
     Column("asked", LargeBinary, nullable=False),
     Column("answered", LargeBinary),
@@ -92,6 +97,7 @@ Table(
     Column("attempt", Integer, nullable=False),
     Column("kind", String(20), nullable=False),
     Column("decision_id", Text, nullable=False),
+    Column("scope_hash", String(64), nullable=False),
     Column("idempotency_key", Text, nullable=False),
     Column("told_at", _TIME, nullable=False),
     Column("refused", LargeBinary),
@@ -151,7 +157,7 @@ class SqlAlchemyStore(SqlStore):
                     # Another process may have been quicker; then there is nothing left to do.
                     table.create(self._engine, checkfirst=True)
 
-    def within(self, session: Session) -> Store:
+    def within(self, session: Session | scoped_session[Session]) -> Store:
         """The store for an action whose effects are all in a session's transaction.
 
         What was asked and permitted is a fact whatever becomes of that transaction: it is committed at once, as ever.
@@ -166,13 +172,21 @@ class SqlAlchemyStore(SqlStore):
         and nothing runs.
 
         Args:
-            session: A session on the same database, not one that commits each statement. After StoreUnavailable, roll
-                it back.
+            session: A session on the same database, or a registry of them, not one that commits each statement. After
+                StoreUnavailable, roll it back.
 
         Raises:
+            OperatorError: STORE_SEPARATE: it is no `Session`; one of asyncio is none.
             StoreUnavailable: INTENTS_UNAVAILABLE, INTENTS_VERSION.
         """
-        return _Within(self, session)
+        own = session() if isinstance(session, scoped_session) else session
+        if not isinstance(own, Session):
+            raise OperatorError(
+                "STORE_SEPARATE",
+                f"session is a {type(session).__name__}, in whose transaction the guard cannot write; give a "
+                f"sqlalchemy.orm.Session.",
+            )
+        return _Within(self, own)
 
     def _read(self, sql: str, values: Values) -> Sequence[Row]:
         self._require_version()
@@ -256,6 +270,7 @@ class _Within(SqlAlchemyStore):
         super().__init__(store._engine)
         self._identity = store.identity
         self._session = session
+        self._begun_in: SessionTransaction | None = None
 
     @property
     def follows_session(self) -> bool:
@@ -264,20 +279,38 @@ class _Within(SqlAlchemyStore):
 
     def when_kept(self, then: Callable[[], None]) -> None:
         """See `Store.when_kept`: when the session is committed."""
+        if self._has_ended():
+            then()
+            return
         if _WAITING not in self._session.info:
             self._session.info[_WAITING] = set()
             listen(self._session, "after_commit", _tell_waiting)
         self._session.info[_WAITING].add(then)
 
+    def start(self, intent: Intent, at: str, by: str) -> bool:
+        """See `Store.start`."""
+        started = super().start(intent, at, by)
+        self._begun_in = self._session.get_transaction()
+        return started
+
     def _write_of_body(self, *steps: Step) -> int:
+        if self._has_ended():
+            # Committed in the body, and what is written through the session now may never be. Rolled back, and there
+            # is nothing to write to.
+            log.warning("A session's transaction ended within a guarded block; end it after the block.")
+            return self._run(steps)
         return self._run_within(self._session, steps)
+
+    def _has_ended(self) -> bool:
+        """Whether the transaction in which the body was started is over."""
+        return self._begun_in is not None and self._session.get_transaction() is not self._begun_in
 
 
 _WAITING: Final = "gate.client: to be told of the commit"
 
 
 def _tell_waiting(session: Session) -> None:
-    waiting = session.info[_WAITING]
+    waiting = session.info.get(_WAITING, set())
     for then in waiting:
         then()
     # The end of a savepoint is called a commit as well.

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from gate.client.errors import StoreUnavailable
-from gate.client.store.intents import EXECUTION, Intent, Report, State
-from gate.ids import new_id, timestamp, utc_now
+from gate.client.store.intents import EXECUTION, Intent, Report, State, damaged
+from gate.ids import new_id, parse_timestamp, timestamp, utc_now
 
 VERSION: Final = 1
 """The version of the tables."""
@@ -83,7 +83,12 @@ class SqlStore(ABC):
             raise ValueError(f"Attempt {intent.attempt} at {intent.intent_id} does not come after {before}.")
         steps = []
         if instead_of is not None:
-            steps.append(Step(_SUPERSEDE, {**_now(instead_of), "was": instead_of.state.value}))
+            was = {**_now(instead_of), "was": instead_of.state.value}
+            told = instead_of.told
+            # What was told of it since it was read may be that it was done.
+            steps.append(
+                Step(_SUPERSEDE_UNTOLD, was) if told is None else Step(_SUPERSEDE_TOLD, {**was, "was_told": told})
+            )
         held = {"asked": intent.asked, "asked_hash": intent.asked_hash, "asked_at": intent.asked_at}
         return self._write(*steps, Step(_HOLD, {**_now(intent), **held})) > 0
 
@@ -92,17 +97,17 @@ class SqlStore(ABC):
         # What was answered once is answered again; and before the body begins, `start` is on disk, with all before it.
         return self._write_soon(Step(_ANSWER, {**_now(intent), "answered": record, "state": state.value})) > 0
 
-    def start(self, intent: Intent, at: str) -> bool:
+    def start(self, intent: Intent, at: str, by: str) -> bool:
         """See `Store.start`."""
-        return self._write_of_body(Step(_START, {**_now(intent), "at": at})) > 0
+        return self._write_of_body(Step(_START, {**_now(intent), "at": at, "by": by})) > 0
 
     def unstart(self, intent: Intent) -> None:
         """See `Store.unstart`."""
-        self._write_of_body(Step(_UNSTART, _now(intent)))
+        self._write_of_body(Step(_UNSTART, {**_now(intent), "by": intent.started_by}))
 
     def finish(self, intent: Intent, report: Report) -> bool:
         """See `Store.finish`."""
-        told = {**_now(intent), "told": report.body}
+        told = {**_now(intent), "told": report.body, "by": intent.started_by}
         end = Step(_FINISH, told) if intent.told is None else Step(_AMEND, {**told, "was": intent.told})
         return self._write_of_body(end, _tell(report)) > 0
 
@@ -110,9 +115,9 @@ class SqlStore(ABC):
         """See `Store.tell`."""
         self._write_of_body(_tell(report))
 
-    def undelivered(self, limit: int) -> Sequence[Report]:
+    def undelivered(self, limit: int, scope_hash: str | None = None) -> Sequence[Report]:
         """See `Store.undelivered`."""
-        return [_report(row) for row in self._read(_UNDELIVERED, {"limit": limit})]
+        return self._reports(_UNDELIVERED, _UNDELIVERED_OF, limit, scope_hash)
 
     def delivered(self, report: Report) -> None:
         """See `Store.delivered`."""
@@ -128,9 +133,16 @@ class SqlStore(ABC):
         # The sentence may be the service's, and PostgreSQL's text cannot hold U+0000.
         self._write(Step(_REFUSED, {"report_id": report.report_id, "refused": why.encode("utf-8", "replace")}))
 
-    def set_aside(self, limit: int) -> Sequence[Report]:
+    def set_aside(self, limit: int, scope_hash: str | None = None) -> Sequence[Report]:
         """See `Store.set_aside`."""
-        return [_report(row) for row in self._read(_SET_ASIDE, {"limit": limit})]
+        return self._reports(_SET_ASIDE, _SET_ASIDE_OF, limit, scope_hash)
+
+    def _reports(self, every: str, of_scope: str, limit: int, scope_hash: str | None) -> Sequence[Report]:
+        if scope_hash is None:
+            rows = self._read(every, {"limit": limit})
+        else:
+            rows = self._read(of_scope, {"limit": limit, "scope_hash": scope_hash})
+        return [_report(row) for row in rows]
 
     def listed(self, states: Sequence[State], limit: int) -> Sequence[Intent]:
         """See `Store.listed`: those that were asked first come first."""
@@ -196,6 +208,7 @@ def _tell(report: Report) -> Step:
             "attempt": report.attempt,
             "kind": report.kind,
             "decision_id": report.decision_id,
+            "scope_hash": report.scope_hash,
             "idempotency_key": report.idempotency_key,
             "told_at": report.told_at,
             "body": report.body,
@@ -204,28 +217,34 @@ def _tell(report: Report) -> Step:
 
 
 def _intent(row: Row) -> Intent:
-    intent_id, attempt, state, asked_hash, asked_at, started_at, *contents = row
-    asked, answered, told = contents
-    return Intent(
-        intent_id=intent_id,
-        attempt=attempt,
-        state=State(state),
-        asked=bytes(asked),
-        asked_hash=asked_hash,
-        asked_at=asked_at,
-        answered=_bytes(answered),
-        started_at=started_at,
-        told=_bytes(told),
-    )
+    intent_id, attempt, state, asked_hash, asked_at, started_at, started_by, *contents = row
+    try:
+        asked, answered, told = map(_bytes, contents)
+        parse_timestamp(asked_at)
+        return Intent(
+            intent_id=intent_id,
+            attempt=attempt,
+            state=State(state),
+            asked=asked or b"",
+            asked_hash=asked_hash,
+            asked_at=asked_at,
+            answered=answered,
+            started_at=started_at,
+            started_by=started_by,
+            told=told,
+        )
+    except (TypeError, ValueError) as error:
+        raise damaged(intent_id) from error
 
 
 def _report(row: Row) -> Report:
-    report_id, intent_id, attempt, kind, decision_id, idempotency_key, told_at, refused, body = row
+    report_id, intent_id, attempt, kind, decision_id, scope_hash, idempotency_key, told_at, refused, body = row
     return Report(
         intent_id=intent_id,
         attempt=attempt,
         kind=kind,
         decision_id=decision_id,
+        scope_hash=scope_hash,
         idempotency_key=idempotency_key,
         body=bytes(body),
         told_at=told_at,
@@ -246,57 +265,65 @@ IDENTITY: Final = "SELECT name, value FROM gate_store"
 """What is said of the store as a whole."""
 
 _FIND: Final = """
-    SELECT intent_id, attempt, state, asked_hash, asked_at, started_at, asked, answered, told FROM gate_intents
+    SELECT intent_id, attempt, state, asked_hash, asked_at, started_at, started_by, asked, answered, told
+    FROM gate_intents
     WHERE intent_id = :intent_id ORDER BY attempt DESC LIMIT 1
 """
 _HOLD: Final = """
     INSERT INTO gate_intents (intent_id, attempt, state, asked_hash, asked_at, changed_at, asked)
     VALUES (:intent_id, :attempt, 'held', :asked_hash, :asked_at, :now, :asked) ON CONFLICT DO NOTHING
 """
-_SUPERSEDE: Final = """
+_SUPERSEDE_UNTOLD: Final = """
     UPDATE gate_intents SET state = 'superseded', changed_at = :now
-    WHERE intent_id = :intent_id AND attempt = :attempt AND state = :was
+    WHERE intent_id = :intent_id AND attempt = :attempt AND state = :was AND told IS NULL
+"""
+_SUPERSEDE_TOLD: Final = """
+    UPDATE gate_intents SET state = 'superseded', changed_at = :now
+    WHERE intent_id = :intent_id AND attempt = :attempt AND state = :was AND told = :was_told
 """
 _ANSWER: Final = """
     UPDATE gate_intents SET state = :state, answered = :answered, changed_at = :now
     WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'held'
 """
 _START: Final = """
-    UPDATE gate_intents SET state = 'started', started_at = :at, changed_at = :now
+    UPDATE gate_intents SET state = 'started', started_at = :at, started_by = :by, changed_at = :now
     WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'permitted'
 """
 _UNSTART: Final = """
-    UPDATE gate_intents SET state = 'permitted', started_at = NULL, changed_at = :now
-    WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'started' AND told IS NULL
+    UPDATE gate_intents SET state = 'permitted', started_at = NULL, started_by = NULL, changed_at = :now
+    WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'started' AND started_by = :by AND told IS NULL
 """
 _FINISH: Final = """
     UPDATE gate_intents SET told = :told, changed_at = :now
-    WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'started' AND told IS NULL
+    WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'started' AND started_by = :by AND told IS NULL
 """
 _AMEND: Final = """
     UPDATE gate_intents SET told = :told, changed_at = :now
-    WHERE intent_id = :intent_id AND attempt = :attempt AND state IN ('started', 'reported') AND told = :was
+    WHERE intent_id = :intent_id AND attempt = :attempt AND state IN ('started', 'reported')
+        AND started_by = :by AND told = :was
 """
 _REPORTED: Final = """
     UPDATE gate_intents SET state = 'reported', changed_at = :now
     WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'started'
 """
 _TELL: Final = """
-    INSERT INTO gate_reports (intent_id, attempt, kind, decision_id, idempotency_key, told_at, body)
-    VALUES (:intent_id, :attempt, :kind, :decision_id, :idempotency_key, :told_at, :body)
+    INSERT INTO gate_reports (intent_id, attempt, kind, decision_id, scope_hash, idempotency_key, told_at, body)
+    VALUES (:intent_id, :attempt, :kind, :decision_id, :scope_hash, :idempotency_key, :told_at, :body)
 """
-_UNDELIVERED: Final = """
-    SELECT report_id, intent_id, attempt, kind, decision_id, idempotency_key, told_at, refused, body FROM gate_reports
-    WHERE refused IS NULL ORDER BY report_id LIMIT :limit
+_REPORTS: Final = """
+    SELECT report_id, intent_id, attempt, kind, decision_id, scope_hash, idempotency_key, told_at, refused, body
+    FROM gate_reports
 """
-_SET_ASIDE: Final = """
-    SELECT report_id, intent_id, attempt, kind, decision_id, idempotency_key, told_at, refused, body FROM gate_reports
-    WHERE refused IS NOT NULL ORDER BY report_id LIMIT :limit
-"""
+_IN_ORDER: Final = "ORDER BY report_id LIMIT :limit"
+_UNDELIVERED: Final = f"{_REPORTS} WHERE refused IS NULL {_IN_ORDER}"
+_UNDELIVERED_OF: Final = f"{_REPORTS} WHERE refused IS NULL AND scope_hash = :scope_hash {_IN_ORDER}"
+_SET_ASIDE: Final = f"{_REPORTS} WHERE refused IS NOT NULL {_IN_ORDER}"
+_SET_ASIDE_OF: Final = f"{_REPORTS} WHERE refused IS NOT NULL AND scope_hash = :scope_hash {_IN_ORDER}"
 _DELIVERED: Final = "DELETE FROM gate_reports WHERE report_id = :report_id"
 _REFUSED: Final = "UPDATE gate_reports SET refused = :refused WHERE report_id = :report_id"
 _LISTED: Final = """
-    SELECT intent_id, attempt, state, asked_hash, asked_at, started_at, asked, answered, told FROM gate_intents latest
+    SELECT intent_id, attempt, state, asked_hash, asked_at, started_at, started_by, asked, answered, told
+    FROM gate_intents latest
     WHERE state IN (:held, :permitted, :started, :reported, :superseded) AND NOT EXISTS (
         SELECT 1 FROM gate_intents later WHERE later.intent_id = latest.intent_id AND later.attempt > latest.attempt
     )

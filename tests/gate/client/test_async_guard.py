@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import httpx
 import pytest
 from flask.testing import FlaskClient
 
-from gate.client import AlreadyStarted, AsyncClient, NotPermitted, SqliteStore, State
+from gate.client import AlreadyStarted, AsyncClient, NotPermitted, SqliteStore, State, StoreUnavailable
 from gate.instance import Instance
 from tests.support import sample_rulebook
 
@@ -165,6 +166,61 @@ def test_a_task_that_is_cancelled_on_its_way_out_is_reported(
         kept = store.find(ids[0])
         assert kept is not None
         assert kept.state is State.REPORTED
+        await gate.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("steps", range(4))
+def test_a_loop_whose_tasks_are_all_cancelled_keeps_the_end_of_a_body(
+    gate: AsyncClient, store: SqliteStore, steps: int
+) -> None:
+    ids: list[str] = []
+    reached = asyncio.Event()
+
+    async def body() -> None:
+        async with guarding(gate) as permit:
+            ids.append(permit.intent_id)
+            reached.set()
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        task = asyncio.create_task(body())
+        await reached.wait()
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        for each in asyncio.all_tasks() - {asyncio.current_task()}:
+            each.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        await gate.flush()
+        await gate.close()
+
+    asyncio.run(main())
+    kept = store.find(ids[0])
+    assert kept is not None
+    assert kept.state is State.REPORTED
+
+
+def test_where_the_store_fails_while_all_is_cancelled_the_service_is_told_alone(
+    gate: AsyncClient, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decisions: list[str] = []
+
+    def failing(*arguments: Any) -> bool:
+        raise StoreUnavailable("INTENTS_UNAVAILABLE", "The disk is full.")
+
+    finish = Step(failing, late=True)
+
+    async def body() -> None:
+        async with guarding(gate) as permit:
+            decisions.append(permit.decision_id)
+
+    async def main() -> None:
+        monkeypatch.setattr(store, "finish", finish.slow)
+        await finish.cancel(body())
+        told = (await gate.list_executions(decisions[0]))["executions"]
+        assert [each["execution_status"] for each in told] == ["executed"]
         await gate.close()
 
     asyncio.run(main())

@@ -59,6 +59,15 @@ class TestAddress:
             service_url(url)
         assert refused.value.code == "SERVICE_URL_INVALID"
 
+    @pytest.mark.parametrize("url", ["gate.example", "secretWord", "ftp://secretWord"])
+    def test_what_is_no_address_is_said_to_be_none_and_not_repeated(self, url: str) -> None:
+        with pytest.raises(OperatorError) as refused:
+            Client(url)
+        assert refused.value.message == (
+            "What was given as the service's address is not an address; write it as https://gate.example or "
+            "http://host:8080."
+        )
+
     @pytest.mark.parametrize(
         "form", ["https://{}@gate.example", "https://gate.example/{}", "https://gate.example/?k={}"]
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import os
 import threading
 from collections.abc import Callable
@@ -62,10 +63,7 @@ def test_what_waits_is_delivered_in_the_order_in_which_it_was_told(gate: Client,
         (401, "SVC_EXECUTION_UNAUTHORIZED"),
         (403, "SVC_EXECUTION_UNAUTHORIZED"),
         (404, "SVC_API_NOT_FOUND"),
-        (404, None),
-        (405, None),
         (409, "SVC_EXECUTION_IDEMPOTENCY_IN_PROGRESS"),
-        (422, None),
         (429, "SVC_API_RATE_LIMITED"),
         (500, "SVC_INTERNAL_ERROR"),
         (502, None),
@@ -86,6 +84,44 @@ def test_what_cannot_be_taken_now_waits_with_all_that_follows(
     service.rewrite = passing
     assert gate.flush() == Delivery(delivered=2)
     assert len(executions(gate, permit)) == 1
+
+
+@pytest.mark.parametrize("status", [400, 404, 405, 413, 422])
+def test_what_something_in_between_refuses_holds_up_its_own_decision_alone(
+    gate: Client, service: Service, store: SqliteStore, status: int
+) -> None:
+    stuck, free = runs(gate, intent="stuck"), runs(gate, intent="free")
+    stuck.outcome("succeeded")
+    free.outcome("succeeded")
+
+    def proxy(request: httpx.Request, response: httpx.Response) -> httpx.Response:
+        if request.url.path == f"/api/decision/{stuck.decision_id}/execution":
+            return httpx.Response(status, content=b"<h1>no</h1>")
+        return response
+
+    service.rewrite = proxy
+    delivery = gate.flush()
+    assert (delivery.delivered, delivery.refused) == (2, 0)
+    assert delivery.failure is not None
+    assert delivery.failure.status == status
+    assert {report.decision_id for report in store.undelivered(10)} == {stuck.decision_id}
+    service.rewrite = passing
+    assert gate.flush() == Delivery(delivered=2)
+
+
+def test_a_proxy_that_refuses_everything_is_not_asked_about_everything(
+    gate: Client, service: Service, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery_module, "_MOST_STUCK", 2)
+    monkeypatch.setattr(delivery_module, "_AT_ONCE", 1)
+    for number in range(5):
+        runs(gate, intent=str(number))
+    service.rewrite = answering(413, None)
+    assert gate.flush().failure is not None
+    assert service.asked("/execution") == 3
+    assert len(store.undelivered(10)) == 5
+    service.rewrite = passing
+    assert gate.flush() == Delivery(delivered=5)
 
 
 def _no_json(request: httpx.Request, response: httpx.Response) -> httpx.Response:
@@ -163,6 +199,11 @@ def test_without_a_store_there_is_nothing_to_deliver_from(make: Callable[..., Cl
         make(store=None).flush()
 
 
+def work(gate: Client) -> None:
+    """What a child does: one guarded block, and nothing to see it delivered."""
+    runs(gate, intent="child")
+
+
 class TestInTheBackground:
     def test_a_run_is_reported_without_being_asked_for(self, gate: Client, store: SqliteStore) -> None:
         permit = runs(gate)
@@ -212,6 +253,29 @@ class TestInTheBackground:
         runs(gate)
         assert failed.wait(30)
         gate.close()
+
+    def test_closing_tries_what_failed_once_more(self, gate: Client, service: Service, store: SqliteStore) -> None:
+        failed = threading.Event()
+
+        def away(request: httpx.Request, response: httpx.Response) -> httpx.Response:
+            if request.url.path.endswith("/execution") and not failed.is_set():
+                failed.set()
+                raise httpx.ConnectError("refused")
+            return response
+
+        service.rewrite = away
+        runs(gate, intent="1")
+        assert failed.wait(30)
+        runs(gate, intent="2")
+        gate.close()
+        assert store.undelivered(10) == []
+
+    def test_a_child_of_multiprocessing_delivers_at_its_end(self, gate: Client, store: SqliteStore) -> None:
+        child = multiprocessing.get_context("fork").Process(target=work, args=(gate,))
+        child.start()
+        child.join(60)
+        assert child.exitcode == 0
+        assert store.undelivered(10) == []
 
     def test_a_client_that_nobody_holds_any_more_ends_its_thread(
         self, make: Callable[..., Client], service: Service, key: str, store: SqliteStore, instance: Any

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
@@ -15,7 +17,7 @@ import httpx
 import pytest
 from sqlalchemy import CheckConstraint, Engine, String, create_engine
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, scoped_session, sessionmaker
 
 from gate.client import (
     AlreadyStarted,
@@ -25,6 +27,7 @@ from gate.client import (
     GateUnavailable,
     Guard,
     HeldForReview,
+    Intent,
     Permit,
     Recovery,
     SqliteStore,
@@ -33,6 +36,7 @@ from gate.client import (
     Target,
 )
 from gate.client import guard as guard_module
+from gate.client.recovery import settle
 from gate.client.store.sqlalchemy import SqlAlchemyStore
 from gate.errors import MaterialRefused, OperatorError, RequestRefused
 from gate.ids import utc_now
@@ -263,7 +267,7 @@ class TestAYes:
 
     def test_a_metric_that_is_not_finite_is_refused(self, gate: Client) -> None:
         permit = runs(gate)
-        with pytest.raises(MaterialRefused):
+        with pytest.raises(RequestRefused, match=r"metrics\.x must be a finite number"):
             permit.outcome("succeeded", metrics={"x": float("inf")})
 
     def test_a_guard_is_entered_once(self, gate: Client) -> None:
@@ -315,7 +319,8 @@ class TestAnythingElse:
     def test_a_yes_for_another_action_than_expected_permits_nothing(self, gate: Client) -> None:
         with pytest.raises(GateUnavailable) as refused, guarding(gate, expected_action="approve_everything"):
             raise AssertionError("the body ran")
-        assert refused.value.code == "RECORD_FOREIGN"
+        assert refused.value.code == "ACTION_UNEXPECTED"
+        assert "'approve_discount', and expected_action is approve_everything" in refused.value.message
         assert runs(gate, expected_action=["approve_discount", "other"]).action == "approve_discount"
 
     def test_without_a_store_or_a_pinned_key_there_is_no_guard(self, make: Callable[..., Client]) -> None:
@@ -459,6 +464,60 @@ class TestOnce:
         (skipped,) = gate.list_executions(str(found[0].decision_id))["executions"]
         assert skipped["execution_status"] == "skipped"
         assert len(found) == 1
+
+    def test_what_was_found_done_while_the_hook_looked_is_not_done_again(
+        self, gate: Client, store: SqliteStore
+    ) -> None:
+        def too_late(already: AlreadyStarted) -> Recovery:
+            settle(store, already.intent_id, executed=True)
+            return Recovery.NOT_EXECUTED
+
+        with pytest.raises(ZeroDivisionError), guarding(gate) as permit:
+            raise ZeroDivisionError
+        with pytest.raises(AlreadyStarted) as already, guarding(gate, recover=too_late):
+            raise AssertionError("the body ran")
+        assert already.value.execution is not None
+        assert already.value.execution["execution_status"] == "executed"
+        assert [each["execution_status"] for each in executions(gate, permit)] == ["executed", "failed"]
+
+    def test_what_was_found_done_while_a_person_says_that_it_was_not_is_not_done_again(
+        self, gate: Client, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with pytest.raises(ZeroDivisionError), guarding(gate) as permit:
+            raise ZeroDivisionError
+        find = store.find
+
+        def find_then_settle(intent_id: str) -> Intent | None:
+            found = find(intent_id)
+            monkeypatch.setattr(store, "find", find)
+            settle(store, intent_id, executed=True)
+            return found
+
+        monkeypatch.setattr(store, "find", find_then_settle)
+        with pytest.raises(OperatorError, match="INTENT_SETTLED"):
+            settle(store, permit.intent_id, executed=False)
+        with pytest.raises(AlreadyStarted), guarding(gate):
+            raise AssertionError("the body ran")
+
+    def test_a_child_that_is_forked_in_the_body_does_not_end_it(self, gate: Client, store: SqliteStore) -> None:
+        parent = os.getpid()
+        try:
+            with guarding(gate) as permit:
+                child = os.fork()
+                if child == 0:
+                    sys.exit(3)
+                os.waitpid(child, 0)
+        finally:
+            if os.getpid() != parent:
+                os._exit(0)
+        assert [each["execution_status"] for each in executions(gate, permit)] == ["executed"]
+
+    def test_a_hook_of_the_other_kind_is_refused_at_once(self, gate: Client) -> None:
+        async def later(already: AlreadyStarted) -> Recovery:
+            return Recovery.HOLD
+
+        with pytest.raises(OperatorError, match="RECOVER_INVALID"):
+            guarding(gate, recover=later)
 
     def test_a_hook_must_say_one_of_three_things(self, gate: Client) -> None:
         with pytest.raises(ZeroDivisionError), guarding(gate):
@@ -681,6 +740,32 @@ class TestWithinASession:
             session.rollback()
         assert executions(shop, permit) == []
 
+    def test_what_is_committed_in_the_body_is_reported_all_the_same(self, shop: Client, engine: Engine) -> None:
+        Broken.metadata.create_all(engine)
+        with Session(engine) as session, guarding(shop, session=session) as permit:
+            session.add(Broken(name="kept"))
+            session.commit()
+        assert [each["execution_status"] for each in executions(shop, permit)] == ["executed"]
+        with Session(engine) as session, pytest.raises(AlreadyStarted), guarding(shop, session=session):
+            raise AssertionError("the body ran")
+
+    def test_a_registry_of_sessions_is_as_good_as_its_session(self, shop: Client, engine: Engine) -> None:
+        registry = scoped_session(sessionmaker(engine))
+        with guarding(shop, session=registry) as permit:
+            pass
+        registry.rollback()
+        with guarding(shop, session=registry) as again:
+            pass
+        registry.commit()
+        assert again.decision_id == permit.decision_id
+        assert len(executions(shop, permit)) == 1
+        registry.remove()
+
+    def test_what_is_no_session_is_refused(self, shop: Client, engine: Engine) -> None:
+        for session in (engine, "a session"):
+            with pytest.raises(OperatorError, match="STORE_SEPARATE"):
+                guarding(shop, session=session)
+
     def test_the_service_is_not_told_of_what_cannot_be_committed(self, shop: Client, engine: Engine) -> None:
         def run(session: Session) -> None:
             with guarding(shop, session=session) as permit:
@@ -803,6 +888,16 @@ class TestArguments:
         by_hash = {"rulebook_id": "pricing_exception", "hash": first.record["policy_hash"]}
         with gate.guard(by_hash, YES, action="approve_discount", target=("crm", "by-hash")) as permit:
             assert permit.record["policy_id"] == "pricing_exception"
+        wrong = {"rulebook_id": "price_exception"}, {"version": "2026-06-12"}
+        for named in wrong:
+            with (
+                pytest.raises(GateUnavailable) as refused,
+                gate.guard(by_hash | named, YES, action="approve_discount", target=("crm", "by-hash-2")),
+            ):
+                raise AssertionError("the body ran")
+            assert refused.value.code == "RECORD_FOREIGN"
+            (name,) = named
+            assert f"a rulebook whose {name} is" in refused.value.message
         with (
             pytest.raises(AlreadyStarted),
             gate.guard(
@@ -838,6 +933,20 @@ class TestDecorator:
             grant("deal-1", 22)
         assert [deal for deal, _ in granted] == ["deal-1"]
         assert grant.__doc__ == "Grants a discount."
+
+    def test_a_call_that_does_not_fit_asks_nothing_and_uses_nothing_up(self, gate: Client, service: Service) -> None:
+        @gate.guarded(
+            sample_rulebook(), facts=lambda *args: YES, action="approve_discount", target=lambda *args: ("crm", "deal")
+        )
+        def grant(deal: str, permit: Permit | None = None) -> str:
+            return deal
+
+        unfit: Any = grant
+        for arguments in ((), ("deal", None), ("deal", 1, 2)):
+            with pytest.raises(TypeError, match=r"grant\(\) cannot be called so"):
+                unfit(*arguments)
+        assert service.asked("/api/decide") == 0
+        assert grant("deal") == "deal"
 
     def test_what_would_run_outside_of_the_guard_cannot_be_decorated(self, gate: Client) -> None:
         decorate = gate.guarded(sample_rulebook(), facts=dict, action="a", target=("crm", "deal"))

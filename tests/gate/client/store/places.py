@@ -31,9 +31,9 @@ class InSessions(SqlAlchemyStore):
         with Session(self._bound) as session, session.begin():
             yield self.within(session)
 
-    def start(self, intent: Intent, at: str) -> bool:
+    def start(self, intent: Intent, at: str, by: str) -> bool:
         with self._committed() as store:
-            return store.start(intent, at)
+            return store.start(intent, at, by)
 
     def unstart(self, intent: Intent) -> None:
         with self._committed() as store:

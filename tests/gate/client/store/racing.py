@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from gate.client.store import State
 from gate.client.store.sqlalchemy import SqlAlchemyStore
 from tests.gate.client.store.places import Place
-from tests.gate.client.store.support import AT, attempt, execution, latest, permitted
+from tests.gate.client.store.support import AT, BY, attempt, begun, execution, latest, permitted
 
 PROCESSES: Final = 3
 
@@ -61,7 +61,7 @@ def start_all(kind: str, location: str, prefix: str, count: int, _: int) -> list
     store = place.open()
     seen = [latest(store, f"{prefix}-{number}") for number in range(count)]
     _meet()
-    won = [intent.intent_id for intent in seen if store.start(intent, AT)]
+    won = [intent.intent_id for intent in seen if store.start(intent, AT, BY)]
     place.close()
     return won
 
@@ -76,7 +76,11 @@ def start_or_replace(kind: str, location: str, prefix: str, count: int, part: in
     won = [
         (intent.intent_id, does)
         for intent in seen
-        if (store.start(intent, AT) if does == "start" else store.hold(attempt(intent.intent_id, 2), instead_of=intent))
+        if (
+            store.start(intent, AT, BY)
+            if does == "start"
+            else store.hold(attempt(intent.intent_id, 2), instead_of=intent)
+        )
     ]
     place.close()
     return won
@@ -101,9 +105,9 @@ def work_until_killed(kind: str, location: str, told: Connection) -> None:
         name = f"refund-{number}"
         intent = permitted(store, name)
         told.send((name, State.PERMITTED))
-        assert store.start(intent, AT)
+        assert store.start(intent, AT, BY)
         told.send((name, State.STARTED))
-        assert store.finish(intent, execution(intent))
+        assert store.finish(begun(intent), execution(intent))
         (report,) = store.undelivered(2)
         store.delivered(report)
         told.send((name, State.REPORTED))

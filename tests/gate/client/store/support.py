@@ -10,6 +10,8 @@ from gate.client.store import Intent, Report, State, Store
 from gate.client.store.intents import EXECUTION
 
 AT: Final = "2026-06-11T12:30:45.678Z"
+BY: Final = "entering-1"
+SCOPE: Final = "5c" * 32
 ALWAYS: Final = "9999-12-31T23:59:59.999Z"
 NEVER: Final = "2000-01-01T00:00:00.000Z"
 
@@ -23,7 +25,12 @@ def attempt(intent_id: str = "refund-1", number: int = 1) -> Intent:
 def execution(of: Intent, kind: str = EXECUTION) -> Report:
     """A report about an attempt."""
     body = b'{"execution_status": "executed", "zero": "\0"}'
-    return Report(of.intent_id, of.attempt, kind, f"dec_{of.attempt:032x}", f"{of.intent_id}:{kind}", body, AT)
+    return Report(of.intent_id, of.attempt, kind, f"dec_{of.attempt:032x}", SCOPE, f"{of.intent_id}:{kind}", body, AT)
+
+
+def begun(intent: Intent) -> Intent:
+    """An attempt as it is once it was started at AT by BY."""
+    return replace(intent, state=State.STARTED, started_at=AT, started_by=BY)
 
 
 def latest(store: Store, intent_id: str) -> Intent:
@@ -43,8 +50,8 @@ def permitted(store: Store, intent_id: str = "refund-1") -> Intent:
 def finished(store: Store, intent_id: str = "refund-1") -> Intent:
     """A first attempt whose end is known, with a report that is to be delivered."""
     intent = permitted(store, intent_id)
-    assert store.start(intent, AT)
-    assert store.finish(intent, execution(intent))
+    assert store.start(intent, AT, BY)
+    assert store.finish(begun(intent), execution(intent))
     return latest(store, intent_id)
 
 
@@ -67,24 +74,28 @@ class Model:
         return found[-1] if found else None
 
     def hold(self, intent: Intent, *, instead_of: Intent | None = None) -> bool:
-        if instead_of is not None and not self._move(instead_of, instead_of.state, state=State.SUPERSEDED):
-            return False
+        if instead_of is not None:
+            kept = self.attempts.get((instead_of.intent_id, instead_of.attempt))
+            if kept is None or kept.told != instead_of.told:
+                return False
+            if not self._move(instead_of, instead_of.state, state=State.SUPERSEDED):
+                return False
         key = (intent.intent_id, intent.attempt)
         return self.attempts.setdefault(key, intent) is intent
 
     def answer(self, intent: Intent, record: bytes, state: State) -> bool:
         return self._move(intent, State.HELD, state=state, answered=record)
 
-    def start(self, intent: Intent, at: str) -> bool:
-        return self._move(intent, State.PERMITTED, state=State.STARTED, started_at=at)
+    def start(self, intent: Intent, at: str, by: str) -> bool:
+        return self._move(intent, State.PERMITTED, state=State.STARTED, started_at=at, started_by=by)
 
     def unstart(self, intent: Intent) -> None:
         if self._unknown(intent):
-            self._move(intent, State.STARTED, state=State.PERMITTED, started_at=None)
+            self._move(intent, State.STARTED, state=State.PERMITTED, started_at=None, started_by=None)
 
     def finish(self, intent: Intent, report: Report) -> bool:
         kept = self.attempts.get((intent.intent_id, intent.attempt))
-        if kept is None or kept.told != intent.told:
+        if kept is None or kept.told != intent.told or kept.started_by != intent.started_by:
             return False
         begun = (State.STARTED,) if kept.told is None else (State.STARTED, State.REPORTED)
         done = kept.state in begun and self._move(intent, kept.state, told=report.body)
@@ -96,8 +107,8 @@ class Model:
         self._told += 1
         self.reports.append(replace(report, report_id=self._told))
 
-    def undelivered(self, limit: int) -> Sequence[Report]:
-        return [report for report in self.reports if report.refused is None][:limit]
+    def undelivered(self, limit: int, scope_hash: str | None = None) -> Sequence[Report]:
+        return [report for report in self._of(scope_hash) if report.refused is None][:limit]
 
     def delivered(self, report: Report) -> None:
         kept = [other for other in self.reports if other.report_id != report.report_id]
@@ -112,8 +123,11 @@ class Model:
             replace(other, refused=why) if other.report_id == report.report_id else other for other in self.reports
         ]
 
-    def set_aside(self, limit: int) -> Sequence[Report]:
-        return [report for report in self.reports if report.refused is not None][:limit]
+    def set_aside(self, limit: int, scope_hash: str | None = None) -> Sequence[Report]:
+        return [report for report in self._of(scope_hash) if report.refused is not None][:limit]
+
+    def _of(self, scope_hash: str | None) -> Sequence[Report]:
+        return [report for report in self.reports if scope_hash in (None, report.scope_hash)]
 
     def listed(self, states: Sequence[State], limit: int) -> Sequence[Intent]:
         found = [self.find(name) for name in sorted({name for name, _ in self.attempts})]
@@ -134,7 +148,7 @@ class Model:
 
     def _unknown(self, intent: Intent) -> bool:
         kept = self.attempts.get((intent.intent_id, intent.attempt))
-        return kept is not None and kept.told is None
+        return kept is not None and kept.told is None and kept.started_by == intent.started_by
 
     def _move(self, intent: Intent, leaves: State, **changes: object) -> bool:
         key = (intent.intent_id, intent.attempt)

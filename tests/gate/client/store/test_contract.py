@@ -17,9 +17,11 @@ from tests.gate.client.store.places import KINDS, SESSION_KINDS, Place
 from tests.gate.client.store.support import (
     ALWAYS,
     AT,
+    BY,
     NEVER,
     Model,
     attempt,
+    begun,
     execution,
     finished,
     latest,
@@ -39,7 +41,7 @@ def in_review(store: Store, name: str) -> None:
 
 
 def started(store: Store, name: str) -> None:
-    store.start(permitted(store, name), AT)
+    store.start(permitted(store, name), AT, BY)
 
 
 def reported(store: Store, name: str) -> None:
@@ -68,7 +70,7 @@ CALLS: Final[dict[str, Callable[[Store, Intent], object]]] = {
     "hold another": lambda store, of: store.hold(attempt(of.intent_id, 2), instead_of=of),
     "answer yes": lambda store, of: store.answer(of, b"yes", State.PERMITTED),
     "answer review": lambda store, of: store.answer(of, b"review again", State.HELD),
-    "start": lambda store, of: store.start(of, AT),
+    "start": lambda store, of: store.start(of, AT, BY),
     "unstart": lambda store, of: store.unstart(of),
     "finish": lambda store, of: store.finish(replace(of, told=None), execution(of)),
     "amend": lambda store, of: store.finish(replace(of, told=of.told or b"x"), replace(execution(of), body=b"{}")),
@@ -108,9 +110,9 @@ class TestTransitions:
             assert store.hold(attempt(situation, 2), instead_of=old)
             new = latest(store, situation)
             assert not store.answer(old, b"yes", State.PERMITTED)
-            assert not store.start(old, AT)
+            assert not store.start(old, AT, BY)
             store.unstart(old)
-            assert not store.start(old, AT)
+            assert not store.start(old, AT, BY)
             assert not store.finish(old, execution(old))
             for state in State:
                 assert not store.hold(attempt(situation, 2), instead_of=replace(old, state=state))
@@ -122,6 +124,16 @@ class TestTransitions:
         store.answer(seen, b"record", State.PERMITTED)
         assert not store.hold(attempt(number=2), instead_of=seen)
         assert latest(store, "refund-1").state is State.PERMITTED
+        started = latest(store, "refund-1")
+        store.start(started, AT, BY)
+        seen = latest(store, "refund-1")
+        store.finish(seen, execution(seen))
+        assert not store.hold(attempt(number=2), instead_of=seen)
+        told = latest(store, "refund-1")
+        other = replace(execution(told), body=b'{"execution_status": "failed"}')
+        assert store.finish(told, other)
+        assert not store.hold(attempt(number=2), instead_of=told)
+        assert store.hold(attempt(number=2), instead_of=latest(store, "refund-1"))
 
     @pytest.mark.parametrize("kind", ["file"])
     @pytest.mark.parametrize(("name", "number", "before"), [("refund-1", 2, None), ("refund-1", 3, 1), ("other", 2, 1)])
@@ -138,11 +150,11 @@ class TestTransitions:
         assert store.answer(attempt(), b'{"verdict": "yes\0"}', State.PERMITTED)
         answered = replace(attempt(), state=State.PERMITTED, answered=b'{"verdict": "yes\0"}')
         assert latest(store, "refund-1") == answered
-        assert store.start(answered, AT)
-        assert latest(store, "refund-1") == replace(answered, state=State.STARTED, started_at=AT)
+        assert store.start(answered, AT, BY)
+        assert latest(store, "refund-1") == begun(answered)
         told = execution(answered)
-        assert store.finish(answered, told)
-        ended = replace(answered, state=State.STARTED, started_at=AT, told=told.body)
+        assert store.finish(begun(answered), told)
+        ended = replace(begun(answered), told=told.body)
         assert latest(store, "refund-1") == ended
         (spooled,) = store.undelivered(10)
         assert spooled == replace(told, report_id=spooled.report_id)
@@ -157,7 +169,7 @@ class TestTransitions:
 
         def start() -> None:
             together.wait()
-            won.extend(intent.intent_id for intent in intents if store.start(intent, AT))
+            won.extend(intent.intent_id for intent in intents if store.start(intent, AT, BY))
 
         threads = [threading.Thread(target=start) for _ in range(6)]
         for thread in threads:
@@ -240,7 +252,7 @@ class TestForgetting:
         assert latest(store, "refund-1") == replace(whole, asked=b"", answered=None, told=None)
         assert store.forget(ALWAYS) == 0
         assert not store.hold(attempt())
-        assert not store.start(intent, AT)
+        assert not store.start(intent, AT, BY)
 
     def test_nothing_is_forgotten_that_is_not_over_or_has_a_report_left(self, store: Store) -> None:
         for situation, prepare in SITUATIONS.items():
@@ -264,7 +276,7 @@ class TestSize:
         record = b"\0\xff" * (8 * 1024 * 1024)
         store.hold(attempt())
         assert store.answer(attempt(), record, State.PERMITTED)
-        assert store.start(attempt(), AT)
+        assert store.start(attempt(), AT, BY)
         assert latest(store, "refund-1").answered == record
 
 

@@ -15,7 +15,7 @@ from gate.client.store import SqliteStore, State, Store
 from tests.gate.client.store import forking, racing
 from tests.gate.client.store.places import Place
 from tests.gate.client.store.racing import Several, several_processes
-from tests.gate.client.store.support import AT, attempt, latest, permitted
+from tests.gate.client.store.support import AT, BY, attempt, latest, permitted
 from tests.postgres import Postgres
 from tests.torture import size
 
@@ -82,7 +82,7 @@ def test_a_process_that_is_killed_loses_nothing_that_was_acknowledged(place: Pla
     unfinished = [latest(store, name) for name, state in acknowledged.items() if state is not State.REPORTED]
     assert len(unfinished) <= 1
     for intent in unfinished:
-        assert store.start(intent, AT) is (intent.state is State.PERMITTED)
+        assert store.start(intent, AT, BY) is (intent.state is State.PERMITTED)
     assert store.hold(attempt("after"))
 
 

@@ -19,7 +19,7 @@ from gate.client.store.intents import OUTCOME
 from gate.client.store.sqlalchemy import SqlAlchemyStore
 from tests.end_to_end.support import free_port
 from tests.gate.client.store.places import Place
-from tests.gate.client.store.support import AT, attempt, execution, latest, permitted
+from tests.gate.client.store.support import AT, BY, attempt, begun, execution, latest, permitted
 
 CALLERS: Final = ("sqlite", "postgresql")
 CONFIDENTIAL: Final = "the terms of 4711"
@@ -62,9 +62,9 @@ class TestWithinASession:
         with Session(engine) as session:
             within = store.within(session)
             intent = permitted(within)
-            assert within.start(intent, AT)
+            assert within.start(intent, AT, BY)
             refund(session)
-            assert within.finish(intent, execution(intent))
+            assert within.finish(begun(intent), execution(intent))
             within.tell(execution(intent, OUTCOME))
             session.rollback()
         assert latest(store, "refund-1") == intent
@@ -78,9 +78,9 @@ class TestWithinASession:
         with Session(engine) as session:
             within = store.within(session)
             intent = permitted(within)
-            assert within.start(intent, AT)
+            assert within.start(intent, AT, BY)
             refund(session)
-            assert within.finish(intent, execution(intent))
+            assert within.finish(begun(intent), execution(intent))
             within.tell(execution(intent, OUTCOME))
             # Nobody else sees any of it yet.
             assert latest(store, "refund-1") == latest(within, "refund-1") == intent
@@ -96,7 +96,7 @@ class TestWithinASession:
     ) -> None:
         intent = permitted(store)
         with Session(engine) as session:
-            assert store.within(session).start(intent, AT)
+            assert store.within(session).start(intent, AT, BY)
             with pytest.raises(IntegrityError):
                 refund(session, None)
         assert latest(store, "refund-1") == intent
@@ -105,10 +105,10 @@ class TestWithinASession:
         intent = permitted(store)
         with Session(engine) as session, session.begin():
             within = store.within(session)
-            assert within.start(intent, AT)
-            assert not within.start(intent, AT)
-            within.unstart(intent)
-            assert not within.finish(intent, execution(intent))
+            assert within.start(intent, AT, BY)
+            assert not within.start(intent, AT, BY)
+            within.unstart(begun(intent))
+            assert not within.finish(begun(intent), execution(intent))
         assert latest(store, "refund-1") == intent
         assert store.undelivered(10) == []
 
@@ -119,14 +119,14 @@ class TestWithinASession:
         intent = permitted(store)
         other = SqlAlchemyStore(impatient(place))
         with Session(place.engine()) as session:
-            assert store.within(session).start(intent, AT)
+            assert store.within(session).start(intent, AT, BY)
             # Whether it is started is not known before the session has ended.
             with pytest.raises(StoreUnavailable, match="lock"):
-                other.start(intent, AT)
+                other.start(intent, AT, BY)
             with pytest.raises(StoreUnavailable, match="lock"):
                 other.hold(attempt(number=2), instead_of=intent)
             session.commit()
-        assert not other.start(intent, AT)
+        assert not other.start(intent, AT, BY)
         assert not other.hold(attempt(number=2), instead_of=intent)
 
     def test_a_session_on_another_database_is_refused(
@@ -135,10 +135,10 @@ class TestWithinASession:
         intent = permitted(store)
         elsewhere = create_engine(f"sqlite:///{tmp_path}/elsewhere.db")
         with Session(elsewhere) as session, pytest.raises(StoreUnavailable, match="another database"):
-            store.within(session).start(intent, AT)
+            store.within(session).start(intent, AT, BY)
         elsewhere.dispose()
         with Session(engine.execution_options(logging_token="caller")) as session, session.begin():
-            assert store.within(session).start(intent, AT)
+            assert store.within(session).start(intent, AT, BY)
 
 
 def impatient(place: Place) -> Engine:
@@ -215,8 +215,8 @@ class TestEngines:
         with engine.begin() as connection:
             connection.execute(text("DELETE FROM gate_intents WHERE attempt = 2"))
         assert latest(store, "refund-1") == intent
-        assert own.start(intent, AT)
-        assert not own.start(intent, AT)
+        assert own.start(intent, AT, BY)
+        assert not own.start(intent, AT, BY)
 
     @pytest.mark.parametrize("make", [autocommits, begins_itself])
     def test_an_engine_is_left_as_it_was_set(self, make: Callable[[Place], Engine], place: Place) -> None:
