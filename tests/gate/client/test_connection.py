@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 import os
@@ -181,6 +182,8 @@ class TestKey:
             shown += [repr(each), str(vars(each)), repr(vars(vars(each)["_credentials"]))]
         for error in (refused.value, unreachable.value):
             shown += traceback.TracebackException.from_exception(error, capture_locals=True).format()
+        with pytest.raises(TypeError, match="not pickled"):
+            copy.deepcopy(client._credentials)
         assert KEY not in "".join(shown)
         assert "notToBeSeenAnywhere" not in "".join(shown)
 

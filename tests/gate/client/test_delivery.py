@@ -175,6 +175,25 @@ def test_an_answer_that_is_lost_makes_no_second_receipt(gate: Client, service: S
     assert len(executions(gate, permit)) == 1
 
 
+@pytest.mark.parametrize("told", [{}, {"status": "ok"}, {"decision_id": "dec_other"}])
+def test_an_answer_that_does_not_name_the_report_is_none(
+    gate: Client, service: Service, store: SqliteStore, told: dict[str, str]
+) -> None:
+    permit = runs(gate)
+
+    def in_between(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json=told)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(service, "handle_request", in_between)
+        failure = gate.flush().failure
+    assert failure is not None
+    assert failure.code == "ANSWER_UNUSABLE"
+    assert len(store.undelivered(10)) == 1
+    assert gate.flush() == Delivery(delivered=1)
+    assert len(executions(gate, permit)) == 1
+
+
 def test_one_that_another_process_is_delivering_is_waited_for(
     gate: Client, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,6 +310,31 @@ class TestInTheBackground:
             threading.Event().wait(0.01)
         else:
             raise AssertionError("the thread goes on")
+        assert store.undelivered(10) == []
+
+    def test_dropping_a_client_waits_for_nothing(
+        self, service: Service, key: str, store: SqliteStore, instance: Any
+    ) -> None:
+        hanging, go_on = threading.Event(), threading.Event()
+
+        def hang(request: httpx.Request, response: httpx.Response) -> httpx.Response:
+            if request.url.path.endswith("/execution"):
+                hanging.set()
+                go_on.wait(30)
+            return response
+
+        service.rewrite = hang
+        registry = instance.trust().receipt_keys.to_dict()
+        client = Client("http://gate.example", key=key, registry=registry, store=store, transport=service)
+        courier = client._courier
+        runs(client)
+        assert hanging.wait(30)
+        # As the garbage collector may, with the courier's lock held by this very thread.
+        with courier._lock:
+            del client
+            gc.collect()
+        go_on.set()
+        courier.close(30)
         assert store.undelivered(10) == []
 
     def test_a_forked_process_delivers_by_itself(self, gate: Client, store: SqliteStore) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sqlite3
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -30,6 +31,7 @@ from gate.client import (
     Intent,
     Permit,
     Recovery,
+    Report,
     SqliteStore,
     State,
     StoreUnavailable,
@@ -269,6 +271,38 @@ class TestAYes:
         permit = runs(gate)
         with pytest.raises(RequestRefused, match=r"metrics\.x must be a finite number"):
             permit.outcome("succeeded", metrics={"x": float("inf")})
+
+    def test_what_the_body_does_to_what_it_was_given_changes_no_receipt(self, gate: Client) -> None:
+        refs: list[Any] = ["case-1"]
+        with guarding(gate) as permit:
+            record_hash = permit.record["record_hash"]
+            permit.describe(evidence_refs=refs)
+            refs.append(object())
+            vars(permit)["record"].clear()
+        (receipt,) = executions(gate, permit)
+        assert receipt["evidence_refs"] == ["case-1"]
+        assert receipt["decision_record_hash"] == record_hash
+
+    @pytest.mark.parametrize(
+        ("said", "named"),
+        [
+            ({"result": "Authorization: Bearer abcdefgh12345678"}, "result"),
+            ({"external_ref": "https://user:secret@bank.example/7"}, "external_ref"),
+            ({"evidence_refs": ["case-1", "https://me@bank.example"]}, "evidence_refs[1]"),
+            ({"executor": {"type": "worker", "id": "password=hunter2"}}, "executor.id"),
+        ],
+    )
+    def test_what_looks_like_a_credential_is_not_taken_into_a_report(
+        self, gate: Client, said: dict[str, Any], named: str
+    ) -> None:
+        with guarding(gate) as permit:
+            with pytest.raises(RequestRefused, match="looks like a credential") as refused:
+                permit.describe(**said)
+            assert [fault.field for fault in refused.value.errors] == [named]
+        with pytest.raises(RequestRefused, match="looks like a credential"):
+            permit.outcome("succeeded", external_ref="https://user:secret@bank.example/7")
+        (receipt,) = executions(gate, permit)
+        assert receipt["execution_status"] == "executed"
 
     def test_a_guard_is_entered_once(self, gate: Client) -> None:
         once = guarding(gate)
@@ -662,6 +696,47 @@ class TestTheStore:
         with pytest.raises(AlreadyStarted), guarding(gate):
             raise AssertionError("the body ran")
 
+    def test_a_signal_while_the_end_is_kept_does_not_lose_it(
+        self, gate: Client, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        finish = store.finish
+        interrupted: list[bool] = []
+
+        def interrupt(intent: Intent, report: Report) -> bool:
+            if not interrupted:
+                interrupted.append(True)
+                raise KeyboardInterrupt
+            return finish(intent, report)
+
+        monkeypatch.setattr(store, "finish", interrupt)
+        with pytest.raises(KeyboardInterrupt), guarding(gate) as permit:
+            pass
+        assert [each["execution_status"] for each in executions(gate, permit)] == ["executed"]
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            "UPDATE gate_intents SET state = 'x'",
+            "UPDATE gate_intents SET asked_at = 'x'",
+            "UPDATE gate_intents SET asked = 'x'",
+            "UPDATE gate_intents SET answered = 'x'",
+            "UPDATE gate_intents SET answered = CAST('{' AS BLOB)",
+            "UPDATE gate_intents SET told = CAST('{' AS BLOB)",
+        ],
+    )
+    def test_a_store_that_is_damaged_lets_nothing_run(
+        self, gate: Client, store: SqliteStore, tmp_path: Path, damage: str
+    ) -> None:
+        with suppress(ZeroDivisionError), guarding(gate):
+            raise ZeroDivisionError
+        gate.close()
+        store.close()
+        with closing(sqlite3.connect(tmp_path / "intents.db")) as connection, connection:
+            connection.execute(damage)
+        with pytest.raises(GateUnavailable) as refused, guarding(gate, recover=lambda found: Recovery.NOT_EXECUTED):
+            raise AssertionError("the body ran")
+        assert refused.value.code == "INTENTS_DAMAGED"
+
     def test_a_run_that_was_settled_while_it_ran_is_told_as_it_ended(self, gate: Client, store: SqliteStore) -> None:
         settling = guarding(gate, recover=lambda found: Recovery.EXECUTED)
         with guarding(gate) as permit, pytest.raises(AlreadyStarted), settling:
@@ -766,6 +841,21 @@ class TestWithinASession:
             with pytest.raises(OperatorError, match="STORE_SEPARATE"):
                 guarding(shop, session=session)
 
+    def test_who_rolled_back_does_not_end_the_run_that_another_began_meanwhile(
+        self, shop: Client, engine: Engine
+    ) -> None:
+        with Session(engine) as session:
+            mine, other = guarding(shop, session=session), guarding(shop)
+            mine.__enter__()
+            session.rollback()
+            permit = other.__enter__()
+            with pytest.raises(StoreUnavailable, match="START_LOST"):
+                mine.__exit__(None, None, None)
+            session.rollback()
+        assert executions(shop, permit) == []
+        other.__exit__(None, None, None)
+        assert [each["execution_status"] for each in executions(shop, permit)] == ["executed"]
+
     def test_the_service_is_not_told_of_what_cannot_be_committed(self, shop: Client, engine: Engine) -> None:
         def run(session: Session) -> None:
             with guarding(shop, session=session) as permit:
@@ -859,6 +949,35 @@ class TestArguments:
         for endless in (facts, {"items": items}):
             with pytest.raises(MaterialRefused):
                 guarding(gate, endless)
+
+    @pytest.mark.parametrize(
+        ("said", "named"),
+        [
+            ({"context": {"actor": {"id": "u1", "session_id": "s-77"}}}, "context.actor.session_id"),
+            ({"context": {"subject": "https://user@example.com/x"}}, "context.subject"),
+            ({"target": ("crm", "Bearer abcdefghij1234")}, "target"),
+            ({"target": Target("crm", "deal-7", "authorization: bearer abc123")}, "target"),
+            ({"action": "https://user:secret@bank.example"}, "action"),
+        ],
+    )
+    def test_what_the_receipt_would_be_refused_for_is_refused_before_the_body(
+        self, gate: Client, service: Service, said: dict[str, Any], named: str
+    ) -> None:
+        with pytest.raises(RequestRefused, match="looks like a credential") as refused:
+            guarding(gate, **said)
+        assert [fault.field for fault in refused.value.errors] == [named]
+        assert service.requests == []
+
+    def test_what_the_receipt_repeats_is_bounded_so_that_it_is_taken(self, gate: Client) -> None:
+        with guarding(gate, context={"subject": ",\u0001" * 9_000}) as permit:
+            permit.describe(
+                evidence_refs=[f"{number},{',' * 490}" for number in range(64)],
+                result="," * 2000,
+                external_ref="x" * 200,
+            )
+        assert len(executions(gate, permit)) == 1
+        with pytest.raises(RequestRefused, match="65536 bytes"):
+            guarding(gate, context={"subject": "x" * 70_000})
 
     def test_facts_that_are_nested_too_deep_or_too_large_are_refused(self, gate: Client) -> None:
         deep: Any = 1
@@ -966,7 +1085,7 @@ class TestDecorator:
             with pytest.raises(TypeError):
                 decorate(function)
 
-    @pytest.mark.parametrize("kind", ["coroutine", "generator"])
+    @pytest.mark.parametrize("kind", ["coroutine", "generator", "map"])
     def test_what_gives_back_something_that_has_yet_to_run_is_refused_and_reported_as_failed(
         self, gate: Client, kind: str
     ) -> None:
@@ -981,6 +1100,8 @@ class TestDecorator:
         def function(permit: Permit | None = None) -> Any:
             assert permit is not None
             seen.append(permit)
+            if kind == "map":
+                return map(pytest.fail, ["it ran"])
             return later() if kind == "coroutine" else iter_later()
 
         guarded = gate.guarded(sample_rulebook(), facts=lambda: YES, action="approve_discount", target=("crm", "deal"))(
@@ -989,6 +1110,27 @@ class TestDecorator:
         with pytest.raises(TypeError, match="gave back"):
             guarded()
         assert executions(gate, seen[0])[0]["execution_status"] == "failed"
+
+    def test_a_task_that_a_function_gives_back_is_cancelled(self, gate: Client) -> None:
+        ran: list[str] = []
+
+        async def later() -> None:
+            ran.append("it ran")
+
+        def function() -> Any:
+            return asyncio.ensure_future(later())
+
+        guarded = gate.guarded(sample_rulebook(), facts=lambda: YES, action="approve_discount", target=("crm", "deal"))(
+            function
+        )
+
+        async def main() -> None:
+            with pytest.raises(TypeError, match="gave back a Task"):
+                guarded()
+            await asyncio.sleep(0)
+
+        asyncio.run(main())
+        assert ran == []
 
     def test_the_async_one_takes_coroutine_functions_alone(self, store: SqliteStore) -> None:
         client = AsyncClient("http://gate.example", key="dgk_1_2", registry={"keys": []}, store=store)

@@ -8,17 +8,19 @@ import os
 import socket
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import pytest
 
-from gate.client import AsyncClient, Client, Unreachable, operations
+from gate.client import AnswerUnusable, AsyncClient, Client, Unreachable, operations
 from gate.client.async_engine import AsyncEngine
 from gate.client.connection import Secret
 from gate.client.engine import Credentials
 from gate.client.flow import Do, Flow
+from gate.client.transport import _DeadlineBackend
 
 BODY: Final = json.dumps({"keys": [], "active_key_id": None}).encode()
 HEAD: Final = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(BODY)
@@ -185,6 +187,54 @@ def test_an_answer_that_is_cut_off_is_none() -> None:
         with pytest.raises(Unreachable) as gone:
             client.list_receipt_keys()
         assert gone.value.code == "GATE_UNREACHABLE"
+
+
+@pytest.mark.parametrize("header", [b"set-cookie: a=" + b"x" * 4000, b"location: http://xn--a/"])
+def test_nothing_that_a_server_sends_besides_comes_back_to_it_or_is_followed(header: bytes) -> None:
+    heads: list[bytes] = []
+
+    def answer(connection: socket.socket) -> None:
+        while True:
+            received = connection.recv(65536)
+            if not received:
+                return
+            heads.append(received)
+            status = b"302 Found" if header.startswith(b"location") else b"200 OK"
+            connection.sendall(HEAD.replace(b"200 OK", status).replace(b"\r\n", b"\r\n" + header + b"\r\n", 1) + BODY)
+
+    async def ask(url: str) -> None:
+        async with AsyncClient(url, tries=1) as client:
+            for _ in range(2):
+                with suppress(AnswerUnusable):
+                    await client.list_receipt_keys()
+
+    with serving(answer) as server, Client(server.url, tries=1) as client:
+        for _ in range(2):
+            with suppress(AnswerUnusable):
+                client.list_receipt_keys()
+        asyncio.run(ask(server.url))
+    assert len(heads) == 4
+    assert max(map(len, heads)) < 500
+
+
+def test_a_key_is_in_no_traceback_when_time_runs_out_before_it_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = _DeadlineBackend.connect_tcp
+
+    def slow(*arguments: Any, **named: Any) -> Any:
+        stream = connect(*arguments, **named)
+        time.sleep(0.3)
+        return stream
+
+    monkeypatch.setattr(_DeadlineBackend, "connect_tcp", slow)
+    with (
+        serving(silent) as server,
+        Client(server.url, key="dgk_1_notToBeSeen", timeout=0.2, tries=1) as client,
+        pytest.raises(Unreachable) as late,
+    ):
+        client.find_decisions()
+    shown = "".join(traceback.TracebackException.from_exception(late.value, capture_locals=True).format())
+    assert "GATE_TIMED_OUT" in shown
+    assert "notToBeSeen" not in shown
 
 
 def test_nobody_there_is_said_with_the_reason() -> None:
