@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gate.client.engine import Credentials
 from gate.client.flow import Consult, Do, Effect, Flow, Pause, Send, run_async
+from gate.client.forks import begin_in_forks
 
 if TYPE_CHECKING:
     import httpx
@@ -26,6 +28,12 @@ class AsyncEngine:
         self._url = url
         self._credentials = credentials
         self._given = transport
+        begin_in_forks(self)
+
+    def begin(self) -> None:
+        """Without connections, and without threads, which a fork does not hand on."""
+        # The loop's own threads look up names as well, which may take long: the store is not to wait for that.
+        self._threads = _threads()
         self._opened: tuple[asyncio.AbstractEventLoop, AsyncTransport] | None = None
 
     async def run(self, flow: Flow[T]) -> T:
@@ -58,11 +66,13 @@ class AsyncEngine:
     def _begun(self, effect: Effect) -> asyncio.Future[Any]:
         if isinstance(effect, Do):
             # Not a task, which is cancelled with all others, perhaps before its first step.
-            return asyncio.get_running_loop().run_in_executor(None, effect.work)
+            return asyncio.get_running_loop().run_in_executor(self._threads, effect.work)
         return asyncio.create_task(self._perform(effect))
 
     async def close(self) -> None:
-        """Closes every connection; the next flow opens new ones."""
+        """Closes every connection and ends every thread; the next flow begins new ones."""
+        threads, self._threads = self._threads, _threads()
+        threads.shutdown(wait=False)
         opened, self._opened = self._opened, None
         if opened is not None and opened[0] is asyncio.get_running_loop():
             await opened[1].close()
@@ -74,10 +84,27 @@ class AsyncEngine:
             case Pause(seconds):
                 return await asyncio.sleep(seconds)
             case Do(work):
-                return await _in_thread(work)
+                return await self._in_thread(work)
             case Consult(work):
                 said = work()
                 return await said if isawaitable(said) else said
+
+    async def _in_thread(self, work: Callable[[], Any]) -> Any:
+        """What blocking work gives. Where this is cancelled, the work is waited for before that is told: it cannot be
+        stopped, and what follows must not overtake it.
+        """
+        done = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        try:
+            return await asyncio.shield(done)
+        except asyncio.CancelledError:
+            while not done.done():
+                try:
+                    await asyncio.wait([done])
+                except asyncio.CancelledError:
+                    continue
+            # Looked at, so that a failure is not reported as one that nobody saw.
+            done.exception()
+            raise
 
     def _transport(self) -> AsyncTransport:
         from gate.client.transport import AsyncTransport
@@ -88,19 +115,5 @@ class AsyncEngine:
         return self._opened[1]
 
 
-async def _in_thread(work: Callable[[], Any]) -> Any:
-    """What blocking work gives. Where this is cancelled, the work is waited for before that is told: it cannot be
-    stopped, and what follows must not overtake it.
-    """
-    done = asyncio.get_running_loop().run_in_executor(None, work)
-    try:
-        return await asyncio.shield(done)
-    except asyncio.CancelledError:
-        while not done.done():
-            try:
-                await asyncio.wait([done])
-            except asyncio.CancelledError:
-                continue
-        # Looked at, so that a failure is not reported as one that nobody saw.
-        done.exception()
-        raise
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(thread_name_prefix="gate-client-store")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
 from gate.client.delivery import Courier
 from gate.client.engine import Engine
-from gate.client.errors import AlreadyStarted, NotPermitted
+from gate.client.errors import AlreadyStarted, GateUnavailable, NotPermitted, StoreUnavailable
 from gate.client.guard import Terms, enter, leave
 from gate.client.intention import Plan
 from gate.client.permit import AsyncPermit, Permit
@@ -49,9 +49,8 @@ class Guard:
             raise RuntimeError(_ENTERED)
         try:
             intent, record = self._engine.run(enter(self.plan, self._terms))
-        except NotPermitted:
-            # Recovery may have told what became of it.
-            self._courier.wake()
+        except NotPermitted as refusal:
+            _wake(self._courier, refusal)
             raise
         self._permit = Permit(self._engine, self._courier.wake, self._terms.store, intent, record)
         self._process = os.getpid()
@@ -96,8 +95,8 @@ class AsyncGuard:
             raise RuntimeError(_ENTERED)
         try:
             intent, record = await self._engine.run(enter(self.plan, self._terms))
-        except NotPermitted:
-            self._courier.wake()
+        except NotPermitted as refusal:
+            _wake(self._courier, refusal)
             raise
         self._permit = AsyncPermit(self._engine, self._courier.wake, self._terms.store, intent, record)
         self._process = os.getpid()
@@ -116,6 +115,12 @@ class AsyncGuard:
             await self._engine.run_to_its_end(leave(self._terms, self._permit, error))
         finally:
             self._terms.store.when_kept(self._courier.wake)
+
+
+def _wake(courier: Courier, refusal: NotPermitted) -> None:
+    # Recovery may have told what became of an action; a store that cannot be used has nothing to deliver.
+    if not (isinstance(refusal, GateUnavailable) and isinstance(refusal.failure, StoreUnavailable)):
+        courier.wake()
 
 
 _ENTERED = "A guard is entered once; make another for another run."
