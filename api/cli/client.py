@@ -117,16 +117,17 @@ def status(store: StoreFile = None, as_json: Json = False) -> None:
 
 @app.command()
 def show(intent_id: IntentId, store: StoreFile = None, as_json: Json = False) -> None:
-    """Show the latest attempt at an intent, with its request, its record and what was told of it.
-
-    Attempts before it are not shown; the service has their decisions and receipts.
+    """Show the latest attempt at an intent, with its request, its record and what was told of it, and those before it
+    in short.
     """
     with _opened(store) as opened:
         intent = known_intent(opened, intent_id)
+        before = opened.attempts(intent_id, _MOST)[1:]
     if as_json:
-        print_json(_shown(intent))
+        print_json({**_shown(intent), "before": [_shown_before(each) for each in before]})
         return
     table(["", ""], [[name, value] for name, value in _lines(intent) if value is not None])
+    _say_before(before)
     if not intent.asked:
         say("Its request, its record and its report were forgotten with `gate client forget`.")
     if intent.state is State.STARTED and intent.told is None:
@@ -295,6 +296,18 @@ def _shown(intent: Intent) -> dict[str, Any]:
     }
 
 
+def _shown_before(intent: Intent) -> dict[str, Any]:
+    execution: Mapping[str, Any] = intent.execution or {}
+    return {
+        "attempt": intent.attempt,
+        "decision_id": _decision_id(intent),
+        "asked_at": intent.asked_at,
+        "started_at": intent.started_at,
+        "execution_status": status_of(intent),
+        "execution_result": execution.get("execution_result"),
+    }
+
+
 def _shown_start(intent: Intent) -> dict[str, Any]:
     context = intent.request["context"]
     return {
@@ -354,6 +367,14 @@ def _lines(intent: Intent) -> Iterator[tuple[str, object]]:
     yield "ended", execution.get("executed_at")
     yield "ended as", status_of(intent)
     yield "result", execution.get("execution_result")
+
+
+def _say_before(attempts: Sequence[Intent]) -> None:
+    if not attempts:
+        return
+    say("Attempts before it:")
+    rows = [list(_shown_before(each).values()) for each in attempts]
+    table(["attempt", "decision", "asked", "started", "ended as", "result"], rows)
 
 
 def _target(context: Mapping[str, Any]) -> str:

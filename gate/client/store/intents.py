@@ -125,6 +125,9 @@ class Store(Protocol):
     def find(self, intent_id: str) -> Intent | None:
         """The latest attempt at an intent; None where there was none."""
 
+    def attempts(self, intent_id: str, limit: int) -> Sequence[Intent]:
+        """The attempts at an intent, the latest one first; none where there was none."""
+
     def hold(self, intent: Intent, *, instead_of: Intent | None = None) -> bool:
         """Keeps a new attempt, in state held, and makes the one before it superseded.
 

@@ -69,8 +69,12 @@ class SqlStore(ABC):
 
     def find(self, intent_id: str) -> Intent | None:
         """See `Store.find`."""
-        rows = self._read(_FIND, {"intent_id": intent_id})
-        return _intent(rows[0]) if rows else None
+        found = self.attempts(intent_id, 1)
+        return found[0] if found else None
+
+    def attempts(self, intent_id: str, limit: int) -> Sequence[Intent]:
+        """See `Store.attempts`."""
+        return [_intent(row) for row in self._read(_ATTEMPTS, {"intent_id": intent_id, "limit": limit})]
 
     def hold(self, intent: Intent, *, instead_of: Intent | None = None) -> bool:
         """See `Store.hold`.
@@ -264,10 +268,10 @@ IDENTIFY: Final = "INSERT INTO gate_store (name, value) VALUES (:name, :value) O
 IDENTITY: Final = "SELECT name, value FROM gate_store"
 """What is said of the store as a whole."""
 
-_FIND: Final = """
+_ATTEMPTS: Final = """
     SELECT intent_id, attempt, state, asked_hash, asked_at, started_at, started_by, asked, answered, told
     FROM gate_intents
-    WHERE intent_id = :intent_id ORDER BY attempt DESC LIMIT 1
+    WHERE intent_id = :intent_id ORDER BY attempt DESC LIMIT :limit
 """
 _HOLD: Final = """
     INSERT INTO gate_intents (intent_id, attempt, state, asked_hash, asked_at, changed_at, asked)

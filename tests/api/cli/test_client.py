@@ -363,6 +363,7 @@ class TestShow:
             "request",
             "record",
             "execution",
+            "before",
         }
         assert (shown["state"], shown["attempt"], shown["record"]) == ("reported", 1, permit.record)
         assert shown["request"]["context"]["requested_action"] == "approve_discount"
@@ -377,6 +378,27 @@ class TestShow:
         told = said(shop.gate("show", permit.intent_id))
         assert f"gate client settle {permit.intent_id}" in told
         assert "ended" not in told.partition("Its end")[0]
+
+    def test_it_shows_what_became_of_the_attempts_before(self, shop: Shop) -> None:
+        order = new_order()
+        first = shop.begin(order=order)
+        settled = shop.gate("settle", first.intent_id, "--not-executed", "--result", "no such change", key="full")
+        assert settled.returncode == 0
+        second = shop.do(order=order)
+        shown = printed(shop.gate("show", first.intent_id, "--json"))
+        assert (shown["attempt"], shown["record"]["decision_id"]) == (2, second.decision_id)
+        (before,) = shown["before"]
+        assert before == {
+            "attempt": 1,
+            "decision_id": first.decision_id,
+            "asked_at": first.intent.asked_at,
+            "started_at": first.intent.started_at,
+            "execution_status": "skipped",
+            "execution_result": "no such change",
+        }
+        told = said(shop.gate("show", first.intent_id))
+        assert "Attempts before it:" in told
+        assert "no such change" in told
 
     def test_it_shows_what_is_held_for_review(self, shop: Shop) -> None:
         intent_id = held(shop)

@@ -56,13 +56,13 @@ def finished(store: Store, intent_id: str = "refund-1") -> Intent:
 
 
 class Model:
-    """The protocol of intents, in memory. `reports` and `attempts` are what it keeps."""
+    """The protocol of intents, in memory. `reports` and `kept` are what it keeps."""
 
     identity = "store_model"
     follows_session = False
 
     def __init__(self) -> None:
-        self.attempts: dict[tuple[str, int], Intent] = {}
+        self.kept: dict[tuple[str, int], Intent] = {}
         self.reports: list[Report] = []
         self._told = 0
 
@@ -70,18 +70,22 @@ class Model:
         then()
 
     def find(self, intent_id: str) -> Intent | None:
-        found = [intent for (name, _), intent in sorted(self.attempts.items()) if name == intent_id]
-        return found[-1] if found else None
+        found = self.attempts(intent_id, 1)
+        return found[0] if found else None
+
+    def attempts(self, intent_id: str, limit: int) -> Sequence[Intent]:
+        found = [intent for (name, _), intent in sorted(self.kept.items()) if name == intent_id]
+        return found[::-1][:limit]
 
     def hold(self, intent: Intent, *, instead_of: Intent | None = None) -> bool:
         if instead_of is not None:
-            kept = self.attempts.get((instead_of.intent_id, instead_of.attempt))
+            kept = self.kept.get((instead_of.intent_id, instead_of.attempt))
             if kept is None or kept.told != instead_of.told:
                 return False
             if not self._move(instead_of, instead_of.state, state=State.SUPERSEDED):
                 return False
         key = (intent.intent_id, intent.attempt)
-        return self.attempts.setdefault(key, intent) is intent
+        return self.kept.setdefault(key, intent) is intent
 
     def answer(self, intent: Intent, record: bytes, state: State) -> bool:
         return self._move(intent, State.HELD, state=state, answered=record)
@@ -94,7 +98,7 @@ class Model:
             self._move(intent, State.STARTED, state=State.PERMITTED, started_at=None, started_by=None)
 
     def finish(self, intent: Intent, report: Report) -> bool:
-        kept = self.attempts.get((intent.intent_id, intent.attempt))
+        kept = self.kept.get((intent.intent_id, intent.attempt))
         if kept is None or kept.told != intent.told or kept.started_by != intent.started_by:
             return False
         begun = (State.STARTED,) if kept.told is None else (State.STARTED, State.REPORTED)
@@ -113,7 +117,7 @@ class Model:
     def delivered(self, report: Report) -> None:
         kept = [other for other in self.reports if other.report_id != report.report_id]
         if len(kept) < len(self.reports) and report.kind == EXECUTION:
-            about = self.attempts.get((report.intent_id, report.attempt))
+            about = self.kept.get((report.intent_id, report.attempt))
             if about is not None:
                 self._move(about, State.STARTED, state=State.REPORTED)
         self.reports = kept
@@ -130,30 +134,30 @@ class Model:
         return [report for report in self.reports if scope_hash in (None, report.scope_hash)]
 
     def listed(self, states: Sequence[State], limit: int) -> Sequence[Intent]:
-        found = [self.find(name) for name in sorted({name for name, _ in self.attempts})]
+        found = [self.find(name) for name in sorted({name for name, _ in self.kept})]
         return [intent for intent in found if intent is not None and intent.state in states][:limit]
 
     def forget(self, before: str) -> int:
         told = {(report.intent_id, report.attempt) for report in self.reports}
         ended = [
             key
-            for key, intent in self.attempts.items()
+            for key, intent in self.kept.items()
             if intent.state in (State.REPORTED, State.SUPERSEDED) and intent.asked and key not in told
         ]
         if before == NEVER:
             return 0
         for key in ended:
-            self.attempts[key] = replace(self.attempts[key], asked=b"", answered=None, told=None)
+            self.kept[key] = replace(self.kept[key], asked=b"", answered=None, told=None)
         return len(ended)
 
     def _unknown(self, intent: Intent) -> bool:
-        kept = self.attempts.get((intent.intent_id, intent.attempt))
+        kept = self.kept.get((intent.intent_id, intent.attempt))
         return kept is not None and kept.told is None and kept.started_by == intent.started_by
 
     def _move(self, intent: Intent, leaves: State, **changes: object) -> bool:
         key = (intent.intent_id, intent.attempt)
-        kept = self.attempts.get(key)
+        kept = self.kept.get(key)
         if kept is None or kept.state is not leaves or leaves is State.SUPERSEDED:
             return False
-        self.attempts[key] = replace(kept, **changes)  # type: ignore[arg-type]
+        self.kept[key] = replace(kept, **changes)  # type: ignore[arg-type]
         return True

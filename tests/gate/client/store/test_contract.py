@@ -134,6 +134,9 @@ class TestTransitions:
         assert store.finish(told, other)
         assert not store.hold(attempt(number=2), instead_of=told)
         assert store.hold(attempt(number=2), instead_of=latest(store, "refund-1"))
+        assert [found.attempt for found in store.attempts("refund-1", 10)] == [2, 1]
+        assert [found.state for found in store.attempts("refund-1", 1)] == [State.HELD]
+        assert store.attempts("refund-2", 10) == []
 
     @pytest.mark.parametrize("kind", ["file"])
     @pytest.mark.parametrize(("name", "number", "before"), [("refund-1", 2, None), ("refund-1", 3, 1), ("other", 2, 1)])

@@ -146,6 +146,7 @@ class TestFile:
                 "answered",
                 "told",
                 "was_told",
+                "limit",
                 "by",
                 "report_id",
                 "refused",
@@ -153,7 +154,7 @@ class TestFile:
             "x",
         )
         transitions = ("_SUPERSEDE_UNTOLD", "_SUPERSEDE_TOLD", "_ANSWER", "_START", "_UNSTART", "_FINISH", "_REPORTED")
-        for name in ("_FIND", *transitions, "_DELIVERED"):
+        for name in ("_ATTEMPTS", *transitions, "_DELIVERED"):
             plan = connection_of(store).execute(f"EXPLAIN QUERY PLAN {texts[name]}", values).fetchall()
             assert all(step.startswith("SEARCH") for *_, step in plan), (name, plan)
         plan = connection_of(store).execute(f"EXPLAIN QUERY PLAN {texts['_UNDELIVERED']}", {"limit": 1}).fetchall()
