@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gate.client.engine import Credentials
+from gate.client.errors import Unreachable
 from gate.client.flow import Consult, Do, Effect, Flow, Pause, Send, run_async
 from gate.client.forks import begin_in_forks
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from gate.client.transport import AsyncTransport
 
 T = TypeVar("T")
+
+# How often what others cancel is done again.
+_TRIES: Final = 3
 
 
 class AsyncEngine:
@@ -47,7 +51,7 @@ class AsyncEngine:
         cancelled: list[asyncio.CancelledError] = []
 
         async def perform(effect: Effect) -> Any:
-            while True:
+            for _ in range(_TRIES):
                 doing = self._begun(effect)
                 while not doing.done():
                     try:
@@ -56,7 +60,8 @@ class AsyncEngine:
                         cancelled.append(error)
                 if not doing.cancelled():
                     return doing.result()
-                # Whoever ends a loop cancels all that goes on in it. What is sent again has its deadline.
+                # Whoever ends a loop cancels all that goes on in it.
+            raise Unreachable("GATE_UNREACHABLE", "Whatever was sent was cancelled, again and again.")
 
         result = await run_async(flow, perform)
         if cancelled:
@@ -66,7 +71,12 @@ class AsyncEngine:
     def _begun(self, effect: Effect) -> asyncio.Future[Any]:
         if isinstance(effect, Do):
             # Not a task, which is cancelled with all others, perhaps before its first step.
-            return asyncio.get_running_loop().run_in_executor(self._threads, effect.work)
+            loop = asyncio.get_running_loop()
+            try:
+                return loop.run_in_executor(self._threads, effect.work)
+            except RuntimeError:
+                # The main thread has ended, and nobody starts threads any more.
+                return _done_here(loop, effect.work)
         return asyncio.create_task(self._perform(effect))
 
     async def close(self) -> None:
@@ -113,6 +123,15 @@ class AsyncEngine:
         if self._opened is None or self._opened[0] is not loop:
             self._opened = loop, AsyncTransport(self._url, self._given)
         return self._opened[1]
+
+
+def _done_here(loop: asyncio.AbstractEventLoop, work: Callable[[], Any]) -> asyncio.Future[Any]:
+    done = loop.create_future()
+    try:
+        done.set_result(work())
+    except Exception as error:  # noqa: BLE001 - the flow decides
+        done.set_exception(error)
+    return done
 
 
 def _threads() -> ThreadPoolExecutor:

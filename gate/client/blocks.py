@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
 from gate.client.delivery import Courier
 from gate.client.engine import Engine
-from gate.client.errors import AlreadyStarted, GateUnavailable, NotPermitted, StoreUnavailable
+from gate.client.errors import AlreadyStarted, GateUnavailable, StoreUnavailable
 from gate.client.guard import Terms, enter, leave
 from gate.client.intention import Plan
 from gate.client.permit import AsyncPermit, Permit
@@ -49,7 +49,7 @@ class Guard:
             raise RuntimeError(_ENTERED)
         try:
             intent, record = self._engine.run(enter(self.plan, self._terms))
-        except NotPermitted as refusal:
+        except BaseException as refusal:
             _wake(self._courier, refusal)
             raise
         self._permit = Permit(self._engine, self._courier.wake, self._terms.store, intent, record)
@@ -95,7 +95,7 @@ class AsyncGuard:
             raise RuntimeError(_ENTERED)
         try:
             intent, record = await self._engine.run(enter(self.plan, self._terms))
-        except NotPermitted as refusal:
+        except BaseException as refusal:
             _wake(self._courier, refusal)
             raise
         self._permit = AsyncPermit(self._engine, self._courier.wake, self._terms.store, intent, record)
@@ -117,7 +117,7 @@ class AsyncGuard:
             self._terms.store.when_kept(self._courier.wake)
 
 
-def _wake(courier: Courier, refusal: NotPermitted) -> None:
+def _wake(courier: Courier, refusal: BaseException) -> None:
     # Recovery may have told what became of an action; a store that cannot be used has nothing to deliver.
     if not (isinstance(refusal, GateUnavailable) and isinstance(refusal.failure, StoreUnavailable)):
         courier.wake()
@@ -158,12 +158,12 @@ def guarded(
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         if inspect.iscoroutinefunction(function):
-            raise TypeError(f"{function.__name__} is a coroutine function; guard it with an AsyncClient.")
+            raise TypeError(f"{_name_of(function)} is a coroutine function; guard it with an AsyncClient.")
         signature = _signature(function)
 
         @wraps(function)
         def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-            _require_fit(function.__name__, signature, args, kwargs)
+            _require_fit(_name_of(function), signature, args, kwargs)
             with make(**_told(arguments, args, kwargs)) as permit:
                 return _ran(function(*args, **_with(permit, signature, kwargs)))
 
@@ -180,12 +180,12 @@ def guarded_async(
 
     def decorate(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
         if not inspect.iscoroutinefunction(function):
-            raise TypeError(f"{function.__name__} is no coroutine function; guard it with a Client.")
+            raise TypeError(f"{_name_of(function)} is no coroutine function; guard it with a Client.")
         signature = _signature(function)
 
         @wraps(function)
         async def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-            _require_fit(function.__name__, signature, args, kwargs)
+            _require_fit(_name_of(function), signature, args, kwargs)
             async with make(**_told(arguments, args, kwargs)) as permit:
                 return _ran(await function(*args, **_with(permit, signature, kwargs)))
 
@@ -229,8 +229,12 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
     if isinstance(function, staticmethod | classmethod):
         raise TypeError("Guard the function itself: put the decorator beneath @staticmethod or @classmethod.")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise TypeError(f"{function.__name__} is a generator, whose body would run after the guard was left.")
+        raise TypeError(f"{_name_of(function)} is a generator, whose body would run after the guard was left.")
     return inspect.signature(function)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def _with(permit: object, signature: inspect.Signature, kwargs: Mapping[str, Any]) -> Any:

@@ -83,8 +83,9 @@ def deliver(
     limit = _AT_ONCE
     found: Sequence[Report] = (yield Do(partial(store.set_aside, _AGAIN, scope_hash))) if again else ()
     found = found or (yield Do(partial(store.undelivered, limit, scope_hash)))
-    while waiting := [report for report in found if report.decision_id not in stuck]:
-        for report in waiting:
+    # What is stuck stands in the way of what comes after it, until enough is looked at.
+    while len(found) == limit or any(report.decision_id not in stuck for report in found):
+        for report in found:
             if report.decision_id in stuck:
                 continue
             try:
@@ -105,7 +106,8 @@ def deliver(
         limit = _AT_ONCE + sum(report.decision_id in stuck for report in found)
         found = yield Do(partial(store.undelivered, limit, scope_hash))
     left: Sequence[Report] = yield Do(partial(store.undelivered, 1 + len(found)))
-    return Delivery(delivered, refused, failure, foreign=any(each.scope_hash != scope_hash for each in left))
+    foreign = scope_hash is not None and any(report.scope_hash != scope_hash for report in left)
+    return Delivery(delivered, refused, failure, foreign)
 
 
 def _waits(store: Store, again: bool) -> bool:
@@ -181,19 +183,18 @@ class Courier:
     def wake(self) -> None:
         """Says that something waits. Returns at once."""
         with self._lock:
-            if self._shift is None or self._shift.closing.is_set():
+            if self._shift is None or self._shift.closing.is_set() or self._shift.ended.is_set():
                 shift = _Shift()
                 thread = threading.Thread(target=self._run, args=(shift,), name="gate-client-courier", daemon=True)
+                self._shift = shift
                 try:
                     thread.start()
                 except RuntimeError as error:
                     # What waits is kept; the next wake tries again.
+                    shift.ended.set()
                     log.warning("Reports wait, and no thread can be started: %s", error)
                     return
-                self._shift = shift
-                # A script that ends with its last line has its reports delivered as well.
-                atexit.register(self.close, LAST_SECONDS)
-                _close_with_child(self)
+                shift.hear_of_the_end(partial(self.close, LAST_SECONDS))
             self._shift.awake.set()
 
     def deliver(self, *, again: bool = False) -> Delivery:
@@ -224,7 +225,6 @@ class Courier:
         """
         with self._lock:
             shift, self._shift = self._shift, None
-        atexit.unregister(self.close)
         if shift is not None:
             shift.closing.set()
             shift.awake.set()
@@ -255,6 +255,7 @@ class Courier:
                 shift.awake.set()
         finally:
             shift.ended.set()
+            shift.forget_the_end()
 
     def _once(self) -> GateError | None:
         try:
@@ -281,11 +282,21 @@ class _Shift:
     awake: threading.Event = field(default_factory=threading.Event)
     closing: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
+    _at_exit: Callable[[], None] | None = None
+    _in_child: Any = None
 
+    def hear_of_the_end(self, close: Callable[[], None]) -> None:
+        """Calls a function when the process ends: a script that ends with its last line has its reports delivered."""
+        self._at_exit = close
+        atexit.register(close)
+        # A child of multiprocessing ends without what atexit was told. Where that was not loaded, this is none.
+        multiprocessing = sys.modules.get("multiprocessing.util")
+        if multiprocessing is not None:
+            self._in_child = multiprocessing.Finalize(None, close, exitpriority=0)
 
-def _close_with_child(courier: Courier) -> None:
-    """A child of `multiprocessing` ends without what `atexit` was told."""
-    # Where it was not loaded, this is no such child.
-    multiprocessing = sys.modules.get("multiprocessing.util")
-    if multiprocessing is not None:
-        multiprocessing.Finalize(None, courier.close, args=(LAST_SECONDS,), exitpriority=0)
+    def forget_the_end(self) -> None:
+        """Calls nothing any more, and holds nobody."""
+        if self._at_exit is not None:
+            atexit.unregister(self._at_exit)
+        if self._in_child is not None:
+            self._in_child.cancel()

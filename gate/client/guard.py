@@ -44,7 +44,7 @@ from gate.client.intention import Plan, idempotency_key
 from gate.client.permit import BasePermit
 from gate.client.recovery import found_out, may_begin_again
 from gate.client.store.intents import Intent, Report, State, Store
-from gate.errors import GateError, MaterialRefused, OperatorError
+from gate.errors import GateError, MaterialRefused
 from gate.ids import parse_timestamp, timestamp, utc_now
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def leave(terms: Terms, permit: BasePermit, error: BaseException | None) -> Flow
             # changes nothing.
             yield Do(finish)
             raise
-        if not kept and store.follows_session:
+        if not kept and (yield from _follows_session(store)):
             raise StoreUnavailable(
                 "START_LOST",
                 "The session was rolled back in the body, and with it that the body was started: what was written "
@@ -151,7 +151,7 @@ def leave(terms: Terms, permit: BasePermit, error: BaseException | None) -> Flow
             )
             yield Do(partial(store.tell, _besides(report)))
     except StoreUnavailable as failure:
-        if store.follows_session:
+        if (yield from _follows_session(store)):
             # The service is told what was committed, and nothing else.
             if error is None:
                 raise
@@ -165,6 +165,11 @@ def leave(terms: Terms, permit: BasePermit, error: BaseException | None) -> Flow
                 raise failure from missed
         else:
             log.error("What became of %s was told to the service alone: %s", permit.decision_id, failure.code)
+
+
+def _follows_session(store: Store) -> Flow[bool]:
+    follows: bool = yield Do(lambda: store.follows_session)
+    return follows
 
 
 def _besides(report: Report) -> Report:
@@ -283,7 +288,7 @@ class _Entry:
         key = idempotency_key(intent.intent_id, intent.attempt)
         try:
             why = self._plan.objection(record, key, self._terms.scope_hash())
-        except OperatorError as error:
+        except GateError as error:
             raise _unavailable(self._plan, error) from error
         if why is not None:
             raise GateUnavailable(
@@ -318,6 +323,14 @@ class _Entry:
         if not self._is_fresh(intent, record):
             # The store kept it waiting.
             yield Do(partial(self._store.unstart, begun))
+            if self._store.follows_session:
+                raise GateUnavailable(
+                    "PERMIT_EXPIRED",
+                    f"The database kept the guard waiting for longer than max_age ({self._terms.max_age:g} s). Roll "
+                    f"the session back, and enter the guard again.",
+                    intent_id=self._plan.intent_id,
+                    record=record,
+                )
             return None
         return begun
 
@@ -344,7 +357,7 @@ class _Entry:
             raise error
         if known is not None and record is not None and (known.told is None or said is Recovery.EXECUTED):
             report = found_out(known, record, executed=said is Recovery.EXECUTED)
-            kept: bool = yield Do(partial(self._store.finish, known, report))
+            kept: bool = yield Do(partial(self._store.settle, known, report))
             if not kept:
                 return
             known = replace(known, told=report.body)

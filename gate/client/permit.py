@@ -150,10 +150,9 @@ class BasePermit:
         return execution_report(self.intent, self._cited, body)
 
     def _outcome(self, status: str, said: Outcome) -> Flow[None]:
-        if self._ended and self._store.follows_session:
+        if self._ended and (yield Do(lambda: self._store.follows_session)):
             raise RuntimeError(
-                "The block has ended, and its session may be committed or not; once it is, take "
-                "client.recall(permit.intent_id) and tell the outcome there."
+                "The block has ended, and its session may be committed or not; tell the outcome once it is."
             )
         if status not in OUTCOME_STATUSES:
             raise _invalid("status", f"must be one of {', '.join(OUTCOME_STATUSES)}")
@@ -208,10 +207,12 @@ class Permit(BasePermit):
         Raises:
             RequestRefused: SVC_API_REQUEST_INVALID, naming the argument at fault.
             StoreUnavailable: It could not be kept.
-            RuntimeError: With a session: the block has ended; see `Client.recall`.
+            RuntimeError: With a session: the block has ended, and it is not committed.
         """
-        self._engine.run(self._outcome(status, said))
-        self._store.when_kept(self._wake)
+        try:
+            self._engine.run(self._outcome(status, said))
+        finally:
+            self._store.when_kept(self._wake)
 
 
 class AsyncPermit(BasePermit):
@@ -225,8 +226,10 @@ class AsyncPermit(BasePermit):
 
     async def outcome(self, status: str, **said: Unpack[Outcome]) -> None:
         """As `Permit.outcome`."""
-        await self._engine.run(self._outcome(status, said))
-        self._store.when_kept(self._wake)
+        try:
+            await self._engine.run(self._outcome(status, said))
+        finally:
+            self._store.when_kept(self._wake)
 
 
 class Cited(NamedTuple):
@@ -320,11 +323,20 @@ def _check(name: str, value: Any) -> None:
     _require_no_credential({name: value})
 
 
-def _require_no_credential(body: Mapping[str, Any]) -> None:
+def holds_credential(body: Mapping[str, Any]) -> bool:
+    """Whether the service would refuse a report for what looks like a credential in it."""
+    return bool(_faults(body))
+
+
+def _faults(body: Mapping[str, Any]) -> Sequence[FieldError]:
     # Loaded with the first: its patterns take a while to make.
     from gate.credentials import credentials
 
-    for fault in credentials(body):
+    return list(credentials(body))
+
+
+def _require_no_credential(body: Mapping[str, Any]) -> None:
+    for fault in _faults(body):
         name, _, inner = fault.field.partition(".")
         path = ".".join(filter(None, (_ARGUMENTS.get(name, name), inner)))
         raise _invalid(path, "looks like a credential, which is never stored; leave it out")

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from gate.canonical import canonical
 from gate.client.intention import GUARD
-from gate.client.permit import LONGEST_RESULT, cited, execution_report, is_text
+from gate.client.permit import LONGEST_RESULT, cited, execution_report, holds_credential, is_text
 from gate.client.store.intents import Intent, Report, State, Store
 from gate.errors import OperatorError
 from gate.ids import timestamp, utc_now
@@ -76,6 +76,10 @@ def settle(store: Store, intent_id: str, *, executed: bool, result: str | None =
     """
     if result is not None and not is_text(result, LONGEST_RESULT):
         raise OperatorError("RESULT_INVALID", f"The result must be a text of 1 to {LONGEST_RESULT} characters.")
+    if result is not None and holds_credential({"execution_result": result}):
+        raise OperatorError(
+            "RESULT_INVALID", "The result looks like a credential, which is never stored; leave it out."
+        )
     intent = known_intent(store, intent_id)
     if intent.state in (State.HELD, State.PERMITTED):
         raise OperatorError(
@@ -88,7 +92,7 @@ def settle(store: Store, intent_id: str, *, executed: bool, result: str | None =
     is_unknown = intent.state is State.STARTED and intent.told is None
     if record is not None and (is_unknown or (executed and may_begin_again(intent))):
         report = found_out(intent, record, executed=executed, result=result)
-        if not store.finish(intent, report):
+        if not store.settle(intent, report):
             raise OperatorError(
                 "INTENT_SETTLED",
                 f"The end of {intent_id} was told by another process just now; see `gate client show {intent_id}`.",

@@ -64,8 +64,7 @@ class Transport:
                 finally:
                     response.close()
         except _FAILURES as error:
-            # Without the frames of the libraries, whose variables hold the key.
-            raise _unreachable(call, error, seconds) from error.with_traceback(None)
+            raise _unreachable(call, error, seconds) from _bare(error)
         return RawAnswer(response.status_code, _headers(response), content)
 
     def close(self) -> None:
@@ -98,8 +97,7 @@ class AsyncTransport:
                 finally:
                     await response.aclose()
         except _FAILURES as error:
-            # Without the frames of the libraries, whose variables hold the key.
-            raise _unreachable(call, error, seconds) from error.with_traceback(None)
+            raise _unreachable(call, error, seconds) from _bare(error)
         return RawAnswer(response.status_code, _headers(response), content)
 
     async def close(self) -> None:
@@ -180,6 +178,18 @@ def _unreachable(call: Call[Any], error: Exception, seconds: float) -> Unreachab
         f"{where} had no answer ({type(error).__name__}: {error}); check the address, the network and that the service "
         f"runs.",
     )
+
+
+def _bare(error: BaseException) -> BaseException:
+    """An error and what caused it, without the frames of the libraries, whose variables hold the key."""
+    chain, seen = [error], set()
+    while chain:
+        each = chain.pop()
+        if id(each) not in seen:
+            seen.add(id(each))
+            each.__traceback__ = None
+            chain += [other for other in (each.__cause__, each.__context__) if other is not None]
+    return error
 
 
 class _Now(threading.local):

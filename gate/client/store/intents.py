@@ -120,7 +120,9 @@ class Store(Protocol):
 
     @property
     def follows_session(self) -> bool:
-        """Whether `start`, `unstart`, `finish` and `tell` are part of a transaction of the caller's."""
+        """Whether `start`, `unstart`, `finish` and `tell` are part of a transaction of the caller's, which is not yet
+        committed. It may have to be looked up.
+        """
 
     def find(self, intent_id: str) -> Intent | None:
         """The latest attempt at an intent; None where there was none."""
@@ -159,6 +161,9 @@ class Store(Protocol):
         """Keeps what became of a started attempt, and the report for delivery; in place of `intent.told`, where that is
         not None. False where something else was told by now, or it was not started, or not by `intent.started_by`.
         """
+
+    def settle(self, intent: Intent, report: Report) -> bool:
+        """As `finish`, by somebody who found out what became of it; never part of a transaction of the caller's."""
 
     def tell(self, report: Report) -> None:
         """Keeps a further report for delivery."""

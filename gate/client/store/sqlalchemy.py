@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
@@ -212,13 +213,19 @@ class SqlAlchemyStore(SqlStore):
             return changed
 
     def _run_within(self, session: Session, steps: Sequence[Step]) -> int:
-        # No savepoint: a single step is at stake, or the first of them changes nothing.
         self._require_version()
         with self._translated():
             connection = session.connection()
             if connection.engine.url != self._engine.url:
                 raise self._unavailable("the session is for another database", "Give the store the session's engine.")
-            return run_steps(_executed(connection), steps)
+            if len(steps) == 1:
+                return run_steps(_executed(connection), steps)
+            # All of them or none, whatever interrupts them: the caller may commit what is there.
+            with connection.begin_nested() as savepoint:
+                changed = run_steps(_executed(connection), steps)
+                if not changed:
+                    savepoint.rollback()
+                return changed
 
     def _require_version(self) -> None:
         # Who has the identity has seen the version.
@@ -271,11 +278,15 @@ class _Within(SqlAlchemyStore):
         self._identity = store.identity
         self._session = session
         self._begun_in: SessionTransaction | None = None
+        self._begun: Intent | None = None
 
     @property
     def follows_session(self) -> bool:
-        """See `Store.follows_session`."""
-        return True
+        """See `Store.follows_session`: no more once the body has committed."""
+        if self._begun is None or not self._has_ended():
+            return True
+        found = self.find(self._begun.intent_id)
+        return found is None or found.started_by != self._begun.started_by
 
     def when_kept(self, then: Callable[[], None]) -> None:
         """See `Store.when_kept`: when the session is committed."""
@@ -290,7 +301,7 @@ class _Within(SqlAlchemyStore):
     def start(self, intent: Intent, at: str, by: str) -> bool:
         """See `Store.start`."""
         started = super().start(intent, at, by)
-        self._begun_in = self._session.get_transaction()
+        self._begun_in, self._begun = self._session.get_transaction(), replace(intent, started_by=by)
         return started
 
     def _write_of_body(self, *steps: Step) -> int:

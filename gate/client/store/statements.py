@@ -111,9 +111,11 @@ class SqlStore(ABC):
 
     def finish(self, intent: Intent, report: Report) -> bool:
         """See `Store.finish`."""
-        told = {**_now(intent), "told": report.body, "by": intent.started_by}
-        end = Step(_FINISH, told) if intent.told is None else Step(_AMEND, {**told, "was": intent.told})
-        return self._write_of_body(end, _tell(report)) > 0
+        return self._write_of_body(*_end(intent, report)) > 0
+
+    def settle(self, intent: Intent, report: Report) -> bool:
+        """See `Store.settle`."""
+        return self._write(*_end(intent, report)) > 0
 
     def tell(self, report: Report) -> None:
         """See `Store.tell`."""
@@ -202,6 +204,12 @@ def of_another_release(where: str, version: object) -> StoreUnavailable:
 
 def _now(of: Intent | Report) -> dict[str, Any]:
     return {"intent_id": of.intent_id, "attempt": of.attempt, "now": timestamp(utc_now())}
+
+
+def _end(intent: Intent, report: Report) -> tuple[Step, Step]:
+    told = {**_now(intent), "told": report.body, "by": intent.started_by}
+    end = Step(_FINISH, told) if intent.told is None else Step(_AMEND, {**told, "was": intent.told})
+    return end, _tell(report)
 
 
 def _tell(report: Report) -> Step:

@@ -663,9 +663,9 @@ class TestForget:
 class DeliveringStore(SqliteStore):
     """A store whose reports another process delivers as soon as they are there."""
 
-    def finish(self, intent: Intent, report: Report) -> bool:
+    def settle(self, intent: Intent, report: Report) -> bool:
         """Keeps the report, and removes it as delivered."""
-        kept = super().finish(intent, report)
+        kept = super().settle(intent, report)
         self.delivered(self.undelivered(1)[0])
         return kept
 
@@ -673,20 +673,20 @@ class DeliveringStore(SqliteStore):
 class RecoveredStore(SqliteStore):
     """A store in which a retry begins another attempt as soon as it may."""
 
-    def finish(self, intent: Intent, report: Report) -> bool:
+    def settle(self, intent: Intent, report: Report) -> bool:
         """Keeps the report, and holds the next attempt."""
-        kept = super().finish(intent, report)
-        self.hold(replace(intent, attempt=intent.attempt + 1, state=State.HELD), instead_of=intent)
+        kept = super().settle(intent, report)
+        self.hold(replace(intent, attempt=intent.attempt + 1, state=State.HELD), instead_of=self.find(intent.intent_id))
         return kept
 
 
 class OvertakenStore(SqliteStore):
     """A store in which another process is a moment quicker."""
 
-    def finish(self, intent: Intent, report: Report) -> bool:
+    def settle(self, intent: Intent, report: Report) -> bool:
         """What the other process said, and then what this one says."""
-        super().finish(intent, execution_report(intent, cited(intent.record or {}), {"execution_status": "executed"}))
-        return super().finish(intent, report)
+        super().settle(intent, execution_report(intent, cited(intent.record or {}), {"execution_status": "executed"}))
+        return super().settle(intent, report)
 
 
 COMMANDS: Final = (

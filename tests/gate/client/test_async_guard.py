@@ -202,6 +202,47 @@ def test_a_loop_whose_tasks_are_all_cancelled_keeps_the_end_of_a_body(
     assert kept.state is State.REPORTED
 
 
+def test_a_transport_that_is_cancelled_for_ever_is_not_asked_for_ever(
+    gate: AsyncClient, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*arguments: Any) -> bool:
+        raise StoreUnavailable("INTENTS_UNAVAILABLE", "The disk is full.")
+
+    async def cancelled(transport: Service, request: httpx.Request) -> httpx.Response:
+        raise asyncio.CancelledError
+
+    async def body() -> None:
+        async with guarding(gate):
+            monkeypatch.setattr(store, "finish", failing)
+            monkeypatch.setattr(Service, "handle_async_request", cancelled)
+
+    async def main() -> None:
+        with pytest.raises(StoreUnavailable):
+            await asyncio.wait_for(body(), 30)
+        await gate.close()
+
+    asyncio.run(main())
+
+
+def test_a_loop_that_outlives_the_main_thread_keeps_the_end_of_a_body(
+    gate: AsyncClient, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids: list[str] = []
+
+    def no_more(*arguments: Any) -> Any:
+        raise RuntimeError("cannot schedule new futures after shutdown")
+
+    async def main() -> None:
+        async with guarding(gate) as permit:
+            ids.append(permit.intent_id)
+            monkeypatch.setattr(gate._engine._threads, "submit", no_more)
+
+    asyncio.run(main())
+    kept = store.find(ids[0])
+    assert kept is not None
+    assert kept.told is not None
+
+
 def test_where_the_store_fails_while_all_is_cancelled_the_service_is_told_alone(
     gate: AsyncClient, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

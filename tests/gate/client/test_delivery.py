@@ -6,6 +6,7 @@ import gc
 import multiprocessing
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -107,6 +108,25 @@ def test_what_something_in_between_refuses_holds_up_its_own_decision_alone(
     assert {report.decision_id for report in store.undelivered(10)} == {stuck.decision_id}
     service.rewrite = passing
     assert gate.flush() == Delivery(delivered=2)
+
+
+def test_many_reports_of_one_decision_that_are_stuck_stand_in_nobodys_way(
+    gate: Client, service: Service, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery_module, "_AT_ONCE", 2)
+    stuck = runs(gate, intent="stuck")
+    for _ in range(9):
+        stuck.outcome("pending")
+    free = runs(gate, intent="free")
+
+    def proxy(request: httpx.Request, response: httpx.Response) -> httpx.Response:
+        return httpx.Response(413) if stuck.decision_id in request.url.path else response
+
+    service.rewrite = proxy
+    assert gate.flush().delivered == 1
+    service.rewrite = passing
+    assert len(executions(gate, free)) == 1
+    assert store.undelivered(1) == []
 
 
 def test_a_proxy_that_refuses_everything_is_not_asked_about_everything(
@@ -315,6 +335,7 @@ class TestInTheBackground:
     def test_dropping_a_client_waits_for_nothing(
         self, service: Service, key: str, store: SqliteStore, instance: Any
     ) -> None:
+        multiprocessing.get_context("fork")
         hanging, go_on = threading.Event(), threading.Event()
 
         def hang(request: httpx.Request, response: httpx.Response) -> httpx.Response:
@@ -335,6 +356,32 @@ class TestInTheBackground:
             gc.collect()
         go_on.set()
         courier.close(30)
+        assert store.undelivered(10) == []
+        # Nothing that waits for the process to end holds it any more.
+        gone = weakref.ref(courier)
+        del courier
+        for _ in range(3000):
+            if gone() is None:
+                break
+            threading.Event().wait(0.01)
+            gc.collect()
+        assert gone() is None
+
+    @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+    def test_a_thread_that_died_is_replaced(
+        self, gate: Client, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fails(courier: Courier) -> None:
+            raise SystemExit
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Courier, "_once", fails)
+            runs(gate, intent="1")
+            shift = gate._courier._shift
+            assert shift is not None
+            assert shift.ended.wait(30)
+        runs(gate, intent="2")
+        gate.close()
         assert store.undelivered(10) == []
 
     def test_a_forked_process_delivers_by_itself(self, gate: Client, store: SqliteStore) -> None:

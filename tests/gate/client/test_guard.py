@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ from gate.client import (
 )
 from gate.client import guard as guard_module
 from gate.client.recovery import settle
+from gate.client.store import sqlalchemy as sqlalchemy_module
 from gate.client.store.sqlalchemy import SqlAlchemyStore
 from gate.errors import MaterialRefused, OperatorError, RequestRefused
 from gate.ids import utc_now
@@ -533,6 +535,13 @@ class TestOnce:
         with pytest.raises(AlreadyStarted), guarding(gate):
             raise AssertionError("the body ran")
 
+    def test_a_result_that_looks_like_a_credential_settles_nothing(self, gate: Client, store: SqliteStore) -> None:
+        permit = guarding(gate).__enter__()
+        with pytest.raises(OperatorError, match="RESULT_INVALID"):
+            settle(store, permit.intent_id, executed=True, result="the portal says so, api_key=k123abc")
+        settle(store, permit.intent_id, executed=True, result="the portal says so")
+        assert [each["execution_status"] for each in executions(gate, permit)] == ["executed"]
+
     def test_a_child_that_is_forked_in_the_body_does_not_end_it(self, gate: Client, store: SqliteStore) -> None:
         parent = os.getpid()
         try:
@@ -824,6 +833,75 @@ class TestWithinASession:
         with Session(engine) as session, pytest.raises(AlreadyStarted), guarding(shop, session=session):
             raise AssertionError("the body ran")
 
+    def test_what_is_written_after_a_commit_in_the_body_does_not_lose_its_end(
+        self, shop: Client, engine: Engine
+    ) -> None:
+        Broken.metadata.create_all(engine)
+        with Session(engine) as session:
+            with guarding(shop, session=session) as permit:
+                session.add(Broken(name="committed"))
+                session.commit()
+                session.add(Broken(name="not yet"))
+                session.flush()
+            session.commit()
+        assert [each["execution_status"] for each in executions(shop, permit)] == ["executed"]
+
+    @pytest.mark.parametrize("said", [Recovery.EXECUTED, Recovery.NOT_EXECUTED])
+    def test_what_a_hook_says_is_kept_whatever_becomes_of_the_session(
+        self, shop: Client, engine: Engine, said: Recovery
+    ) -> None:
+        permit = guarding(shop).__enter__()
+        asked: list[AlreadyStarted] = []
+
+        def hook(already: AlreadyStarted) -> Recovery:
+            asked.append(already)
+            return said
+
+        with Session(engine) as session:
+            with suppress(AlreadyStarted), guarding(shop, session=session, recover=hook):
+                assert said is Recovery.NOT_EXECUTED
+            session.rollback()
+        told = "executed" if said is Recovery.EXECUTED else "skipped"
+        assert [each["execution_status"] for each in executions(shop, permit)] == [told]
+        assert len(asked) == 1
+
+    def test_an_interrupt_keeps_an_end_with_its_receipt_or_neither(
+        self, shop: Client, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        executed = sqlalchemy_module._executed
+        interrupted: list[str] = []
+
+        def interrupting(connection: Any) -> Callable[[str, Any], int]:
+            def execute(sql: str, values: Any) -> int:
+                if "INSERT INTO gate_reports" in sql and not interrupted:
+                    interrupted.append(sql)
+                    raise KeyboardInterrupt
+                return executed(connection)(sql, values)
+
+            return execute
+
+        monkeypatch.setattr(sqlalchemy_module, "_executed", interrupting)
+        with Session(engine) as session:
+            with pytest.raises(KeyboardInterrupt), guarding(shop, session=session) as permit:
+                pass
+            session.commit()
+        assert [each["execution_status"] for each in executions(shop, permit)] == ["executed"]
+
+    def test_a_session_that_was_kept_waiting_for_too_long_is_to_be_rolled_back(
+        self, shop: Client, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        start, later = SqlAlchemyStore.start, utc_now() + timedelta(hours=1)
+
+        def slow(store: SqlAlchemyStore, *arguments: Any) -> bool:
+            monkeypatch.setattr(guard_module, "utc_now", lambda: later)
+            return start(store, *arguments)
+
+        monkeypatch.setattr(SqlAlchemyStore, "start", slow)
+        with Session(engine) as session:
+            with pytest.raises(GateUnavailable, match="Roll the session back"), guarding(shop, session=session):
+                raise AssertionError("the body ran")
+            session.rollback()
+
     def test_a_registry_of_sessions_is_as_good_as_its_session(self, shop: Client, engine: Engine) -> None:
         registry = scoped_session(sessionmaker(engine))
         with guarding(shop, session=registry) as permit:
@@ -884,12 +962,18 @@ class TestWithinASession:
     def test_an_outcome_is_told_in_the_block_or_after_the_commit(self, shop: Client, engine: Engine) -> None:
         with Session(engine) as session, session.begin(), guarding(shop, session=session) as permit:
             permit.outcome("pending")
-        with pytest.raises(RuntimeError, match="recall"):
-            permit.outcome("succeeded")
-        shop.recall(permit.intent_id).outcome("succeeded")
+        permit.outcome("succeeded")
         shop.flush()
         told = [each["outcome_status"] for each in shop.list_outcomes(permit.decision_id)["outcomes"]]
         assert told == ["succeeded", "pending"]
+        with Session(engine) as session:
+            with guarding(shop, session=session, intent="other") as other:
+                pass
+            with pytest.raises(RuntimeError, match="may be committed or not"):
+                other.outcome("succeeded")
+            session.rollback()
+        with pytest.raises(RuntimeError, match="may be committed or not"):
+            other.outcome("succeeded")
 
     def test_a_store_in_a_file_of_its_own_has_no_part_in_a_session(self, gate: Client, engine: Engine) -> None:
         with Session(engine) as session, pytest.raises(OperatorError, match="STORE_SEPARATE"):
@@ -1066,6 +1150,15 @@ class TestDecorator:
                 unfit(*arguments)
         assert service.asked("/api/decide") == 0
         assert grant("deal") == "deal"
+
+    def test_what_has_no_name_is_guarded_as_well(self, gate: Client) -> None:
+        def grant(deal: str, *, percent: int) -> str:
+            return f"{deal}: {percent}"
+
+        guard = gate.guarded(
+            sample_rulebook(), facts=lambda deal: YES, action="approve_discount", target=lambda deal: ("crm", deal)
+        )
+        assert guard(partial(grant, percent=3))("deal") == "deal: 3"
 
     def test_what_would_run_outside_of_the_guard_cannot_be_decorated(self, gate: Client) -> None:
         decorate = gate.guarded(sample_rulebook(), facts=dict, action="a", target=("crm", "deal"))

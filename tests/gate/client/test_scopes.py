@@ -16,6 +16,14 @@ from tests.gate.client.conftest import Service
 from tests.gate.client.test_guard import dying_in, executions, guarding, runs
 
 
+def taken(file: Path) -> None:
+    file.unlink()
+
+
+def spoilt(file: Path) -> None:
+    file.write_bytes(b"\xff\xfe")
+
+
 @pytest.fixture
 def other(ledger: Ledger, make: Callable[..., Client]) -> Client:
     """A client with a key of another scope, and the same store."""
@@ -50,20 +58,26 @@ def test_reports_are_delivered_with_a_key_of_their_own_scope_alone(
     assert len(executions(gate, permit)) == len(executions(other, theirs)) == 1
 
 
+@pytest.mark.parametrize(("change", "code"), [(taken, "FILE_UNREADABLE"), (spoilt, "API_KEY_INVALID")])
 def test_a_key_that_is_gone_when_the_yes_comes_lets_nothing_run(
-    make: Callable[..., Client], service: Service, key: str, tmp_path: Path
+    make: Callable[..., Client],
+    service: Service,
+    key: str,
+    tmp_path: Path,
+    change: Callable[[Path], None],
+    code: str,
 ) -> None:
     file = tmp_path / "api.key"
     file.write_text(key)
 
     def taken_away(request: httpx.Request, response: httpx.Response) -> httpx.Response:
-        file.unlink()
+        change(file)
         return response
 
     service.rewrite = taken_away
     with pytest.raises(GateUnavailable) as refused, guarding(make(key=None, key_file=file)):
         raise AssertionError("the body ran")
-    assert refused.value.code == "FILE_UNREADABLE"
+    assert refused.value.code == code
 
 
 def test_a_scope_that_was_given_goes_before_that_of_the_key(make: Callable[..., Client]) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
+import httpx
 import pytest
 
 from gate.client import AnswerUnusable, AsyncClient, Client, Unreachable, operations
@@ -234,6 +235,20 @@ def test_a_key_is_in_no_traceback_when_time_runs_out_before_it_is_sent(monkeypat
         client.find_decisions()
     shown = "".join(traceback.TracebackException.from_exception(late.value, capture_locals=True).format())
     assert "GATE_TIMED_OUT" in shown
+    assert "notToBeSeen" not in shown
+
+
+def test_a_key_is_in_no_traceback_of_a_proxys(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    transport = httpx.HTTPTransport(proxy=f"http://127.0.0.1:{port}")
+    with (
+        Client("http://gate.example", key="dgk_1_notToBeSeen", tries=1, transport=transport) as client,
+        pytest.raises(Unreachable) as gone,
+    ):
+        client.find_decisions()
+    shown = "".join(traceback.TracebackException.from_exception(gone.value, capture_locals=True).format())
+    assert "ConnectError" in shown
     assert "notToBeSeen" not in shown
 
 
