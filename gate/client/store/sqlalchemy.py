@@ -282,10 +282,13 @@ class _Within(SqlAlchemyStore):
 
     @property
     def follows_session(self) -> bool:
-        """See `Store.follows_session`: no more once the body has committed."""
+        """See `Store.follows_session`: no more once the body is known to have committed."""
         if self._begun is None or not self._has_ended():
             return True
-        found = self.find(self._begun.intent_id)
+        try:
+            found = self.find(self._begun.intent_id)
+        except StoreUnavailable:
+            return True
         return found is None or found.started_by != self._begun.started_by
 
     def when_kept(self, then: Callable[[], None]) -> None:
