@@ -209,10 +209,16 @@ class Permit(BasePermit):
             StoreUnavailable: It could not be kept.
             RuntimeError: With a session: the block has ended, and it is not committed.
         """
+        refused = False
         try:
             self._engine.run(self._outcome(status, said))
+        except Exception:
+            refused = True
+            raise
         finally:
-            self._store.when_kept(self._wake)
+            # Also where this was interrupted or cancelled: it may have been kept.
+            if not refused:
+                self._store.when_kept(self._wake)
 
 
 class AsyncPermit(BasePermit):
@@ -226,10 +232,16 @@ class AsyncPermit(BasePermit):
 
     async def outcome(self, status: str, **said: Unpack[Outcome]) -> None:
         """As `Permit.outcome`."""
+        refused = False
         try:
             await self._engine.run(self._outcome(status, said))
+        except Exception:
+            refused = True
+            raise
         finally:
-            self._store.when_kept(self._wake)
+            # Also where this was interrupted or cancelled: it may have been kept.
+            if not refused:
+                self._store.when_kept(self._wake)
 
 
 class Cited(NamedTuple):
