@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, Unpack
 
@@ -209,16 +210,8 @@ class Permit(BasePermit):
             StoreUnavailable: It could not be kept.
             RuntimeError: With a session: the block has ended, and it is not committed.
         """
-        refused = False
-        try:
+        with _telling(self._store, self._wake):
             self._engine.run(self._outcome(status, said))
-        except Exception:
-            refused = True
-            raise
-        finally:
-            # Also where this was interrupted or cancelled: it may have been kept.
-            if not refused:
-                self._store.when_kept(self._wake)
 
 
 class AsyncPermit(BasePermit):
@@ -232,16 +225,22 @@ class AsyncPermit(BasePermit):
 
     async def outcome(self, status: str, **said: Unpack[Outcome]) -> None:
         """As `Permit.outcome`."""
-        refused = False
-        try:
+        with _telling(self._store, self._wake):
             await self._engine.run(self._outcome(status, said))
-        except Exception:
-            refused = True
-            raise
-        finally:
-            # Also where this was interrupted or cancelled: it may have been kept.
-            if not refused:
-                self._store.when_kept(self._wake)
+
+
+@contextmanager
+def _telling(store: Store, wake: Callable[[], None]) -> Iterator[None]:
+    """Has what is told within delivered: also where that was interrupted or cancelled, for it may have been kept."""
+    refused = False
+    try:
+        yield
+    except Exception:
+        refused = True
+        raise
+    finally:
+        if not refused:
+            store.when_kept(wake)
 
 
 class Cited(NamedTuple):

@@ -165,7 +165,8 @@ class SqlAlchemyStore(SqlStore):
         That the body was started, how it ended, and its reports are written through the session: they are true if the
         caller commits, together with what the body did, and if the caller rolls back the intent is still permitted and
         the body may run again. Right where everything that the body does is written through this session; wrong where
-        it also sends, pays or calls something, for after a rollback that would be done twice.
+        it also sends, pays or calls something, for after a rollback that would be done twice. Where the body itself
+        commits, its end and its reports are written in transactions of their own from then on.
 
         The session's transaction must see what others commit while it is open: READ COMMITTED on PostgreSQL, or nothing
         read before. On SQLite, which has one writer, enter the guard before the session's first write: otherwise the
