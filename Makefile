@@ -24,7 +24,7 @@ install: .venv/.installed
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; name one with 'make PYTHON=/path/to/python3 ...'."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@echo "Installing the locked dependencies into .venv (once; about a minute)."
+	@echo "Installing the locked dependencies into .venv (once; a minute or two)."
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
@@ -48,7 +48,7 @@ bench: install
 # Refreshes requirements.lock; needs uv.
 lock:
 	@uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --upgrade --quiet \
-	  --no-header --extra server --group test --group bench --group build --output-file requirements.lock
+	  --no-header --extra server --extra workbench --extra notebooks --group test --group bench --group build --output-file requirements.lock
 
 clean:
 	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
