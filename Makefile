@@ -4,10 +4,14 @@ BIN := .venv/bin
 HOST ?= 127.0.0.1
 PORT ?= 8080
 
-.PHONY: run test torture install lint format contract bench lock clean
+.PHONY: run demo test torture install lint format contract bench lock clean
 
 run: install
 	@$(BIN)/gate serve --demo --host $(HOST) --port $(PORT)
+
+# A new instance in var-demo with a year of made-up decisions; docs/demo.md tells what is in it.
+demo: install
+	@$(BIN)/gate demo --home var-demo
 
 # In three processes: the tests with real servers wait much of their time, and continuous integration has two processors.
 test: lint

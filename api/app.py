@@ -34,13 +34,14 @@ from api import (
     service,
     verification,
 )
+from api.analytics import ADDRESS_VARIABLE, AnalyticsClient
 from api.logs import library_logging, open_log
 from api.metrics import Metrics
 from api.observation import observe
 from api.placement import keep_to_one
 from api.readiness import Readiness
 from api.requests import assign_request_id, finish_response
-from api.state import Operations, State
+from api.state import NO_REPORTS, Operations, Reports, State
 from gate.errors import GateError, ServiceUnavailable
 from gate.instance import Instance, open_instance
 from gate.settings import METRICS_FILE, Settings, load_settings
@@ -62,7 +63,11 @@ class _Application(Flask):
 
 
 def create_app(
-    settings: Settings | Instance, *, log: FilteringBoundLogger | None = None, metrics: Metrics | None = None
+    settings: Settings | Instance,
+    *,
+    log: FilteringBoundLogger | None = None,
+    metrics: Metrics | None = None,
+    analytics: Reports | None = None,
 ) -> Flask:
     """The Flask application of an instance.
 
@@ -70,6 +75,8 @@ def create_app(
         settings: The settings of the instance to open, or an instance already open.
         log: Where it logs; stderr where None.
         metrics: What it counts; counters of its own where None.
+        analytics: What makes the reports that are not made here; the analytics process that the environment names where
+            None.
 
     Raises:
         OperatorError: The instance cannot be opened.
@@ -82,7 +89,9 @@ def create_app(
     app = _application(
         Operations(log, metrics, watched, instance.settings.metrics_token, lambda: _gauges(instance, watched))
     )
-    app.extensions["gate"] = State(instance, instance.gate(), instance.lifecycle(), instance.limiter)
+    app.extensions["gate"] = State(
+        instance, instance.gate(), instance.lifecycle(), instance.limiter, analytics or _analytics()
+    )
     for blueprint in (
         decisions.blueprint,
         lifecycle.blueprint,
@@ -100,6 +109,11 @@ def create_app(
     ):
         app.register_blueprint(blueprint)
     return app
+
+
+def _analytics() -> Reports:
+    address = os.environ.get(ADDRESS_VARIABLE)
+    return AnalyticsClient(address) if address else NO_REPORTS
 
 
 def _application(watched: Operations) -> Flask:

@@ -33,6 +33,7 @@ _BY_CODE: Final[dict[str, tuple[int, str]]] = {
     "SVC_OUTCOME_UNAUTHORIZED": (401, "unauthorized"),
     "SVC_CRM_SYNC_UNAUTHORIZED": (401, "unauthorized"),
     "SVC_POLICY_CONFIDENCE_UNAUTHORIZED": (401, "unauthorized"),
+    "SVC_POLICY_EFFECTIVENESS_UNAUTHORIZED": (401, "unauthorized"),
     "SVC_DECISION_NOT_FOUND": (404, "not_found"),
     "SVC_CHAIN_NOT_FOUND": (404, "not_found"),
     "SVC_POLICY_BUNDLE_NOT_FOUND": (404, "not_found"),
@@ -73,6 +74,7 @@ _BY_CODE: Final[dict[str, tuple[int, str]]] = {
     "SVC_STORAGE_UNAVAILABLE": (503, "service_unavailable"),
     "SVC_SIGNING_UNAVAILABLE": (503, "service_unavailable"),
     "SVC_ADVISORY_UNCONFIGURED": (503, "service_unavailable"),
+    "SVC_REPORT_UNAVAILABLE": (503, "service_unavailable"),
 }
 
 _BY_STATUS: Final = {
@@ -108,8 +110,9 @@ def answer(error: GateError) -> Response:
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         g.error["reason"] = error.message
     response = json_response(body | dict(error.details), status)
-    if isinstance(error, LimitReached):
+    if "retry_after" in error.details:
         response.headers["retry-after"] = str(error.details["retry_after"])
+    if isinstance(error, LimitReached):
         tell_remaining(error.details.get("monthly_remaining"))
     return response
 

@@ -189,8 +189,11 @@ class _Errors:
                 }
             },
         }
-        if status in _HEADERS:
-            response["headers"] = {name: _header(name) for name in _HEADERS[status]}
+        names = list(_HEADERS.get(status, ()))
+        if any("retry_after" in entry["example"] for entry in entries.values()) and "retry-after" not in names:
+            names.append("retry-after")
+        if names:
+            response["headers"] = {name: _header(name) for name in names}
         return response
 
     def _entry(self, code: str, operation: Mapping[str, Any], status: int) -> Mapping[str, Any]:

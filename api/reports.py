@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from flask import Blueprint, Response
 
 from api.auth import authenticate
@@ -16,6 +19,22 @@ MAX_LIMIT = 1_000_000
 MAX_SAMPLE = 10_000
 
 _VERDICTS = ("yes", "no", "review")
+
+
+@blueprint.get("/api/decision/policies/<policy_id>/effectiveness")
+def get_effectiveness(policy_id: str) -> Response:
+    """How well the policy does, counted over its decisions in the caller's scope.
+
+    A policy that has none there is one without decisions, whether or not there is one of that id.
+    """
+    authority = authenticate("read", code="SVC_POLICY_EFFECTIVENESS_UNAUTHORIZED")
+    version = query_text("policy_version")
+    limit = query_integer("limit", default=None, lowest=1, highest=MAX_LIMIT)
+    min_sample = query_integer("min_sample", default=MIN_SAMPLE, lowest=1, highest=MAX_SAMPLE)
+    report = state().reports.effectiveness(
+        authority.scope_id, policy_id, policy_version=version, limit=limit, min_sample=min_sample
+    )
+    return json_response(report, headers=_effectiveness_headers(report))
 
 
 @blueprint.get("/api/decision/policies/<policy_id>/confidence")
@@ -42,3 +61,12 @@ def get_confidence(policy_id: str) -> Response:
         limit=limit,
     )
     return json_response(report, headers=confidence_headers(report))
+
+
+def _effectiveness_headers(report: Mapping[str, Any]) -> dict[str, str]:
+    score = report["effectiveness_score"]
+    return {
+        **({} if score is None else {"x-policy-effectiveness-score": str(score)}),
+        "x-policy-effectiveness-recommendation": report["recommendation"],
+        "x-policy-effectiveness-hash": report["effectiveness_hash"],
+    }

@@ -22,6 +22,7 @@ from typing import Any, Final, Protocol
 from werkzeug.exceptions import RequestTimeout
 
 from api import app
+from api.analytics import TURN
 from api.requests import MAX_BODY
 
 SECONDS_VARIABLE: Final = "GATE_REQUEST_SECONDS"
@@ -75,6 +76,7 @@ class Turns:
         """Answers a request in its turn."""
         with ExitStack() as held, self._working:
             environ["wsgi.input"] = _Body(self, environ["wsgi.input"], held)
+            environ[TURN] = self.waiting
             return self._within(environ, start_response)
 
     @contextmanager

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from gate import chain
+from gate.confidence import MIN_SAMPLE
 from gate.decide import decision_not_found, stored_record, stored_request
 from gate.errors import RequestRefused, ServiceUnavailable
 from gate.ids import timestamp
@@ -48,11 +49,24 @@ class Parts:
     with_input: bool = False
 
 
+class EffectivenessOf(Protocol):
+    """Makes the effectiveness report of a policy; `gate.policy_reports` says what is in it."""
+
+    def __call__(
+        self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
+    ) -> dict[str, Any]:
+        """Raises ServiceUnavailable, SVC_REPORT_UNAVAILABLE, where it cannot be made now."""
+
+
 class PacketExport:
     """Exports the decisions of a ledger."""
 
     def __init__(
-        self, ledger: Ledger, signing: Callable[[], tuple[Signers, datetime]], trust: Callable[[], Trust]
+        self,
+        ledger: Ledger,
+        signing: Callable[[], tuple[Signers, datetime]],
+        trust: Callable[[], Trust],
+        effectiveness: EffectivenessOf,
     ) -> None:
         """Composes an export.
 
@@ -60,7 +74,9 @@ class PacketExport:
             ledger: Where records are kept.
             signing: What signs now, and the moment; raises ServiceUnavailable where that cannot be said.
             trust: What the instance trusts when it verifies.
+            effectiveness: Makes the effectiveness report of a policy.
         """
+        self._effectiveness = effectiveness
         self._ledger = ledger
         self._signing = signing
         self._trust = trust
@@ -77,7 +93,7 @@ class PacketExport:
             NotFound: SVC_DECISION_NOT_FOUND.
             RequestRefused: SVC_API_QUERY_INVALID: the reports are larger than `MAX_BYTES`, or hold too many values.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: a part cannot be read, or is not as it was made; or
-                SVC_SIGNING_UNAVAILABLE. There is no partial proof.
+                SVC_SIGNING_UNAVAILABLE, or SVC_REPORT_UNAVAILABLE. There is no partial proof.
         """
         history = self._ledger.entries.history(
             authority.scope_id,
@@ -125,13 +141,14 @@ class PacketExport:
         )
 
     def _intelligence(self, scope_id: str, record: dict[str, Any]) -> dict[str, Any]:
-        policy_id = record["policy_id"]
+        policy_id, version = record["policy_id"], record["policy_version"]
         of_decision = {"verdict": record["verdict"], "action": record["action"]}
-        coverage = self._ledger.outcomes.cover(scope_id, policy_id, version=record["policy_version"], **of_decision)
+        coverage = self._ledger.outcomes.cover(scope_id, policy_id, version=version, **of_decision)
         return {
-            "confidence": confidence_report(
-                coverage, policy_id=policy_id, policy_version=record["policy_version"], **of_decision
+            "effectiveness": self._effectiveness(
+                scope_id, policy_id, policy_version=version, limit=None, min_sample=MIN_SAMPLE
             ),
+            "confidence": confidence_report(coverage, policy_id=policy_id, policy_version=version, **of_decision),
             "patterns": [pattern for pattern in patterns() if pattern["policy_id"] == policy_id],
         }
 

@@ -142,7 +142,9 @@ def upgrade_ledger(settings: Settings, now: datetime) -> str:
     return before
 
 
-def create_instance(home: Path, *, base_url: str = DEFAULT_BASE_URL, database_url: str | None = None) -> bool:
+def create_instance(
+    home: Path, *, base_url: str = DEFAULT_BASE_URL, database_url: str | None = None, now: datetime | None = None
+) -> bool:
     """Lays out an instance in a directory: signing keys, the ledger, settings. What is there already stays as it is.
 
     Only a new instance gets a new ledger: one that is missing later was lost, and an empty one in its place would hide
@@ -152,6 +154,7 @@ def create_instance(home: Path, *, base_url: str = DEFAULT_BASE_URL, database_ur
         home: The directory.
         base_url: Where callers reach the service.
         database_url: The ledger; by default `ledger.db` in the directory.
+        now: The moment from which its keys sign; by default the current one.
 
     Returns:
         Whether an instance was laid out.
@@ -165,7 +168,7 @@ def create_instance(home: Path, *, base_url: str = DEFAULT_BASE_URL, database_ur
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         for purpose in ("receipt", "registry"):
-            KeyRing(home / "keys", purpose).create(utc_now())
+            KeyRing(home / "keys", purpose).create(now or utc_now())
         create_metrics_token(home)
         open_ledger(load_settings(home, database_url=database_url).ledger_url, create=True).close()
         # Last, because it is what marks the instance as complete.

@@ -11,12 +11,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from gate import effectiveness
 from gate.canonical import content_hash
 from gate.confidence import MIN_SAMPLE, Counts, Coverage, add, assess
-from gate.labels import CONFIDENCE
+from gate.effectiveness import Counted, Standing
+from gate.labels import CONFIDENCE, EFFECTIVENESS
 
 MAX_VERSIONS: Final = 50
 """How many versions a report tells apart, those with the most decisions first."""
+
+MAX_RULES: Final = 200
+"""How many rules an effectiveness report tells apart, those with the most decisions first."""
+
+MAX_WEEKS: Final = 520
+"""How many weeks an effectiveness report tells apart, the latest of them."""
+
+MAX_METRICS: Final = 64
+"""How many metrics an effectiveness report has, those of the most decisions first."""
+
+_VERDICTS: Final = ("yes", "no", "review")
 
 _NOTES: Final = (
     "Outcomes are what callers reported: nobody checked them, and decisions without an outcome are not counted.",
@@ -26,6 +39,22 @@ _NOTES: Final = (
 )
 _EVERY_VERDICT: Final = "Decisions of every verdict are taken together; ask with verdict to tell them apart."
 _TRUNCATED: Final = "Decisions with older outcomes were left out, as limit asked."
+
+_EFFECTIVENESS_NOTES: Final = (
+    "Outcomes are what callers reported: nobody checked them. A decision counts by the latest one.",
+    "Partial counts half in effectiveness_score, and else as neither a success nor a failure; pending and review count "
+    "neither way until a result is reported.",
+    "What would have come of a blocked or held action is not known: success_rate says nothing of it, and bounds hold "
+    "whatever it is.",
+    "Which action was let through is what outcomes say in action_executed, and else the verdict.",
+    "Versions, rules and weeks met different cases: a difference between them need not be their doing.",
+    "Of many versions that do equally well, some lie below the others by chance.",
+    "Outcomes come after decisions, failures often last: the latest weeks can look better, and less covered, than they "
+    "will.",
+    "Outcomes are taken as independent of one another, and those to come as like those that were.",
+)
+_SHORTENED: Final = "More versions, rules, weeks or metrics were counted than are listed."
+_EARLIER_LEFT_OUT: Final = "Earlier decisions were left out, as limit asked."
 
 
 def confidence_report(
@@ -82,6 +111,98 @@ def confidence_report(
     return {**report, "confidence_hash": content_hash(report)}
 
 
+def effectiveness_report(
+    counted: Counted,
+    *,
+    policy_id: str,
+    policy_version: str | None = None,
+    min_sample: int = MIN_SAMPLE,
+    limit: int | None = None,
+) -> dict[str, Any]:
+    """How well a policy does (`policy_effectiveness_v1`).
+
+    Args:
+        counted: The counts of the decisions that the other arguments choose.
+        policy_id: The policy.
+        policy_version: The one version that was looked at; None for all.
+        min_sample: How many terminal outcomes a judgement needs, and a version to be compared with the others.
+        limit: How many decisions were looked at, the latest in the chain; None for all.
+
+    Returns:
+        The report, with `effectiveness_hash` over the rest of it.
+    """
+    standing = counted.standing
+    found = effectiveness.assess(counted, min_sample=min_sample)
+    versions = sorted(
+        counted.by_version.items(),
+        key=lambda item: (item[0] not in found.below_others, -item[1].standing.decisions, item[0]),
+    )
+    rules = sorted(counted.by_rule.items(), key=lambda item: (-item[1].decisions, item[0]))
+    weeks = sorted(counted.by_week.items())
+    metrics = sorted(counted.metrics, key=lambda metric: (-metric.decisions, metric.name))
+    report = {
+        "policy_effectiveness_version": EFFECTIVENESS,
+        "policy_id": policy_id,
+        "policy_version": policy_version,
+        "effectiveness_score": found.score,
+        "confidence": found.confidence,
+        "recommendation": found.recommendation,
+        "outcomes": standing._asdict(),
+        "success_rate": _success_rate(standing.counts),
+        "failure_rate": standing.failure_rate,
+        "review_rate": standing.review_rate,
+        "terminal_coverage": standing.terminal_coverage,
+        "bounds": effectiveness.bounds(standing, counted.acted)._asdict(),
+        "versions_below_others": len(found.below_others),
+        "versions": [
+            {
+                "policy_version": version,
+                "first": group.first,
+                "last": group.last,
+                **_part(group.standing),
+                "below_others": version in found.below_others,
+            }
+            for version, group in versions[:MAX_VERSIONS]
+        ],
+        "verdicts": [
+            {"verdict": verdict, **_part(counted.by_verdict[verdict])}
+            for verdict in _VERDICTS
+            if verdict in counted.by_verdict
+        ],
+        "rules": [{"rule": rule, **_part(of)} for rule, of in rules[:MAX_RULES]],
+        "weeks": [{"week": week, **_part(of)} for week, of in weeks[-MAX_WEEKS:]],
+        "metrics": [metric._asdict() for metric in metrics[:MAX_METRICS]],
+        "min_sample": min_sample,
+        "limit": limit,
+        "coverage": {
+            "decisions": standing.decisions,
+            "versions": len(versions),
+            "rules": len(rules),
+            "weeks": len(weeks),
+            "metrics": len(metrics),
+            "from": counted.first,
+            "to": counted.last,
+            "chain_position": counted.chain_position,
+            "merkle_root": counted.merkle_root,
+            "truncated": counted.truncated,
+        },
+        "notes": list(_effectiveness_notes(counted)),
+    }
+    return {**report, "effectiveness_hash": content_hash(report)}
+
+
+def _part(standing: Standing) -> dict[str, Any]:
+    """What a report says of some of its decisions."""
+    return {
+        "decisions": standing.decisions,
+        "outcomes": standing._asdict(),
+        "effectiveness_score": standing.score,
+        "success_rate": _success_rate(standing.counts),
+        "failure_rate": standing.failure_rate,
+        "terminal_coverage": standing.terminal_coverage,
+    }
+
+
 def _success_rate(counts: Counts) -> dict[str, float | None]:
     low, high = counts.interval
     return {"rate": counts.success_rate, "low": low, "high": high}
@@ -93,3 +214,13 @@ def _notes(coverage: Coverage, verdict: str | None) -> Iterator[str]:
         yield _EVERY_VERDICT
     if coverage.truncated:
         yield _TRUNCATED
+
+
+def _effectiveness_notes(counted: Counted) -> Iterator[str]:
+    yield from _EFFECTIVENESS_NOTES
+    seen = (counted.by_version, counted.by_rule, counted.by_week, counted.metrics)
+    listed = (MAX_VERSIONS, MAX_RULES, MAX_WEEKS, MAX_METRICS)
+    if any(len(of) > most for of, most in zip(seen, listed, strict=True)):
+        yield _SHORTENED
+    if counted.truncated:
+        yield _EARLIER_LEFT_OUT

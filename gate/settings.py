@@ -45,6 +45,8 @@ class Settings(BaseSettings):
         registry_signing: ed25519 or off.
         metrics_token_file: A file with the token that opens the metrics; by default `metrics.token` in the home.
         log_level: info (every request), warning or error.
+        lake: The directory that the ledger is exported to for reports; by default `lake` in the home directory.
+        personal_fields: What the export leaves out: facts as `inputs.<path>`, or columns of the lake by their names.
     """
 
     model_config = SettingsConfigDict(env_prefix="GATE_", frozen=True, extra="forbid", validate_default=True)
@@ -57,6 +59,8 @@ class Settings(BaseSettings):
     registry_signing: Literal["ed25519", "off"] = "ed25519"
     metrics_token_file: Path | None = None
     log_level: Literal["info", "warning", "error"] = "info"
+    lake: Path | None = None
+    personal_fields: tuple[str, ...] = ()
 
     @property
     def ledger_url(self) -> str:
@@ -67,6 +71,11 @@ class Settings(BaseSettings):
     def metrics_token(self) -> Path:
         """The file with the metrics token."""
         return self.metrics_token_file or self.home / METRICS_FILE
+
+    @property
+    def lake_directory(self) -> Path:
+        """Where the lake lies."""
+        return self.lake or self.home / "lake"
 
     @property
     def schema_url(self) -> str:

@@ -20,6 +20,8 @@ from gate.ledger.access import FULL_ACCESS, Authority, Scope
 from gate.settings import load_settings
 from tests.postgres import Postgres, postgres_server
 from tests.support import LimitClock
+from workbench.analytics import Analytics
+from workbench.lake.entries import Personal
 
 # A shared machine may pause at any moment; how long an example takes proves nothing.
 settings.register_profile("gate", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -100,7 +102,8 @@ def log() -> BytesIO:
 @pytest.fixture
 def client(instance: Instance, log: BytesIO) -> FlaskClient:
     """An HTTP client of the application."""
-    return create_app(instance, log=open_log(stream=log)).test_client()
+    analytics = Analytics(instance.ledger, instance.settings.lake_directory, Personal())
+    return create_app(instance, log=open_log(stream=log), analytics=analytics).test_client()
 
 
 @pytest.fixture

@@ -39,6 +39,7 @@ PURE = (
     "replay",
     "counterfactuals",
     "confidence",
+    "effectiveness",
     "policy_reports",
 )
 IMPURE = {

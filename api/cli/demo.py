@@ -1,11 +1,23 @@
-"""The demo scope of a first start: plan unlimited, a key in the home directory, and the product's own rulebooks."""
+"""gate demo: a new instance with a year of made-up decisions.
+
+And the demo scope of a first `gate serve --demo`: plan unlimited, a key in the home directory, and the product's own
+rulebooks.
+"""
 
 from __future__ import annotations
 
 import os
+import shlex
+import time
+from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
+import typer
+
+from api.cli.demo_ledger import Made, Plan, key_file, make_ledger
+from api.cli.options import Json
+from api.cli.output import print_json, progress, say, table
 from gate import bundles
 from gate.errors import AccessRefused, OperatorError
 from gate.ids import utc_now
@@ -14,6 +26,80 @@ from gate.ledger.access import FULL_ACCESS, Scope
 
 SCOPE: Final = "demo"
 KEY_FILE: Final = "demo.key"
+
+app = typer.Typer(add_completion=False)
+
+_COLUMNS: Final = {"decision": "decisions", "execution": "executions", "outcome": "outcomes", "crm_sync": "crm_syncs"}
+# Ids count the milliseconds since 1970.
+_FIRST_UNTIL: Final = date(1972, 1, 1)
+
+
+@app.command()
+def demo(
+    decisions: Annotated[
+        int, typer.Option(min=100, max=1_000_000, help="How many decisions; their reports come on top.")
+    ] = 20_000,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed gives another year; the same one, the same.")] = 1,
+    home: Annotated[Path, typer.Option(help="The directory of the new instance.")] = Path("var-demo"),
+    until: Annotated[
+        str | None,
+        typer.Option(metavar="YYYY-MM-DD", help="The day, in UTC, before which the year ends; default: today."),
+    ] = None,
+    clean: Annotated[bool, typer.Option("--clean", help="Leave the planted incidents out.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Make a new instance with a year of made-up decisions and reports of four companies, two incidents among them."""
+    plan = Plan(decisions, seed, _end(until), clean)
+    started = time.perf_counter()
+    with progress("Decisions", decisions, as_json=as_json) as told:
+        made = make_ledger(home, plan, told)
+    seconds = time.perf_counter() - started
+    serve = f"gate serve --home {shlex.quote(str(home))}"
+    if as_json:
+        print_json(_told(home, plan, made, serve))
+        return
+    total = sum(sum(each.entries.values()) for each in made)
+    say(
+        f"Made {decisions} decisions and {total - decisions} reports about them in {seconds:.1f} seconds: the year "
+        f"before {plan.until:%Y-%m-%d}, in the new instance {home.absolute()}."
+    )
+    rows = [[each.scope, *(each.entries[name] for name in _COLUMNS), key_file(home, each.scope)] for each in made]
+    table(["scope", "decisions", "executions", "outcomes", "CRM syncs", "key"], rows)
+    say("No incident is planted." if clean else "docs/demo.md tells which two incidents are planted, and where.")
+    say(f"Serve it: {serve}")
+
+
+def _told(home: Path, plan: Plan, made: list[Made], serve: str) -> dict[str, object]:
+    return {
+        "home": str(home),
+        "seed": plan.seed,
+        "clean": plan.clean,
+        "from": f"{plan.start:%Y-%m-%d}",
+        "until": f"{plan.until:%Y-%m-%d}",
+        "scopes": [
+            {
+                "scope": each.scope,
+                **{column: each.entries[name] for name, column in _COLUMNS.items()},
+                "key_file": str(key_file(home, each.scope)),
+            }
+            for each in made
+        ],
+        "serve": serve,
+    }
+
+
+def _end(until: str | None) -> datetime:
+    """Midnight of a day, in UTC: the end of the year before it."""
+    today = datetime.now(UTC).date()
+    try:
+        day = today if until is None else datetime.strptime(until, "%Y-%m-%d").replace(tzinfo=UTC).date()
+    except ValueError as error:
+        raise OperatorError("DATE_INVALID", f"{until!r} is no date; write --until 2027-01-31.") from error
+    if not _FIRST_UNTIL <= day <= today:
+        raise OperatorError(
+            "DATE_INVALID", f"--until {day} must lie from {_FIRST_UNTIL} to today, {today}; the year ends before it."
+        )
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
 def demo_key_file(instance: Instance) -> Path:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import fail, print_json, say
 from gate.erasure import erase as erase_decision
-from gate.errors import OperatorError
+from gate.errors import GateError, OperatorError
 from gate.ids import utc_now
+from gate.instance import Instance
 
 app = typer.Typer(add_completion=False)
 
+_LAKE_PATIENCE: Final = 30.0
 _NOTHING_ERASED = ("DECISION_NOT_FOUND", "DECISION_ALREADY_ERASED")
 
 
@@ -32,7 +34,11 @@ def erase(
     """
     try:
         with instance_at(home, database_url) as instance:
-            erased = erase_decision(instance.ledger, decision, reason, utc_now())
+            try:
+                erased = erase_decision(instance.ledger, decision, reason, utc_now())
+            finally:
+                # Also where it was erased before: that may have been interrupted before it came to this.
+                _erase_in_lake(instance)
     except OperatorError as error:
         if error.code not in _NOTHING_ERASED:
             raise
@@ -47,3 +53,33 @@ def erase(
             f"and keeps nothing of it."
         )
         say("Backups made before, and records and requests that others have, still hold it.")
+
+
+def _erase_in_lake(instance: Instance) -> None:
+    """Takes what was erased out of the lake, where there is one: the erasure is an entry, and exported like any other.
+
+    Raises:
+        OperatorError: ERASURE_UNFINISHED.
+    """
+    lake = instance.settings.lake_directory
+    if not lake.is_dir():
+        return
+    try:
+        # Loaded where there is a lake; its libraries are an extra of their own.
+        from workbench.lake.entries import Personal
+        from workbench.lake.export import Exporter
+        from workbench.lake.lease import lease
+        from workbench.lake.manifest import load_all
+
+        personal = Personal.of(instance.settings.personal_fields)
+        with lease(lake, patience=_LAKE_PATIENCE):
+            for manifest in load_all(lake):
+                scope = instance.ledger.tail.scope(manifest.scope_id)
+                for _ in () if scope is None else Exporter(instance.ledger, lake, personal).export(scope):
+                    pass
+    except (GateError, ModuleNotFoundError) as error:
+        raise OperatorError(
+            "ERASURE_UNFINISHED",
+            f"What was erased is out of the ledger, and the lake {lake} may still hold a copy ({error}); bring it up to "
+            f"the ledger with `gate lake export`, or remove it.",
+        ) from error

@@ -19,6 +19,7 @@ from gate.errors import GateError, OperatorError
 # Loaded when called, so that verifying a record needs no server's libraries and no command waits for another's.
 _MODULES: Final = {
     "serve": "api.cli.serve",
+    "demo": "api.cli.demo",
     "status": "api.cli.status",
     "scopes": "api.cli.scopes",
     "keys": "api.cli.keys",
@@ -29,6 +30,7 @@ _MODULES: Final = {
     "conformance": "api.cli.conformance",
     "client": "api.cli.client",
     "chain": "api.cli.chain",
+    "lake": "api.cli.lake",
     "erase": "api.cli.erase",
     "log": "api.cli.log",
     "backup": "api.cli.backup",

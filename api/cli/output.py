@@ -10,7 +10,8 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, TextIO
 
 from rich.console import Console
@@ -58,6 +59,27 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 def note(text: str) -> None:
     """A sentence for a person on stderr, on one line, where stdout may be for machines."""
     sys.stderr.write(f"{visible(text)}\n")
+
+
+@contextmanager
+def progress(text: str, total: int, *, as_json: bool = False) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr while the block runs, where a person watches it; told how many are done, it moves there.
+
+    Args:
+        text: What is done.
+        total: How many there are to do.
+        as_json: Whether the command prints for machines, which no bar is for.
+    """
+    if as_json or not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    # Loaded where it is used: no other command has a bar to wait for.
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(visible(text), total=total)
+        yield lambda done: bar.update(task, completed=done)
 
 
 def fail(error: GateError, *, as_json: bool) -> None:

@@ -11,6 +11,7 @@ import shutil
 import socket
 import threading
 import time
+from contextlib import nullcontext
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Final
@@ -23,6 +24,7 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
+from api.analytics import ADDRESS_VARIABLE, analytics_process, is_installed
 from api.app import DRAIN_SECONDS, HOME_VARIABLE, SERVER_VARIABLE
 from api.cli.demo import demo_key_file
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
@@ -74,6 +76,9 @@ def serve(
     os.environ[PORT_VARIABLE] = str(port)
     metrics = make_directory()
     os.environ[DIRECTORY_VARIABLE] = str(metrics)
+    os.environ[ADDRESS_VARIABLE] = ""
+    if not is_installed() and not as_json:
+        say("Reports about policies need the extra `workbench`, which is not installed; everything else works.")
     # A forked worker would inherit this process's locks and descriptors; a spawned one starts clean.
     multiprocessing.set_start_method("spawn", force=True)
     server = Granian(
@@ -97,7 +102,9 @@ def serve(
     # It warns of more threads than processors can serve at once; here they wait for their turn.
     logging.getLogger("_granian").addFilter(lambda record: "Configuration allows spawning" not in record.getMessage())
     try:
-        server.serve()
+        with analytics_process(home.absolute(), os.getpid()) if is_installed() else nullcontext("") as address:
+            os.environ[ADDRESS_VARIABLE] = address
+            server.serve()
     finally:
         shutil.rmtree(metrics, ignore_errors=True)
 

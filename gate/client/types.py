@@ -774,6 +774,145 @@ class ConfidenceReport(TypedDict):
     confidence_hash: str
 
 
+class Standing(TypedDict):
+    """Decisions by the status of their latest outcome; `unreported` have none."""
+
+    succeeded: int
+    partial: int
+    failed: int
+    reverted: int
+    pending: int
+    review: int
+    unreported: int
+
+
+class VersionEffectiveness(TypedDict):
+    """One version of a policy; `below_others` where it does worse than all others together."""
+
+    policy_version: str
+    first: str
+    last: str
+    decisions: int
+    outcomes: Standing
+    effectiveness_score: float | None
+    success_rate: Rate
+    failure_rate: float | None
+    terminal_coverage: float | None
+    below_others: bool
+
+
+class VerdictEffectiveness(TypedDict):
+    """One verdict."""
+
+    verdict: Verdict
+    decisions: int
+    outcomes: Standing
+    effectiveness_score: float | None
+    success_rate: Rate
+    failure_rate: float | None
+    terminal_coverage: float | None
+
+
+class RuleEffectiveness(TypedDict):
+    """One rule: the second evidence code of its records."""
+
+    rule: str
+    decisions: int
+    outcomes: Standing
+    effectiveness_score: float | None
+    success_rate: Rate
+    failure_rate: float | None
+    terminal_coverage: float | None
+
+
+class WeekEffectiveness(TypedDict):
+    """One week, by its Monday in UTC."""
+
+    week: str
+    decisions: int
+    outcomes: Standing
+    effectiveness_score: float | None
+    success_rate: Rate
+    failure_rate: float | None
+    terminal_coverage: float | None
+
+
+class ObservedMetric(TypedDict):
+    """A metric that was reported; `median` is a value that was observed."""
+
+    name: str
+    decisions: int
+    min: float
+    median: float
+    max: float
+
+
+class SuccessBounds(TypedDict):
+    """Between what the share lies that would have succeeded had every decided action been let through."""
+
+    decisions: int
+    observed: int
+    succeeded: int
+    unknown: int
+    unobservable: int
+    low: float
+    high: float
+
+
+EffectivenessCoverage = TypedDict(
+    "EffectivenessCoverage",
+    {
+        "decisions": int,
+        "versions": int,
+        "rules": int,
+        "weeks": int,
+        "metrics": int,
+        "from": str | None,
+        "to": str | None,
+        "chain_position": int,
+        "merkle_root": str | None,
+        "truncated": bool,
+    },
+)
+"""Over which decisions an effectiveness report was made, and up to where the chain was read."""
+
+
+class EffectivenessReport(TypedDict):
+    """How well a policy does, and what cannot be known."""
+
+    policy_effectiveness_version: str
+    policy_id: str
+    policy_version: str | None
+    effectiveness_score: float | None
+    confidence: float
+    recommendation: Literal[
+        "no_decisions",
+        "collect_outcomes",
+        "review_version",
+        "report_outcomes",
+        "healthy",
+        "monitor_outcomes",
+        "review_policy",
+    ]
+    outcomes: Standing
+    success_rate: Rate
+    failure_rate: float | None
+    review_rate: float | None
+    terminal_coverage: float | None
+    bounds: SuccessBounds
+    versions_below_others: int
+    versions: list[VersionEffectiveness]
+    verdicts: list[VerdictEffectiveness]
+    rules: list[RuleEffectiveness]
+    weeks: list[WeekEffectiveness]
+    metrics: list[ObservedMetric]
+    min_sample: int
+    limit: int | None
+    coverage: EffectivenessCoverage
+    notes: list[str]
+    effectiveness_hash: str
+
+
 # Policies to read.
 
 
@@ -983,6 +1122,7 @@ class RulebookMetadata(TypedDict):
 class PolicyIntelligence(TypedDict):
     """What is known of a decision's policy."""
 
+    effectiveness: NotRequired[EffectivenessReport]
     confidence: NotRequired[ConfidenceReport]
     patterns: NotRequired[list[PolicyPattern]]
 

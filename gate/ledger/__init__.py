@@ -28,6 +28,7 @@ from gate.ledger.rulebooks import RulebookRegistry
 from gate.ledger.scopes import Directory
 from gate.ledger.sqlite import SqliteStore
 from gate.ledger.store import Store, driver_error
+from gate.ledger.tail import Tail
 
 
 class Ledger:
@@ -42,6 +43,7 @@ class Ledger:
         derived: What is kept beside the entries, for whoever checks it.
         outcomes: The counts of latest outcomes.
         reservations: The idempotency keys in use.
+        tail: The chains, for whoever follows them.
         operator_log: What operators did.
         store: The database beneath them.
     """
@@ -57,6 +59,7 @@ class Ledger:
         self.derived: Final = Derived(store)
         self.outcomes: Final = OutcomeCounts(store)
         self.reservations: Final = Reservations(store)
+        self.tail: Final = Tail(store)
         self.operator_log: Final = OperatorLog(store)
 
     def close(self) -> None:

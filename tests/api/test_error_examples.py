@@ -15,12 +15,14 @@ from api.app import create_app
 from api.errors import codes
 from api.requests import MAX_BODY
 from gate import resources
+from gate.errors import ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import Scope
 from gate.ledger.writer import Claim
 from gate.receipts import KINDS, Kind
 from gate.strict_json import parse
+from tests.reports import FixedReports, give_reports
 from tests.support import REPORTS, LimitClock, cases, sample_request
 
 CATALOGUE: dict[str, dict[str, Any]] = parse(resources.path("schemas", "error-codes.json").read_bytes())
@@ -183,6 +185,22 @@ def signing(caller: Caller) -> TestResponse:
     return caller.decide()
 
 
+def report_unavailable(caller: Caller) -> TestResponse:
+    class CatchingUp(FixedReports):
+        def effectiveness(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+            raise ServiceUnavailable(
+                "SVC_REPORT_UNAVAILABLE",
+                "What counts for this report is still catching up with the ledger. Deciding goes on; ask for the "
+                "report again in 5 seconds.",
+                details={"retry_after": 5},
+            )
+
+    give_reports(caller.app, CatchingUp())
+    response = caller.client.get("/api/decision/policies/pricing/effectiveness", headers=caller.headers)
+    assert response.headers["retry-after"] == "5"
+    return response
+
+
 def too_large(caller: Caller) -> TestResponse:
     return caller.send({"body": b" " * (MAX_BODY + 1), "content_type": "application/json"})
 
@@ -219,6 +237,7 @@ PROVOKED: dict[str, Provoke] = {
     **{f"SVC_{kind.code}_RECORD_MISMATCH": report_mismatch(kind) for kind in KINDS},
     "SVC_STORAGE_UNAVAILABLE": storage,
     "SVC_SIGNING_UNAVAILABLE": signing,
+    "SVC_REPORT_UNAVAILABLE": report_unavailable,
     "SVC_API_PAYLOAD_TOO_LARGE": too_large,
     "SVC_INTERNAL_ERROR": internal,
 }

@@ -1,7 +1,8 @@
-"""The confidence report over HTTP, and what outcomes make of the records that follow them."""
+"""The reports over HTTP, and what outcomes make of the records that follow them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
@@ -11,16 +12,21 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from api.app import create_app
+from api.state import NO_REPORTS
 from gate import resources
 from gate.canonical import content_hash
+from gate.errors import ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import FULL_ACCESS, Scope
+from gate.policy_reports import effectiveness_report
 from tests.independent import verifier
+from tests.reports import COUNTED, EMPTY, FixedReports, give_reports
 from tests.support import sample_request
 
 PATH = "/api/decision/policies/pricing_exception/confidence"
 MEMBERS = ("score", "level", "hash")
+EFFECTIVENESS = "/api/decision/policies/pricing_exception/effectiveness"
 
 
 def get(client: FlaskClient, key: str, path: str = PATH, **query: Any) -> TestResponse:
@@ -290,3 +296,125 @@ class TestRecords:
         assert decide(client, key, x_idempotency_key="before").get_json() == before
         assert "decision_confidence" not in before
         assert decide(client, key).get_json()["decision_confidence"]["similar_decisions"] == 5
+
+
+@dataclass(frozen=True)
+class Asked(FixedReports):
+    """Keeps what it was asked."""
+
+    questions: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def effectiveness(
+        self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
+    ) -> dict[str, Any]:
+        self.questions.append((scope_id, policy_id, policy_version, limit, min_sample))
+        return super().effectiveness(
+            scope_id, policy_id, policy_version=policy_version, limit=limit, min_sample=min_sample
+        )
+
+
+@dataclass(frozen=True)
+class Behind(FixedReports):
+    """Is not ready."""
+
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def effectiveness(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        raise ServiceUnavailable("SVC_REPORT_UNAVAILABLE", "It is catching up; ask again.", details=self.details)
+
+
+class TestEffectiveness:
+    def test_it_is_asked_for_in_the_callers_scope_and_answered_as_it_is_made(
+        self, client: FlaskClient, key: str, scope: Scope
+    ) -> None:
+        reports = Asked(COUNTED)
+        give_reports(client.application, reports)
+        assert get(client, key, EFFECTIVENESS).get_json() == effectiveness_report(
+            COUNTED, policy_id="pricing_exception"
+        )
+        narrowed = {"policy_version": "2026 é/1", "limit": 7, "min_sample": 3}
+        assert get(client, key, EFFECTIVENESS, **narrowed).get_json().items() >= narrowed.items()
+        assert reports.questions == [
+            (scope.scope_id, "pricing_exception", None, None, 20),
+            (scope.scope_id, "pricing_exception", "2026 é/1", 7, 3),
+        ]
+
+    def test_it_carries_its_own_hash_and_its_headers_say_the_same(self, client: FlaskClient, key: str) -> None:
+        for counted in (COUNTED, EMPTY):
+            give_reports(client.application, FixedReports(counted))
+            response = get(client, key, EFFECTIVENESS)
+            body = response.get_json()
+            jsonschema.Draft202012Validator(resources.schema("effectiveness-report")).validate(body)
+            told = {name.lower(): value for name, value in response.headers if name.lower().startswith("x-policy")}
+            score = {} if counted is EMPTY else {"x-policy-effectiveness-score": "0.930162"}
+            assert told == score | {
+                "x-policy-effectiveness-recommendation": body["recommendation"],
+                "x-policy-effectiveness-hash": body["effectiveness_hash"],
+            }
+            assert body.pop("effectiveness_hash") == content_hash(body)
+
+    def test_while_it_cannot_be_counted_it_says_when_to_come_again_and_deciding_goes_on(
+        self, client: FlaskClient, key: str
+    ) -> None:
+        for details, told in (({}, None), ({"retry_after": 5}, "5")):
+            give_reports(client.application, Behind(details=details))
+            response = get(client, key, EFFECTIVENESS)
+            body = response.get_json()
+            jsonschema.Draft202012Validator(resources.schema("error")).validate(body)
+            assert (response.status_code, body["error"]) == (503, "SVC_REPORT_UNAVAILABLE")
+            assert body["v"] == "service_unavailable"
+            assert (response.headers.get("retry-after"), body.items() >= details.items()) == (told, True)
+            assert not [name for name, _ in response.headers if name.lower().startswith("x-policy")]
+            decide(client, key)
+            report(client, key)
+
+    def test_an_application_that_was_given_nothing_that_counts_says_so(self, client: FlaskClient, key: str) -> None:
+        give_reports(client.application, NO_REPORTS)
+        body = get(client, key, EFFECTIVENESS).get_json()
+        assert (body["error"], "retry_after" in body) == ("SVC_REPORT_UNAVAILABLE", False)
+        assert "Deciding goes on" in body["message"]
+        assert "key" not in body["message"]
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            *(("limit", value) for value in ("0", "1000001", "-1", "x", "", "1.0", "٣", "1e3", "9" * 30)),
+            *(("min_sample", value) for value in ("0", "10001", "-1", "x", "", "2.5")),
+            ("policy_version", ""),
+            ("verdict", "yes"),
+            ("action", "x"),
+        ],
+    )
+    def test_a_parameter_out_of_bounds_is_refused(self, client: FlaskClient, key: str, name: str, value: str) -> None:
+        give_reports(client.application, FixedReports())
+        response = get(client, key, EFFECTIVENESS, **{name: value})
+        assert (response.status_code, response.get_json()["error"]) == (400, "SVC_API_QUERY_INVALID")
+        assert [fault["field"] for fault in response.get_json()["errors"]] == [name]
+
+    @pytest.mark.parametrize("query", [{"limit": 1}, {"limit": 1_000_000}, {"min_sample": 1}, {"min_sample": 10_000}])
+    def test_bounds_are_within(self, client: FlaskClient, key: str, query: dict[str, Any]) -> None:
+        give_reports(client.application, FixedReports())
+        assert get(client, key, EFFECTIVENESS, **query).get_json().items() >= query.items()
+
+    def test_it_needs_a_key_with_read_under_its_own_code_before_anything_is_counted(
+        self, client: FlaskClient, key: str, scope: Scope, instance: Instance
+    ) -> None:
+        reports = Asked()
+        give_reports(client.application, reports)
+        code = "SVC_POLICY_EFFECTIVENESS_UNAUTHORIZED"
+        reporter, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS - {"read"}, None, utc_now())
+        for sent, status in (("", 401), (key + "x", 401), (reporter, 403)):
+            response = get(client, sent, EFFECTIVENESS, limit=0)
+            assert (response.status_code, response.get_json()["error"]) == (status, code)
+        assert reports.questions == []
+        reader, _ = instance.ledger.directory.create_key(scope, {"read"}, None, utc_now())
+        assert get(client, reader, EFFECTIVENESS).status_code == 200
+
+    def test_a_policy_of_another_scope_is_one_without_decisions(
+        self, client: FlaskClient, key: str, instance: Instance
+    ) -> None:
+        reports = Asked()
+        give_reports(client.application, reports)
+        for sent in (key, other_key(instance)):
+            assert get(client, sent, EFFECTIVENESS).get_json()["recommendation"] == "no_decisions"
+        assert len({scope_id for scope_id, *_ in reports.questions}) == 2

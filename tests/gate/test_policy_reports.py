@@ -1,4 +1,4 @@
-"""The confidence report: its members, its hash, the same bytes anywhere, and the documentation's worked example."""
+"""The reports: their members, their hashes, the same bytes anywhere, and the documentation's worked examples."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -16,32 +17,37 @@ from hypothesis import strategies as st
 from gate import resources
 from gate.canonical import canonical, content_hash
 from gate.confidence import HIGH, MIN_SAMPLE, Counts, Coverage, add, wilson_interval
-from gate.policy_reports import MAX_VERSIONS, confidence_report
+from gate.effectiveness import Counted, Group, Metric, Standing, together
+from gate.packet import packet_hash
+from gate.policy_reports import (
+    MAX_METRICS,
+    MAX_RULES,
+    MAX_VERSIONS,
+    MAX_WEEKS,
+    confidence_report,
+    effectiveness_report,
+)
+from gate.verify import verify_packet
 from tests.end_to_end.support import ROOT
 from tests.gate.test_confidence import counts, verdicts
+from tests.gate.test_effectiveness import counted, decisions, standings
+from tests.independent import verifier
+from tests.reports import COUNTED, EMPTY, FIRST, LAST, VERSIONS, confidence_example, effectiveness_example
+from tests.support import RECEIPT_KEYS, TRUST, make_packet
 from tests.test_documentation import rows, section
 
 PAGE = (ROOT / "docs" / "confidence.md").read_text()
+EFFECTIVENESS_PAGE = (ROOT / "docs" / "effectiveness.md").read_text()
+EFFECTIVENESS_EXAMPLE = json.loads(resources.path("schemas", "examples", "effectiveness-report.json").read_bytes())
 EXAMPLE = json.loads(resources.path("schemas", "examples", "confidence-report.json").read_bytes())
-VERSIONS = {
-    "2026-06-11": Counts(succeeded=392, partial=3, failed=4, reverted=1, pending=6),
-    "2026-09-01": Counts(succeeded=54, failed=24, reverted=2, pending=15, review=5),
-}
-FIRST, LAST = "2026-06-12T08:04:11.120Z", "2026-11-02T16:31:09.004Z"
 
 
 def coverage(by_version: dict[str, Counts], *, truncated: bool = False) -> Coverage:
     return Coverage(by_version, add(by_version.values()), FIRST, LAST, truncated)
 
 
-def example() -> dict[str, Any]:
-    return confidence_report(
-        coverage(VERSIONS), policy_id="pricing_exception", verdict="yes", action="approve_discount"
-    )
-
-
 def test_the_published_example_is_what_its_counts_give() -> None:
-    assert example() == EXAMPLE
+    assert confidence_example() == EXAMPLE
 
 
 coverages = st.builds(
@@ -83,8 +89,8 @@ def test_the_order_in_which_versions_were_found_changes_no_byte(of: Coverage, ra
 
 def test_two_processes_make_the_same_bytes() -> None:
     code = (
-        "import sys; from gate.canonical import canonical; from tests.gate.test_policy_reports import example; "
-        "sys.stdout.buffer.write(canonical(example()))"
+        "import sys; from gate.canonical import canonical; from tests import reports; "
+        "sys.stdout.buffer.write(canonical([reports.confidence_example(), reports.effectiveness_example()]))"
     )
     for seed in ("0", "1"):
         made = subprocess.run(
@@ -94,7 +100,7 @@ def test_two_processes_make_the_same_bytes() -> None:
             cwd=ROOT,
             env={**os.environ, "PYTHONHASHSEED": seed},
         )
-        assert made.stdout == canonical(EXAMPLE)
+        assert made.stdout == canonical([EXAMPLE, EFFECTIVENESS_EXAMPLE])
 
 
 def test_versions_are_bounded_and_those_with_the_most_decisions_come_first() -> None:
@@ -130,7 +136,7 @@ def test_notes_tell_what_this_report_cannot_know() -> None:
 class TestDocumentation:
     def test_the_worked_example_is_what_the_formula_gives(self) -> None:
         told = section(PAGE, "## A worked example")
-        report = example()
+        report = confidence_example()
         for version in report["versions"]:
             rate = version["success_rate"]
             terminal = VERSIONS[version["policy_version"]].terminal
@@ -153,3 +159,190 @@ class TestDocumentation:
             if percent * number % 100 == 0 and wilson_interval(percent * number // 100, number)[0] >= HIGH
         ]
         assert enough == [needed]
+
+
+# What an engine counts of decisions; and anything else of the right types.
+counted_anyhow = st.builds(
+    Counted,
+    st.dictionaries(st.text(max_size=3), st.builds(Group, standings, st.just(FIRST), st.just(LAST)), max_size=60),
+    st.dictionaries(st.sampled_from(["yes", "no", "review"]), standings),
+    st.dictionaries(st.text(max_size=3), standings, max_size=20),
+    st.dictionaries(st.dates().map(str), standings, max_size=20),
+    st.just(Standing()),
+    st.lists(st.builds(Metric, st.text(max_size=3), st.integers(1, 9), *[st.floats(-1e308, 1e308)] * 3), max_size=70),
+    st.none() | st.just(FIRST),
+    st.none() | st.just(LAST),
+    st.integers(0, 2**53 - 1),
+    st.none() | st.just("0" * 64),
+    st.booleans(),
+)
+
+
+class TestEffectiveness:
+    def test_the_published_example_is_what_its_counts_give(self) -> None:
+        assert effectiveness_example() == EFFECTIVENESS_EXAMPLE
+        for parts in (COUNTED.by_verdict, COUNTED.by_rule, COUNTED.by_week):
+            assert together(parts.values()) == COUNTED.standing
+
+    @given(
+        decisions().map(counted) | counted_anyhow,
+        st.none() | st.text(),
+        st.integers(1, 10_000),
+        st.none() | st.integers(1, 1_000_000),
+    )
+    def test_a_report_fits_its_schema_and_carries_the_hash_of_the_rest(
+        self, of: Counted, version: str | None, min_sample: int, limit: int | None
+    ) -> None:
+        report = effectiveness_report(
+            of, policy_id="pricing \0 é", policy_version=version, min_sample=min_sample, limit=limit
+        )
+        jsonschema.Draft202012Validator(resources.schema("effectiveness-report")).validate(report)
+        assert report.pop("effectiveness_hash") == content_hash(report)
+        assert [report[name] for name in ("policy_version", "min_sample", "limit")] == [version, min_sample, limit]
+        assert report["coverage"]["decisions"] == sum(report["outcomes"].values())
+        for part in ("versions", "verdicts", "rules", "weeks"):
+            for each in report[part]:
+                assert each["decisions"] == sum(each["outcomes"].values())
+
+    @given(counted_anyhow, st.randoms(use_true_random=False))
+    def test_the_order_in_which_things_were_counted_changes_no_byte(self, of: Counted, random: Any) -> None:
+        def shuffled(mapping: Any) -> dict[str, Any]:
+            return dict(random.sample(list(mapping.items()), len(mapping)))
+
+        named = {metric.name: metric for metric in of.metrics}
+        of = replace(of, metrics=list(named.values()))
+        other = replace(
+            of,
+            by_version=shuffled(of.by_version),
+            by_verdict=shuffled(of.by_verdict),
+            by_rule=shuffled(of.by_rule),
+            by_week=shuffled(of.by_week),
+            metrics=list(shuffled(named).values()),
+        )
+        made = [json.dumps(effectiveness_report(each, policy_id="p")) for each in (of, other)]
+        assert made[0] == made[1]
+
+    def test_a_report_over_nothing_says_so(self) -> None:
+        report = effectiveness_report(EMPTY, policy_id="p")
+        assert (report["effectiveness_score"], report["confidence"]) == (None, 0)
+        assert report["recommendation"] == "no_decisions"
+        assert (report["failure_rate"], report["review_rate"], report["terminal_coverage"]) == (None, None, None)
+        assert report["success_rate"] == {"rate": None, "low": 0, "high": 1}
+        assert (report["bounds"]["low"], report["bounds"]["high"]) == (0, 1)
+        assert not any(report[part] for part in ("versions", "verdicts", "rules", "weeks", "metrics"))
+        assert (report["coverage"]["from"], report["coverage"]["to"], report["coverage"]["merkle_root"]) == (None,) * 3
+
+    def test_what_is_listed_is_bounded_and_a_version_below_the_others_is_listed_first(self) -> None:
+        by_version = {
+            f"v{number:05}": Group(Standing(succeeded=40 + number % 7), FIRST, LAST) for number in range(10_000)
+        }
+        by_version["v05000"] = Group(Standing(failed=20), FIRST, LAST)
+        by_version["v06000"] = Group(Standing(failed=30), FIRST, LAST)
+        by_rule = {f"rule:{number:03}": Standing(succeeded=number % 7) for number in range(300)}
+        weeks = [f"{1900 + number // 12}-{1 + number % 12:02}-01" for number in range(600)]
+        metrics = [Metric(f"m{number:03}", 1 + number % 7, -1e308, 1e-9, 1e308) for number in range(100)]
+        of = replace(
+            EMPTY,
+            by_version=by_version,
+            by_rule=by_rule,
+            by_week={week: Standing(unreported=1) for week in reversed(weeks)},
+            metrics=metrics,
+        )
+        report = effectiveness_report(of, policy_id="p")
+
+        versions = [version["policy_version"] for version in report["versions"]]
+        common = sorted(by_version, key=lambda version: (-by_version[version].standing.decisions, version))
+        assert versions == ["v06000", "v05000", *common[: MAX_VERSIONS - 2]]
+        assert [version["below_others"] for version in report["versions"]] == [True, True] + [False] * 48
+        assert report["versions_below_others"] == 2
+        rules = sorted(by_rule, key=lambda rule: (-by_rule[rule].decisions, rule))
+        assert [rule["rule"] for rule in report["rules"]] == rules[:MAX_RULES]
+        assert [week["week"] for week in report["weeks"]] == weeks[-MAX_WEEKS:]
+        assert [metric["name"] for metric in report["metrics"]] == [
+            metric.name for metric in sorted(metrics, key=lambda metric: (-metric.decisions, metric.name))
+        ][:MAX_METRICS]
+        assert report["metrics"][0].items() >= {"min": -1e308, "median": 1e-9, "max": 1e308}.items()
+        seen = [report["coverage"][part] for part in ("versions", "rules", "weeks", "metrics")]
+        assert seen == [10_000, 300, 600, 100]
+
+    def test_versions_that_are_below_the_others_are_counted_where_they_are_too_many_to_list(self) -> None:
+        by_version = {f"v{number:02}": Group(Standing(failed=20), FIRST, LAST) for number in range(60)}
+        by_version["good"] = Group(Standing(succeeded=100_000), FIRST, LAST)
+        report = effectiveness_report(replace(EMPTY, by_version=by_version), policy_id="p")
+        assert report["versions_below_others"] == 60
+        assert all(version["below_others"] for version in report["versions"])
+
+    def test_notes_tell_what_this_report_cannot_know_and_the_page_lists_them_in_order(self) -> None:
+        def notes(of: Counted) -> list[str]:
+            return list(effectiveness_report(of, policy_id="p")["notes"])
+
+        always = notes(COUNTED)
+        assert any("blocked or held action is not known" in note for note in always)
+        crowd = replace(COUNTED, by_rule={f"rule:{number}": Standing() for number in range(MAX_RULES + 1)})
+        for of in (crowd, replace(COUNTED, truncated=True)):
+            assert notes(of)[:-1] == always
+        listed = [cells[0] for cells in rows(section(EFFECTIVENESS_PAGE, "## What it cannot know"))]
+        assert notes(replace(crowd, truncated=True)) == listed
+
+    def test_a_packet_with_it_verifies_and_with_another_does_not(self) -> None:
+        packet = make_packet()
+        policy_id, version = (packet["decision_record"][name] for name in ("policy_id", "policy_version"))
+        own = effectiveness_report(COUNTED, policy_id=policy_id, policy_version=version)
+        for report, holds in (
+            (own, True),
+            (effectiveness_report(COUNTED, policy_id=policy_id), True),
+            ({**own, "recommendation": "healthy"}, False),
+            (effectiveness_report(COUNTED, policy_id="refund_review"), False),
+        ):
+            packet["policy_intelligence"]["effectiveness"] = report
+            packet["packet_hash"] = packet_hash(packet)
+            result = verify_packet(packet, TRUST)
+            failed = [name for name, passed in result.checks.items() if passed is False]
+            assert all(name.startswith("policy_intelligence.effectiveness") for name in failed)
+            assert (result.verified, not failed) == (holds, holds)
+            assert (verifier.packet_failures(packet, RECEIPT_KEYS.to_dict()) == []) is holds
+
+
+class TestEffectivenessDocumentation:
+    TOLD = section(EFFECTIVENESS_PAGE, "## A worked example")
+
+    def test_the_worked_example_has_the_counts_and_rates_of_the_report(self) -> None:
+        report = effectiveness_example()
+        parts = [(f"version `{part['policy_version']}`", part["policy_version"], part) for part in report["versions"]]
+        for label, name, part in [*parts, ("all", "all", report)]:
+            of = part["outcomes"]
+            terminal = [of[status] for status in ("succeeded", "partial", "failed", "reverted")]
+            told = [sum(of.values()), *terminal, of["pending"] + of["review"], of["unreported"]]
+            assert [label, *map(str, told)] in rows(self.TOLD)
+            told = [of["succeeded"], sum(terminal), *(part["success_rate"][end] for end in ("rate", "low", "high"))]
+            assert [name, *map(str, told)] in rows(self.TOLD)
+
+    def test_the_worked_example_computes_what_the_report_says(self) -> None:
+        report = effectiveness_example()
+        told = " ".join(self.TOLD.split())
+        for name, shown in (
+            ("effectiveness_score", "`effectiveness_score` is (458 + 1.5) / 494 = {}"),
+            ("failure_rate", "`failure_rate` 33 / 494 = {}"),
+            ("terminal_coverage", "`terminal_coverage` 494 / 730 = {}"),
+            ("review_rate", "`review_rate` is 5 of 520 with any outcome, {}"),
+            ("confidence", "(0.946899 \u2212 0.90076)) · 0.90566 = {}"),
+            ("recommendation", "`recommendation` is {}"),
+        ):
+            assert shown.format(report[name]) in told
+        bounds = report["bounds"]
+        assert f"{bounds['succeeded']} / {bounds['decisions']} = {bounds['low']}" in told
+        assert (
+            f"({bounds['succeeded']} + {bounds['unknown']} + {bounds['unobservable']}) / 730 = {bounds['high']}" in told
+        )
+        assert f"{bounds['observed']} are `observed`" in told
+        assert report["verdicts"][0]["terminal_coverage"] == 0.90566
+
+    def test_every_recommendation_has_a_row_in_the_order_in_which_they_are_looked_for(self) -> None:
+        words = resources.schema("effectiveness-report")["properties"]["recommendation"]["enum"]
+        table = rows(section(EFFECTIVENESS_PAGE, "## The recommendation"))
+        assert [cells[0].strip("`") for cells in table] == words
+
+    def test_the_answer_that_the_page_begins_with_is_that_over_nothing(self) -> None:
+        report = effectiveness_report(EMPTY, policy_id="never_used")
+        lines = json.dumps(report, indent=4).splitlines()[1:7]
+        assert "```text\n" + "\n".join(lines) + "\n```" in EFFECTIVENESS_PAGE

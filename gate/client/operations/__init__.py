@@ -55,6 +55,7 @@ from gate.client.operations.replays import (
 )
 from gate.client.operations.reports import (
     get_policy_confidence,
+    get_policy_effectiveness,
 )
 from gate.client.operations.service import (
     get_livez,
@@ -92,6 +93,7 @@ __all__ = [
     "get_metrics",
     "get_openapi",
     "get_policy_confidence",
+    "get_policy_effectiveness",
     "get_policy_source",
     "get_proof_metrics",
     "get_readyz",

@@ -1,4 +1,4 @@
-"""What outcomes say of a policy."""
+"""What outcomes say of a policy, and how well it does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gate.client.calls import Call
 from gate.client.operations.building import asked, member
 
 if TYPE_CHECKING:
-    from gate.client.types import ConfidenceReport, Verdict
+    from gate.client.types import ConfidenceReport, EffectivenessReport, Verdict
 
 
 def get_policy_confidence(
@@ -31,3 +31,17 @@ def get_policy_confidence(
         "min_sample": min_sample,
     }
     return asked("getPolicyConfidence", path, query=query, request_id=request_id)
+
+
+def get_policy_effectiveness(
+    policy_id: str,
+    *,
+    policy_version: str | None = None,
+    limit: int | None = None,
+    min_sample: int | None = None,
+    request_id: str | None = None,
+) -> Call[EffectivenessReport]:
+    """How well a policy does, by its last `limit` decisions."""
+    path = f"/api/decision/policies/{member('policy_id', policy_id)}/effectiveness"
+    query = {"policy_version": policy_version, "limit": limit, "min_sample": min_sample}
+    return asked("getPolicyEffectiveness", path, query=query, request_id=request_id)

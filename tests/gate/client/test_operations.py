@@ -446,6 +446,9 @@ ROUND_TRIPS: Final[dict[str, Callable[[dict[str, Any], Wire], Call[Any]]]] = {
         limit=10,
         min_sample=1,
     ),
+    "getPolicyEffectiveness": lambda record, wire: operations.get_policy_effectiveness(
+        "pricing_exception", policy_version=record["policy_version"], limit=10, min_sample=1
+    ),
     "getStatus": lambda record, wire: operations.get_status(),
     "listReceiptKeys": lambda record, wire: operations.list_receipt_keys(),
     "listAttestationKeys": lambda record, wire: operations.list_attestation_keys(),

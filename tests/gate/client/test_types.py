@@ -36,6 +36,7 @@ ROOTS: dict[Any, tuple[str, tuple[str, ...]]] = {
     types.Chain: ("chain", ("",)),
     types.Checkpoint: ("checkpoint", ("",)),
     types.ConfidenceReport: ("confidence-report", ("",)),
+    types.EffectivenessReport: ("effectiveness-report", ("",)),
     types.Rulebook: ("rulebook-v1", ("",)),
     types.PolicyPatterns: ("policy-patterns", ("/$defs/registry",)),
     types.PolicyPatternAnswer: ("policy-patterns", ("/$defs/single",)),
@@ -275,7 +276,8 @@ def test_every_type_says_what_it_is() -> None:
     declared = [found for found in vars(types).values() if is_typeddict(found)]
     written = [found for found in declared if found.__doc__ and found.__doc__.endswith(".")]
     # A class statement cannot name the members of these, so that they say it below.
-    assert {found.__name__ for found in declared if found not in written} == {"Coverage", "RulebookCondition"}
+    below = {"Coverage", "EffectivenessCoverage", "RulebookCondition"}
+    assert {found.__name__ for found in declared if found not in written} == below
 
 
 def test_the_types_need_nothing_that_is_installed() -> None:

@@ -1,0 +1,152 @@
+"""The reports that the analytics process computes: asking it, and keeping it running.
+
+It is a process of its own, with libraries that the workers never load. Where it does not answer, the report is
+unavailable, and nothing else is.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib.util import find_spec
+from multiprocessing.connection import Client
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import orjson
+from flask import has_request_context, request
+
+from gate.errors import GateError, ServiceUnavailable
+
+ADDRESS_VARIABLE: Final = "GATE_ANALYTICS"
+"""Where the analytics process listens; empty where there is none."""
+
+TURN: Final = "gate.turn"
+"""The member of a request's environ that gives up its turn to another request while it waits for something."""
+
+_SECONDS: Final = 30.0
+_MAX_ANSWER: Final = 64 * 1024 * 1024
+_LIBRARY: Final = "polars"
+_FIRST_PAUSE: Final = 0.5
+_LONGEST_PAUSE: Final = 30.0
+_WELL: Final = 60.0
+
+
+class AnalyticsClient:
+    """Asks the analytics process for reports."""
+
+    def __init__(self, address: str, *, seconds: float = _SECONDS) -> None:
+        """Takes the path of its socket, and how long to wait for an answer."""
+        self._address = address
+        self._seconds = seconds
+
+    def effectiveness(
+        self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
+    ) -> dict[str, Any]:
+        """See `api.state.Reports`."""
+        return self._ask(
+            "effectiveness",
+            scope_id=scope_id,
+            policy_id=policy_id,
+            policy_version=policy_version,
+            limit=limit,
+            min_sample=min_sample,
+        )
+
+    def _ask(self, report: str, **arguments: Any) -> dict[str, Any]:
+        try:
+            with _others_working(), Client(self._address, family="AF_UNIX") as connection:
+                connection.send_bytes(orjson.dumps({"report": report, **arguments}))
+                if not connection.poll(self._seconds):
+                    raise _unavailable(f"The report took longer than {self._seconds:g} seconds.")
+                reply = orjson.loads(connection.recv_bytes(_MAX_ANSWER))
+        except (OSError, EOFError, orjson.JSONDecodeError) as error:
+            raise _unavailable("What counts for this report does not answer now.") from error
+        if "error" in reply:
+            raise ServiceUnavailable(**reply["error"])
+        answer: dict[str, Any] = reply["answer"]
+        return answer
+
+
+def _others_working() -> AbstractContextManager[None]:
+    """Lets other requests of the worker go on while this one waits."""
+    waiting = request.environ.get(TURN) if has_request_context() else None
+    found: AbstractContextManager[None] = nullcontext() if waiting is None else waiting()
+    return found
+
+
+def _unavailable(why: str) -> GateError:
+    return ServiceUnavailable(
+        "SVC_REPORT_UNAVAILABLE",
+        f"{why} Deciding goes on without it; ask for the report again in a few seconds.",
+        details={"retry_after": 5},
+    )
+
+
+def is_installed() -> bool:
+    """Whether the libraries are there that reports are computed with."""
+    return find_spec(_LIBRARY) is not None
+
+
+@contextmanager
+def analytics_process(home: Path, server: int) -> Iterator[str]:
+    """Keeps an analytics process running while the block runs.
+
+    Args:
+        home: The instance's directory.
+        server: The process that it belongs to, and ends with.
+
+    Returns:
+        Where it listens.
+    """
+    # The path of a socket has at most 107 bytes, and a home's may be longer.
+    with TemporaryDirectory(prefix="gate-") as directory:
+        address = str(Path(directory) / "analytics")
+        keeper = _Keeper([sys.executable, "-m", "api.analytics_process", str(home), address, str(server)], address)
+        keeper.start()
+        try:
+            yield address
+        finally:
+            keeper.stop()
+
+
+class _Keeper:
+    """Starts a process, and starts it again when it has ended; the more seldom, the sooner it ends each time."""
+
+    def __init__(self, command: list[str], address: str) -> None:
+        self._command = command
+        self._address = Path(address)
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread = threading.Thread(target=self._keep, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopping.set()
+            if self._process is not None:
+                self._process.kill()
+        self._thread.join()
+
+    def _keep(self) -> None:
+        pause = _FIRST_PAUSE
+        while True:
+            started = time.monotonic()
+            with self._lock:
+                if self._stopping.is_set():
+                    return
+                # What was there when it ended would be taken for one that listens.
+                self._address.unlink(missing_ok=True)
+                self._process = subprocess.Popen(self._command)  # noqa: S603 - of our own making
+            self._process.wait()
+            pause = _FIRST_PAUSE if time.monotonic() - started > _WELL else min(2 * pause, _LONGEST_PAUSE)
+            if self._stopping.wait(pause):
+                return

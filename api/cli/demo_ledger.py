@@ -1,0 +1,271 @@
+"""Makes a demo instance: the scenario's events, decided and reported by the product's own code with their own dates.
+
+A scope's events are played one after the other, which keeps its chain in the order of time; where many are to be made,
+the scopes are divided among processes.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from multiprocessing.context import BaseContext
+from pathlib import Path
+from typing import Final
+
+from gate import bundles, resources
+from gate.errors import OperatorError
+from gate.instance import Instance, create_instance
+from gate.keys import write_private
+from gate.ledger import Ledger
+from gate.ledger.access import FULL_ACCESS
+from gate.ledger.sqlite import SqliteStore
+from gate.receipts import KINDS
+from gate.scenario import Decide, Register, Scenario
+from gate.settings import FILE_NAME, load_settings
+from gate.strict_json import parse
+
+_LEDGER: Final = "ledger.db"
+_TOLD_EVERY: Final = 20
+_POLL_SECONDS: Final = 0.2
+# Below it, starting another process takes longer than it saves.
+_WORTH_A_PROCESS: Final = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a demo ledger is made of.
+
+    Attributes:
+        decisions: How many decisions.
+        seed: Another seed gives another year.
+        until: Midnight after its last day, in UTC.
+        clean: Whether the planted incidents are left out.
+    """
+
+    decisions: int
+    seed: int
+    until: datetime
+    clean: bool = False
+
+    @property
+    def start(self) -> datetime:
+        """Midnight of its first day, in UTC."""
+        return self.until - timedelta(days=scenario().days)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What was made in a scope.
+
+    Attributes:
+        scope: Its name.
+        entries: How many entries of each type its chain has.
+    """
+
+    scope: str
+    entries: dict[str, int]
+
+
+@cache
+def scenario() -> Scenario:
+    """The scenario of data/demo. Shared: callers do not change it."""
+    parameters = parse(resources.path("data", "demo", "scenario.json").read_bytes())
+    return Scenario(parameters, [own.rulebook.body for own in bundles.own_rulebooks()])
+
+
+def key_file(home: Path, scope: str) -> Path:
+    """Where the key of a scope is."""
+    return home / f"{scope}.key"
+
+
+def make_ledger(
+    home: Path, plan: Plan, told: Callable[[int], None] = lambda decisions: None, *, processes: int | None = None
+) -> list[Made]:
+    """Lays out a new instance in a directory, with a scope and a key for each company, and their year in its ledger.
+
+    Args:
+        home: The directory, which holds no instance.
+        plan: What to make.
+        told: Told every now and then how many decisions are made.
+        processes: How many processes make it; by default one for each processor, as far as it is worth that.
+
+    Raises:
+        OperatorError: INSTANCE_EXISTS, before anything is written; INSTANCE_UNWRITABLE.
+        ServiceUnavailable: The ledger or the keys could not be used; what was made until then stays.
+    """
+    _require_free(home)
+    year = scenario()
+    create_instance(home, database_url=_ledger_url(home), now=plan.start)
+    instance = _open(home)
+    try:
+        for scope in year.scopes:
+            _create_scope(instance, scope, plan.start)
+    finally:
+        instance.close()
+    if processes is None:
+        processes = 1 + min(plan.decisions // _WORTH_A_PROCESS, (os.cpu_count() or 1) - 1)
+    groups = _groups({scope: year.decisions(scope, plan.decisions) for scope in year.scopes}, processes)
+    made = _in_processes(home, plan, groups, told) if len(groups) > 1 else _in_this_process(home, plan, groups[0], told)
+    _sync(home)
+    told(plan.decisions)
+    return sorted(made, key=lambda each: year.scopes.index(each.scope))
+
+
+def _require_free(home: Path) -> None:
+    if any((home / name).exists() for name in (FILE_NAME, "keys", _LEDGER)):
+        raise OperatorError(
+            "INSTANCE_EXISTS",
+            f"There is an instance, or a part of one, in {home}, and a demo is always a new one: name another "
+            f"directory with --home, or remove this one if it is a demo that you no longer need.",
+        )
+
+
+def _ledger_url(home: Path) -> str:
+    # Named, so that a database that the environment names for another instance gets no demo.
+    return f"sqlite:///{home.absolute() / _LEDGER}"
+
+
+def _open(home: Path) -> Instance:
+    """The instance, with a ledger that does not wait for the disk: who has no whole demo makes another one."""
+    settings = load_settings(home, database_url=_ledger_url(home))
+    return Instance(settings, Ledger(SqliteStore(home / _LEDGER, durable=False)))
+
+
+def _sync(home: Path) -> None:
+    """Waits for the disk once, after everyone has closed the ledger."""
+    with (home / _LEDGER).open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _create_scope(instance: Instance, name: str, now: datetime) -> None:
+    scope = instance.ledger.directory.create_scope(name, "unlimited", now)
+    key, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS, None, now)
+    file = key_file(instance.settings.home, name)
+    try:
+        write_private(file, f"{key}\n".encode())
+    except OSError as error:
+        raise OperatorError(
+            "INSTANCE_UNWRITABLE", f"The key file {file} cannot be written: {error.strerror}."
+        ) from error
+
+
+def _groups(sizes: dict[str, int], number: int) -> list[list[str]]:
+    """The scopes in so many groups of about the same size, or fewer."""
+    groups: list[list[str]] = [[] for _ in range(min(number, len(sizes)))]
+    for scope in sorted(sizes, key=lambda scope: -sizes[scope]):
+        min(groups, key=lambda group: sum(sizes[each] for each in group)).append(scope)
+    return groups
+
+
+class _Shared:
+    """What the processes tell the first one, and it them."""
+
+    def __init__(self, context: BaseContext) -> None:
+        self._made = context.Value("q", 0)
+        self._stopped = context.Event()
+
+    @property
+    def made(self) -> int:
+        return int(self._made.value)
+
+    def add(self, decisions: int) -> bool:
+        with self._made.get_lock():
+            self._made.value += decisions
+        return not self._stopped.is_set()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+
+# It reaches a process when that is started, and not with a task.
+_shared: list[_Shared] = []
+
+
+def _begin(shared: _Shared) -> None:
+    # Ctrl-C reaches every process of the command; the first one stops the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _shared.append(shared)
+
+
+def _make_shared(home: Path, plan: Plan, scopes: Sequence[str]) -> list[Made]:
+    return _make(home, plan, scopes, _shared[0].add)
+
+
+def _in_processes(home: Path, plan: Plan, groups: Sequence[Sequence[str]], told: Callable[[int], None]) -> list[Made]:
+    # A forked process would inherit locks and descriptors; a spawned one starts clean.
+    context = multiprocessing.get_context("spawn")
+    shared = _Shared(context)
+    with ProcessPoolExecutor(len(groups), context, _begin, (shared,)) as pool:
+        makers = [pool.submit(_make_shared, home, plan, group) for group in groups]
+        try:
+            while wait(makers, _POLL_SECONDS, FIRST_EXCEPTION).not_done:
+                told(shared.made)
+                for maker in makers:
+                    if maker.done():
+                        maker.result()
+            return [made for maker in makers for made in maker.result()]
+        except BaseException:
+            # The others' work is of no use without this one's.
+            shared.stop()
+            raise
+
+
+def _in_this_process(home: Path, plan: Plan, scopes: Sequence[str], told: Callable[[int], None]) -> list[Made]:
+    made = 0
+
+    def add(decisions: int) -> bool:
+        nonlocal made
+        made += decisions
+        told(made)
+        return True
+
+    return _make(home, plan, scopes, add)
+
+
+def _make(home: Path, plan: Plan, scopes: Sequence[str], add: Callable[[int], bool]) -> list[Made]:
+    instance = _open(home)
+    try:
+        return [_make_scope(instance, plan, scope, add) for scope in scopes]
+    finally:
+        instance.close()
+
+
+def _make_scope(instance: Instance, plan: Plan, scope: str, add: Callable[[int], bool]) -> Made:
+    """Makes a scope's year, each event with the clock at its own moment, for as long as `add` says to go on."""
+    moment = plan.start
+
+    def clock() -> datetime:
+        return moment
+
+    key = key_file(instance.settings.home, scope).read_text().strip()
+    authority = instance.ledger.directory.authenticate(key, plan.start)
+    gate, lifecycle = instance.gate(clock), instance.lifecycle(clock)
+    entries = dict.fromkeys(("decision", *(kind.entry_type for kind in KINDS)), 0)
+    # The decisions that are still to be reported about: their ids, and how many reports are to come.
+    ids: dict[int, str] = {}
+    to_come: dict[int, int] = {}
+    for event in scenario().events(scope, decisions=plan.decisions, seed=plan.seed, start=plan.start, clean=plan.clean):
+        moment = event.moment
+        if isinstance(event, Register):
+            gate.register(authority.scope_id, event.rulebook)
+        elif isinstance(event, Decide):
+            decision = gate.decide(authority, event.request, request_id=f"req_{scope}_{event.number}")
+            if event.reports:
+                ids[event.number], to_come[event.number] = decision.record["decision_id"], event.reports
+            entries["decision"] += 1
+            if entries["decision"] % _TOLD_EVERY == 0 and not add(_TOLD_EVERY):
+                break
+        else:
+            lifecycle.report(authority, event.kind, ids[event.number], event.body)
+            to_come[event.number] -= 1
+            if to_come[event.number] == 0:
+                del ids[event.number], to_come[event.number]
+            entries[event.kind.entry_type] += 1
+    add(entries["decision"] % _TOLD_EVERY)
+    return Made(scope, entries)

@@ -1,0 +1,169 @@
+"""gate lake: export the ledger to Parquet, and look after what was exported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Annotated, Any, Final
+
+import typer
+
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
+from api.cli.output import print_json, progress, say, table
+from gate.instance import Instance
+from gate.ledger.tail import FollowedScope
+from workbench.lake.compaction import Compactor
+from workbench.lake.entries import Personal
+from workbench.lake.export import Exporter
+from workbench.lake.lease import lease
+from workbench.lake.manifest import Manifest, load
+from workbench.lake.verify import verify as find_faults
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Export the ledger to Parquet, for analysis.")
+
+ScopeName = Annotated[str | None, typer.Option("--scope", help="Only this scope; default: every scope.")]
+
+_PATIENCE: Final = 30.0
+
+
+@app.command()
+def export(
+    scope: ScopeName = None, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
+) -> None:
+    """Bring the lake up to the ledger, and compact it. A running service does so by itself, every few seconds."""
+    with instance_at(home, database_url) as instance, _writing(instance):
+        scopes = _scopes(instance, scope)
+        before = {found.scope_id: _position(instance, found) for found in scopes}
+        missing = sum(found.head.size - before[found.scope_id] for found in scopes)
+        done = 0
+        with progress("Exporting", missing, as_json=as_json) as tell:
+            for found in scopes:
+                for manifest in _exporter(instance).export(found):
+                    tell(done + manifest.position - before[found.scope_id])
+                done += found.head.size - before[found.scope_id]
+                _compact(instance, found)
+        results = [_status(instance, found) for found in scopes]
+    _print(results, as_json)
+
+
+@app.command()
+def status(
+    scope: ScopeName = None, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
+) -> None:
+    """Say how far the lake has come: 0 up to the ledger, 1 behind it."""
+    with instance_at(home, database_url) as instance:
+        results = [_status(instance, found) for found in _scopes(instance, scope)]
+    _print(results, as_json)
+    raise typer.Exit(0 if all(result["behind"] == 0 for result in results) else 1)
+
+
+@app.command()
+def compact(
+    scope: ScopeName = None, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
+) -> None:
+    """Merge small files, and resolve the latest outcome and receipt of each decision."""
+    with instance_at(home, database_url) as instance, _writing(instance):
+        scopes = _scopes(instance, scope)
+        for found in scopes:
+            _compact(instance, found)
+        results = [_status(instance, found) for found in scopes]
+    _print(results, as_json)
+
+
+@app.command()
+def verify(
+    scope: ScopeName = None,
+    against_ledger: Annotated[
+        bool, typer.Option("--against-ledger", help="Compare every row with the ledger's entry as well.")
+    ] = False,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Hold the files against their manifest and the chain: 0 whole, 1 damaged, with the place."""
+    results: list[dict[str, Any]] = []
+    with instance_at(home, database_url) as instance, _writing(instance):
+        lake = instance.settings.lake_directory
+        for found in _scopes(instance, scope):
+            manifest = load(lake, found.scope_id)
+            if manifest is None:
+                continue
+            ledger = instance.ledger if against_ledger else None
+            faults = [asdict(finding) for finding in find_faults(lake, manifest, ledger, found)]
+            results.append(
+                {"scope": found.name, "whole": not faults, "entries_checked": manifest.position, "faults": faults}
+            )
+    whole = all(result["whole"] for result in results)
+    if as_json:
+        print_json({"whole": whole, "scopes": results})
+    elif not results:
+        say("There is nothing in the lake; `gate lake export` brings it up to the ledger.")
+    for result in () if as_json else results:
+        if result["whole"]:
+            say(f"whole    {result['scope']}: {result['entries_checked']} entries", style="green")
+        for fault in result["faults"]:
+            say(f"DAMAGED  {result['scope']}: {fault['check']}: {fault['detail']}", style="red")
+    if not whole and not as_json:
+        say("Remove the folder of a damaged scope, and `gate lake export` makes it anew from the ledger.")
+    raise typer.Exit(0 if whole else 1)
+
+
+@contextmanager
+def _writing(instance: Instance) -> Iterator[None]:
+    with lease(instance.settings.lake_directory, patience=_PATIENCE):
+        yield
+
+
+def _exporter(instance: Instance) -> Exporter:
+    settings = instance.settings
+    return Exporter(instance.ledger, settings.lake_directory, Personal.of(settings.personal_fields))
+
+
+def _position(instance: Instance, scope: FollowedScope) -> int:
+    return _exporter(instance).manifest(scope).position
+
+
+def _compact(instance: Instance, scope: FollowedScope) -> None:
+    lake = instance.settings.lake_directory
+    manifest = load(lake, scope.scope_id)
+    if manifest is not None:
+        for _ in Compactor(lake).compact(manifest):
+            pass
+
+
+def _scopes(instance: Instance, name: str | None) -> list[FollowedScope]:
+    if name is None:
+        return instance.ledger.tail.scopes()
+    # Refuses a name that no scope has.
+    wanted = instance.ledger.directory.scope(name).scope_id
+    return [scope for scope in instance.ledger.tail.scopes() if scope.scope_id == wanted]
+
+
+def _status(instance: Instance, scope: FollowedScope) -> dict[str, Any]:
+    manifest = load(instance.settings.lake_directory, scope.scope_id)
+    found = manifest or Manifest(scope.scope_id, scope.name, scope.head.chain_id)
+    return {
+        "scope": scope.name,
+        "scope_id": scope.scope_id,
+        "ledger_position": scope.head.size,
+        "position": found.position,
+        "behind": scope.head.size - found.position,
+        "compacted": found.compacted,
+        "merkle_root": found.merkle_root,
+        "files": len(found.files),
+        "rows": sum(file.rows for file in found.files),
+        "bytes": sum(file.bytes for file in found.files),
+        "left_out": list(found.personal),
+    }
+
+
+def _print(results: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print_json({"scopes": results})
+        return
+    columns = ("scope", "ledger_position", "position", "behind", "compacted", "files", "bytes")
+    table(
+        [name.replace("_", " ") for name in columns],
+        [[f"{result[name]:,}" if name != "scope" else result[name] for name in columns] for result in results],
+    )

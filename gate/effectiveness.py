@@ -1,0 +1,295 @@
+"""How well a policy does, from what came of its decisions: the counts, and each formula as one function.
+
+    score       succeeded, and half of partial, among the decisions with a terminal outcome
+    confidence  how narrow the interval of the success rate is, times how much of what was approved has a result
+    bounds      between what the success rate lies if every decided action had been let through
+
+Formulas, reasons and limits: docs/effectiveness.md. Everything follows from counts alone, without a clock, so that the
+same counts give the same answer everywhere. Effectiveness never changes a verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from gate.confidence import HIGH, MEDIUM, MIN_SAMPLE, Counts, wilson_interval
+
+_DIGITS: Final = 6
+
+
+class Standing(NamedTuple):
+    """How many decisions have which latest outcome; `unreported` have none. The first four statuses are terminal."""
+
+    succeeded: int = 0
+    partial: int = 0
+    failed: int = 0
+    reverted: int = 0
+    pending: int = 0
+    review: int = 0
+    unreported: int = 0
+
+    @property
+    def counts(self) -> Counts:
+        """The same without those that have no outcome."""
+        return Counts(*self[:-1])
+
+    @property
+    def terminal(self) -> int:
+        """Those after whose outcome nothing more is expected."""
+        return self.succeeded + self.partial + self.failed + self.reverted
+
+    @property
+    def reported(self) -> int:
+        """Those with any outcome."""
+        return self.terminal + self.pending + self.review
+
+    @property
+    def decisions(self) -> int:
+        """All of them."""
+        return self.reported + self.unreported
+
+    @property
+    def score(self) -> float | None:
+        """The share of `succeeded` and half of `partial` among the terminal; None where there are none."""
+        return share(2 * self.succeeded + self.partial, 2 * self.terminal)
+
+    @property
+    def success_rate(self) -> float | None:
+        """The share of `succeeded` among the terminal; None where there are none."""
+        return share(self.succeeded, self.terminal)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % Wilson interval of the success rate."""
+        return wilson_interval(self.succeeded, self.terminal)
+
+    @property
+    def failure_rate(self) -> float | None:
+        """The share of `failed` and `reverted` among the terminal; None where there are none."""
+        return share(self.failed + self.reverted, self.terminal)
+
+    @property
+    def review_rate(self) -> float | None:
+        """The share of the outcome `review` among those with any outcome; None where there are none."""
+        return share(self.review, self.reported)
+
+    @property
+    def terminal_coverage(self) -> float | None:
+        """The share of the decisions that have a terminal outcome; None without decisions."""
+        return share(self.terminal, self.decisions)
+
+
+def share(part: int, whole: int) -> float | None:
+    """A part of a whole, six decimals; None where there is no whole."""
+    return round(part / whole, _DIGITS) if whole else None
+
+
+def together(standings: Iterable[Standing]) -> Standing:
+    """All of several that have no decision in common."""
+    return Standing(*map(sum, zip(*standings, strict=True)))
+
+
+class Group(NamedTuple):
+    """Decisions that have something in common.
+
+    Attributes:
+        standing: What came of them.
+        first: When the first of them was made; UTC timestamp.
+        last: When the last was.
+    """
+
+    standing: Standing
+    first: str
+    last: str
+
+
+class Metric(NamedTuple):
+    """A metric that callers observed.
+
+    Attributes:
+        name: Its name in `observed_metrics`.
+        decisions: How many decisions have it in their latest outcome.
+        min: The least value.
+        median: The lower median, which is a value that was observed.
+        max: The greatest value.
+    """
+
+    name: str
+    decisions: int
+    min: float
+    median: float
+    max: float
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What was counted of some decisions of a policy. Each mapping holds every one of them once.
+
+    Attributes:
+        by_version: By policy version.
+        by_verdict: By verdict: yes, no, review.
+        by_rule: By what decided, which is the second evidence code: `rule:<rule_id>`, `rule:default`, `schema:failed`.
+        by_week: By the week in which they were made: its Monday in UTC, as `2026-06-08`.
+        acted: Those whose action was let through as far as is known: `action_executed` of the latest outcome where it
+            says so, else the verdict yes.
+        metrics: The `observed_metrics` of the latest outcomes.
+        first: When the first of the decisions was made; UTC timestamp, None without any.
+        last: When the last was.
+        chain_position: The last position of the scope's chain that was read; 0 where it is empty.
+        merkle_root: The chain's rolling root there; None where it is empty.
+        truncated: Whether a limit left earlier decisions out.
+    """
+
+    by_version: Mapping[str, Group]
+    by_verdict: Mapping[str, Standing]
+    by_rule: Mapping[str, Standing]
+    by_week: Mapping[str, Standing]
+    acted: Standing
+    metrics: Sequence[Metric]
+    first: str | None
+    last: str | None
+    chain_position: int
+    merkle_root: str | None
+    truncated: bool
+
+    @property
+    def standing(self) -> Standing:
+        """What came of all of them."""
+        return together(group.standing for group in self.by_version.values())
+
+
+class Bounds(NamedTuple):
+    """Between what the share of decided actions lies that would have succeeded had every one been let through.
+
+    Attributes:
+        decisions: The decided actions.
+        observed: Those that were let through and have a terminal outcome.
+        succeeded: Those of them that succeeded.
+        unknown: Those that were let through and have no terminal outcome.
+        unobservable: Those that were not let through.
+        low: The share if nothing but what was observed would have succeeded.
+        high: The share if everything but what was observed to go otherwise would have.
+    """
+
+    decisions: int
+    observed: int
+    succeeded: int
+    unknown: int
+    unobservable: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Effectiveness:
+    """What counts of decisions say of their policy.
+
+    Attributes:
+        score: 0 to 1, six decimals; None where no outcome is terminal.
+        confidence: 0 to 1, six decimals: how much stands behind the score.
+        recommendation: What to make of it. It authorizes nothing: only a verdict does.
+        below_others: The versions that do worse than all others together, as far as the intervals tell.
+    """
+
+    score: float | None
+    confidence: float
+    recommendation: str
+    below_others: frozenset[str]
+
+
+def assess(counted: Counted, *, min_sample: int = MIN_SAMPLE) -> Effectiveness:
+    """How well the policy does.
+
+    Args:
+        counted: The counts.
+        min_sample: How many terminal outcomes a judgement needs, and a version, and its others, to be compared.
+    """
+    standing, approved = counted.standing, counted.by_verdict.get("yes", Standing())
+    below = below_others({version: group.standing for version, group in counted.by_version.items()}, min_sample)
+    return Effectiveness(
+        standing.score,
+        confidence(standing, approved),
+        recommendation(standing, approved, min_sample=min_sample, version_below=bool(below)),
+        below,
+    )
+
+
+def confidence(standing: Standing, approved: Standing) -> float:
+    """How much stands behind a score: 1 less the width of the interval, times the share of results that are in.
+
+    Args:
+        standing: The decisions looked at.
+        approved: Those of them with the verdict yes, which are waited for; where there are none, all are.
+
+    Returns:
+        0 to 1, six decimals; 0 where no outcome is terminal.
+    """
+    low, high = standing.interval
+    covered = (approved if approved.decisions else standing).terminal_coverage or 0.0
+    return round((1 - (high - low)) * covered, _DIGITS)
+
+
+def below_others(by_version: Mapping[str, Standing], min_sample: int) -> frozenset[str]:
+    """The versions whose interval ends below where that of all other versions together begins.
+
+    Args:
+        by_version: Each version's decisions.
+        min_sample: How many terminal outcomes a version needs, and the others need together.
+    """
+    whole = together(by_version.values())
+
+    def is_below(of: Standing) -> bool:
+        others = whole.terminal - of.terminal
+        if min(of.terminal, others) < min_sample:
+            return False
+        low, _ = wilson_interval(whole.succeeded - of.succeeded, others)
+        _, high = of.interval
+        return high < low
+
+    return frozenset(version for version, of in by_version.items() if is_below(of))
+
+
+def bounds(standing: Standing, acted: Standing) -> Bounds:
+    """What is known of every decided action at once, the blocked and the held ones among them.
+
+    Args:
+        standing: The decisions looked at.
+        acted: Those of them whose action was let through.
+    """
+    unknown, unobservable = acted.decisions - acted.terminal, standing.decisions - acted.decisions
+    low = share(acted.succeeded, standing.decisions)
+    high = share(acted.succeeded + unknown + unobservable, standing.decisions)
+    return Bounds(
+        standing.decisions,
+        acted.terminal,
+        acted.succeeded,
+        unknown,
+        unobservable,
+        0.0 if low is None else low,
+        1.0 if high is None else high,
+    )
+
+
+def recommendation(standing: Standing, approved: Standing, *, min_sample: int, version_below: bool) -> str:
+    """What to make of it: the first that holds.
+
+    Args:
+        standing: The decisions looked at.
+        approved: Those of them with the verdict yes.
+        min_sample: How many terminal outcomes a judgement needs.
+        version_below: Whether some version does worse than all others together.
+    """
+    low, _ = standing.interval
+    if standing.decisions == 0:
+        return "no_decisions"
+    if standing.terminal < min_sample:
+        return "collect_outcomes"
+    if version_below:
+        return "review_version"
+    if 2 * approved.terminal < approved.decisions:
+        return "report_outcomes"
+    if low >= HIGH:
+        return "healthy"
+    return "monitor_outcomes" if low >= MEDIUM else "review_policy"

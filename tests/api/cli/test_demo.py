@@ -1,0 +1,276 @@
+"""gate demo: a new instance whose ledger is as the scenario says, whole, and the same for the same seed."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import pytest
+
+from api.cli.demo_ledger import Plan, key_file, make_ledger, scenario
+from api.cli.output import progress
+from gate.ids import timestamp, utc_now
+from gate.instance import Instance, open_instance
+from gate.scenario import Decide, Register
+from gate.settings import load_settings
+from gate.signing import load_registry
+from tests.command_line import run_gate
+
+UNTIL: Final = datetime(2026, 11, 22, tzinfo=UTC)
+PLAN: Final = Plan(200, 7, UNTIL)
+SCOPES: Final = ("harbor-supply", "lumen-retail", "orbit-software", "alder-travel")
+
+
+def made_by_command(home: Path, *options: str) -> dict[str, Any]:
+    done = run_gate("demo", "--decisions", "200", "--home", str(home), "--json", *options)
+    assert (done.returncode, done.stderr) == (0, "")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """The home of a small demo, and what the command told of it."""
+    home = tmp_path_factory.mktemp("demo") / "home"
+    return home, made_by_command(home, "--seed", "7", "--until", "2026-11-22")
+
+
+@pytest.fixture
+def opened(demo: tuple[Path, dict[str, Any]]) -> Iterator[Instance]:
+    with closing(open_instance(load_settings(demo[0]))) as instance:
+        yield instance
+
+
+def entries(instance: Instance, scope: str) -> list[tuple[str, str, dict[str, Any], dict[str, Any]]]:
+    """The type, date, body and request of each entry of a scope's chain."""
+    scope_id = instance.ledger.directory.scope(scope).scope_id
+    size = instance.ledger.entries.head(scope_id).size
+    found = []
+    for position in range(1, size + 1):
+        entry = instance.ledger.entries.at(scope_id, position)
+        assert entry is not None
+        link, request = entry.link, {} if entry.request is None else orjson.loads(entry.request)
+        found.append((link["entry_type"], link["created_at"], orjson.loads(entry.body), request))
+    return found
+
+
+def test_the_command_tells_what_it_made_and_how_to_go_on(demo: tuple[Path, dict[str, Any]]) -> None:
+    home, told = demo
+    assert {name: told[name] for name in ("home", "seed", "clean", "from", "until", "serve")} == {
+        "home": str(home),
+        "seed": 7,
+        "clean": False,
+        "from": "2025-11-22",
+        "until": "2026-11-22",
+        "serve": f"gate serve --home {home}",
+    }
+    assert [each["scope"] for each in told["scopes"]] == list(SCOPES)
+    assert sum(each["decisions"] for each in told["scopes"]) == 200
+    for each in told["scopes"]:
+        file = Path(each["key_file"])
+        assert file == home / f"{each['scope']}.key"
+        assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_its_chains_are_whole_and_its_instance_is_ready(demo: tuple[Path, dict[str, Any]]) -> None:
+    home, told = demo
+    checked = run_gate("chain", "check", "--home", str(home), "--json")
+    assert checked.returncode == 0
+    counts = {each["scope"]: each["entries_checked"] for each in json.loads(checked.stdout)["chains"]}
+    names = ("decisions", "executions", "outcomes", "crm_syncs")
+    assert counts == {each["scope"]: sum(each[name] for name in names) for each in told["scopes"]}
+    assert run_gate("status", "--home", str(home)).returncode == 0
+    assert run_gate("log", "--home", str(home)).returncode == 0
+
+
+def test_its_ledger_is_the_scenario_event_by_event_with_each_ones_date(opened: Instance) -> None:
+    for scope in SCOPES:
+        events = list(scenario().events(scope, decisions=PLAN.decisions, seed=PLAN.seed, start=PLAN.start))
+        stored = entries(opened, scope)
+        asked = [event for event in events if not isinstance(event, Register)]
+        assert [date for _, date, _, _ in stored] == [timestamp(event.moment) for event in asked]
+        ids: dict[int, str] = {}
+        for event, (kind, _, body, request) in zip(asked, stored, strict=True):
+            if isinstance(event, Decide):
+                ids[event.number] = body["decision_id"]
+                assert (kind, body["verdict"], request) == ("decision", event.verdict, event.request)
+                assert body["policy_version"] == event.rulebook.version
+                assert body["created_at"] == timestamp(event.moment)
+            else:
+                assert (kind, body["decision_id"]) == (event.kind.entry_type, ids[event.number])
+                assert body["reported_at"] == timestamp(event.moment)
+                assert event.body.items() <= body.items()
+        scope_id = opened.ledger.directory.scope(scope).scope_id
+        for came in events:
+            if isinstance(came, Register):
+                registered = opened.ledger.rulebooks.find(scope_id, came.rulebook.hash)
+                assert registered is not None
+                assert registered.metadata["registered_at"] == timestamp(came.moment)
+
+
+def test_keys_and_scopes_are_as_old_as_the_first_day(demo: tuple[Path, dict[str, Any]], opened: Instance) -> None:
+    home, _ = demo
+    for name in SCOPES:
+        assert opened.ledger.directory.scope(name).created_at == timestamp(PLAN.start)
+        authority = opened.ledger.directory.authenticate(key_file(home, name).read_text().strip(), utc_now())
+        assert authority.access == {"decide", "report", "read", "register"}
+    for purpose in ("receipt", "registry"):
+        (key,) = load_registry(orjson.loads((home / "keys" / f"{purpose}.json").read_bytes())).keys
+        assert key.not_before == timestamp(PLAN.start - timedelta(minutes=5))
+
+
+def test_the_same_seed_makes_the_same_ledger_in_one_process_and_in_two(tmp_path: Path, opened: Instance) -> None:
+    made = make_ledger(tmp_path / "two", PLAN, processes=2)
+    assert [each.scope for each in made] == list(SCOPES)
+    with closing(open_instance(load_settings(tmp_path / "two"))) as other:
+        for scope in SCOPES:
+            assert list(map(constant, entries(other, scope))) == list(map(constant, entries(opened, scope)))
+
+
+def constant(entry: tuple[str, str, dict[str, Any], dict[str, Any]]) -> Any:
+    """What of an entry is no id, hash or signature."""
+    kind, date, body, request = entry
+    varying = ("_id", "_hash", "signature", "_url")
+    told = {
+        name: value
+        for name, value in body.items()
+        if isinstance(value, str) and not any(name.endswith(end) for end in varying) and name not in _OF_INSTANCE
+    }
+    return kind, date, told, request
+
+
+_OF_INSTANCE: Final = frozenset({"fingerprint", "receipt_public_key_fingerprint"})
+
+
+def test_a_clean_ledger_has_no_incident(tmp_path: Path) -> None:
+    told = made_by_command(tmp_path / "clean", "--clean", "--until", "2026-11-22")
+    assert told["clean"] is True
+    with closing(open_instance(load_settings(tmp_path / "clean"))) as instance:
+        versions = {body["policy_version"] for _, _, body, _ in entries(instance, "harbor-supply")}
+        requests = [request for _, _, _, request in entries(instance, "lumen-retail") if request]
+    assert "2026-06-11" in versions
+    assert "2026-07-20" not in versions
+    # Usual customers have numbers below 40,000.
+    assert (
+        max(
+            int(request["context"]["subject"].removeprefix("customer-"))
+            for request in requests
+            if request["context"]["workflow"] == "refunds"
+        )
+        < 40_000
+    )
+
+
+def test_a_person_hears_where_the_keys_are_and_what_comes_next(tmp_path: Path) -> None:
+    home = tmp_path / "a demo"
+    done = run_gate("demo", "--decisions", "100", "--home", str(home))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Made 100 decisions and ")
+    for scope in SCOPES:
+        assert str(home / f"{scope}.key") in done.stdout
+    assert done.stdout.endswith(f"Serve it: gate serve --home '{home}'\n")
+
+
+@pytest.mark.parametrize("name", ["settings.toml", "keys", "ledger.db"])
+def test_a_directory_with_an_instance_or_a_part_of_one_is_refused_before_anything_is_written(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).mkdir()
+    done = run_gate("demo", "--decisions", "100", "--home", str(tmp_path), "--json")
+    assert (done.returncode, done.stdout) == (2, "")
+    error = json.loads(done.stderr)
+    assert error["error"] == "INSTANCE_EXISTS"
+    assert str(tmp_path) in error["message"]
+    assert "--home" in error["message"]
+    assert [entry.name for entry in tmp_path.iterdir()] == [name]
+    assert list((tmp_path / name).iterdir()) == []
+
+
+def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = run_gate("demo", "--decisions", "100", "--home", str(tmp_path / "file" / "home"))
+    assert done.returncode == 2
+    assert done.stderr.endswith("(INSTANCE_UNWRITABLE)\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--until", "2026-02-30"], "DATE_INVALID"),
+        (["--until", "yesterday"], "DATE_INVALID"),
+        (["--until", "9999-12-31"], "DATE_INVALID"),
+        (["--until", "1971-12-31"], "DATE_INVALID"),
+        (["--decisions", "99"], "USAGE_INVALID"),
+        (["--decisions", "1000001"], "USAGE_INVALID"),
+        (["--seed", "-1"], "USAGE_INVALID"),
+    ],
+)
+def test_what_no_year_can_be_made_of_is_refused(tmp_path: Path, options: list[str], code: str) -> None:
+    done = run_gate("demo", *options, "--home", str(tmp_path / "home"))
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"({code})\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_database_that_the_environment_names_gets_no_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = tmp_path / "elsewhere.db"
+    monkeypatch.setenv("GATE_DATABASE_URL", f"sqlite:///{elsewhere}")
+    make_ledger(tmp_path / "home", Plan(100, 1, UNTIL))
+    assert not elsewhere.exists()
+    assert (tmp_path / "home" / "ledger.db").stat().st_size > 100_000
+
+
+def test_progress_is_told_up_to_the_end(tmp_path: Path) -> None:
+    told: list[int] = []
+    made = make_ledger(tmp_path, Plan(100, 1, UNTIL), told.append)
+    assert told == sorted(told)
+    assert (len(told) > 4, told[-1]) == (True, 100)
+    assert sum(each.entries["decision"] for each in made) == 100
+
+
+class Interrupted(Exception):
+    """Stands for Ctrl-C, which a test cannot press."""
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_interrupted_demo_ends_at_once(tmp_path: Path, processes: int) -> None:
+    def told(decisions: int) -> None:
+        raise Interrupted
+
+    with pytest.raises(Interrupted):
+        make_ledger(tmp_path, Plan(20_000, 1, UNTIL), told, processes=processes)
+    assert run_gate("chain", "check", "--home", str(tmp_path)).returncode == 0
+
+
+class Terminal(io.StringIO):
+    """A stream that a person watches."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_bar_is_for_persons_and_on_stderr(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], as_json: bool
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with progress("Decisions \x1b[2K [red]", 40, as_json=as_json) as told:
+        told(10)
+        told(40)
+    assert capsys.readouterr().out == ""
+    shown = terminal.getvalue()
+    assert ("40/40" in shown) == ("Decisions \\x1b[2K [red]" in shown) == (not as_json)
+
+
+def test_no_bar_is_drawn_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress("Decisions", 40) as told:
+        told(40)
+    assert capsys.readouterr() == ("", "")

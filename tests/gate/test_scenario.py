@@ -1,0 +1,323 @@
+"""The scenario of the demo: a year that is the same for the same seed, with what data/demo/README.md says in it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from random import Random
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gate import bundles, resources
+from gate.canonical import content_hash
+from gate.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
+from gate.report_request import check_request
+from gate.request import read_request
+from gate.scenario import Decide, Event, Register, Report, Scenario, draw, varied
+from gate.strict_json import parse
+
+START: Final = datetime(2025, 11, 22, tzinfo=UTC)
+PARAMETERS: Final[dict[str, Any]] = parse(resources.path("data", "demo", "scenario.json").read_bytes())
+BODIES: Final = [own.rulebook.body for own in bundles.own_rulebooks()]
+SCENARIO: Final = Scenario(PARAMETERS, BODIES)
+ROLLOUT: Final = PARAMETERS["incidents"]["bad_rollout"]
+BURST: Final = PARAMETERS["incidents"]["fraud_burst"]
+README: Final = resources.path("data", "demo", "README.md").read_text()
+SETTLED: Final = ("succeeded", "partial", "reverted", "failed")
+
+
+@cache
+def year(scope: str, decisions: int, seed: int = 1, *, clean: bool = False) -> tuple[Event, ...]:
+    return tuple(SCENARIO.events(scope, decisions=decisions, seed=seed, start=START, clean=clean))
+
+
+def decided(scope: str, decisions: int, *, clean: bool = False) -> dict[int, Decide]:
+    return {event.number: event for event in year(scope, decisions, clean=clean) if isinstance(event, Decide)}
+
+
+def told(events: tuple[Event, ...]) -> list[Any]:
+    """What of events is to be the same, or not."""
+    return [
+        (event.moment, event.rulebook.hash) if isinstance(event, Register) else
+        (event.moment, event.number, event.request, event.verdict) if isinstance(event, Decide) else
+        (event.moment, event.number, event.kind.name, event.body)
+        for event in events
+    ]  # fmt: skip
+
+
+def everywhere(decisions: int) -> Iterator[tuple[str, Event]]:
+    for scope in SCENARIO.scopes:
+        for event in year(scope, decisions):
+            yield scope, event
+
+
+def day(event: Event) -> int:
+    return (event.moment - START).days
+
+
+def latest(scope: str, decisions: int, *, clean: bool = False) -> dict[int, str]:
+    """The status of the last outcome of each decision that has one."""
+    return {
+        event.number: event.body["outcome_status"]
+        for event in year(scope, decisions, clean=clean)
+        if isinstance(event, Report) and event.kind is OUTCOMES
+    }
+
+
+def success(scope: str, decisions: list[Decide], ends: dict[int, str]) -> float:
+    settled = [ends[event.number] for event in decisions if ends.get(event.number) in SETTLED]
+    return settled.count("succeeded") / len(settled)
+
+
+def test_the_same_seed_gives_the_same_year_and_another_seed_another() -> None:
+    for scope in SCENARIO.scopes:
+        again = tuple(Scenario(PARAMETERS, BODIES).events(scope, decisions=400, seed=1, start=START))
+        assert told(again) == told(year(scope, 400))
+        assert told(year(scope, 400, 2)) != told(again)
+
+
+@given(st.integers(0, 1_000_000))
+def test_the_scopes_make_as_many_decisions_as_are_asked_for(decisions: int) -> None:
+    shares = [SCENARIO.decisions(scope, decisions) for scope in SCENARIO.scopes]
+    assert sum(shares) == decisions
+    assert min(shares) >= 0
+
+
+@pytest.mark.parametrize("clean", [False, True])
+@pytest.mark.parametrize("decisions", [100, 777])
+def test_a_year_is_in_the_order_of_time_and_reports_follow_their_decisions(decisions: int, clean: bool) -> None:
+    for scope in SCENARIO.scopes:
+        events = year(scope, decisions, clean=clean)
+        assert [event.moment for event in events] == sorted(event.moment for event in events)
+        assert all(START <= event.moment < START + timedelta(days=SCENARIO.days) for event in events)
+        to_come: dict[int, int] = {}
+        registered = set()
+        for event in events:
+            if isinstance(event, Register):
+                registered.add(event.rulebook.hash)
+            elif isinstance(event, Decide):
+                assert event.number not in to_come
+                assert event.request["rulebook_ref"] == {"hash": event.rulebook.hash}
+                assert event.rulebook.hash in registered
+                to_come[event.number] = event.reports
+            else:
+                to_come[event.number] -= 1
+        assert sorted(to_come) == list(range(SCENARIO.decisions(scope, decisions)))
+        assert set(to_come.values()) == {0}
+
+
+def test_every_request_can_be_decided_as_said_and_every_report_taken() -> None:
+    for _, event in everywhere(1500):
+        if isinstance(event, Decide):
+            request = read_request(event.request, content_hash(event.request))
+            assert event.rulebook.evaluator.decide(request.inputs).decision == event.verdict
+        elif isinstance(event, Report):
+            check_request(event.kind, event.body)
+
+
+def test_every_policy_has_every_verdict_and_sometimes_a_fact_is_missing() -> None:
+    found: dict[str, set[str]] = {}
+    for _, event in everywhere(4000):
+        if isinstance(event, Decide):
+            outcome = event.rulebook.evaluator.decide(event.request["context"]["inputs"])
+            found.setdefault(event.rulebook.rulebook_id, set()).update((outcome.decision, outcome.verdict))
+    every = {"yes", "no", "review", "APPROVE", "BLOCK", "REVIEW", "NEEDS_INPUT"}
+    assert found == dict.fromkeys(PARAMETERS["policies"], every)
+
+
+def test_every_rule_of_the_products_own_rulebooks_matches_sometimes_or_guards_against_the_implausible() -> None:
+    matched = {
+        (
+            event.rulebook.rulebook_id,
+            event.rulebook.evaluator.decide(event.request["context"]["inputs"]).matched_rule_id,
+        )
+        for _, event in everywhere(10_000)
+        if isinstance(event, Decide)
+    }
+    rules = {(str(body["rulebook_id"]), rule["rule_id"]) for body in BODIES for rule in body["rules"]}
+    unmatched = {rule_id for _, rule_id in rules - matched}
+    assert unmatched == {
+        "block_amount_not_positive",
+        "block_field_not_allowed",
+        "block_implausible_figures",
+        "block_more_than_was_paid",
+        "block_object_type",
+        "block_unknown_environment",
+        "review_implausible_figures",
+        "review_unowned_record",
+    }
+
+
+def test_reports_are_of_every_kind_and_status_that_a_year_brings() -> None:
+    statuses = Counter(
+        (event.kind.name, event.body[event.kind.status_member])
+        for _, event in everywhere(4000)
+        if isinstance(event, Report)
+    )
+    expected = {EXECUTIONS.name: {"executed", "failed", "skipped"}, CRM_SYNCS.name: {"written", "failed", "pending"}}
+    expected[OUTCOMES.name] = {*SETTLED, "pending", "review"}
+    assert statuses.keys() == {(name, status) for name, each in expected.items() for status in each}
+
+
+def test_some_reviews_are_executed_and_refusals_rarely_have_an_outcome() -> None:
+    executed: Counter[str] = Counter()
+    reported: Counter[str] = Counter()
+    verdicts: Counter[str] = Counter()
+    for scope in SCENARIO.scopes:
+        of = decided(scope, 4000)
+        verdicts.update(event.verdict for event in of.values())
+        outcomes = [event for event in year(scope, 4000) if isinstance(event, Report) and event.kind is OUTCOMES]
+        reported.update(of[number].verdict for number in {event.number for event in outcomes})
+        executed.update(of[number].verdict for number in {e.number for e in outcomes if e.body["action_executed"]})
+    assert 0.3 < executed["review"] / verdicts["review"] < 0.5
+    assert 0.7 < executed["yes"] / verdicts["yes"] < 0.95
+    assert executed["no"] == 0
+    assert reported["no"] / verdicts["no"] < 0.05
+
+
+def test_what_is_personal_names_reserved_domains_only() -> None:
+    for _, event in everywhere(1500):
+        if not isinstance(event, Register):
+            text = str(event.request if isinstance(event, Decide) else event.body)
+            for domain in re.findall(r"(?:@|https?://)([\w.-]+)", text):
+                assert domain in ("example.com", "example.net", "example.org") or domain.endswith(".example")
+
+
+def test_the_year_has_weekends_hours_and_seasons() -> None:
+    def decisions(scope: str) -> list[Decide]:
+        return list(decided(scope, 10_000).values())
+
+    harbor, lumen = decisions("harbor-supply"), decisions("lumen-retail")
+    assert sum(event.moment.weekday() >= 5 for event in harbor) < 0.06 * len(harbor)
+    assert sum(8 <= event.moment.hour < 18 for event in harbor) > 0.75 * len(harbor)
+    assert sum(18 <= event.moment.hour < 23 for event in lumen) > 0.3 * len(lumen)
+    months = Counter(event.moment.month for event in lumen)
+    assert months[12] > 1.5 * months[6]
+
+
+def test_a_clean_year_differs_in_nothing_but_the_incidents() -> None:
+    for scope in SCENARIO.scopes:
+        planted, clean = decided(scope, 3000), decided(scope, 3000, clean=True)
+        assert planted.keys() == clean.keys()
+        for number, event in planted.items():
+            other = clean[number]
+            if event.kind == "fraud_burst":
+                assert other.kind != "fraud_burst"
+            elif event.rulebook.version == ROLLOUT["version"]:
+                assert (other.moment, other.request["context"]) == (event.moment, event.request["context"])
+                assert other.rulebook.version == "2026-06-11"
+            else:
+                assert told((event,)) == told((other,))
+        ends, clean_ends = latest(scope, 3000), latest(scope, 3000, clean=True)
+        for number, event in planted.items():
+            if event.kind != "fraud_burst" and event.verdict == clean[number].verdict:
+                assert ends.get(number) == clean_ends.get(number)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_bad_rollout_shows_in_its_scope_and_weeks_alone(seed: int) -> None:
+    scope, decisions = ROLLOUT["scope"], 10_000
+    events = tuple(SCENARIO.events(scope, decisions=decisions, seed=seed, start=START))
+    of_policy = [
+        event for event in events if isinstance(event, Decide) and event.rulebook.rulebook_id == ROLLOUT["policy"]
+    ]
+    bad = [event for event in of_policy if event.rulebook.version == ROLLOUT["version"]]
+    assert {day(event) for event in bad} <= set(range(ROLLOUT["from_day"], ROLLOUT["until_day"]))
+    assert bad == [event for event in of_policy if ROLLOUT["from_day"] <= day(event) < ROLLOUT["until_day"]]
+    ends = {
+        event.number: event.body["outcome_status"]
+        for event in events
+        if isinstance(event, Report) and event.kind is OUTCOMES
+    }
+    good = success(scope, [event for event in of_policy if event not in bad and event.verdict == "yes"], ends)
+    approved = [event for event in bad if event.verdict == "yes"]
+    (before,) = [rulebook for rulebook in SCENARIO.versions(ROLLOUT["policy"]) if rulebook.version == "2026-06-11"]
+    besides = [e for e in approved if before.evaluator.decide(e.request["context"]["inputs"]).decision != "yes"]
+    assert len(besides) > len(approved) / 4
+    assert good > 0.85
+    assert success(scope, approved, ends) < good - 0.15
+    assert success(scope, besides, ends) < 0.45
+    for other in set(SCENARIO.scopes) - {scope}:
+        assert not [event for event in decided(other, 3000).values() if event.rulebook.version == ROLLOUT["version"]]
+
+
+def test_the_fraud_burst_is_a_few_days_of_refunds_that_come_back_days_later() -> None:
+    scope, decisions = BURST["scope"], 10_000
+    events = decided(scope, decisions)
+    burst = {number: event for number, event in events.items() if event.kind == "fraud_burst"}
+    assert len(burst) == round(BURST["share"] * decisions)
+    assert {day(event) for event in burst.values()} == set(range(BURST["from_day"], BURST["from_day"] + BURST["days"]))
+    assert {event.verdict for event in burst.values()} == {"yes"}
+    assert {event.rulebook.rulebook_id for event in burst.values()} == {BURST["policy"]}
+    usual = Counter(day(event) for event in events.values() if event.kind != "fraud_burst")
+    assert len(burst) / BURST["days"] > max(usual[each] for each in range(BURST["from_day"], SCENARIO.days)) / 2
+    ends = latest(scope, decisions)
+    lost = [number for number in burst if ends.get(number) in ("reverted", "failed")]
+    assert len(lost) > 0.8 * len(burst)
+    for event in year(scope, decisions):
+        if isinstance(event, Report) and event.number in lost and event.body.get("outcome_status") in SETTLED:
+            assert event.moment - burst[event.number].moment > timedelta(days=3.9)
+
+
+def test_a_burst_is_there_in_the_smallest_year_too() -> None:
+    assert sum(event.kind == "fraud_burst" for event in decided(BURST["scope"], 100).values()) == 3
+
+
+def test_the_newest_version_of_every_policy_is_registered_last_in_every_scope() -> None:
+    for scope in SCENARIO.scopes:
+        last = {e.rulebook.rulebook_id: e.rulebook.version for e in year(scope, 500) if isinstance(e, Register)}
+        newest = {policy: told["versions"][-1]["version"] for policy, told in PARAMETERS["policies"].items()}
+        assert last == newest
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("text", "text"),
+        ([1, {"same": "x"}], [1, {"same": "x"}]),
+        ({"same": "x"}, 12.5),
+        ({"text": "deal-{y}"}, "deal-7"),
+        ({"chance": 0}, False),
+        ({"chance": 1}, True),
+        ({"choose": [[0, "never"], [1, {"same": "y"}]]}, 7),
+        ({"between": [2, 2], "digits": 0}, 2),
+        ({"between": [2, 2], "times": "x", "digits": 1}, 25.0),
+        ({"around": [0, 0], "plus": "x", "digits": 1}, 12.5),
+        ({"skewed": [50, 0], "within": [1, 40], "digits": 0}, 40),
+        ({"passed": {"chance": 1}, "left": None}, {"passed": True}),
+    ],
+)
+def test_a_value_is_drawn_as_its_words_say(spec: Any, expected: Any) -> None:
+    drawn = draw(spec, Random(1), {"x": 12.5, "y": 7})  # noqa: S311 - not a secret
+    assert (drawn, type(drawn)) == (expected, type(expected))
+
+
+def test_a_version_keeps_all_but_the_conditions_that_it_changes() -> None:
+    condition = {"field": "margin_percent", "operator": "lt", "value": 1}
+    body = next(body for body in BODIES if body["rulebook_id"] == "pricing_exception")
+    made = varied(body, "next", {"block_below_margin_floor": condition})
+    assert made["version"] == "next"
+    assert [rule["rule_id"] for rule in made["rules"]] == [rule["rule_id"] for rule in body["rules"]]
+    assert made["rules"][0] == {**body["rules"][0], "condition": condition}
+    assert made["rules"][1:] == body["rules"][1:]
+    with pytest.raises(KeyError):
+        varied(body, "next", {"no_such_rule": condition})
+
+
+def test_the_readme_names_every_scope_policy_version_kind_and_day() -> None:
+    for scope, settings in PARAMETERS["scopes"].items():
+        assert f"| `{scope}` | {settings['share']} % |" in README
+    for policy_id, policy in PARAMETERS["policies"].items():
+        for version in policy["versions"]:
+            assert f"| `{policy_id}` | `{version['version']}` | {version['from_day']} |" in README
+        for name, kind in policy["kinds"].items():
+            assert f"| `{name}` | {kind['weight']} | {kind['ends']['succeeded']} |" in README
+    assert f"| `{ROLLOUT['policy']}` | `{ROLLOUT['version']}` | {ROLLOUT['from_day']} |" in README
+    assert f"days {ROLLOUT['from_day']} to {ROLLOUT['until_day'] - 1}" in README
+    assert f"days {BURST['from_day']} to {BURST['from_day'] + BURST['days'] - 1}" in README

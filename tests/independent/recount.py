@@ -1,0 +1,476 @@
+"""A second way to the reports about policies: one decision at a time, in plain Python, from the words of
+docs/effectiveness.md and docs/confidence.md.
+
+It reads what the service answered of a scope, in chain order: records, execution receipts, outcomes, CRM syncs
+and erasures, each as its JSON object. It shares no code with the product, keeps no tables, and starts anew for
+every report, so that a mistake in the product's counting does not come back here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any
+
+import rfc8785
+
+Json = dict[str, Any]
+Entries = Sequence[Mapping[str, Any]]
+
+TERMINAL = ("succeeded", "partial", "failed", "reverted")
+OPEN = ("pending", "review")
+REPORTED = (*TERMINAL, *OPEN)
+VERDICTS = ("yes", "no", "review")
+
+MOST_VERSIONS = 50
+MOST_RULES = 200
+MOST_WEEKS = 520
+MOST_METRICS = 64
+
+EFFECTIVENESS_NOTES = (
+    "Outcomes are what callers reported: nobody checked them. A decision counts by the latest one.",
+    "Partial counts half in effectiveness_score, and else as neither a success nor a failure; pending and review "
+    "count neither way until a result is reported.",
+    "What would have come of a blocked or held action is not known: success_rate says nothing of it, and bounds "
+    "hold whatever it is.",
+    "Which action was let through is what outcomes say in action_executed, and else the verdict.",
+    "Versions, rules and weeks met different cases: a difference between them need not be their doing.",
+    "Of many versions that do equally well, some lie below the others by chance.",
+    "Outcomes come after decisions, failures often last: the latest weeks can look better, and less covered, than "
+    "they will.",
+    "Outcomes are taken as independent of one another, and those to come as like those that were.",
+)
+MORE_THAN_LISTED = "More versions, rules, weeks or metrics were counted than are listed."
+EARLIER_LEFT_OUT = "Earlier decisions were left out, as limit asked."
+
+CONFIDENCE_NOTES = (
+    "Outcomes are what callers reported: nobody checked them, and decisions without an outcome are not counted.",
+    "A blocked or held action has no outcome of its own: what would have come of it is not known.",
+    "Partial counts as no success; pending and review count neither way until a result is reported.",
+    "Outcomes are taken as independent of one another, and those to come as like those that were.",
+)
+VERDICTS_TOGETHER = "Decisions of every verdict are taken together; ask with verdict to tell them apart."
+OLDER_LEFT_OUT = "Decisions with older outcomes were left out, as limit asked."
+
+
+def hash_of(value: Json) -> str:
+    """H(x)."""
+    return hashlib.sha256(rfc8785.dumps(value)).hexdigest()
+
+
+def root_of(entries: Entries) -> str | None:
+    """The rolling root of a chain over its entries' leaves; None for none."""
+    root = None
+    for position, entry in enumerate(entries, 1):
+        leaf = _leaf(entry)
+        if root is None:
+            root = leaf
+            continue
+        root = hash_of(
+            {
+                "strategy": "rolling_sha256_pair_v1",
+                "previous_merkle_root": root,
+                "leaf_hash": leaf,
+                "chain_position": position,
+            }
+        )
+    return root
+
+
+def _leaf(entry: Mapping[str, Any]) -> str:
+    if "audit_chain" in entry:
+        leaf: str = entry["audit_chain"]["leaf_hash"]
+        return leaf
+    # What an operator erases is answered without its place in the chain.
+    return hash_of(
+        {
+            "decision_chain_version": "decision_chain_v1",
+            "entry_type": "erasure",
+            "decision_id": entry["decision_id"],
+            "record_hash": entry["erasure_hash"],
+            "receipt_hash": None,
+        }
+    )
+
+
+class Told:
+    """A decision, and every outcome that was reported of it, in chain order."""
+
+    def __init__(self, position: int, record: Mapping[str, Any]) -> None:
+        self.position = position
+        self.record = record
+        self.outcomes: list[tuple[int, Mapping[str, Any]]] = []
+
+    @property
+    def status(self) -> str | None:
+        return self.outcomes[-1][1]["outcome_status"] if self.outcomes else None
+
+    @property
+    def let_through(self) -> bool:
+        latest = self.outcomes[-1][1] if self.outcomes else {}
+        executed: bool | None = latest.get("action_executed")
+        return self.record["verdict"] == "yes" if executed is None else executed
+
+    @property
+    def monday(self) -> str:
+        made = date.fromisoformat(self.record["created_at"][:10])
+        return (made - timedelta(days=made.weekday())).isoformat()
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        latest = self.outcomes[-1][1] if self.outcomes else {}
+        return latest.get("observed_metrics") or {}
+
+
+def told(entries: Entries) -> list[Told]:
+    """All decisions of a scope, in chain order."""
+    by_id: dict[str, Told] = {}
+    for position, entry in enumerate(entries, 1):
+        if "outcome_id" in entry:
+            by_id[entry["decision_id"]].outcomes.append((position, entry))
+        elif not {"execution_receipt_id", "sync_id", "erasure_id"} & entry.keys():
+            by_id[entry["decision_id"]] = Told(position, entry)
+    return list(by_id.values())
+
+
+def number_of(decisions: Iterable[Told], *statuses: str | None) -> int:
+    """How many of the decisions have one of the statuses as their latest."""
+    return sum(1 for decision in decisions if decision.status in statuses)
+
+
+def share(part: float, whole: int) -> float | None:
+    """A share, six decimals; None where there is nothing to share."""
+    return None if whole == 0 else round(part / whole, 6)
+
+
+def wilson(succeeded: int, terminal: int) -> tuple[float, float]:
+    """The 95 % Wilson interval, six decimals."""
+    if terminal == 0:
+        return 0.0, 1.0
+    z, rate = 1.959963984540054, succeeded / terminal
+    middle = rate + z**2 / (2 * terminal)
+    reach = z * math.sqrt(rate * (1 - rate) / terminal + z**2 / (4 * terminal**2))
+    whole = 1 + z**2 / terminal
+    # Neither end leaves 0 to 1 but by how doubles are rounded.
+    low, high = max((middle - reach) / whole, 0.0), min((middle + reach) / whole, 1.0)
+    return round(low, 6), round(high, 6)
+
+
+def rate_of(decisions: Sequence[Told]) -> Json:
+    """success_rate: {rate, low, high}."""
+    succeeded, terminal = number_of(decisions, "succeeded"), number_of(decisions, *TERMINAL)
+    low, high = wilson(succeeded, terminal)
+    return {"rate": share(succeeded, terminal), "low": low, "high": high}
+
+
+def score_of(decisions: Sequence[Told]) -> float | None:
+    """effectiveness_score."""
+    return share(
+        number_of(decisions, "succeeded") + number_of(decisions, "partial") / 2, number_of(decisions, *TERMINAL)
+    )
+
+
+def coverage_of(decisions: Sequence[Told]) -> float | None:
+    """terminal_coverage."""
+    return share(number_of(decisions, *TERMINAL), len(decisions))
+
+
+def part_of(decisions: Sequence[Told]) -> Json:
+    """What an effectiveness report says of each of its parts."""
+    return {
+        "decisions": len(decisions),
+        "outcomes": {
+            **{status: number_of(decisions, status) for status in REPORTED},
+            "unreported": number_of(decisions, None),
+        },
+        "effectiveness_score": score_of(decisions),
+        "success_rate": rate_of(decisions),
+        "failure_rate": share(number_of(decisions, "failed", "reverted"), number_of(decisions, *TERMINAL)),
+        "terminal_coverage": coverage_of(decisions),
+    }
+
+
+def apart(decisions: Iterable[Told], by: Callable[[Told], str]) -> dict[str, list[Told]]:
+    """Decisions told apart by a name."""
+    found: dict[str, list[Told]] = {}
+    for decision in decisions:
+        found.setdefault(by(decision), []).append(decision)
+    return found
+
+
+def version_of(decision: Told) -> str:
+    """Its policy version."""
+    version: str = decision.record["policy_version"]
+    return version
+
+
+def most_first(parts: Mapping[str, Sequence[Any]]) -> list[str]:
+    """The names of parts, those with the most decisions first, and of as many by name."""
+    return sorted(parts, key=lambda name: (-len(parts[name]), name))
+
+
+def below_others(versions: Mapping[str, Sequence[Told]], min_sample: int) -> set[str]:
+    """The versions that do worse than all others together, as far as the intervals tell."""
+    terminal = {name: number_of(of, *TERMINAL) for name, of in versions.items()}
+    succeeded = {name: number_of(of, "succeeded") for name, of in versions.items()}
+    all_terminal, all_succeeded = sum(terminal.values()), sum(succeeded.values())
+    found = set()
+    for name in versions:
+        others = all_terminal - terminal[name]
+        if terminal[name] >= min_sample and others >= min_sample:
+            _, high = wilson(succeeded[name], terminal[name])
+            low, _ = wilson(all_succeeded - succeeded[name], others)
+            if high < low:
+                found.add(name)
+    return found
+
+
+def bounds_of(decisions: Sequence[Told]) -> Json:
+    """bounds, over every decided action."""
+    through = [decision for decision in decisions if decision.let_through]
+    succeeded = number_of(through, "succeeded")
+    observed = number_of(through, *TERMINAL)
+    unknown, unobservable = len(through) - observed, len(decisions) - len(through)
+    low, high = share(succeeded, len(decisions)), share(succeeded + unknown + unobservable, len(decisions))
+    return {
+        "decisions": len(decisions),
+        "observed": observed,
+        "succeeded": succeeded,
+        "unknown": unknown,
+        "unobservable": unobservable,
+        "low": 0.0 if low is None else low,
+        "high": 1.0 if high is None else high,
+    }
+
+
+def metrics_of(decisions: Iterable[Told]) -> list[Json]:
+    """Every metric: how many have it, its least, lower median and greatest value."""
+    values: dict[str, list[float]] = {}
+    for decision in decisions:
+        for name, value in decision.metrics.items():
+            values.setdefault(name, []).append(value)
+    found = []
+    for name in most_first(values):
+        of = sorted(values[name])
+        found.append(
+            {"name": name, "decisions": len(of), "min": of[0], "median": of[(len(of) - 1) // 2], "max": of[-1]}
+        )
+    return found
+
+
+def recommended(decisions: Sequence[Told], min_sample: int, version_below: bool) -> str:
+    """The recommendation of an effectiveness report: the first that holds."""
+    approved = [decision for decision in decisions if decision.record["verdict"] == "yes"]
+    low = rate_of(decisions)["low"]
+    if not decisions:
+        return "no_decisions"
+    if number_of(decisions, *TERMINAL) < min_sample:
+        return "collect_outcomes"
+    if version_below:
+        return "review_version"
+    if number_of(approved, *TERMINAL) < len(approved) / 2:
+        return "report_outcomes"
+    if low >= 0.8:
+        return "healthy"
+    return "monitor_outcomes" if low >= 0.6 else "review_policy"
+
+
+def confidence_in(decisions: Sequence[Told]) -> float:
+    """confidence of an effectiveness report."""
+    if number_of(decisions, *TERMINAL) == 0:
+        return 0.0
+    approved = [decision for decision in decisions if decision.record["verdict"] == "yes"]
+    rate = rate_of(decisions)
+    covered = coverage_of(approved or decisions) or 0.0
+    return round((1 - (rate["high"] - rate["low"])) * covered, 6)
+
+
+def effectiveness(
+    entries: Entries,
+    policy_id: str,
+    *,
+    policy_version: str | None = None,
+    limit: int | None = None,
+    min_sample: int = 20,
+) -> Json:
+    """The effectiveness report of a policy, over the whole chain of a scope."""
+    chosen = [decision for decision in told(entries) if decision.record["policy_id"] == policy_id]
+    if policy_version is not None:
+        chosen = [decision for decision in chosen if version_of(decision) == policy_version]
+    truncated = limit is not None and len(chosen) > limit
+    if limit is not None and truncated:
+        chosen = chosen[len(chosen) - limit :]
+    versions = apart(chosen, version_of)
+    rules = apart(chosen, lambda decision: str(decision.record["evidence"][1]))
+    weeks = apart(chosen, lambda decision: decision.monday)
+    metrics = metrics_of(chosen)
+    below = below_others(versions, min_sample)
+    dates = sorted(decision.record["created_at"] for decision in chosen)
+    listed = (
+        (versions, MOST_VERSIONS),
+        (rules, MOST_RULES),
+        (weeks, MOST_WEEKS),
+        (metrics, MOST_METRICS),
+    )
+    notes = [*EFFECTIVENESS_NOTES]
+    if any(len(of) > most for of, most in listed):
+        notes.append(MORE_THAN_LISTED)
+    if truncated:
+        notes.append(EARLIER_LEFT_OUT)
+    whole = part_of(chosen)
+    told_versions = []
+    for name in sorted(most_first(versions), key=lambda name: name not in below)[:MOST_VERSIONS]:
+        made = sorted(decision.record["created_at"] for decision in versions[name])
+        told_versions.append(
+            {
+                "policy_version": name,
+                "first": made[0],
+                "last": made[-1],
+                **part_of(versions[name]),
+                "below_others": name in below,
+            }
+        )
+    verdicts = apart(chosen, lambda decision: str(decision.record["verdict"]))
+    report = {
+        "policy_effectiveness_version": "policy_effectiveness_v1",
+        "policy_id": policy_id,
+        "policy_version": policy_version,
+        "effectiveness_score": whole["effectiveness_score"],
+        "confidence": confidence_in(chosen),
+        "recommendation": recommended(chosen, min_sample, bool(below)),
+        "outcomes": whole["outcomes"],
+        "success_rate": whole["success_rate"],
+        "failure_rate": whole["failure_rate"],
+        "review_rate": share(number_of(chosen, "review"), number_of(chosen, *REPORTED)),
+        "terminal_coverage": whole["terminal_coverage"],
+        "bounds": bounds_of(chosen),
+        "versions_below_others": len(below),
+        "versions": told_versions,
+        "verdicts": [{"verdict": name, **part_of(verdicts[name])} for name in VERDICTS if name in verdicts],
+        "rules": [{"rule": name, **part_of(rules[name])} for name in most_first(rules)[:MOST_RULES]],
+        "weeks": [{"week": name, **part_of(weeks[name])} for name in sorted(weeks)[-MOST_WEEKS:]],
+        "metrics": metrics[:MOST_METRICS],
+        "min_sample": min_sample,
+        "limit": limit,
+        "coverage": {
+            "decisions": len(chosen),
+            "versions": len(versions),
+            "rules": len(rules),
+            "weeks": len(weeks),
+            "metrics": len(metrics),
+            "from": dates[0] if dates else None,
+            "to": dates[-1] if dates else None,
+            "chain_position": len(entries),
+            "merkle_root": root_of(entries),
+            "truncated": truncated,
+        },
+        "notes": notes,
+    }
+    return {**report, "effectiveness_hash": hash_of(report)}
+
+
+def confidence(
+    entries: Entries,
+    policy_id: str,
+    *,
+    policy_version: str | None = None,
+    verdict: str | None = None,
+    action: str | None = None,
+    limit: int | None = None,
+    min_sample: int = 20,
+) -> Json:
+    """The confidence report of a policy, over the whole chain of a scope."""
+    policy = [
+        decision
+        for decision in told(entries)
+        if decision.outcomes
+        and decision.record["policy_id"] == policy_id
+        and verdict in (None, decision.record["verdict"])
+        and action in (None, decision.record["action"])
+    ]
+    chosen = [decision for decision in policy if policy_version in (None, version_of(decision))]
+    chosen.sort(key=lambda decision: decision.outcomes[-1][0])
+    truncated = limit is not None and len(chosen) > limit
+    if limit is not None and truncated:
+        chosen = chosen[len(chosen) - limit :]
+    versions = apart(chosen, version_of)
+    ends = [rate_of(of)["high"] for of in versions.values() if number_of(of, *TERMINAL) >= min_sample]
+    stability = round(1 - max(0.0, rate_of(policy)["low"] - min(ends)), 6) if ends else None
+    score = rate_of(chosen)["low"]
+    level, recommendation = _level(score, stability, verdict, number_of(chosen, *TERMINAL) >= min_sample)
+    dates = sorted(outcome["reported_at"] for decision in chosen for _, outcome in decision.outcomes)
+    notes = [*CONFIDENCE_NOTES]
+    if verdict is None:
+        notes.append(VERDICTS_TOGETHER)
+    if truncated:
+        notes.append(OLDER_LEFT_OUT)
+    report = {
+        "decision_confidence_version": "decision_confidence_v1",
+        "policy_id": policy_id,
+        "policy_version": policy_version,
+        "verdict": verdict,
+        "action": action,
+        "score": score,
+        "level": level,
+        "similar_decisions": len(chosen),
+        "policy_stability": stability,
+        "recommendation": recommendation,
+        "outcomes": {status: number_of(chosen, status) for status in REPORTED},
+        "success_rate": rate_of(chosen),
+        "policy_success_rate": rate_of(policy),
+        "versions": [
+            {
+                "policy_version": name,
+                "outcomes": {status: number_of(versions[name], status) for status in REPORTED},
+                "success_rate": rate_of(versions[name]),
+            }
+            for name in most_first(versions)[:MOST_VERSIONS]
+        ],
+        "min_sample": min_sample,
+        "limit": limit,
+        "coverage": {
+            "decisions": len(chosen),
+            "versions": len(versions),
+            "from": dates[0] if dates else None,
+            "to": dates[-1] if dates else None,
+            "truncated": truncated,
+        },
+        "notes": notes,
+    }
+    return {**report, "confidence_hash": hash_of(report)}
+
+
+def _level(score: float, stability: float | None, verdict: str | None, enough: bool) -> tuple[str, str]:
+    """level, and the recommendation that goes with it."""
+    if not enough:
+        return "insufficient", "collect_outcomes"
+    if score >= 0.8 and (stability is None or stability >= 0.95):
+        ending = {"yes": "_proceed", "no": "_block", "review": "_review", None: ""}[verdict]
+        return "high", f"high_confidence{ending}"
+    return ("medium", "monitor_outcomes") if score >= 0.6 else ("low", "review_policy")
+
+
+def roll_up(scopes: Mapping[str, Entries]) -> list[Json]:
+    """What came of the decisions of all policies: a row for each, by scope and policy."""
+    rows = []
+    for scope in sorted(scopes):
+        policies = apart(told(scopes[scope]), lambda decision: str(decision.record["policy_id"]))
+        for policy_id in sorted(policies):
+            whole = part_of(policies[policy_id])
+            rate = whole["success_rate"]
+            rows.append(
+                {
+                    "scope": scope,
+                    "policy_id": policy_id,
+                    "decisions": whole["decisions"],
+                    **whole["outcomes"],
+                    "effectiveness_score": whole["effectiveness_score"],
+                    "success_rate": rate["rate"],
+                    "low": rate["low"],
+                    "high": rate["high"],
+                    "terminal_coverage": whole["terminal_coverage"],
+                }
+            )
+    return rows

@@ -1,0 +1,94 @@
+"""The counts of the documentation's worked examples, and reports about fixed counts for applications under test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from gate.confidence import Counts, Coverage, add
+from gate.effectiveness import Counted, Group, Metric, Standing, together
+from gate.policy_reports import confidence_report, effectiveness_report
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+    from api.state import Reports, State
+
+VERSIONS: Final = {
+    "2026-06-11": Counts(succeeded=392, partial=3, failed=4, reverted=1, pending=6),
+    "2026-09-01": Counts(succeeded=54, failed=24, reverted=2, pending=15, review=5),
+}
+FIRST, LAST = "2026-06-12T08:04:11.120Z", "2026-11-02T16:31:09.004Z"
+
+OLD: Final = Standing(succeeded=404, partial=3, failed=6, reverted=1, pending=6, unreported=160)
+NEW: Final = Standing(succeeded=54, failed=24, reverted=2, pending=15, review=5, unreported=50)
+APPROVED: Final = Standing(succeeded=446, partial=3, failed=28, reverted=3, pending=21, review=5, unreported=24)
+BLOCKED: Final = Standing(unreported=150)
+HELD: Final = Standing(succeeded=12, failed=2, unreported=36)
+
+COUNTED: Final = Counted(
+    by_version={
+        "2026-06-11": Group(OLD, "2026-06-12T08:04:11.120Z", "2026-09-03T15:20:08.411Z"),
+        "2026-09-01": Group(NEW, "2026-09-02T09:11:40.007Z", "2026-11-01T16:31:09.004Z"),
+    },
+    by_verdict={"yes": APPROVED, "no": BLOCKED, "review": HELD},
+    by_rule={
+        "rule:approve_standard_exception": APPROVED,
+        "rule:block_below_margin_floor": BLOCKED,
+        "rule:default": HELD._replace(unreported=33),
+        "schema:failed": Standing(unreported=3),
+    },
+    by_week={
+        "2026-06-08": Standing(succeeded=204, partial=3, failed=3, unreported=70),
+        "2026-07-06": Standing(succeeded=190, failed=3, reverted=1, pending=2, unreported=84),
+        "2026-08-31": Standing(succeeded=34, failed=8, reverted=1, pending=4, unreported=16),
+        "2026-10-26": Standing(succeeded=30, failed=16, reverted=1, pending=15, review=5, unreported=40),
+    },
+    acted=together([APPROVED, HELD._replace(unreported=0)]),
+    metrics=[Metric("days_to_close", 61, 0.5, 12.0, 91.0), Metric("margin_percent", 458, 15.0, 21.5, 48.25)],
+    first="2026-06-12T08:04:11.120Z",
+    last="2026-11-01T16:31:09.004Z",
+    chain_position=1933,
+    merkle_root="5f2c1a7d90be43c8a1f06d5b7e2938ac41d7f60b9c835e1224ba7f90d3c6e815",
+    truncated=False,
+)
+"""A policy whose second version fell behind: of its decisions, those of the documentation's worked example."""
+
+EMPTY: Final = Counted({}, {}, {}, {}, Standing(), (), None, None, 0, None, truncated=False)
+"""A policy that nobody has decided by."""
+
+
+def confidence_example() -> dict[str, Any]:
+    """The confidence report of the documentation's worked example."""
+    coverage = Coverage(VERSIONS, add(VERSIONS.values()), FIRST, LAST, truncated=False)
+    return confidence_report(coverage, policy_id="pricing_exception", verdict="yes", action="approve_discount")
+
+
+def effectiveness_example() -> dict[str, Any]:
+    """The effectiveness report of the documentation's worked example."""
+    return effectiveness_report(COUNTED, policy_id="pricing_exception")
+
+
+@dataclass(frozen=True, slots=True)
+class FixedReports:
+    """Reports about the same counts, whatever they are asked for.
+
+    Attributes:
+        counted: The counts.
+    """
+
+    counted: Counted = EMPTY
+
+    def effectiveness(
+        self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
+    ) -> dict[str, Any]:
+        """The effectiveness report."""
+        return effectiveness_report(
+            self.counted, policy_id=policy_id, policy_version=policy_version, limit=limit, min_sample=min_sample
+        )
+
+
+def give_reports(app: Flask, reports: Reports) -> None:
+    """Lets an application ask others for its reports than those it was composed with."""
+    state: State = app.extensions["gate"]
+    app.extensions["gate"] = replace(state, reports=reports)

@@ -1,0 +1,81 @@
+"""What several tests of the workbench need: a chain with some of everything."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from gate.erasure import erase
+from gate.ids import utc_now
+from gate.instance import Instance
+from gate.ledger.access import Authority
+from gate.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
+from tests.support import sample_request
+
+SYNCED: Final[dict[str, Any]] = {
+    "sync_status": "written",
+    "sync_direction": "writeback",
+    "crm_provider": "hubspot",
+    "crm_object_type": "deal",
+    "crm_object_id": "deal-1042",
+    "crm_record_url": "https://crm.example/deals/1042",
+    "mapped_fields": {"owner": {"name": "Ada"}, "stage": "won"},
+}
+
+
+class Chain:
+    """Appends to a scope's chain, an hour apart, so that entries come to lie in several months."""
+
+    def __init__(self, instance: Instance, authority: Authority, *, step: timedelta = timedelta(hours=1)) -> None:
+        """Begins a little in the future, for no record is older than the key that signs it."""
+        self.now = utc_now() + timedelta(minutes=1)
+        self.decided: list[str] = []
+        self._instance = instance
+        self._authority = authority
+        self._step = step
+        self._gate = instance.gate(self._clock)
+        self._lifecycle = instance.lifecycle(self._clock)
+
+    def _clock(self) -> datetime:
+        return self.now
+
+    def decide(self, body: dict[str, Any] | None = None, **inputs: Any) -> str:
+        """Appends a decision; its id."""
+        self.now += self._step
+        request = sample_request(**inputs) if body is None else body
+        decision = self._gate.decide(self._authority, request, request_id=f"req_{len(self.decided):032x}")
+        self.decided.append(decision.record["decision_id"])
+        return self.decided[-1]
+
+    def execution(self, decision_id: str, status: str = "executed", **more: Any) -> None:
+        """Appends an execution receipt."""
+        self.now += self._step
+        self._lifecycle.report(self._authority, EXECUTIONS, decision_id, {"execution_status": status, **more})
+
+    def outcome(self, decision_id: str, status: str = "succeeded", **more: Any) -> None:
+        """Appends an outcome."""
+        self.now += self._step
+        self._lifecycle.report(self._authority, OUTCOMES, decision_id, {"outcome_status": status, **more})
+
+    def crm_sync(self, decision_id: str) -> None:
+        """Appends a CRM sync."""
+        self.now += self._step
+        self._lifecycle.report(self._authority, CRM_SYNCS, decision_id, SYNCED)
+
+    def erase(self, decision_id: str) -> None:
+        """Erases a decision's facts."""
+        self.now += self._step
+        erase(self._instance.ledger, decision_id, "asked for", self.now)
+
+    def grow(self, decisions: int = 12) -> None:
+        """Appends so many decisions with some of everything: reports at once, and late ones about the first half."""
+        for number in range(decisions):
+            decision_id = self.decide(discount_percent=number % 20, margin_percent=5 + 3 * (number % 8))
+            if number % 3:
+                self.execution(decision_id)
+            if number % 4:
+                self.outcome(decision_id, "pending", observed_metrics={"margin": number / 4})
+            if number % 5 == 0:
+                self.crm_sync(decision_id)
+        for number, decision_id in enumerate(self.decided[: decisions // 2]):
+            self.outcome(decision_id, ("succeeded", "failed", "partial", "reverted")[number % 4], action_executed=True)

@@ -1,0 +1,514 @@
+"""The lake: whatever the ledger holds is in it once, whenever it was exported, and whatever happened meanwhile."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import orjson
+import pandas
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from gate.errors import OperatorError
+from gate.ids import utc_now
+from gate.instance import Instance
+from gate.ledger.access import FULL_ACCESS, Authority, Scope
+from tests.support import EXECUTED, sample_request
+from tests.torture import size
+from tests.workbench.support import Chain
+from workbench.columns import ENTRY_TABLES, TABLES, schema
+from workbench.lake import compaction
+from workbench.lake.compaction import Compactor
+from workbench.lake.entries import Personal
+from workbench.lake.export import LINGER, Exporter
+from workbench.lake.fresh import fresh
+from workbench.lake.manifest import FILE_NAME, Manifest, directory_of, load
+from workbench.lake.reader import Snapshot, open_lake
+from workbench.lake.verify import verify
+
+Step = Callable[..., Manifest]
+
+
+@pytest.fixture
+def chain(instance: Instance, authority: Authority) -> Chain:
+    """The scope's chain, still empty."""
+    return Chain(instance, authority, step=timedelta(hours=7))
+
+
+def rows(snapshot: Snapshot) -> dict[str, pl.DataFrame]:
+    """Every row of every table, in the order of the chain."""
+    return {name: snapshot.table(name).collect().sort("position") for name in TABLES}
+
+
+def assert_same(one: Snapshot, other: Snapshot) -> None:
+    """Asserts that two snapshots hold the same rows."""
+    for name, frame in rows(one).items():
+        assert_frame_equal(frame, rows(other)[name])
+
+
+def faults(instance: Instance, lake: Path, scope: Scope) -> list[str]:
+    """What `gate lake verify --against-ledger` finds."""
+    manifest = load(lake, scope.scope_id)
+    assert manifest is not None
+    followed = instance.ledger.tail.scope(scope.scope_id)
+    return [found.check for found in verify(lake, manifest, instance.ledger, followed)]
+
+
+def test_every_entry_of_every_type_is_exported_once(
+    instance: Instance, lake: Path, scope: Scope, chain: Chain, export: Step, snapshot: Callable[[], Snapshot]
+) -> None:
+    chain.grow()
+    chain.erase(chain.decided[3])
+    manifest = export(batch=7)
+    found = snapshot()
+    head = instance.ledger.entries.head(scope.scope_id)
+    assert (manifest.position, manifest.merkle_root, manifest.link_hash) == (
+        head.size,
+        head.merkle_root,
+        head.link_hash,
+    )
+    positions = sorted(at for table in ENTRY_TABLES.values() for at in found.table(table).collect()["position"])
+    assert positions == list(range(1, head.size + 1))
+    assert {name: found.table(name).collect_schema() for name in TABLES if name != "facts"} == {
+        name: schema(name) for name in TABLES if name != "facts"
+    }
+    assert len({file.month for file in manifest.files}) > 1
+    assert faults(instance, lake, scope) == []
+
+
+def test_each_column_holds_what_was_decided_and_reported(
+    chain: Chain, export: Step, snapshot: Callable[[], Snapshot], instance: Instance, authority: Authority
+) -> None:
+    decision_id = chain.decide(discount_percent=10, margin_percent=22)
+    chain.execution(decision_id, **{name: value for name, value in EXECUTED.items() if name != "execution_status"})
+    chain.outcome(decision_id, observed_metrics={"b": 1e308, "a": 2}, evidence_refs=["log-1"], external_ref="tx-1")
+    chain.crm_sync(decision_id)
+    export()
+    record = instance.gate().decision(authority, decision_id)
+    assert record is not None
+    row = {name: frame.row(0, named=True) for name, frame in rows(snapshot()).items() if frame.height}
+    decided = row["decisions"]
+    same = ["decision_id", "policy_id", "policy_version", "policy_hash", "verdict", "application_verdict", "action"]
+    same += ["reason_code", "request_id", "input_hash", "output_hash", "record_hash", "receipt_hash"]
+    assert {name: decided[name] for name in same} == {name: record[name] for name in same}
+    binding = record["action_binding"]
+    assert (decided["target_system"], decided["target_object_id"]) == (binding["system"], binding["resource"])
+    assert (decided["amount"], decided["currency"]) == (1200.5, "EUR")
+    assert orjson.loads(decided["actor"]) == binding["actor"]
+    assert orjson.loads(decided["subject"]) == binding["subject"]
+    assert decided["rule"] == record["evidence"][1] == "rule:approve_standard_exception"
+    assert decided["merkle_root"] == record["audit_chain"]["merkle_root"]
+    executed = row["executions"]
+    assert {name: executed[name] for name in EXECUTED if name not in ("executor", "executed_at")} == {
+        name: value for name, value in EXECUTED.items() if name not in ("executor", "executed_at")
+    }
+    assert orjson.loads(executed["executor"]) == EXECUTED["executor"]
+    assert executed["executed_at"].isoformat() == "2026-06-11T12:31:00+00:00"
+    assert (executed["decision_id"], executed["decision_position"]) == (decision_id, 1)
+    assert row["outcomes"]["observed_metrics"] == [{"name": "a", "value": 2.0}, {"name": "b", "value": 1e308}]
+    assert (row["outcomes"]["evidence_refs"], row["outcomes"]["external_ref"]) == (["log-1"], "tx-1")
+    assert orjson.loads(row["crm_syncs"]["mapped_fields"]) == {"owner": {"name": "Ada"}, "stage": "won"}
+    assert row["facts"]["inputs"] == '{"discount_percent":10,"margin_percent":22}'
+    case = row["cases"]
+    assert (case["outcome_status"], case["execution_status"], case["outcomes"]) == ("succeeded", "executed", 1)
+    assert case["week"].isoformat() <= decided["created_at"].date().isoformat()
+    assert case["week"].weekday() == 0
+
+
+def test_it_does_not_matter_in_how_many_steps_a_chain_was_exported_and_compacted(
+    lake: Path,
+    chain: Chain,
+    export: Step,
+    compact: Step,
+    snapshot: Callable[[], Snapshot],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(compaction, "STEP", 9)
+    monkeypatch.setattr(compaction, "FULL", 3)
+    for _ in range(4):
+        chain.grow(5)
+        export(batch=4)
+        compact(many=2)
+        chain.outcome(chain.decided[0], "reverted")
+        chain.execution(chain.decided[1], "failed")
+        export(batch=1)
+    chain.erase(chain.decided[2])
+    export()
+    in_steps = snapshot()
+    assert len(in_steps.manifest.of("cases")) > 3
+    kept = lake.rename(lake.with_name("kept"))
+    lake.mkdir()
+    export()
+    assert_same(Snapshot(kept, in_steps.manifest, in_steps.position, in_steps.merkle_root), snapshot())
+    compact()
+    assert_same(Snapshot(kept, in_steps.manifest, in_steps.position, in_steps.merkle_root), snapshot())
+
+
+def test_the_tail_and_the_lake_together_are_the_same_wherever_the_watermark_stands(
+    instance: Instance, lake: Path, scope: Scope, chain: Chain, export: Step, compact: Step
+) -> None:
+    chain.grow(6)
+    at_first = fresh(instance.ledger, lake, scope.scope_id, Personal())
+    assert at_first.manifest.position == 0
+    export(batch=5)
+    compact()
+    chain.grow(4)
+    chain.erase(chain.decided[0])
+    between = fresh(instance.ledger, lake, scope.scope_id, Personal())
+    assert 0 < between.manifest.position < between.position
+    facts = between.facts(("discount_percent",)).filter(pl.col("position") == 1).collect()
+    expected = rows(between)
+    export()
+    compact()
+    for name, frame in rows(fresh(instance.ledger, lake, scope.scope_id, Personal())).items():
+        assert_frame_equal(frame, expected[name])
+    assert facts["known"].to_list() == [False]
+    assert facts["inputs"].to_list() == facts["discount_percent:type"].to_list() == [None]
+
+
+def test_what_was_erased_is_in_no_file_any_more(lake: Path, chain: Chain, export: Step, compact: Step) -> None:
+    secret = "needle-7f3a"
+    body = sample_request(discount_percent=10, margin_percent=22, note=secret)
+    decision_id = chain.decide(body)
+    export()
+    compact()
+    chain.decide(body | {"context": {**body["context"], "inputs": {"discount_percent": 1, "margin_percent": 2}}})
+    export()
+    compact()
+
+    def holding() -> list[Path]:
+        found = []
+        for file in lake.rglob("*.parquet*"):
+            frame = pl.read_parquet(file)
+            if "inputs" in frame.columns and frame["inputs"].str.contains(secret, literal=True).any():
+                found.append(file)
+        return found
+
+    assert holding()
+    chain.erase(decision_id)
+    export()
+    assert holding() == []
+    assert lake.exists()
+
+
+def test_what_an_operator_marks_as_personal_is_left_out_and_taken_out(
+    lake: Path, chain: Chain, export: Step, snapshot: Callable[[], Snapshot]
+) -> None:
+    body = sample_request(discount_percent=10, margin_percent=22, customer={"email": "ada@shop.example", "tier": 2})
+    chain.decide(body)
+    export()
+    assert b"ada@shop" in snapshot().facts(()).collect()["inputs"][0].encode()
+    manifest = export(personal=Personal.of(["inputs.customer.email", "target_object_id", "actor"]))
+    assert manifest.personal == ("actor", "inputs.customer.email", "target_object_id")
+    found = snapshot()
+    assert found.facts(()).collect()["inputs"].to_list() == [
+        '{"customer":{"tier":2},"discount_percent":10,"margin_percent":22}'
+    ]
+    decided = found.table("decisions").collect()
+    assert decided["target_object_id"].to_list() == decided["actor"].to_list() == [None]
+    assert decided["target_system"].to_list() == ["crm"]
+    assert not [file for file in lake.rglob("*.parquet") if b"ada@shop" in file.read_bytes()]
+    assert len(list(lake.rglob("*.parquet"))) == len(manifest.files)
+
+
+def test_a_name_that_is_no_column_cannot_be_marked_as_personal() -> None:
+    with pytest.raises(OperatorError, match="merkle_root") as caught:
+        Personal.of(["merkle_root"])
+    assert caught.value.code == "SETTINGS_INVALID"
+
+
+def test_duckdb_and_pandas_read_what_polars_reads(
+    chain: Chain, export: Step, compact: Step, lake: Path, snapshot: Callable[[], Snapshot]
+) -> None:
+    chain.grow()
+    export(batch=11)
+    opened = open_lake(lake)
+    assert "resolved to position 0 of" in opened.sql("cases")
+    compact()
+    opened = open_lake(lake)
+    expected = snapshot().table("cases").collect().group_by("outcome_status").len().sort("outcome_status")
+    connection = duckdb.connect()
+    found = connection.execute(
+        f"SELECT outcome_status, count(*) FROM ({opened.sql('cases')}) GROUP BY ALL"  # noqa: S608
+    ).fetchall()
+    assert sorted(found, key=str) == sorted(expected.rows(), key=str)
+    for table in TABLES:
+        frame = pandas.read_parquet(opened.files(table)) if opened.files(table) else []
+        assert len(frame) == snapshot().table(table).collect().height
+        assert connection.execute(f"SELECT count(*) FROM ({opened.sql(table)})").fetchone() == (len(frame),)  # noqa: S608
+
+
+def test_a_lake_that_was_opened_stays_as_it_was_while_it_is_compacted(
+    lake: Path, chain: Chain, export: Step, compact: Step, snapshot: Callable[[], Snapshot]
+) -> None:
+    chain.grow()
+    export(batch=5)
+    before = snapshot()
+    expected = rows(before)
+    chain.grow()
+    export()
+    compact()
+    for name, frame in rows(before).items():
+        assert_frame_equal(frame, expected[name])
+
+
+def test_files_that_were_replaced_linger_an_hour(
+    instance: Instance, lake: Path, scope: Scope, chain: Chain, export: Step
+) -> None:
+    chain.grow()
+    export(batch=5)
+    followed = instance.ledger.tail.scope(scope.scope_id)
+    assert followed is not None
+    exported = load(lake, scope.scope_id)
+    assert exported is not None
+    now = 1_000_000.0
+    *_, manifest = Compactor(lake, clock=lambda: now).compact(exported)
+    gone = [lake / file.path for file in manifest.retired]
+    assert gone
+    for later, there in ((LINGER - 1, True), (LINGER + 1, False)):
+        # The files themselves are of now; what the manifest says of them is what counts.
+        for file in gone:
+            if file.exists():
+                os.utime(file, (0, 0))
+        chain.decide(discount_percent=1, margin_percent=20)
+        followed = instance.ledger.tail.scope(scope.scope_id)
+        assert followed is not None
+        list(Exporter(instance.ledger, lake, clock=lambda later=later: now + later).export(followed))  # type: ignore[misc]
+        assert [file.exists() for file in gone] == [there] * len(gone)
+    assert faults(instance, lake, scope) == []
+
+
+def test_a_lake_of_another_ledger_is_refused(
+    instance: Instance, lake: Path, scope: Scope, chain: Chain, export: Step, tmp_path: Path
+) -> None:
+    chain.grow(2)
+    file = directory_of(lake, scope.scope_id) / FILE_NAME
+    export()
+    told = orjson.loads(file.read_bytes())
+    manifest = load(lake, scope.scope_id)
+    assert manifest is not None
+    for change in ({"merkle_root": "0" * 64}, {"position": 10_000}):
+        changed = Manifest(**{name: getattr(manifest, name) for name in Manifest.__slots__} | change)
+        file.write_bytes(orjson.dumps(changed.to_dict()))
+        with pytest.raises(OperatorError) as caught:
+            export()
+        assert caught.value.code == "LAKE_OF_ANOTHER_LEDGER"
+        assert str(scope.name) in caught.value.message
+    file.write_bytes(orjson.dumps(told))
+    export()
+
+
+@pytest.mark.parametrize("name", [field for field in Manifest.__slots__ if field not in ("scope_id", "scope")])
+def test_a_manifest_that_was_changed_is_refused(
+    lake: Path, scope: Scope, chain: Chain, export: Step, name: str
+) -> None:
+    chain.grow(2)
+    export()
+    file = directory_of(lake, scope.scope_id) / FILE_NAME
+    told = orjson.loads(file.read_bytes())
+    numbers = {"position": 1, "generation": 99, "compacted": 1}
+    told[name] = numbers.get(name, ["x"] if name in ("files", "personal", "retired") else "x")
+    file.write_bytes(orjson.dumps(told))
+    with pytest.raises(OperatorError) as caught:
+        load(lake, scope.scope_id)
+    assert caught.value.code == "LAKE_MANIFEST_INVALID"
+
+
+def damaged(lake: Path, manifest: Manifest, table: str) -> Iterator[tuple[str, Manifest]]:
+    """A lake damaged in several ways, one after another, each undone before the next: what was done, and a manifest
+    that agrees with the file as it is.
+    """
+    file = manifest.of(table)[0]
+    path = lake / file.path
+    content = path.read_bytes()
+    frame = pl.read_parquet(path)
+    changes: dict[str, pl.DataFrame] = {
+        "left out": frame.head(frame.height - 1),
+        "doubled": pl.concat([frame, frame.tail(1)]),
+    }
+    for column, change in {
+        "decision_id": pl.col("decision_id") + "x",
+        "record_hash": pl.lit("0" * 64),
+        "leaf_hash": pl.lit("0" * 64),
+        "merkle_root": pl.lit("0" * 64),
+        "policy_id": pl.col("policy_id") + "x",
+        "link_hash": pl.lit("0" * 64),
+    }.items():
+        if column in frame.columns:
+            changes[column] = frame.with_columns(change.alias(column))
+    for what, changed in changes.items():
+        changed.write_parquet(path)
+        yield what, manifest
+    path.write_bytes(content)
+    path.unlink()
+    yield "removed", manifest
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("table", ["decisions", "executions", "outcomes", "crm_syncs", "facts", "rulebooks", "cases"])
+def test_whatever_is_changed_in_a_file_is_found(
+    lake: Path, chain: Chain, export: Step, compact: Step, instance: Instance, scope: Scope, table: str
+) -> None:
+    chain.grow(6)
+    export()
+    manifest = compact()
+    for what, _ in damaged(lake, manifest, table):
+        assert faults(instance, lake, scope) == ["files"], what
+    assert faults(instance, lake, scope) == []
+
+
+def forged(lake: Path, manifest: Manifest, table: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Manifest:
+    """A manifest that agrees with a file of changed rows."""
+    from dataclasses import replace
+    from hashlib import sha256
+
+    file = manifest.of(table)[0]
+    path = lake / file.path
+    changed = change(pl.read_parquet(path))
+    changed.write_parquet(path)
+    content = path.read_bytes()
+    told: Any = replace(
+        file,
+        rows=changed.height,
+        first_position=int(changed["position"].to_numpy().min()),
+        last_position=int(changed["position"].to_numpy().max()),
+        bytes=len(content),
+        sha256=sha256(content).hexdigest(),
+    )
+    return replace(manifest, files=tuple(told if of.path == file.path else of for of in manifest.files))
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "check"),
+    [
+        ("outcomes", lambda frame: frame.head(frame.height - 1), "chain"),
+        ("outcomes", lambda frame: pl.concat([frame, frame.head(1)]), "chain"),
+        ("decisions", lambda frame: frame.with_columns(pl.lit("0" * 64).alias("receipt_hash")), "chain"),
+        ("decisions", lambda frame: frame.with_columns(decision_id=pl.col("decision_id") + "x"), "chain"),
+        ("crm_syncs", lambda frame: frame.with_columns(pl.lit("0" * 64).alias("record_hash")), "chain"),
+        ("cases", lambda frame: frame.with_columns(outcomes=pl.col("outcomes") + 1), "cases"),
+        (
+            "cases",
+            lambda frame: frame.with_columns(pl.lit("no").cast(frame["verdict"].dtype).alias("verdict")),
+            "cases",
+        ),
+        ("outcomes", lambda frame: frame.with_columns(pl.lit("forged").alias("external_ref")), "ledger"),
+        ("decisions", lambda frame: frame.with_columns(pl.lit(1.0).alias("amount")), "ledger"),
+        ("facts", lambda frame: frame.with_columns(pl.lit("{}").alias("inputs")), "ledger"),
+        ("facts", lambda frame: frame.with_columns(pl.lit(1.0).alias("margin_percent:number")), "ledger"),
+    ],
+)
+def test_rows_that_a_forged_manifest_agrees_with_are_held_against_the_chain_and_the_ledger(
+    lake: Path,
+    chain: Chain,
+    export: Step,
+    compact: Step,
+    instance: Instance,
+    scope: Scope,
+    table: str,
+    change: Callable[[pl.DataFrame], pl.DataFrame],
+    check: str,
+) -> None:
+    chain.grow(6)
+    export()
+    manifest = forged(lake, compact(), table, change)
+    followed = instance.ledger.tail.scope(scope.scope_id)
+    assert [found.check for found in verify(lake, manifest, instance.ledger, followed)] == [check]
+
+
+class Crash(BaseException):
+    """Stands for the end of the process, which nothing catches."""
+
+
+def test_a_crash_at_any_step_loses_and_doubles_nothing(
+    instance: Instance,
+    lake: Path,
+    scope: Scope,
+    chain: Chain,
+    export: Step,
+    compact: Step,
+    snapshot: Callable[[], Snapshot],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every call by which something becomes durable or goes is once the last thing that the process does."""
+    monkeypatch.setattr(compaction, "STEP", 12)
+    monkeypatch.setattr(compaction, "FULL", 8)
+    chain.grow(4)
+    chain.erase(chain.decided[1])
+    chain.grow(3)
+    export()
+    compact()
+    expected = rows(snapshot())
+    calls = 0
+    crash_at = 0
+
+    def crashing(call: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any, **named: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls == crash_at:
+                raise Crash
+            return call(*arguments, **named)
+
+        return counted
+
+    for owner, name in ((os, "fsync"), (Path, "replace"), (Path, "unlink")):
+        monkeypatch.setattr(owner, name, crashing(getattr(owner, name)))
+    crashes = 0
+    while True:
+        shutil.rmtree(lake)
+        lake.mkdir()
+        crash_at, calls = crash_at + size(7, 1), 0
+        try:
+            export(batch=9)
+            compact()
+        except Crash:
+            crashes += 1
+        else:
+            break
+        assert faults(instance, lake, scope) == [] if load(lake, scope.scope_id) else True
+        export(batch=9)
+        compact()
+        assert faults(instance, lake, scope) == []
+        for name, frame in rows(snapshot()).items():
+            assert_frame_equal(frame, expected[name])
+    assert crashes > size(10, 70)
+
+
+def test_scopes_do_not_mix(
+    instance: Instance, lake: Path, scope: Scope, chain: Chain, export: Step, authority: Authority
+) -> None:
+    other = instance.ledger.directory.create_scope("other ' --", "unlimited", utc_now())
+    key = instance.ledger.directory.create_key(other, FULL_ACCESS, None, utc_now())[0]
+    theirs = Chain(instance, instance.ledger.directory.authenticate(key, utc_now()))
+    chain.grow(3)
+    theirs.grow(2)
+    for followed in instance.ledger.tail.scopes():
+        list(Exporter(instance.ledger, lake).export(followed))
+    opened = open_lake(lake)
+    assert opened.scopes == ["acme", "other ' --"]
+    assert opened.scope("acme").table("decisions").collect().height == 3
+    assert opened.table("decisions").collect().height == 5
+    assert duckdb.connect().execute(opened.sql("cases")).fetchall() == []
+    assert len(duckdb.connect().execute(opened.sql("decisions")).fetchall()) == 5
+    with pytest.raises(OperatorError) as caught:
+        opened.scope("nobody")
+    assert caught.value.code == "LAKE_SCOPE_UNKNOWN"
+
+
+def test_what_is_not_there_is_said_in_a_sentence(tmp_path: Path, lake: Path) -> None:
+    with pytest.raises(OperatorError) as caught:
+        open_lake(tmp_path / "nowhere")
+    assert caught.value.code == "LAKE_MISSING"
+    with pytest.raises(OperatorError) as caught:
+        open_lake(lake).table("invoices")
+    assert caught.value.code == "LAKE_TABLE_UNKNOWN"
+    assert open_lake(lake).table("cases").collect().height == 0
+    assert open_lake(lake).files("cases") == []

@@ -1,0 +1,175 @@
+"""The analytics process: it keeps the lake up to the ledger, and answers the reports that the API's workers ask for.
+
+`gate serve` starts one beside its workers, which reach it over a local socket; they never load what it computes with.
+Where it is down, reports answer 503, and deciding does not notice.
+
+Each connection carries one question and one answer, framed by `multiprocessing.connection` as bytes of JSON:
+{report, scope_id, policy_id, ...} and {answer} or {error: {code, message, details}}.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection, Listener
+from pathlib import Path
+from typing import Any, Final, NoReturn, Protocol
+
+import orjson
+
+from gate.errors import GateError, ServiceUnavailable
+from gate.ledger import Ledger
+from workbench.engines.effectiveness import effectiveness
+from workbench.lake.compaction import MANY, Compactor
+from workbench.lake.entries import Personal
+from workbench.lake.export import Exporter
+from workbench.lake.fresh import fresh
+from workbench.lake.lease import lease
+from workbench.lake.manifest import load
+
+MAX_QUESTION: Final = 64 * 1024
+"""The longest question, in bytes."""
+
+_REPORTS_AT_ONCE: Final = 2
+_PATIENCE: Final = 10.0
+_EXPORT_SECONDS: Final = 2.0
+_RETRY_SECONDS: Final = 15.0
+# How far cases may be behind while the chain grows, and after how many seconds they are resolved all the same.
+_BEHIND: Final = 20_000
+_IDLE_SECONDS: Final = 300.0
+
+
+class Analytics:
+    """Reports over a ledger and its lake; what the API asks for, by name."""
+
+    def __init__(self, ledger: Ledger, lake: Path, personal: Personal) -> None:
+        """Takes the ledger, the lake's directory, and what the lake leaves out."""
+        self._ledger = ledger
+        self._lake = lake
+        self._personal = personal
+        self._turns = threading.BoundedSemaphore(_REPORTS_AT_ONCE)
+
+    def effectiveness(
+        self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
+    ) -> dict[str, Any]:
+        """The effectiveness report of a policy.
+
+        Raises:
+            ServiceUnavailable: SVC_REPORT_UNAVAILABLE or SVC_STORAGE_UNAVAILABLE.
+        """
+        return self._in_turn(
+            lambda: effectiveness(
+                fresh(self._ledger, self._lake, scope_id, self._personal),
+                policy_id,
+                policy_version=policy_version,
+                limit=limit,
+                min_sample=min_sample,
+            ).to_dict()
+        )
+
+    def _in_turn(self, report: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        if not self._turns.acquire(timeout=_PATIENCE):
+            raise ServiceUnavailable(
+                "SVC_REPORT_UNAVAILABLE",
+                "Other reports are being computed. Deciding goes on meanwhile; ask again in a few seconds.",
+                details={"retry_after": 5},
+            )
+        try:
+            return report()
+        finally:
+            self._turns.release()
+
+
+class Follower:
+    """Keeps a lake up to its ledger, a pass at a time."""
+
+    def __init__(self, ledger: Ledger, lake: Path, personal: Personal) -> None:
+        """Takes the ledger, the lake's directory, and what the lake leaves out."""
+        self._ledger = ledger
+        self._lake = lake
+        self._exporter = Exporter(ledger, lake, personal)
+        self._compactor = Compactor(lake)
+        self._seen: dict[str, tuple[int, float]] = {}
+
+    def follow(self) -> None:
+        """Exports what the chains have gained, and compacts what has grown.
+
+        Raises:
+            GateError: As `Exporter.export` and `Compactor.compact`, or LAKE_BUSY.
+        """
+        now = time.monotonic()
+        for scope in self._ledger.tail.scopes():
+            size, since = self._seen.get(scope.scope_id, (0, now))
+            if size == scope.head.size and now - since < _IDLE_SECONDS:
+                continue
+            with lease(self._lake, patience=_PATIENCE):
+                for _ in self._exporter.export(scope):
+                    pass
+                manifest = load(self._lake, scope.scope_id)
+                if manifest is not None:
+                    behind = 0 if size == scope.head.size else _BEHIND
+                    for _ in self._compactor.compact(manifest, many=MANY, behind=behind):
+                        pass
+            self._seen[scope.scope_id] = scope.head.size, now
+
+
+class Observer(Protocol):
+    """Hears of what fails where nobody waits for an answer."""
+
+    def failed(self, what: str, error: Exception) -> None:
+        """`export` or `report` failed."""
+
+
+def serve(analytics: Analytics, follower: Follower, address: str, observer: Observer) -> NoReturn:
+    """Keeps the lake and answers questions at a local socket, for as long as the process lives.
+
+    Args:
+        analytics: What answers.
+        follower: What keeps the lake.
+        address: Where the socket is made; its directory lets nobody else in.
+        observer: Told what fails.
+    """
+    threading.Thread(target=_follow, args=(follower, observer), daemon=True).start()
+    with Listener(address, family="AF_UNIX", backlog=64) as listener:
+        while True:
+            connection = listener.accept()
+            threading.Thread(target=_answer, args=(connection, analytics, observer), daemon=True).start()
+
+
+def _follow(follower: Follower, observer: Observer) -> NoReturn:
+    while True:
+        pause = _EXPORT_SECONDS
+        try:
+            follower.follow()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next pass begins from what was committed
+            observer.failed("export", error)
+            pause = _RETRY_SECONDS
+        time.sleep(pause)
+
+
+def _answer(connection: Connection, analytics: Analytics, observer: Observer) -> None:
+    with connection:
+        try:
+            question = orjson.loads(connection.recv_bytes(MAX_QUESTION))
+            connection.send_bytes(orjson.dumps(answer_to(question, analytics)))
+        except (OSError, EOFError):
+            # Whoever asked has gone.
+            return
+        except Exception as error:  # noqa: BLE001 - who asked hears nothing, and answers 503
+            observer.failed("report", error)
+
+
+def answer_to(question: Mapping[str, Any], analytics: Analytics) -> dict[str, Any]:
+    """{answer}, or {error: {code, message, details}}.
+
+    Args:
+        question: {report, ...}: the name of a report, and its arguments.
+        analytics: What computes it.
+    """
+    reports: Mapping[str, Callable[..., dict[str, Any]]] = {"effectiveness": analytics.effectiveness}
+    arguments = {name: value for name, value in question.items() if name != "report"}
+    try:
+        return {"answer": reports[question["report"]](**arguments)}
+    except GateError as error:
+        return {"error": {"code": error.code, "message": error.message, "details": dict(error.details)}}

@@ -1,0 +1,257 @@
+"""What lies in the lake: its tables, each column's name, type and meaning. Nothing else defines them.
+
+Times are UTC with milliseconds, hashes lower-case hex SHA-256, positions those of the scope's chain. Where a caller may
+send any JSON value, the column holds its text. What a caller left out is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+import polars as pl
+
+from gate.confidence import Counts
+
+DataType: TypeAlias = pl.DataType | type[pl.DataType]
+
+TIME: Final = pl.Datetime("ms", "UTC")
+VERDICT: Final = pl.Enum(["yes", "no", "review"])
+OUTCOME_STATUS: Final = pl.Enum(Counts._fields)
+EXECUTION_STATUS: Final = pl.Enum(["executed", "queued", "skipped", "failed", "blocked", "reviewed", "reverted"])
+METRICS: Final = pl.List(pl.Struct({"name": pl.String, "value": pl.Float64}))
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column.
+
+    Attributes:
+        dtype: Its Polars type.
+        meaning: What it holds, for people.
+        personal: Whether an operator may mark it as personal, so that the lake leaves it empty.
+    """
+
+    dtype: DataType
+    meaning: str
+    personal: bool = False
+
+
+Table: TypeAlias = Mapping[str, Column]
+
+_OF_ENTRY: Final[Table] = {
+    "scope_id": Column(pl.String, "The scope whose chain holds the entry."),
+    "position": Column(pl.Int64, "The entry's position in the chain, from 1."),
+}
+_OF_CHAIN: Final[Table] = {
+    "record_hash": Column(pl.String, "The hash of the record or report."),
+    "leaf_hash": Column(pl.String, "The leaf that stands for the entry in the chain."),
+    "merkle_root": Column(pl.String, "The chain's rolling root at this position."),
+    "link_hash": Column(pl.String, "The hash of the entry's link."),
+}
+_OF_POLICY: Final[Table] = {
+    "policy_id": Column(pl.String, "The policy that decided: the rulebook's id."),
+    "policy_version": Column(pl.String, "Its version."),
+}
+_ABOUT: Final[Table] = {
+    "decision_id": Column(pl.String, "The decision that it is about."),
+    "decision_position": Column(pl.Int64, "The chain position of that decision."),
+}
+_TARGET: Final[Table] = {
+    "action_taken": Column(pl.String, "The action that was performed, by its label.", personal=True),
+    "target_system": Column(pl.String, "The system that was changed.", personal=True),
+    "target_object_id": Column(pl.String, "The object that was changed.", personal=True),
+    "mutation": Column(pl.String, "The change, in the caller's terms.", personal=True),
+    "external_ref": Column(pl.String, "The caller's reference to the transaction.", personal=True),
+}
+_EVIDENCE: Final[Table] = {
+    "evidence_refs": Column(pl.List(pl.String), "References to evidence that is kept elsewhere.", personal=True),
+    "executed_at": Column(TIME, "When the action was performed, as the caller told it."),
+    "reported_at": Column(TIME, "When it was reported."),
+}
+
+_DECIDED: Final[Table] = {
+    "decision_id": Column(pl.String, "The decision's id."),
+    "created_at": Column(TIME, "When it was decided."),
+    **_OF_POLICY,
+    "policy_hash": Column(pl.String, "The hash of the rulebook that decided."),
+    "verdict": Column(VERDICT, "yes, no or review."),
+    "application_verdict": Column(pl.String, "The rulebook's own word for it."),
+    "action": Column(pl.String, "The action label."),
+    "reason_code": Column(pl.String, "The reason code."),
+    "rule": Column(pl.String, "What decided, as the record's evidence says: rule:<id>, rule:default, schema:failed."),
+}
+
+DECISIONS: Final[Table] = {
+    **_OF_ENTRY,
+    **_DECIDED,
+    "target_system": Column(pl.String, "action_binding.system.", personal=True),
+    "target_object_id": Column(pl.String, "action_binding.resource.", personal=True),
+    "proposed_action": Column(pl.String, "action_binding.proposed_action.", personal=True),
+    "mutation": Column(pl.String, "action_binding.mutation.", personal=True),
+    "actor": Column(pl.String, "action_binding.actor, as JSON.", personal=True),
+    "subject": Column(pl.String, "action_binding.subject, as JSON.", personal=True),
+    "amount": Column(pl.Float64, "action_binding.amount, where it is a number.", personal=True),
+    "currency": Column(pl.String, "action_binding.currency, where it is text.", personal=True),
+    "request_id": Column(pl.String, "The handle of the request in the service's log."),
+    "idempotency_key": Column(pl.String, "The caller's retry handle.", personal=True),
+    "input_hash": Column(pl.String, "The hash of the request."),
+    "output_hash": Column(pl.String, "The hash of the answer."),
+    "confidence_score": Column(pl.Float64, "decision_confidence.score of the record."),
+    "confidence_level": Column(pl.String, "decision_confidence.level of the record."),
+    "receipt_hash": Column(pl.String, "The record's receipt_hash."),
+    **_OF_CHAIN,
+}
+
+EXECUTIONS: Final[Table] = {
+    **_OF_ENTRY,
+    "execution_receipt_id": Column(pl.String, "The receipt's id."),
+    **_ABOUT,
+    **_OF_POLICY,
+    "execution_status": Column(EXECUTION_STATUS, "What became of the action."),
+    "execution_result": Column(pl.String, "The result in the caller's words.", personal=True),
+    **_TARGET,
+    "execution_id": Column(pl.String, "The caller's own id of the execution.", personal=True),
+    "executor": Column(pl.String, "Who or what executed, as JSON.", personal=True),
+    "action_binding_match": Column(pl.Boolean, "Whether what was executed is what was decided."),
+    "not_approved": Column(pl.Boolean, "Flag DECISION_NOT_APPROVED: the verdict was not yes."),
+    "binding_mismatch": Column(pl.Boolean, "Flag ACTION_BINDING_MISMATCH: the receipt names another target."),
+    "state_before_hash": Column(pl.String, "The hash of the state before.", personal=True),
+    "state_after_hash": Column(pl.String, "The hash of the state after.", personal=True),
+    "state_before_ref": Column(pl.String, "Where the state before is kept.", personal=True),
+    "state_after_ref": Column(pl.String, "Where the state after is kept.", personal=True),
+    **_EVIDENCE,
+    **_OF_CHAIN,
+}
+
+OUTCOMES: Final[Table] = {
+    **_OF_ENTRY,
+    "outcome_id": Column(pl.String, "The outcome's id."),
+    **_ABOUT,
+    **_OF_POLICY,
+    "outcome_status": Column(OUTCOME_STATUS, "The result; succeeded, partial, failed and reverted are terminal."),
+    "action_executed": Column(pl.Boolean, "Whether the action was executed at all."),
+    **_TARGET,
+    "observed_metrics": Column(METRICS, "What was measured: names and numbers.", personal=True),
+    **_EVIDENCE,
+    **_OF_CHAIN,
+}
+
+CRM_SYNCS: Final[Table] = {
+    **_OF_ENTRY,
+    "sync_id": Column(pl.String, "The sync record's id."),
+    **_ABOUT,
+    **_OF_POLICY,
+    "sync_status": Column(pl.Enum(["written", "pending", "failed", "skipped"]), "What became of the sync."),
+    "sync_direction": Column(pl.Enum(["writeback", "inbound"]), "Into the CRM, or from it."),
+    "crm_provider": Column(pl.String, "Which CRM."),
+    "crm_object_type": Column(pl.String, "What kind of object it is there."),
+    "crm_object_id": Column(pl.String, "Which object.", personal=True),
+    "crm_record_url": Column(pl.String, "Where the object is shown.", personal=True),
+    "mapped_fields": Column(pl.String, "The mapped fields and their values, as JSON.", personal=True),
+    "reported_at": Column(TIME, "When it was reported."),
+    **_OF_CHAIN,
+}
+
+ERASURES: Final[Table] = {
+    **_OF_ENTRY,
+    "erasure_id": Column(pl.String, "The erasure's id."),
+    **_ABOUT,
+    **_OF_POLICY,
+    "reason": Column(pl.String, "Why, in the operator's words.", personal=True),
+    "erased": Column(pl.List(pl.String), "What was erased of the decision."),
+    "erased_at": Column(TIME, "When."),
+    **_OF_CHAIN,
+}
+
+FACTS: Final[Table] = {
+    **_OF_ENTRY,
+    "created_at": Column(TIME, "When it was decided."),
+    **_OF_POLICY,
+    "policy_hash": Column(pl.String, "The hash of the rulebook that decided."),
+    "known": Column(pl.Boolean, "Whether the facts are kept; false where they were erased."),
+    "inputs": Column(pl.String, "All facts as canonical JSON; null where they are not kept."),
+}
+"""And four columns for each field that the deciding rulebooks declare or test; `workbench.facts` says which."""
+
+RULEBOOKS: Final[Table] = {
+    **_OF_ENTRY,
+    **_OF_POLICY,
+    "policy_hash": Column(pl.String, "The rulebook's hash: that of its body."),
+    "first_used_at": Column(TIME, "When it first decided."),
+    "body": Column(pl.String, "The rulebook, as canonical JSON."),
+}
+"""The rulebooks that decided, each at the position of its first decision."""
+
+_OF_OUTCOME: Final[Table] = {
+    "outcome_position": Column(pl.Int64, "The chain position of its latest outcome."),
+    "outcome_id": Column(pl.String, "That outcome's id."),
+    "outcome_status": Column(OUTCOME_STATUS, "Its status; null without any outcome."),
+    "action_executed": Column(pl.Boolean, "Whether the action was executed, as the latest outcome says."),
+    "observed_metrics": Column(METRICS, "What the latest outcome measured.", personal=True),
+    "outcome_reported_at": Column(TIME, "When the latest outcome was reported."),
+    "outcomes": Column(pl.Int64, "How many outcomes were reported."),
+    "first_outcome_at": Column(TIME, "The earliest date of them."),
+    "last_outcome_at": Column(TIME, "The latest date of them."),
+}
+_OF_EXECUTION: Final[Table] = {
+    "execution_position": Column(pl.Int64, "The chain position of its latest execution receipt."),
+    "execution_receipt_id": Column(pl.String, "That receipt's id."),
+    "execution_status": Column(EXECUTION_STATUS, "Its status; null without any receipt."),
+    "action_binding_match": Column(pl.Boolean, "Whether what it says was executed is what was decided."),
+    "not_approved": Column(pl.Boolean, "Its flag DECISION_NOT_APPROVED."),
+    "binding_mismatch": Column(pl.Boolean, "Its flag ACTION_BINDING_MISMATCH."),
+    "execution_reported_at": Column(TIME, "When it was reported."),
+    "executions": Column(pl.Int64, "How many receipts were reported."),
+}
+
+CASES: Final[Table] = {
+    **_OF_ENTRY,
+    **_DECIDED,
+    "week": Column(pl.Date, "The Monday of the week in which it was decided, UTC."),
+    **_OF_OUTCOME,
+    **_OF_EXECUTION,
+}
+"""A decision with the latest of what was reported about it."""
+
+TABLES: Final[Mapping[str, Table]] = MappingProxyType(
+    {
+        "decisions": DECISIONS,
+        "executions": EXECUTIONS,
+        "outcomes": OUTCOMES,
+        "crm_syncs": CRM_SYNCS,
+        "erasures": ERASURES,
+        "facts": FACTS,
+        "rulebooks": RULEBOOKS,
+        "cases": CASES,
+    }
+)
+
+ENTRY_TABLES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "decision": "decisions",
+        "execution": "executions",
+        "outcome": "outcomes",
+        "crm_sync": "crm_syncs",
+        "erasure": "erasures",
+    }
+)
+"""The table of each type of entry."""
+
+
+def schema(table: str, columns: Iterable[str] | None = None) -> pl.Schema:
+    """The types of a table's columns, or of some of them, by name."""
+    defined = TABLES[table]
+    return pl.Schema({name: defined[name].dtype for name in (defined if columns is None else columns)})
+
+
+def empty(table: str) -> pl.DataFrame:
+    """A table without rows."""
+    return pl.DataFrame(schema=schema(table))
+
+
+def personal_columns() -> frozenset[str]:
+    """The names that an operator may mark as personal, beside `inputs.<path>` for facts."""
+    return frozenset(name for table in TABLES.values() for name, column in table.items() if column.personal)

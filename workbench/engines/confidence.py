@@ -1,0 +1,133 @@
+"""How far the outcomes of a policy's decisions support it: from the lake's cases, with the counts and the function that
+records and the service use.
+
+    confidence(open_lake("var/lake").scope("acme"), "refund_policy", verdict="yes").to_dict()["score"]
+
+Over the same chain this is the service's own report, byte for byte; the formula is in docs/confidence.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from gate.confidence import MIN_SAMPLE, Counts, Coverage, add, wilson_interval
+from gate.ids import timestamp
+from gate.policy_reports import confidence_report
+from workbench.engines.rendering import page
+from workbench.lake.reader import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidenceReport:
+    """How far outcomes support a policy.
+
+    Attributes:
+        body: The report as the service answers it, with `confidence_hash`.
+        frame: {policy_version, <a column for each outcome status>, terminal, success_rate, low, high} of each version.
+    """
+
+    body: dict[str, Any]
+    frame: pl.DataFrame
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON."""
+        return self.body
+
+    def _repr_html_(self) -> str:
+        shown = ("score", "level", "similar_decisions", "policy_stability", "recommendation")
+        facts = [(name, self.body[name]) for name in shown]
+        return page(f"Confidence in {self.body['policy_id']}", facts, ("version", self.frame))
+
+    def plot(self) -> alt.LayerChart | alt.FacetChart:
+        """The success rate of each version with its interval, and the score as a line."""
+        rows = self.frame.filter(pl.col("success_rate").is_not_null())
+        base = alt.Chart(rows).encode(y=alt.Y("policy_version:N", title="Policy version"))
+        rate = alt.X("success_rate:Q", title="Success rate (share of terminal outcomes)", axis=alt.Axis(format="%"))
+        points = base.mark_point(filled=True, size=60).encode(x=rate, tooltip=rows.columns)
+        intervals = base.mark_rule().encode(x=alt.X("low:Q", scale=alt.Scale(domain=[0, 1])), x2="high:Q")
+        score = (
+            alt.Chart(pl.DataFrame({"score": [self.body["score"]]})).mark_rule(strokeDash=[4, 4]).encode(x="score:Q")
+        )
+        title = alt.TitleParams(
+            f"What outcomes say of {self.body['policy_id']}",
+            subtitle="Rates of success with their 95 % Wilson intervals; the dashed line is the score.",
+        )
+        return alt.layer(intervals, points, score).properties(title=title, width=560)
+
+
+def confidence(
+    snapshot: Snapshot,
+    policy_id: str,
+    *,
+    policy_version: str | None = None,
+    verdict: str | None = None,
+    action: str | None = None,
+    limit: int | None = None,
+    min_sample: int = MIN_SAMPLE,
+) -> ConfidenceReport:
+    """How far the outcomes of a policy's decisions support it.
+
+    Args:
+        snapshot: The scope's chain.
+        policy_id: The policy.
+        policy_version: One of its versions; None for all.
+        verdict: One verdict, yes, no or review; None for all.
+        action: One action; None for all.
+        limit: How many decisions are looked at, those with the latest outcomes; None for all.
+        min_sample: How many terminal outcomes a level needs, and a version to be compared with the policy.
+    """
+    named = (("verdict", verdict), ("action", action))
+    rows = snapshot.cases(policy_id).filter(
+        pl.col("outcome_status").is_not_null(), *(pl.col(name) == value for name, value in named if value is not None)
+    )
+    chosen = rows if policy_version is None else rows.filter(pl.col("policy_version") == policy_version)
+    truncated = False
+    if limit is not None:
+        last = chosen.select(pl.col("outcome_position").top_k(limit + 1)).collect(engine="streaming").to_series().sort()
+        if last.len() > limit:
+            truncated, chosen = True, chosen.filter(pl.col("outcome_position") > last[0])
+    looked_at, policy = pl.collect_all([_counted(chosen, "policy_version"), _counted(rows)], engine="streaming")
+    by_version = {row[0]: Counts(*row[1:7]) for row in looked_at.sort("policy_version").rows()}
+    coverage = Coverage(
+        by_version,
+        add(Counts(*row[:6]) for row in policy.rows()) if policy.height else Counts(),
+        _date(looked_at["first"].min()),
+        _date(looked_at["last"].max()),
+        truncated,
+    )
+    body = confidence_report(
+        coverage,
+        policy_id=policy_id,
+        policy_version=policy_version,
+        verdict=verdict,
+        action=action,
+        min_sample=min_sample,
+        limit=limit,
+    )
+    return ConfidenceReport(body, _frame(by_version))
+
+
+def _counted(rows: pl.LazyFrame, *by: str) -> pl.LazyFrame:
+    statuses = [(pl.col("outcome_status") == status).sum().cast(pl.Int64).alias(status) for status in Counts._fields]
+    dates = [pl.col("first_outcome_at").min().alias("first"), pl.col("last_outcome_at").max().alias("last")]
+    return rows.group_by(by).agg(*statuses, *dates) if by else rows.select(*statuses, *dates)
+
+
+def _date(moment: Any) -> str | None:
+    return timestamp(moment) if isinstance(moment, datetime) else None
+
+
+def _frame(by_version: dict[str, Counts]) -> pl.DataFrame:
+    rows = []
+    for version, counts in by_version.items():
+        low, high = wilson_interval(counts.succeeded, counts.terminal)
+        told = {"terminal": counts.terminal, "success_rate": counts.success_rate, "low": low, "high": high}
+        rows.append({"policy_version": version, **counts._asdict(), **told})
+    numbers = dict.fromkeys((*Counts._fields, "terminal"), pl.Int64)
+    rates = dict.fromkeys(("success_rate", "low", "high"), pl.Float64)
+    return pl.DataFrame(rows, schema={"policy_version": pl.String, **numbers, **rates})

@@ -1,0 +1,302 @@
+"""What would have been decided: a slice of a policy's decisions once more, under other facts or another rulebook.
+
+    report = counterfactuals(snapshot, "refund_policy", rulebook=candidate)
+    report = counterfactuals(snapshot, "refund_policy", patch={"order_total": 900}, verdict="yes")
+    report.frame                       # from what, to what, how many, and what came of them
+    report.decisions.collect()         # the decisions behind it
+
+Simulation only: nothing is stored or signed, nothing authorizes a mutation. What would have come of a decision that
+goes another way is not known; only what came of it as it was decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import altair as alt
+import orjson
+import polars as pl
+
+from gate.canonical import content_hash
+from gate.confidence import Counts
+from gate.effectiveness import Standing
+from gate.errors import OperatorError
+from gate.ids import timestamp
+from gate.rulebook import Rulebook, load
+from workbench.engines.rendering import page
+from workbench.evaluator import VectorEvaluator, compile_frame_evaluator
+from workbench.facts import find_typed, patched, with_fields
+from workbench.lake.entries import Personal
+from workbench.lake.reader import Snapshot
+
+COUNTERFACTUAL_SLICE: Final = "policy_counterfactuals_v1"
+
+MAX_TRANSITIONS: Final = 200
+"""How many transitions the report tells apart, those of the most decisions first."""
+
+_EXAMPLES: Final = 10
+_VERDICTS: Final = ("yes", "no", "review")
+_PREFIX: Final = "then_"
+_NOTES: Final = (
+    "Simulation only: nothing was decided anew, and nothing here authorizes an action.",
+    "Outcomes are those of the decisions as they were made: what would have come of another verdict is not known.",
+    "Decisions whose facts were erased or left out as personal are counted as unknown.",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CounterfactualReport:
+    """What would have been decided.
+
+    Attributes:
+        body: {decision_counterfactual_slice_version, simulation_only, authorizes_mutation, policy_id, policy_version,
+            verdict, since, until, limit, rulebook, patch, decisions, redecided, unknown, changed, verdicts: {before,
+            after}, transitions, coverage, notes, counterfactual_hash}. Each transition has verdict and rule as decided,
+            then_verdict and then_rule, decisions, outcomes and up to ten decision ids.
+        frame: The transitions, a row each, with a column for each outcome status.
+        decisions: The decisions that would have gone another way, with what was and what would have been; lazy.
+    """
+
+    body: dict[str, Any]
+    frame: pl.DataFrame
+    decisions: pl.LazyFrame
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON."""
+        return self.body
+
+    def _repr_html_(self) -> str:
+        facts = [(name, self.body[name]) for name in ("decisions", "redecided", "unknown", "changed")]
+        return page(f"What {self.body['policy_id']} would have decided", facts, ("transitions", self.frame))
+
+    def plot(self) -> alt.LayerChart | alt.FacetChart:
+        """How many decisions of each verdict would have got which."""
+        rows = self.frame.group_by("verdict", f"{_PREFIX}verdict").agg(pl.col("decisions").sum())
+        base = alt.Chart(rows).encode(
+            x=alt.X(f"{_PREFIX}verdict:N", title="Would be", sort=_VERDICTS),
+            y=alt.Y("verdict:N", title="Was", sort=_VERDICTS),
+        )
+        squares = base.mark_rect().encode(
+            color=alt.Color("decisions:Q", title="Decisions", scale=alt.Scale(scheme="blues"))
+        )
+        numbers = base.mark_text().encode(text=alt.Text("decisions:Q", format=","))
+        title = alt.TitleParams(
+            f"What {self.body['policy_id']} would have decided",
+            subtitle=f"{self.body['redecided']:,} decisions; of {self.body['unknown']:,} more the facts are not known.",
+        )
+        return alt.layer(squares, numbers).properties(title=title, width=300, height=300)
+
+
+def counterfactuals(
+    snapshot: Snapshot,
+    policy_id: str,
+    *,
+    rulebook: Mapping[str, Any] | None = None,
+    patch: Mapping[str, Any] | None = None,
+    policy_version: str | None = None,
+    verdict: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    limit: int | None = None,
+) -> CounterfactualReport:
+    """What would have been decided, of a slice of a policy's decisions.
+
+    Args:
+        snapshot: The scope's chain.
+        policy_id: The policy.
+        rulebook: The body of another rulebook; each decision's own where None.
+        patch: An RFC 7396 merge patch over the facts; none where None.
+        policy_version: One of the policy's versions; None for all.
+        verdict: One verdict, yes, no or review; None for all.
+        since: Only decisions from this moment on.
+        until: Only decisions before this moment.
+        limit: How many decisions are looked at, the latest in the chain; None for all.
+
+    Raises:
+        RulebookRefused: RULEBOOK_INVALID.
+        OperatorError: LAKE_MOVED_ON where facts were erased since the lake was opened.
+    """
+    other = None if rulebook is None else load(rulebook)
+    cases = _sliced(snapshot, policy_id, policy_version, verdict, since, until)
+    truncated = False
+    if limit is not None:
+        last = cases.select(pl.col("position").top_k(limit + 1)).collect(engine="streaming")["position"].sort()
+        if last.len() > limit:
+            truncated, cases = True, cases.filter(pl.col("position") > last[0])
+    try:
+        redecided = _redecided(snapshot, policy_id, other, patch or {})
+        compared = _compared(cases, redecided)
+        groups, covered = pl.collect_all([_grouped(compared), _covered(cases)], engine="streaming")
+    except FileNotFoundError as error:
+        raise OperatorError(
+            "LAKE_MOVED_ON", "Facts were erased since the lake was opened, and their files are gone; open it again."
+        ) from error
+    decisions, first, last_at = covered.row(0)
+    transitions = _transitions(groups)
+    asked = {
+        "policy_id": policy_id,
+        "policy_version": policy_version,
+        "verdict": verdict,
+        "since": None if since is None else timestamp(since),
+        "until": None if until is None else timestamp(until),
+        "limit": limit,
+        "rulebook": None if other is None else other.reference,
+        "patch": dict(patch or {}),
+    }
+    known = groups.filter(pl.col("then_verdict").is_not_null())
+    changed = groups.filter("changed")
+    body = {
+        "decision_counterfactual_slice_version": COUNTERFACTUAL_SLICE,
+        "simulation_only": True,
+        "authorizes_mutation": False,
+        **asked,
+        "decisions": decisions,
+        "redecided": int(known["decisions"].sum()),
+        "unknown": decisions - int(known["decisions"].sum()),
+        "changed": int(changed["decisions"].sum()),
+        "verdicts": {"before": _by_verdict(known, "verdict"), "after": _by_verdict(known, "then_verdict")},
+        "transitions": transitions[:MAX_TRANSITIONS],
+        "coverage": {
+            "from": None if first is None else timestamp(first),
+            "to": None if last_at is None else timestamp(last_at),
+            "transitions": len(transitions),
+            "chain_position": snapshot.position,
+            "merkle_root": snapshot.merkle_root,
+            "truncated": truncated,
+        },
+        "notes": list(_NOTES),
+    }
+    # As JSON has it, which is what is hashed.
+    body = orjson.loads(orjson.dumps(body))
+    report = {**body, "counterfactual_hash": content_hash(body)}
+    behind = compared.filter(_CHANGED).sort("position")
+    return CounterfactualReport(report, _frame(transitions), behind)
+
+
+def _sliced(
+    snapshot: Snapshot,
+    policy_id: str,
+    policy_version: str | None,
+    verdict: str | None,
+    since: datetime | None,
+    until: datetime | None,
+) -> pl.LazyFrame:
+    cases = snapshot.cases(policy_id)
+    if policy_version is not None:
+        cases = cases.filter(pl.col("policy_version") == policy_version)
+    if verdict is not None:
+        cases = cases.filter(pl.col("verdict") == verdict)
+    if since is not None:
+        cases = cases.filter(pl.col("created_at") >= since)
+    if until is not None:
+        cases = cases.filter(pl.col("created_at") < until)
+    return cases
+
+
+def _redecided(snapshot: Snapshot, policy_id: str, other: Rulebook | None, patch: Mapping[str, Any]) -> pl.LazyFrame:
+    """{position, known, then_verdict, ...}: what every decision of the policy would be."""
+    if other is not None:
+        return _under(snapshot, policy_id, compile_frame_evaluator(other.body), patch, None)
+    rulebooks = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id)
+    parts = [
+        _under(snapshot, policy_id, compile_frame_evaluator(orjson.loads(text)), patch, hash_)
+        for hash_, text in rulebooks.select("policy_hash", "body").collect().iter_rows()
+    ]
+    return pl.concat(parts) if parts else pl.LazyFrame(schema={"position": pl.Int64, **_THEN_SCHEMA})
+
+
+def _under(
+    snapshot: Snapshot, policy_id: str, evaluator: VectorEvaluator, patch: Mapping[str, Any], policy_hash: str | None
+) -> pl.LazyFrame:
+    fields = evaluator.fields
+    facts = snapshot.facts(fields, policy_id)
+    if policy_hash is not None:
+        facts = facts.filter(pl.col("policy_hash") == policy_hash)
+    withheld = Personal.of(snapshot.manifest.personal).facts
+    typed = find_typed(facts, fields, pl.col("known"))
+    if patch:
+        facts = patched(facts, patch, fields, withheld, typed=typed)
+    else:
+        facts = with_fields(facts, fields, withheld, typed=typed)
+    rule = (
+        pl.when(pl.col("then_status") == "needs_input")
+        .then(pl.lit("schema:failed"))
+        .when(pl.col("then_matched_rule_id").is_null())
+        .then(pl.lit("rule:default"))
+        .otherwise(pl.lit("rule:") + pl.col("then_matched_rule_id").cast(pl.String))
+    )
+    decided = evaluator.decide(facts, _PREFIX).with_columns(
+        pl.when(pl.col("then_status").is_not_null()).then(rule).alias("then_rule")
+    )
+    return decided.select("position", *(pl.col(name).cast(dtype) for name, dtype in _THEN_SCHEMA.items()))
+
+
+_THEN_SCHEMA: Final[Mapping[str, Any]] = {
+    "then_verdict": pl.Enum(_VERDICTS),
+    "then_application_verdict": pl.String,
+    "then_action": pl.String,
+    "then_reason_code": pl.String,
+    "then_rule": pl.String,
+}
+_SAID: Final = tuple(name.removeprefix(_PREFIX) for name in _THEN_SCHEMA)
+_CHANGED: Final = pl.any_horizontal(pl.col(name) != pl.col(f"{_PREFIX}{name}") for name in _SAID).fill_null(value=False)
+
+
+def _compared(cases: pl.LazyFrame, redecided: pl.LazyFrame) -> pl.LazyFrame:
+    kept = ("position", "decision_id", "created_at", "policy_version", *_SAID, "outcome_status")
+    return cases.select(kept).join(redecided, on="position", how="left", maintain_order="left")
+
+
+def _grouped(compared: pl.LazyFrame) -> pl.LazyFrame:
+    return (
+        compared.with_columns(_CHANGED.alias("changed"))
+        .group_by("verdict", "rule", "then_verdict", "then_rule", "changed", "outcome_status")
+        .agg(pl.len().alias("decisions"), pl.col("decision_id").bottom_k_by("position", _EXAMPLES).alias("examples"))
+    )
+
+
+def _covered(cases: pl.LazyFrame) -> pl.LazyFrame:
+    return cases.select(
+        pl.len().alias("decisions"),
+        pl.col("created_at").min().alias("first"),
+        pl.col("created_at").max().alias("last"),
+    )
+
+
+def _transitions(groups: pl.DataFrame) -> list[dict[str, Any]]:
+    """What became what, the changed ones first, then those of the most decisions."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    by = ("verdict", "rule", "then_verdict", "then_rule", "changed")
+    for *key, status, decisions, examples in groups.filter(pl.col("then_verdict").is_not_null()).rows():
+        at = found.setdefault(tuple(key), {"outcomes": {}, "examples": []})
+        at["outcomes"][status or "unreported"] = decisions
+        at["examples"] += examples
+    transitions = [
+        {
+            **dict(zip(by, key, strict=True)),
+            "decisions": sum(at["outcomes"].values()),
+            "outcomes": Standing(**at["outcomes"])._asdict(),
+            # Ids sort by time.
+            "decision_ids": sorted(at["examples"])[:_EXAMPLES],
+        }
+        for key, at in found.items()
+    ]
+    return sorted(transitions, key=lambda of: (not of["changed"], -of["decisions"], *(of[name] for name in by[:4])))
+
+
+def _by_verdict(groups: pl.DataFrame, name: str) -> dict[str, int]:
+    counted = dict(groups.group_by(name).agg(pl.col("decisions").sum()).iter_rows())
+    return {verdict: int(counted.get(verdict, 0)) for verdict in _VERDICTS}
+
+
+def _frame(transitions: list[dict[str, Any]]) -> pl.DataFrame:
+    rows = [
+        {**{name: of[name] for name in of if name not in ("outcomes", "decision_ids")}, **of["outcomes"]}
+        for of in transitions
+    ]
+    texts = dict.fromkeys(("verdict", "rule", "then_verdict", "then_rule"), pl.String)
+    numbers = dict.fromkeys(("decisions", *Counts._fields, "unreported"), pl.Int64)
+    return pl.DataFrame(rows, schema={**texts, "changed": pl.Boolean, **numbers})

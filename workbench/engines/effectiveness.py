@@ -1,0 +1,260 @@
+"""How well a policy does: what came of its decisions, by version, verdict, rule and week.
+
+    report = effectiveness(open_lake("var/lake").scope("acme"), "refund_policy")
+    report.to_dict()["effectiveness_score"]
+    report.plot()
+
+What is counted here, `gate.effectiveness` judges; the formulas are in docs/effectiveness.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Final
+
+import altair as alt
+import polars as pl
+
+from gate.confidence import MIN_SAMPLE, Counts, wilson_interval
+from gate.effectiveness import Counted, Group, Metric, Standing
+from gate.ids import timestamp
+from gate.policy_reports import effectiveness_report
+from workbench.engines.rendering import page
+from workbench.lake.reader import Snapshot
+
+_STATUSES: Final = Standing._fields
+_PLOTTED_VERSIONS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class EffectivenessReport:
+    """How well a policy does.
+
+    Attributes:
+        body: The report as the service answers it, with `effectiveness_hash`.
+        frame: Its counts and rates: a row for everything together (`part` all), and one for each version, verdict, rule
+            and week; {part, name, decisions, <a column for each outcome status>, unreported, effectiveness_score,
+            success_rate, low, high, failure_rate, terminal_coverage}.
+        weekly: The same counts by week and version: {week, policy_version, decisions, ..., success_rate, low, high}.
+    """
+
+    body: dict[str, Any]
+    frame: pl.DataFrame
+    weekly: pl.DataFrame
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON."""
+        return self.body
+
+    def _repr_html_(self) -> str:
+        shown = ("effectiveness_score", "confidence", "recommendation")
+        coverage = self.body["coverage"]
+        facts = [(name, self.body[name]) for name in shown]
+        facts += [("success_rate", _interval(self.body["success_rate"]))]
+        facts += [(name, coverage[name]) for name in ("decisions", "from", "to")]
+        columns = ("name", "decisions", "effectiveness_score", "success_rate", "low", "high", "terminal_coverage")
+        parts = [
+            (part, self.frame.filter(pl.col("part") == part).select(columns)) for part in ("version", "verdict", "rule")
+        ]
+        return page(f"Effectiveness of {self.body['policy_id']}", facts, *parts)
+
+    def plot(self, by: str = "week") -> alt.LayerChart | alt.FacetChart:
+        """The success rate with its 95 % Wilson interval.
+
+        Args:
+            by: `week` (a line for each of the versions with the most decisions), `version`, `verdict` or `rule`.
+
+        Raises:
+            ValueError: There is no such part.
+        """
+        if by == "week":
+            return _weekly_chart(self.weekly, self.body["policy_id"])
+        if by not in ("version", "verdict", "rule"):
+            raise ValueError(f"A report has no part {by!r}; plot it by week, version, verdict or rule.")
+        rows = self.frame.filter((pl.col("part") == by) & pl.col("success_rate").is_not_null())
+        return _bars(rows, by, self.body["policy_id"])
+
+
+def effectiveness(
+    snapshot: Snapshot,
+    policy_id: str,
+    *,
+    policy_version: str | None = None,
+    limit: int | None = None,
+    min_sample: int = MIN_SAMPLE,
+) -> EffectivenessReport:
+    """How well a policy does in a scope.
+
+    Args:
+        snapshot: The scope's chain.
+        policy_id: The policy.
+        policy_version: One of its versions; None for all.
+        limit: How many decisions are looked at, the latest in the chain; None for all.
+        min_sample: How many terminal outcomes a judgement needs, and a version to be compared with the others.
+    """
+    rows, truncated = _chosen(snapshot, policy_id, policy_version, limit)
+    groups, metrics = pl.collect_all([_grouped(rows), _measured(rows)], engine="streaming")
+    counted = Counted(
+        by_version={
+            name: Group(standing, timestamp(first), timestamp(last))
+            for name, standing, first, last in _standings(groups, "policy_version")
+        },
+        by_verdict={name: standing for name, standing, *_ in _standings(groups, "verdict")},
+        by_rule={name: standing for name, standing, *_ in _standings(groups, "rule")},
+        by_week={week.isoformat(): standing for week, standing, *_ in _standings(groups, "week")},
+        acted=next((standing for acted, standing, *_ in _standings(groups, "acted") if acted), Standing()),
+        metrics=[Metric(*row) for row in metrics.rows()],
+        first=_date(groups["first"].min()),
+        last=_date(groups["last"].max()),
+        chain_position=snapshot.position,
+        merkle_root=snapshot.merkle_root,
+        truncated=truncated,
+    )
+    body = effectiveness_report(
+        counted, policy_id=policy_id, policy_version=policy_version, min_sample=min_sample, limit=limit
+    )
+    return EffectivenessReport(body, _frame(counted), _weekly(groups))
+
+
+def _chosen(
+    snapshot: Snapshot, policy_id: str, policy_version: str | None, limit: int | None
+) -> tuple[pl.LazyFrame, bool]:
+    """The decisions looked at, and whether earlier ones were left out."""
+    rows = snapshot.cases(policy_id)
+    if policy_version is not None:
+        rows = rows.filter(pl.col("policy_version") == policy_version)
+    if limit is None:
+        return rows, False
+    # One more than are looked at tells whether that is all.
+    last = rows.select(pl.col("position").top_k(limit + 1)).collect(engine="streaming")["position"].sort()
+    if last.len() <= limit:
+        return rows, False
+    return rows.filter(pl.col("position") > last[0]), True
+
+
+def _grouped(rows: pl.LazyFrame) -> pl.LazyFrame:
+    acted = pl.coalesce("action_executed", pl.col("verdict") == "yes").alias("acted")
+    return rows.group_by("policy_version", "verdict", "rule", "week", acted, "outcome_status").agg(
+        pl.len().alias("decisions"),
+        pl.col("created_at").min().alias("first"),
+        pl.col("created_at").max().alias("last"),
+    )
+
+
+def _measured(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """The metrics of latest outcomes. Only what orders them: sums of floats depend on the order they are added in."""
+    value = pl.col("value")
+    return (
+        rows.select(pl.col("observed_metrics").explode(empty_as_null=False, keep_nulls=False))
+        .unnest("observed_metrics")
+        .group_by("name")
+        .agg(pl.len(), value.min().alias("min"), value.quantile(0.5, "lower").alias("median"), value.max().alias("max"))
+    )
+
+
+def _standings(groups: pl.DataFrame, *by: str) -> list[tuple[Any, ...]]:
+    """(name..., Standing, first, last) of each group."""
+    statuses = [
+        pl.col("decisions").filter(pl.col("outcome_status") == status).sum().cast(pl.Int64).alias(status)
+        for status in Counts._fields
+    ]
+    unreported = pl.col("decisions").filter(pl.col("outcome_status").is_null()).sum().cast(pl.Int64)
+    counted = groups.group_by(by).agg(
+        *statuses, unreported.alias("unreported"), pl.col("first").min(), pl.col("last").max()
+    )
+    names = len(by)
+    return [(*row[:names], Standing(*row[names:-2]), *row[-2:]) for row in counted.rows()]
+
+
+def _date(moment: Any) -> str | None:
+    return timestamp(moment) if isinstance(moment, datetime) else None
+
+
+def _row(standing: Standing) -> dict[str, Any]:
+    low, high = wilson_interval(standing.succeeded, standing.terminal)
+    return {
+        "decisions": standing.decisions,
+        **standing._asdict(),
+        "effectiveness_score": standing.score,
+        "success_rate": standing.success_rate,
+        "low": low,
+        "high": high,
+        "failure_rate": standing.failure_rate,
+        "terminal_coverage": standing.terminal_coverage,
+    }
+
+
+_RATES: Final = ("effectiveness_score", "success_rate", "low", "high", "failure_rate", "terminal_coverage")
+_NUMBERS: Final = {**dict.fromkeys(("decisions", *_STATUSES), pl.Int64), **dict.fromkeys(_RATES, pl.Float64)}
+
+
+def _frame(counted: Counted) -> pl.DataFrame:
+    parts: list[tuple[str, str, Standing]] = [("all", "all", counted.standing)]
+    parts += [("version", name, group.standing) for name, group in sorted(counted.by_version.items())]
+    parts += [
+        (part, name, standing)
+        for part, named in (("verdict", counted.by_verdict), ("rule", counted.by_rule), ("week", counted.by_week))
+        for name, standing in sorted(named.items())
+    ]
+    rows = [{"part": part, "name": name, **_row(standing)} for part, name, standing in parts]
+    return pl.DataFrame(rows, schema={"part": pl.String, "name": pl.String, **_NUMBERS})
+
+
+def _weekly(groups: pl.DataFrame) -> pl.DataFrame:
+    rows: list[dict[str, date | str | int | float | None]] = [
+        {"week": week, "policy_version": version, **_row(standing)}
+        for week, version, standing, *_ in _standings(groups, "week", "policy_version")
+    ]
+    schema = {"week": pl.Date, "policy_version": pl.String, **_NUMBERS}
+    return pl.DataFrame(rows, schema=schema).sort("week", "policy_version")
+
+
+def _interval(rate: dict[str, Any]) -> str:
+    return "-" if rate["rate"] is None else f"{rate['rate']:.1%} ({rate['low']:.1%} to {rate['high']:.1%})"
+
+
+_PERCENT: Final = alt.Axis(format="%")
+_SUCCESS: Final = "Success rate (share of terminal outcomes)"
+_TOLD: Final = ("decisions", "succeeded", "partial", "failed", "reverted", "pending", "review", "unreported")
+
+
+def _weekly_chart(weekly: pl.DataFrame, policy_id: str) -> alt.LayerChart | alt.FacetChart:
+    most = (
+        weekly.group_by("policy_version")
+        .agg(pl.col("decisions").sum())
+        .sort("decisions", "policy_version", descending=[True, False])["policy_version"]
+        .head(_PLOTTED_VERSIONS)
+        .sort()
+    )
+    rows = weekly.filter(pl.col("policy_version").is_in(most.implode()) & pl.col("success_rate").is_not_null())
+    versions = most.to_list()
+    base = alt.Chart(rows).encode(
+        x=alt.X("week:T", title="Week of the decision (from Monday, UTC)"),
+        color=alt.Color("policy_version:N", title="Policy version", scale=alt.Scale(domain=versions)),
+    )
+    band = base.mark_area(opacity=0.2).encode(
+        y=alt.Y("low:Q", title=_SUCCESS, axis=_PERCENT, scale=alt.Scale(domain=[0, 1])), y2="high:Q"
+    )
+    line = base.mark_line(point=True).encode(
+        y="success_rate:Q", tooltip=["week", "policy_version", "success_rate", "low", "high", *_TOLD]
+    )
+    left_out = weekly["policy_version"].n_unique() - len(versions)
+    subtitle = "By policy version; bands are 95 % Wilson intervals."
+    if left_out:
+        subtitle += f" {left_out} versions with fewer decisions are left out."
+    title = alt.TitleParams(f"What came of {policy_id}, week by week", subtitle=subtitle)
+    return alt.layer(band, line).properties(title=title, width=720, height=320)
+
+
+def _bars(rows: pl.DataFrame, by: str, policy_id: str) -> alt.LayerChart | alt.FacetChart:
+    base = alt.Chart(rows).encode(y=alt.Y("name:N", title=by.capitalize(), sort=None))
+    points = base.mark_point(filled=True, size=60).encode(
+        x=alt.X("success_rate:Q", title=_SUCCESS, axis=_PERCENT, scale=alt.Scale(domain=[0, 1])),
+        tooltip=["name", "success_rate", "low", "high", *_TOLD],
+    )
+    intervals = base.mark_rule().encode(x="low:Q", x2="high:Q")
+    title = alt.TitleParams(
+        f"What came of {policy_id}, by {by}", subtitle="Rates of success with their 95 % Wilson intervals."
+    )
+    return alt.layer(intervals, points).properties(title=title, width=560)

@@ -1,0 +1,423 @@
+"""Facts in columns: of each field that rulebooks read, its JSON type and its value, beside the JSON of all facts.
+
+    frame.with_columns(fact_series(inputs, ("margin_percent",)))     # as a decision is written
+    with_fields(pl.scan_parquet(path), fields_of(body))              # as a rulebook reads it
+
+A field is a dotted path through objects, as rulebooks write it. It takes four columns, here for the field `f`:
+
+    f:type     FACT_TYPE   its JSON type, `absent` where it is not there, `withheld` where it is personal and was not
+                           kept; null where it was not looked for, or where the facts are not known
+    f:number   Float64     a number; booleans as 1 and 0
+    f:string   String      a string
+    f:json     String      the canonical JSON of an array or object
+
+The column `inputs` holds the canonical JSON of all facts of the decision, null where they are not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import orjson
+import polars as pl
+
+from gate.canonical import canonical
+from gate.counterfactuals import merge_patch
+from gate.errors import MaterialRefused
+from gate.strict_json import MAX_SAFE_INTEGER
+
+INPUTS: Final = "inputs"
+"""The column with the canonical JSON of all facts."""
+
+ABSENT: Final = "absent"
+WITHHELD: Final = "withheld"
+_TYPES: Final = (ABSENT, "null", "boolean", "number", "string", "array", "object", WITHHELD)
+FACT_TYPE: Final = pl.Enum(_TYPES)
+"""What a fact is: a JSON type, not there, or withheld."""
+
+_TYPE: Final = ":type"
+_NUMBER: Final = ":number"
+_STRING: Final = ":string"
+_JSON: Final = ":json"
+_DTYPES: Final[Mapping[str, pl.DataType]] = {
+    _TYPE: FACT_TYPE,
+    _NUMBER: pl.Float64(),
+    _STRING: pl.String(),
+    _JSON: pl.String(),
+}
+
+# No field has a colon, so that this is none of their columns.
+_EXTRACTED: Final = ":extracted"
+# What the parsed facts of a batch take is bounded by it.
+_ROWS_AT_ONCE: Final = 50_000
+
+
+class _Absent:
+    """Stands for a field that is not there."""
+
+    __slots__ = ()
+
+
+class _Unknown:
+    """Stands for facts that are not known, and for whatever they may hold."""
+
+    __slots__ = ()
+
+    def get(self, _name: str, _default: object) -> _Unknown:
+        return self
+
+
+_ABSENT: Final = _Absent()
+_UNKNOWN: Final = _Unknown()
+_ENTERED: Final = frozenset({dict, _Unknown})
+_NUMERIC: Final = frozenset({bool, int, float})
+_CONTAINERS: Final = frozenset({list, dict})
+
+# Positions in FACT_TYPE, by the Python type of a JSON value.
+_CODES: Final[Mapping[type, int | None]] = {
+    _Unknown: None,
+    _Absent: 0,
+    type(None): 1,
+    bool: 2,
+    int: 3,
+    float: 3,
+    str: 4,
+    list: 5,
+    dict: 6,
+}
+_WITHHELD_CODES: Final = {kind: 7 if code else code for kind, code in _CODES.items()}
+
+
+def type_of(field: str) -> pl.Expr:
+    """The column with the JSON type of a field."""
+    return pl.col(f"{field}{_TYPE}")
+
+
+def number_of(field: str) -> pl.Expr:
+    """The column with a field's numbers, and its booleans as 1 and 0."""
+    return pl.col(f"{field}{_NUMBER}")
+
+
+def string_of(field: str) -> pl.Expr:
+    """The column with a field's strings."""
+    return pl.col(f"{field}{_STRING}")
+
+
+def json_of(field: str) -> pl.Expr:
+    """The column with the canonical JSON of a field's arrays and objects."""
+    return pl.col(f"{field}{_JSON}")
+
+
+def columns_of(field: str) -> dict[str, pl.DataType]:
+    """The names and types of a field's columns."""
+    return {f"{field}{suffix}": dtype for suffix, dtype in _DTYPES.items()}
+
+
+def fields_of(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """The fields that a valid rulebook declares, requires or tests, sorted."""
+    schema = body["input_schema"]
+    tested = (field for rule in body["rules"] for field in _tested(rule["condition"]))
+    return tuple(sorted({*schema["required"], *schema["properties"], *tested}))
+
+
+def _tested(condition: Mapping[str, Any]) -> Iterator[str]:
+    if "field" in condition:
+        yield condition["field"]
+    elif "not" in condition:
+        yield from _tested(condition["not"])
+    else:
+        for child in condition.get("all") or condition["any"]:
+            yield from _tested(child)
+
+
+def is_withheld(field: str, withheld: Collection[str]) -> bool:
+    """Whether a field is one of the withheld paths, lies beneath one, or may hold one."""
+    return any(f"{field}.".startswith(f"{path}.") or path.startswith(f"{field}.") for path in withheld)
+
+
+def without(inputs: Mapping[str, Any], withheld: Collection[str]) -> dict[str, Any]:
+    """The facts without what the withheld paths reach; the facts themselves stay as they are."""
+    kept = dict(inputs)
+    for path in withheld:
+        kept = _removed(kept, path.split("."))
+    return kept
+
+
+def _removed(value: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    name, *rest = names
+    if name not in value:
+        return value
+    if not rest:
+        return {other: item for other, item in value.items() if other != name}
+    inner = value[name]
+    return {**value, name: _removed(inner, rest)} if type(inner) is dict else value
+
+
+def fact_series(
+    inputs: Sequence[Mapping[str, Any] | None], fields: Collection[str], withheld: Collection[str] = ()
+) -> list[pl.Series]:
+    """The columns of fields.
+
+    Args:
+        inputs: The facts of each decision, as JSON is read; None where they are not known.
+        fields: The fields.
+        withheld: Paths whose values are not to be kept: a field that is such a path, lies beneath one or may hold one
+            shows only whether it is there.
+
+    Returns:
+        The four columns of each field, in the order of the fields.
+    """
+    facts: list[Any] = [_UNKNOWN if row is None else row for row in inputs]
+    reached: dict[str, list[Any]] = {}
+
+    def values_of(path: str) -> list[Any]:
+        if path not in reached:
+            parent, dot, name = path.rpartition(".")
+            reached[path] = (
+                [value.get(name, _ABSENT) if type(value) in _ENTERED else _ABSENT for value in values_of(parent)]
+                if dot
+                else [row.get(name, _ABSENT) for row in facts]
+            )
+        return reached[path]
+
+    return [
+        series for field in fields for series in _columns(field, values_of(field), hidden=is_withheld(field, withheld))
+    ]
+
+
+def _columns(field: str, values: list[Any], *, hidden: bool) -> list[pl.Series]:
+    kinds = list(map(type, values))
+    table = _WITHHELD_CODES if hidden else _CODES
+    types = pl.Series(f"{field}{_TYPE}", [table[kind] for kind in kinds], pl.UInt8).cat.to(FACT_TYPE)
+    seen = set() if hidden else set(kinds)
+
+    def column(suffix: str, held: Collection[type], write: Callable[[Any], Any]) -> pl.Series:
+        name, dtype = f"{field}{suffix}", _DTYPES[suffix]
+        if seen.isdisjoint(held):
+            return pl.repeat(None, len(values), dtype=dtype, eager=True).alias(name)
+        written = [write(value) if kind in held else None for value, kind in zip(values, kinds, strict=True)]
+        return pl.Series(name, written, dtype)
+
+    # Adding 0 leaves no -0, which JSON's canonical text does not have.
+    numbers = column(_NUMBER, _NUMERIC, lambda value: value + 0.0)
+    return [types, numbers, column(_STRING, {str}, str), column(_JSON, _CONTAINERS, _text)]
+
+
+def _text(value: Any) -> str:
+    try:
+        return canonical(value).decode()
+    except MaterialRefused:
+        # Read fast, a double beyond 2^53 whose canonical text has no exponent is an integer.
+        return canonical(_with_doubles(value)).decode()
+
+
+def _with_doubles(value: Any) -> Any:
+    if type(value) is int:
+        return value if -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER else float(value)
+    if type(value) is dict:
+        return {name: _with_doubles(item) for name, item in value.items()}
+    return [_with_doubles(item) for item in value] if type(value) is list else value
+
+
+def find_typed(frame: pl.LazyFrame, fields: Collection[str], known: pl.Expr | None = None) -> frozenset[str]:
+    """Which of the fields the frame has in columns for every row whose facts are known.
+
+    It runs a query, over the types of the fields and what `known` needs alone.
+
+    Args:
+        frame: What is stored.
+        fields: The fields.
+        known: Whether the facts of a row are known; without it `inputs` is read to tell.
+    """
+    have = frame.collect_schema().keys()
+    there = [field for field in dict.fromkeys(fields) if columns_of(field).keys() <= have]
+    if not there or (known is None and INPUTS not in have):
+        return frozenset(there)
+    known = pl.col(INPUTS).is_not_null() if known is None else known
+    lacks = frame.select((type_of(field).is_null() & known).any().alias(field) for field in there)
+    found = lacks.collect(engine="streaming").row(0, named=True)
+    return frozenset(field for field, lacking in found.items() if not lacking)
+
+
+def with_fields(
+    frame: pl.LazyFrame, fields: Collection[str], withheld: Collection[str] = (), *, typed: Collection[str] = ()
+) -> pl.LazyFrame:
+    """The frame with the columns of fields, whatever it lacks of them read from the JSON of the facts.
+
+    Args:
+        frame: What is stored; columns of the fields may be missing or null, and so may `inputs`.
+        fields: The fields.
+        withheld: Paths whose values were not kept: where no column says otherwise, a field that is such a path, lies
+            beneath one or may hold one is `withheld`, for it cannot be told whether it was there.
+        typed: Fields whose columns, where the frame has them, lack nothing, as `find_typed` tells. Where
+            that is so of all fields, `inputs` is not read.
+    """
+    have = frame.collect_schema().keys()
+    asked = tuple(dict.fromkeys(fields))
+    lacking = {field for field in asked if not columns_of(field).keys() <= have}
+    if INPUTS not in have:
+        nothing = {name: dtype for field in asked if field in lacking for name, dtype in columns_of(field).items()}
+        return frame.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in nothing.items())
+    open_ = [field for field in asked if field in lacking or field not in typed]
+    hidden = [field for field in open_ if is_withheld(field, withheld)]
+    read = [field for field in open_ if field not in hidden]
+    filled = [column for field in hidden for column in _filled(field, _hidden_columns(field), lacking=field in lacking)]
+    if not read:
+        return frame.with_columns(filled)
+    text = pl.col(INPUTS)
+    if lacking.isdisjoint(read):
+        text = pl.when(pl.any_horizontal(type_of(field).is_null() for field in read)).then(text)
+    dtype = pl.Struct({name: dtype for field in read for name, dtype in columns_of(field).items()})
+    extracted = text.map_batches(partial(_extract, read, dtype), dtype, is_elementwise=True).alias(_EXTRACTED)
+    for field in read:
+        columns = {name: pl.col(_EXTRACTED).struct.field(name) for name in columns_of(field)}
+        filled += _filled(field, columns, lacking=field in lacking)
+    return frame.with_columns(extracted).with_columns(filled).drop(_EXTRACTED)
+
+
+def where(holds: pl.Expr, value: int, dtype: type[pl.Int16] | type[pl.UInt8]) -> pl.Expr:
+    """A whole number where something holds, else null.
+
+    It is when-then for a number, and keeps the order of rows. Of when-then between literals Polars 2.1 takes it that
+    no order is to be kept: where nothing else is selected, the row groups of a file come in any.
+    """
+    return pl.when(holds).then(holds.cast(dtype) * pl.lit(value, dtype))
+
+
+def _constant_type(holds: pl.Expr, type_: str) -> pl.Expr:
+    return where(holds, _TYPES.index(type_), pl.UInt8).cat.to(FACT_TYPE)
+
+
+def _hidden_columns(field: str) -> dict[str, pl.Expr]:
+    nothing = {name: pl.lit(None, dtype) for name, dtype in columns_of(field).items()}
+    return {**nothing, f"{field}{_TYPE}": _constant_type(pl.col(INPUTS).is_not_null(), WITHHELD)}
+
+
+def _filled(field: str, columns: Mapping[str, pl.Expr], *, lacking: bool) -> Iterator[pl.Expr]:
+    for name, column in columns.items():
+        filled = column if lacking else pl.when(type_of(field).is_null()).then(column).otherwise(pl.col(name))
+        yield filled.alias(name)
+
+
+def _extract(fields: Sequence[str], dtype: pl.Struct, texts: pl.Series) -> pl.Series:
+    """The columns of fields, as one, of the JSON of facts."""
+    if texts.null_count() == len(texts):
+        return pl.repeat(None, len(texts), dtype=dtype, eager=True).alias(texts.name)
+    parts = [_extract_some(fields, texts.slice(start, _ROWS_AT_ONCE)) for start in range(0, len(texts), _ROWS_AT_ONCE)]
+    return pl.concat(parts).alias(texts.name)
+
+
+def _extract_some(fields: Sequence[str], texts: pl.Series) -> pl.Series:
+    rows = [None if text is None else orjson.loads(text) for text in texts.to_list()]
+    return pl.DataFrame(fact_series(rows, fields)).to_struct()
+
+
+@dataclass(frozen=True, slots=True)
+class _Replaced:
+    """What a patch does to a field: it has this value from then on, or is absent."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """What a patch does to a field: this object is merged into it."""
+
+    patch: Mapping[str, Any]
+
+
+def patched(
+    frame: pl.LazyFrame,
+    patch: Mapping[str, Any],
+    fields: Collection[str],
+    withheld: Collection[str] = (),
+    *,
+    typed: Collection[str] = (),
+) -> pl.LazyFrame:
+    """The columns of fields as if the facts had been other; what is not known stays so.
+
+    A withheld fact that the patch replaces or removes is known from then on; one that it merges into is not.
+
+    Args:
+        frame: What is stored, as `with_fields` takes it.
+        patch: An RFC 7396 merge patch over the facts.
+        fields: The fields.
+        withheld: As `with_fields` takes it.
+        typed: As `with_fields` takes it.
+
+    Returns:
+        The frame with the columns of the fields, without `inputs` and without the columns of other fields that the
+        patch would change.
+    """
+    have = frame.collect_schema().keys()
+    effects = {field: _effect(patch, field) for field in fields}
+    kept = [field for field, effect in effects.items() if not isinstance(effect, _Replaced)]
+    columns: list[pl.Expr] = []
+    for field, effect in effects.items():
+        if isinstance(effect, _Replaced):
+            columns += _replaced_columns(field, effect.value, _is_known(field, have, typed))
+        elif isinstance(effect, _Merged):
+            columns += _merged_columns(field, effect.patch)
+    others = {name.removesuffix(_TYPE) for name in have if name.endswith(_TYPE)} - effects.keys()
+    stale = [name for field in others if _effect(patch, field) for name in columns_of(field) if name in have]
+    return with_fields(frame, kept, withheld, typed=typed).with_columns(columns).drop(INPUTS, *stale, strict=False)
+
+
+def _effect(patch: Mapping[str, Any], field: str) -> _Replaced | _Merged | None:
+    """What a patch does to a field, None where it leaves it as it is.
+
+    A patch that gives a parent an object makes an object of whatever was there, and a field that it does not name is
+    absent beneath it exactly where it was before.
+    """
+    *parents, last = field.split(".")
+    for name in parents:
+        if name not in patch:
+            return None
+        if not isinstance(patch[name], Mapping):
+            return _Replaced(_ABSENT)
+        patch = patch[name]
+    if last not in patch:
+        return None
+    value = patch[last]
+    if isinstance(value, Mapping):
+        return _Merged(value)
+    return _Replaced(_ABSENT if value is None else value)
+
+
+def _is_known(field: str, have: Collection[str], typed: Collection[str]) -> pl.Expr:
+    """Whether the facts are known, by as few columns as tell it."""
+    ways = []
+    if f"{field}{_TYPE}" in have:
+        ways.append(type_of(field).is_not_null())
+    if INPUTS in have and not (ways and field in typed):
+        ways.append(pl.col(INPUTS).is_not_null())
+    return pl.any_horizontal(ways) if ways else pl.lit(value=False)
+
+
+def _replaced_columns(field: str, value: Any, known: pl.Expr) -> Iterator[pl.Expr]:
+    types, *values = _columns(field, [value], hidden=False)
+    yield _constant_type(known, types.item()).alias(types.name)
+    for column in values:
+        literal = pl.lit(column.item(), column.dtype)
+        yield (literal if column.item() is None else pl.when(known).then(literal)).alias(column.name)
+
+
+def _merged_columns(field: str, patch: Mapping[str, Any]) -> Iterator[pl.Expr]:
+    types, texts = type_of(field), json_of(field)
+    yield pl.when(types != WITHHELD).then(pl.lit("object", FACT_TYPE)).otherwise(types).alias(f"{field}{_TYPE}")
+    for suffix in (_NUMBER, _STRING):
+        yield pl.lit(None, _DTYPES[suffix]).alias(f"{field}{suffix}")
+    onto_object = pl.when(types == "object").then(texts)
+    merged = onto_object.map_batches(partial(_merge, patch), pl.String, is_elementwise=True)
+    alone = pl.when(types != WITHHELD).then(pl.lit(_text(merge_patch({}, patch))))
+    yield pl.coalesce(merged, alone).alias(f"{field}{_JSON}")
+
+
+def _merge(patch: Mapping[str, Any], texts: pl.Series) -> pl.Series:
+    merged: dict[str | None, str | None] = {None: None}
+    for text in texts.unique().drop_nulls().to_list():
+        merged[text] = _text(merge_patch(orjson.loads(text), patch))
+    return pl.Series(texts.name, [merged[text] for text in texts.to_list()], pl.String)

@@ -1,0 +1,108 @@
+"""Cases: each decision with the latest of what was reported about it. The latest is the last in chain order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import polars as pl
+
+from workbench.columns import CASES, schema
+
+_WEEK: Final = pl.col("created_at").dt.truncate("1w").dt.date().alias("week")
+
+# What a case takes from the latest outcome and execution receipt, each with its name there.
+_FROM_OUTCOME: Final = {
+    "outcome_position": "position",
+    "outcome_id": "outcome_id",
+    "outcome_status": "outcome_status",
+    "action_executed": "action_executed",
+    "observed_metrics": "observed_metrics",
+    "outcome_reported_at": "reported_at",
+}
+_FROM_EXECUTION: Final = {
+    "execution_position": "position",
+    "execution_receipt_id": "execution_receipt_id",
+    "execution_status": "execution_status",
+    "action_binding_match": "action_binding_match",
+    "not_approved": "not_approved",
+    "binding_mismatch": "binding_mismatch",
+    "execution_reported_at": "reported_at",
+}
+
+OUTCOME_COLUMNS: Final = ("decision_position", *dict.fromkeys(_FROM_OUTCOME.values()))
+"""What of outcomes `updated` needs."""
+
+EXECUTION_COLUMNS: Final = ("decision_position", *dict.fromkeys(_FROM_EXECUTION.values()))
+"""What of execution receipts `updated` needs."""
+
+
+def unreported(decisions: pl.DataFrame) -> pl.DataFrame:
+    """The cases of decisions about which nothing is known yet."""
+    return decisions.with_columns(
+        _WEEK,
+        *(
+            pl.lit(0 if name in ("outcomes", "executions") else None, column.dtype).alias(name)
+            for name, column in CASES.items()
+            if name not in decisions.columns and name != "week"
+        ),
+    ).select(schema("cases").names())
+
+
+def updated(cases: pl.DataFrame, outcomes: pl.DataFrame, executions: pl.DataFrame) -> pl.DataFrame:
+    """Cases with what was reported since; reports about other decisions are passed over.
+
+    Args:
+        cases: The cases.
+        outcomes: Outcomes at later chain positions than those that the cases know of, with `OUTCOME_COLUMNS`.
+        executions: Execution receipts likewise, with `EXECUTION_COLUMNS`.
+    """
+    if not outcomes.is_empty():
+        latest = _latest(outcomes, _FROM_OUTCOME).join(
+            outcomes.group_by("decision_position").agg(
+                pl.len().cast(pl.Int64).alias("outcomes"),
+                pl.col("reported_at").min().alias("first_outcome_at"),
+                pl.col("reported_at").max().alias("last_outcome_at"),
+            ),
+            on="decision_position",
+        )
+        cases = _taken(
+            cases,
+            latest,
+            _FROM_OUTCOME,
+            pl.min_horizontal("first_outcome_at", _new("first_outcome_at")).alias("first_outcome_at"),
+            pl.max_horizontal("last_outcome_at", _new("last_outcome_at")).alias("last_outcome_at"),
+            (pl.col("outcomes") + _new("outcomes").fill_null(0)).alias("outcomes"),
+        )
+    if not executions.is_empty():
+        latest = _latest(executions, _FROM_EXECUTION).join(
+            executions.group_by("decision_position").agg(pl.len().cast(pl.Int64).alias("executions")),
+            on="decision_position",
+        )
+        cases = _taken(
+            cases,
+            latest,
+            _FROM_EXECUTION,
+            (pl.col("executions") + _new("executions").fill_null(0)).alias("executions"),
+        )
+    return cases
+
+
+def _new(name: str) -> pl.Expr:
+    return pl.col(f"{name}:new")
+
+
+def _latest(reports: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
+    last = reports.sort("position").unique("decision_position", keep="last", maintain_order=True)
+    return last.select("decision_position", *(pl.col(of).alias(name) for name, of in names.items()))
+
+
+def _taken(cases: pl.DataFrame, latest: pl.DataFrame, names: dict[str, str], *others: pl.Expr) -> pl.DataFrame:
+    """Cases with the members of their latest report, all of it or nothing of it."""
+    latest = latest.rename({name: f"{name}:new" for name in latest.columns if name != "decision_position"})
+    joined = cases.join(latest, left_on="position", right_on="decision_position", how="left", maintain_order="left")
+    reported = _new(next(iter(names))).is_not_null()
+    expressions: Sequence[pl.Expr] = [
+        pl.when(reported).then(_new(name)).otherwise(pl.col(name)).alias(name) for name in names
+    ]
+    return joined.with_columns(*expressions, *others).select(cases.columns)

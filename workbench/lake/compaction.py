@@ -1,0 +1,161 @@
+"""Compaction: many small files become few, and each decision gets its latest outcome and receipt.
+
+    compactor = Compactor(Path("var/lake"))
+    for manifest in compactor.compact(manifest): ...
+
+So a report is a scan and not a join, however long ago an outcome's decision was made. Each step is one commit, as an
+export's is; killed in between, it is simply done again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from workbench.columns import schema
+from workbench.lake.cases import EXECUTION_COLUMNS, OUTCOME_COLUMNS, unreported, updated
+from workbench.lake.entries import together
+from workbench.lake.export import TIME_COLUMNS
+from workbench.lake.files import Files, by_month
+from workbench.lake.lease import unwritable
+from workbench.lake.manifest import LakeFile, Manifest, save
+
+STEP: Final = 200_000
+"""How many chain positions one step resolves: what it holds in memory is bounded by it."""
+
+FULL: Final = 250_000
+"""How many rows make a file that is not merged any more."""
+
+MANY: Final = 8
+"""How many small files of a table and month are let be before they are merged, unless that is asked for."""
+
+
+class Compactor:
+    """Compacts what a lake holds of a scope; whoever calls it has the lease."""
+
+    def __init__(self, lake: Path, *, clock: Callable[[], float] = time.time) -> None:
+        """Takes the lake's directory and the clock, in seconds since 1970, UTC."""
+        self._lake = lake
+        self._clock = clock
+
+    def compact(self, manifest: Manifest, *, many: int = 1, behind: int = 0) -> Iterator[Manifest]:
+        """Resolves the cases and merges small files; gives the manifest after each commit.
+
+        Args:
+            manifest: The scope's manifest, as it stands in the lake.
+            many: How many small files of a table and month are let be.
+            behind: By how many chain positions the cases may be behind before they are resolved.
+
+        Raises:
+            OperatorError: LAKE_UNWRITABLE.
+        """
+        try:
+            while manifest.compacted + behind < manifest.position:
+                manifest = self._resolve(manifest, min(manifest.compacted + STEP, manifest.position))
+                yield manifest
+            for small in list(_small(manifest, many)):
+                manifest = self._merge(manifest, small)
+                yield manifest
+        except OSError as error:
+            raise unwritable(self._lake, error) from error
+
+    def _resolve(self, manifest: Manifest, up_to: int) -> Manifest:
+        """Takes the entries after the cases' own position, up to another, into the cases."""
+        decisions, outcomes, executions = (
+            self._read(manifest, table, manifest.compacted, up_to, columns)
+            for table, columns in (
+                ("decisions", None),
+                ("outcomes", OUTCOME_COLUMNS),
+                ("executions", EXECUTION_COLUMNS),
+            )
+        )
+        new = updated(unreported(decisions), outcomes, executions)
+        reported = pl.concat([outcomes["decision_position"], executions["decision_position"]]).unique()
+        files = Files(self._lake, manifest, up_to, self._root(manifest, up_to))
+        old: list[LakeFile] = []
+        written: list[LakeFile] = []
+        months = dict(by_month(new, TIME_COLUMNS["cases"])) if new.height else {}
+        for file in manifest.of("cases"):
+            grown = _takes(manifest, file) and file.month in months
+            if not grown and not reported.is_between(file.first_position, file.last_position).any():
+                continue
+            before = pl.read_parquet(self._lake / file.path)
+            after = updated(before, outcomes, executions)
+            if grown:
+                after = pl.concat([after, months.pop(file.month)])
+            elif not before["position"].is_in(reported.implode()).any():
+                # Another month's file has these positions.
+                continue
+            old.append(file)
+            written.append(files.write("cases", file.month, after))
+        written += [files.write("cases", month, rows) for month, rows in months.items()]
+        return self._save(replace(manifest, compacted=up_to), old, written, files)
+
+    def _merge(self, manifest: Manifest, small: Sequence[LakeFile]) -> Manifest:
+        last = max(small, key=lambda file: file.chain_position)
+        files = Files(self._lake, manifest, last.chain_position, last.merkle_root)
+        table = small[0].table
+        frame = together(table, [pl.read_parquet(self._lake / file.path) for file in small])
+        return self._save(manifest, small, [files.write(table, small[0].month, frame)], files)
+
+    def _save(self, manifest: Manifest, old: Sequence[LakeFile], new: Sequence[LakeFile], files: Files) -> Manifest:
+        files.sync()
+        manifest = replace(manifest.replaced(old, new, self._clock()), generation=manifest.generation + 1)
+        save(self._lake, manifest)
+        return manifest
+
+    def _read(
+        self, manifest: Manifest, table: str, after: int, up_to: int, columns: Sequence[str] | None
+    ) -> pl.DataFrame:
+        names = [
+            self._lake / file.path
+            for file in manifest.of(table)
+            if file.first_position <= up_to and file.last_position > after
+        ]
+        if not names:
+            return pl.DataFrame(schema=schema(table, columns))
+        rows = pl.scan_parquet(names).filter(pl.col("position").is_between(after + 1, up_to))
+        return rows.select(schema(table, columns).names()).collect(engine="streaming")
+
+    def _root(self, manifest: Manifest, position: int) -> str:
+        """The chain's root at a position that the lake holds."""
+        if position == manifest.position:
+            return str(manifest.merkle_root)
+        for table in ("decisions", "executions", "outcomes", "crm_syncs", "erasures"):
+            found = self._read(manifest, table, position - 1, position, ("position", "merkle_root"))
+            if found.height:
+                return str(found["merkle_root"][0])
+        return str(manifest.merkle_root)
+
+
+def _takes(manifest: Manifest, file: LakeFile) -> bool:
+    """Whether a file of cases takes more rows: the last of its month, while it is not full."""
+    same = (other.first_position for other in manifest.of("cases") if other.month == file.month)
+    return file.rows < FULL and file.first_position == max(same)
+
+
+def _small(manifest: Manifest, many: int) -> Iterator[list[LakeFile]]:
+    """What is to be merged: neighbours of a table and month that together do not exceed a full file by much."""
+    groups: defaultdict[tuple[str, str], list[LakeFile]] = defaultdict(list)
+    for file in sorted(manifest.files, key=lambda file: file.first_position):
+        if file.rows < FULL and file.table != "cases":
+            groups[file.table, file.month].append(file)
+    for files in groups.values():
+        if len(files) <= many:
+            continue
+        group: list[LakeFile] = []
+        rows = 0
+        for file in files:
+            group.append(file)
+            rows += file.rows
+            if rows >= FULL:
+                yield group
+                group, rows = [], 0
+        if len(group) > 1:
+            yield group

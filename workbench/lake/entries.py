@@ -1,0 +1,488 @@
+"""From the ledger's entries to the lake's rows: the same for what is exported and for the tail that a report adds.
+
+    frames(scope_id, entries, rulebook_fields, withheld)["outcomes"]
+
+What is read here the service wrote itself, so that bodies are decoded by type, and only the members that a column
+holds; an entry that cannot be read stops the export there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Final
+
+import msgspec
+import polars as pl
+import pyarrow as pa
+from msgspec import Raw, Struct
+
+from gate.canonical import canonical
+from gate.errors import OperatorError
+from gate.ledger.packing import unpack
+from gate.ledger.tail import FollowedEntry
+from gate.receipts import BINDING_MISMATCH, NOT_APPROVED
+from workbench.columns import ENTRY_TABLES, FACTS, METRICS, TIME, personal_columns, schema
+from workbench.facts import fact_series, fields_of, without
+
+# Columns that no reader asks for soon cost every file something; a rulebook tests ten fields, not a hundred.
+_MAX_FIELDS: Final = 256
+_CHUNK_BYTES: Final = 64 * 1024 * 1024
+_MAX_RULEBOOKS: Final = 10_000
+_FACTS_PREFIX: Final = "inputs."
+_TIMESTAMP: Final = "%Y-%m-%dT%H:%M:%S%.3fZ"
+
+ENTRY_UNREADABLE: Final = "LAKE_ENTRY_UNREADABLE"
+"""The code of the error where an entry cannot be exported."""
+
+Frames = dict[str, pl.DataFrame]
+
+
+class Rulebooks:
+    """The rulebooks of a scope, by hash: which fields they have, and which the lake does not hold yet."""
+
+    def __init__(self, body: Callable[[str], Any], held: Iterable[str] = ()) -> None:
+        """Takes what finds a body, None where there is none, and the hashes of those that the lake holds."""
+        self._body = body
+        self._held = set(held)
+        self._fields: dict[str, tuple[str, ...]] = {}
+
+    def fields(self, hash_: str) -> tuple[str, ...]:
+        """The fields that a rulebook declares, requires or tests."""
+        if hash_ not in self._fields:
+            body = self._body(hash_)
+            if len(self._fields) >= _MAX_RULEBOOKS:
+                self._fields.clear()
+            self._fields[hash_] = () if body is None else fields_of(body)
+        return self._fields[hash_]
+
+    def take_new(self, hash_: str) -> str | None:
+        """The text of a rulebook that the lake does not hold, as canonical JSON; it is taken for held from then on."""
+        if hash_ in self._held:
+            return None
+        self._held.add(hash_)
+        body = self._body(hash_)
+        return None if body is None else canonical(body).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Personal:
+    """What an operator marked as personal.
+
+    Attributes:
+        columns: Columns that stay empty.
+        facts: Paths of facts that are left out.
+    """
+
+    columns: frozenset[str] = frozenset()
+    facts: frozenset[str] = frozenset()
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """As the setting `personal_fields` names them, sorted."""
+        return tuple(sorted({*self.columns, *(f"{_FACTS_PREFIX}{path}" for path in self.facts)}))
+
+    @classmethod
+    def of(cls, marks: Iterable[str]) -> Personal:
+        """What the setting `personal_fields` names.
+
+        Raises:
+            OperatorError: SETTINGS_INVALID.
+        """
+        marks = frozenset(marks)
+        facts = frozenset(mark.removeprefix(_FACTS_PREFIX) for mark in marks if mark.startswith(_FACTS_PREFIX))
+        columns = frozenset(mark for mark in marks if not mark.startswith(_FACTS_PREFIX))
+        if unknown := sorted(columns - personal_columns()):
+            raise OperatorError(
+                "SETTINGS_INVALID",
+                f"personal_fields names {unknown[0]!r}, which is no column that can be left out; name a fact as "
+                f"{_FACTS_PREFIX}<path>, or one of {', '.join(sorted(personal_columns()))}.",
+            )
+        return cls(columns, facts)
+
+
+_NOTHING: Final = Raw(b"")
+
+
+class _Binding(Struct):
+    system: str = ""
+    resource: str = ""
+    proposed_action: str = ""
+    mutation: str | None = None
+    actor: Raw = _NOTHING
+    subject: Raw = _NOTHING
+    amount: Any = None
+    currency: Any = None
+
+
+class _Record(Struct):
+    policy_hash: str
+    verdict: str
+    application_verdict: str
+    action: str
+    reason_code: str
+    evidence: list[str]
+    action_binding: _Binding
+    request_id: str
+    input_hash: str
+    output_hash: str
+    idempotency_key: str | None = None
+
+
+class _Confidence(Struct):
+    score: float
+    level: str
+
+
+class _Context(Struct):
+    inputs: Raw = Raw(b"{}")
+
+
+class _Request(Struct):
+    context: _Context
+
+
+class _Execution(Struct):
+    execution_status: str
+    action_binding_match: bool
+    flags: list[str]
+    execution_result: str | None = None
+    action_taken: str | None = None
+    target_system: str | None = None
+    target_object_id: str | None = None
+    mutation: str | None = None
+    external_ref: str | None = None
+    execution_id: str | None = None
+    executor: Raw = _NOTHING
+    state_before_hash: str | None = None
+    state_after_hash: str | None = None
+    state_before_ref: str | None = None
+    state_after_ref: str | None = None
+    evidence_refs: list[str] | None = None
+    executed_at: str | None = None
+
+
+class _Outcome(Struct):
+    outcome_status: str
+    action_executed: bool | None = None
+    action_taken: str | None = None
+    target_system: str | None = None
+    target_object_id: str | None = None
+    mutation: str | None = None
+    external_ref: str | None = None
+    observed_metrics: dict[str, float] | None = None
+    evidence_refs: list[str] | None = None
+    executed_at: str | None = None
+
+
+class _CrmSync(Struct):
+    sync_status: str
+    sync_direction: str | None = None
+    crm_provider: str | None = None
+    crm_object_type: str | None = None
+    crm_object_id: str | None = None
+    crm_record_url: str | None = None
+    mapped_fields: Raw = _NOTHING
+
+
+class _Erasure(Struct):
+    reason: str
+    erased: list[str]
+
+
+_DECODERS: Final[Mapping[str, msgspec.json.Decoder[Any]]] = {
+    "decision": msgspec.json.Decoder(_Record),
+    "execution": msgspec.json.Decoder(_Execution),
+    "outcome": msgspec.json.Decoder(_Outcome),
+    "crm_sync": msgspec.json.Decoder(_CrmSync),
+    "erasure": msgspec.json.Decoder(_Erasure),
+}
+_CONFIDENCE: Final = msgspec.json.Decoder(_Confidence)
+_REQUEST: Final = msgspec.json.Decoder(_Request)
+_FACTS: Final = msgspec.json.Decoder(dict[str, Any])
+
+
+def chunks(page: Iterable[FollowedEntry]) -> Iterator[list[FollowedEntry]]:
+    """Entries unpacked, in parts that are bounded in memory: what was deflated can be a thousand times as long."""
+    chunk: list[FollowedEntry] = []
+    room = _CHUNK_BYTES
+    for entry in page:
+        body = unpack(entry.body)
+        request = None if entry.request is None else unpack(entry.request)
+        chunk.append(entry._replace(body=body, request=request))
+        room -= len(body) + len(request or b"")
+        if room < 0:
+            yield chunk
+            chunk, room = [], _CHUNK_BYTES
+    if chunk:
+        yield chunk
+
+
+def frames(scope_id: str, entries: Sequence[FollowedEntry], rulebooks: Rulebooks, personal: Personal) -> Frames:
+    """The rows of entries, by table; a table without rows is left out.
+
+    Args:
+        scope_id: The scope of the entries.
+        entries: Entries of its chain, as `chunks` gives them.
+        rulebooks: The scope's rulebooks.
+        personal: What is left out.
+
+    Raises:
+        OperatorError: LAKE_ENTRY_UNREADABLE.
+    """
+    by_type: defaultdict[str, list[FollowedEntry]] = defaultdict(list)
+    for entry in entries:
+        by_type[entry.entry_type].append(entry)
+    found: Frames = {}
+    for entry_type, rows in by_type.items():
+        bodies = list(_decoded(entry_type, rows))
+        columns = _COLUMNS[entry_type](rows, bodies)
+        found[ENTRY_TABLES[entry_type]] = _frame(ENTRY_TABLES[entry_type], scope_id, rows, columns, personal)
+        if entry_type == "decision":
+            hashes = [body.policy_hash for body in bodies]
+            found["facts"] = _facts(scope_id, rows, hashes, rulebooks, personal)
+            if (new := _new_rulebooks(scope_id, rows, hashes, rulebooks)).height:
+                found["rulebooks"] = new
+    return found
+
+
+def _decoded(entry_type: str, rows: Sequence[FollowedEntry]) -> Iterator[Any]:
+    if entry_type not in _DECODERS:
+        raise _unreadable(rows[0], f"its type {entry_type} is not known to this release")
+    decode = _DECODERS[entry_type].decode
+    for row in rows:
+        try:
+            yield decode(row.body)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise _unreadable(row, str(error)) from error
+
+
+def _unreadable(row: FollowedEntry, why: str) -> OperatorError:
+    return OperatorError(
+        ENTRY_UNREADABLE,
+        f"The {row.entry_type} at chain position {row.position} cannot be exported ({why}); `gate chain check` tells "
+        f"what is damaged. What stands before it is in the lake.",
+    )
+
+
+def _frame(
+    table: str, scope_id: str, rows: Sequence[FollowedEntry], columns: Mapping[str, Any], personal: Personal
+) -> pl.DataFrame:
+    common: dict[str, Sequence[Any]] = {
+        "scope_id": [scope_id] * len(rows),
+        "position": [row.position for row in rows],
+        "decision_id": [row.decision_id for row in rows],
+        "decision_position": [row.decision_position for row in rows],
+        "policy_id": [row.policy_id for row in rows],
+        "policy_version": _versions(rows),
+        "record_hash": [row.record_hash for row in rows],
+        "receipt_hash": [row.receipt_hash for row in rows],
+        "leaf_hash": [row.leaf_hash for row in rows],
+        "merkle_root": [row.merkle_root for row in rows],
+        "link_hash": [row.link_hash for row in rows],
+    }
+    given = common | dict(columns)
+    return pl.DataFrame(
+        [
+            _series(name, dtype, [None] * len(rows) if name in personal.columns else given[name])
+            for name, dtype in schema(table).items()
+        ]
+    )
+
+
+def _series(name: str, dtype: pl.DataType, values: Sequence[Any] | pl.Series) -> pl.Series:
+    if isinstance(values, pl.Series):
+        return values
+    if dtype == TIME:
+        return pl.Series(name, values, pl.String).str.to_datetime(
+            _TIMESTAMP, time_unit="ms", time_zone="UTC", strict=True
+        )
+    return pl.Series(name, values, dtype)
+
+
+def _decision_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_Record]) -> dict[str, Any]:
+    bindings = [body.action_binding for body in bodies]
+    confidences = [None if row.confidence is None else _CONFIDENCE.decode(row.confidence) for row in rows]
+    return {
+        "created_at": [row.created_at for row in rows],
+        **_members(bodies, _Record),
+        "rule": [body.evidence[1] for body in bodies],
+        "target_system": [binding.system for binding in bindings],
+        "target_object_id": [binding.resource for binding in bindings],
+        "proposed_action": [binding.proposed_action for binding in bindings],
+        "mutation": [binding.mutation for binding in bindings],
+        "actor": [_text(binding.actor) for binding in bindings],
+        "subject": [_text(binding.subject) for binding in bindings],
+        "amount": [float(binding.amount) if type(binding.amount) in (int, float) else None for binding in bindings],
+        "currency": [binding.currency if type(binding.currency) is str else None for binding in bindings],
+        "confidence_score": [None if found is None else found.score for found in confidences],
+        "confidence_level": [None if found is None else found.level for found in confidences],
+    }
+
+
+def _execution_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_Execution]) -> dict[str, Any]:
+    return {
+        **_members(bodies, _Execution),
+        "execution_receipt_id": [row.entry_id for row in rows],
+        "executor": [_text(body.executor) for body in bodies],
+        "not_approved": [NOT_APPROVED in body.flags for body in bodies],
+        "binding_mismatch": [BINDING_MISMATCH in body.flags for body in bodies],
+        "reported_at": [row.created_at for row in rows],
+    }
+
+
+def _outcome_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_Outcome]) -> dict[str, Any]:
+    return {
+        **_members(bodies, _Outcome),
+        "outcome_id": [row.entry_id for row in rows],
+        "observed_metrics": _metrics([body.observed_metrics for body in bodies]),
+        "reported_at": [row.created_at for row in rows],
+    }
+
+
+def _crm_sync_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_CrmSync]) -> dict[str, Any]:
+    return {
+        **_members(bodies, _CrmSync),
+        "sync_id": [row.entry_id for row in rows],
+        "mapped_fields": [_text(body.mapped_fields) for body in bodies],
+        "reported_at": [row.created_at for row in rows],
+    }
+
+
+def _erasure_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_Erasure]) -> dict[str, Any]:
+    return {
+        **_members(bodies, _Erasure),
+        "erasure_id": [row.entry_id for row in rows],
+        "erased_at": [row.created_at for row in rows],
+    }
+
+
+_COLUMNS: Final[Mapping[str, Callable[[Sequence[FollowedEntry], Sequence[Any]], dict[str, Any]]]] = {
+    "decision": _decision_columns,
+    "execution": _execution_columns,
+    "outcome": _outcome_columns,
+    "crm_sync": _crm_sync_columns,
+    "erasure": _erasure_columns,
+}
+
+
+def _members(bodies: Sequence[Any], of: type[Struct]) -> dict[str, list[Any]]:
+    return {name: [getattr(body, name) for body in bodies] for name in of.__struct_fields__}
+
+
+def _text(raw: Raw) -> str | None:
+    text = bytes(raw).decode()
+    return None if text in ("", "null") else text
+
+
+def _metrics(observed: Sequence[Mapping[str, float] | None]) -> pl.Series:
+    """A list of names and numbers for each row, by name; made flat, as a list of dicts takes ten times as long."""
+    flat = [sorted(metrics.items()) for metrics in observed if metrics]
+    names = pa.array([name for metrics in flat for name, _ in metrics], pa.large_string())
+    values = pa.array([float(value) for metrics in flat for _, value in metrics], pa.float64())
+    ends = accumulate((len(metrics) if metrics else 0 for metrics in observed), initial=0)
+    lists = pa.LargeListArray.from_arrays(
+        pa.array(ends, pa.int64()),
+        pa.StructArray.from_arrays([names, values], ["name", "value"]),
+        mask=pa.array([metrics is None for metrics in observed], pa.bool_()),
+    )
+    return pl.Series("observed_metrics", pl.from_arrow(lists), METRICS)
+
+
+def _facts(
+    scope_id: str,
+    rows: Sequence[FollowedEntry],
+    hashes: Sequence[str],
+    rulebooks: Rulebooks,
+    personal: Personal,
+) -> pl.DataFrame:
+    texts = [_inputs(row) for row in rows]
+    inputs = [None if text is None else _FACTS.decode(text) for text in texts]
+    if personal.facts:
+        kept = [None if facts is None else canonical(without(facts, personal.facts)).decode() for facts in inputs]
+    else:
+        kept = texts
+    columns: dict[str, Sequence[Any]] = {
+        "scope_id": [scope_id] * len(rows),
+        "position": [row.position for row in rows],
+        "created_at": [row.created_at for row in rows],
+        "policy_id": [row.policy_id for row in rows],
+        "policy_version": _versions(rows),
+        "policy_hash": hashes,
+        "known": [facts is not None for facts in inputs],
+        "inputs": kept,
+    }
+    frame = pl.DataFrame([_series(name, dtype, columns[name]) for name, dtype in schema("facts").items()])
+    parts = []
+    for indexes in _by_policy(rows):
+        versions = {hashes[index] for index in indexes}
+        fields = sorted({field for hash_ in versions for field in rulebooks.fields(hash_)})[:_MAX_FIELDS]
+        typed = fact_series([inputs[index] for index in indexes], fields, withheld=personal.facts)
+        part = frame if len(indexes) == len(rows) else frame[indexes]
+        parts.append(part.with_columns(typed))
+    return pl.concat(parts, how="diagonal").sort("policy_id", "position")
+
+
+def _new_rulebooks(
+    scope_id: str, rows: Sequence[FollowedEntry], hashes: Sequence[str], rulebooks: Rulebooks
+) -> pl.DataFrame:
+    found = [
+        (scope_id, row.position, row.policy_id, _versions([row])[0], hash_, row.created_at, text)
+        for row, hash_ in zip(rows, hashes, strict=True)
+        if (text := rulebooks.take_new(hash_)) is not None
+    ]
+    columns = list(zip(*found, strict=True)) or [()] * len(schema("rulebooks"))
+    return pl.DataFrame(
+        [
+            _series(name, dtype, values)
+            for (name, dtype), values in zip(schema("rulebooks").items(), columns, strict=True)
+        ]
+    )
+
+
+def _versions(rows: Sequence[FollowedEntry]) -> list[str | None]:
+    return [None if row.policy_version is None else row.policy_version.decode() for row in rows]
+
+
+def _by_policy(rows: Iterable[FollowedEntry]) -> Iterable[list[int]]:
+    found: defaultdict[str | None, list[int]] = defaultdict(list)
+    for index, row in enumerate(rows):
+        found[row.policy_id].append(index)
+    return found.values()
+
+
+def _inputs(row: FollowedEntry) -> str | None:
+    """The facts as they stand in the request, which is kept in its canonical form."""
+    if row.request is None:
+        return None
+    try:
+        return bytes(_REQUEST.decode(row.request).context.inputs).decode()
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise _unreadable(row, f"its request: {error}") from error
+
+
+def concat(parts: Sequence[Frames]) -> Frames:
+    """The rows of several parts together, by table."""
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {name: together(name, [part[name] for part in parts if name in part]) for name in names}
+
+
+def together(table: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """The rows of one table; of facts each part may have other fields."""
+    return pl.concat(parts, how="diagonal" if table == "facts" else "vertical")
+
+
+def forgotten(facts: pl.DataFrame, positions: pl.Series) -> pl.DataFrame:
+    """Facts without those of the decisions at some positions, which were erased."""
+    erased = pl.col("position").is_in(positions.implode())
+    kept = frozenset(FACTS) - {"known", "inputs"}
+    return facts.with_columns(
+        (pl.col("known") & ~erased).alias("known"),
+        *(
+            pl.when(~erased).then(pl.col(name)).alias(name)
+            for name in facts.columns
+            if name != "known" and name not in kept
+        ),
+    )

@@ -1,0 +1,255 @@
+"""Export: what the ledger's chains have gained goes into files, exactly once.
+
+    exporter = Exporter(ledger, Path("var/lake"))
+    for scope in ledger.tail.scopes():
+        for manifest in exporter.export(scope): ...
+
+A commit is the replacement of the scope's manifest: the files of a batch are written and synced before, and what reads
+them learns of them by it. Killed before, the batch is exported again from the same chain position, and its files take
+the place of those that nobody knows of.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from gate.errors import OperatorError
+from gate.ledger import Ledger
+from gate.ledger.tail import PAGE_ENTRIES, FollowedEntry, FollowedScope
+from workbench.columns import ENTRY_TABLES
+from workbench.lake.entries import ENTRY_UNREADABLE, Frames, Personal, Rulebooks, chunks, concat, forgotten, frames
+from workbench.lake.files import Files, by_month
+from workbench.lake.lease import unwritable
+from workbench.lake.manifest import LakeFile, Manifest, directory_of, load, save
+
+BATCH: Final = 20_000
+"""How many entries go into one commit, about."""
+
+LINGER: Final = 3600.0
+"""How long a file that was replaced stays for readers of an earlier manifest, in seconds."""
+
+_BATCH_BYTES: Final = 256 * 1024 * 1024
+
+TIME_COLUMNS: Final[Mapping[str, str]] = {
+    "decisions": "created_at",
+    "executions": "reported_at",
+    "outcomes": "reported_at",
+    "crm_syncs": "reported_at",
+    "erasures": "erased_at",
+    "facts": "created_at",
+    "rulebooks": "first_used_at",
+    "cases": "created_at",
+}
+"""The column that says to which month a row belongs."""
+
+
+class Exporter:
+    """Exports the chains of a ledger into a lake; whoever calls it has the lease."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        lake: Path,
+        personal: Personal | None = None,
+        *,
+        batch: int = BATCH,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Takes the ledger, the lake's directory, what is left out, and the clock, in seconds since 1970, UTC."""
+        self._ledger = ledger
+        self._lake = lake
+        self._personal = personal or Personal()
+        self._batch = batch
+        self._clock = clock
+
+    def manifest(self, scope: FollowedScope) -> Manifest:
+        """What the lake holds of a scope; an empty manifest where it holds nothing, or what is now personal.
+
+        Raises:
+            OperatorError: LAKE_MANIFEST_INVALID, or LAKE_OF_ANOTHER_LEDGER.
+        """
+        new = Manifest(scope.scope_id, scope.name, scope.head.chain_id, personal=self._personal.marks)
+        found = load(self._lake, scope.scope_id)
+        if found is None:
+            return new
+        require_same_chain(self._ledger, found, scope)
+        return found if found.personal == new.personal else replace(new, generation=found.generation)
+
+    def export(self, scope: FollowedScope) -> Iterator[Manifest]:
+        """Brings the lake up to a scope's head; gives the manifest after each commit, none where nothing is new.
+
+        Raises:
+            OperatorError: LAKE_MANIFEST_INVALID, LAKE_OF_ANOTHER_LEDGER, LAKE_ENTRY_UNREADABLE or LAKE_UNWRITABLE.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        manifest = self.manifest(scope)
+        if scope.head.size == 0:
+            return
+        try:
+            manifest = self._swept(manifest)
+            for batch in _batches(self._rows(scope, manifest), self._batch):
+                manifest = self._commit(manifest, batch)
+                yield manifest
+        except OSError as error:
+            raise unwritable(self._lake, error) from error
+
+    def _rows(self, scope: FollowedScope, manifest: Manifest) -> Iterator[tuple[FollowedEntry, Frames]]:
+        """The rows of the chain that the lake lacks, in parts, each with the last entry in it."""
+        after = manifest.position
+        rulebooks = rulebooks_of(self._ledger, scope.scope_id, _held_rulebooks(self._lake, manifest))
+        size = min(self._batch, PAGE_ENTRIES)
+        for page in self._ledger.tail.pages(scope.scope_id, after=after, up_to=scope.head.size, size=size):
+            require_consecutive(page, after)
+            for chunk in chunks(page):
+                yield chunk[-1], frames(scope.scope_id, chunk, rulebooks, self._personal)
+            after = page[-1].position
+
+    def _commit(self, manifest: Manifest, batch: Sequence[tuple[FollowedEntry, Frames]]) -> Manifest:
+        last = batch[-1][0]
+        rows = concat([part for _, part in batch])
+        now = self._clock()
+        files = Files(self._lake, manifest, last.position, last.merkle_root)
+        written = [
+            files.write(table, month, part)
+            for table, frame in rows.items()
+            for month, part in by_month(frame, TIME_COLUMNS[table])
+        ]
+        stale: list[LakeFile] = []
+        if "erasures" in rows:
+            stale, rewritten = _forget(self._lake, manifest, rows["erasures"], files)
+            written += rewritten
+        files.sync()
+        manifest = replace(
+            manifest.replaced(stale, written, now),
+            generation=manifest.generation + 1,
+            position=last.position,
+            merkle_root=last.merkle_root,
+            link_hash=last.link_hash,
+        )
+        if "erasures" in rows:
+            manifest = replace(manifest, retired=tuple(file for file in manifest.retired if not _has_facts(file.path)))
+        save(self._lake, manifest)
+        if "erasures" in rows:
+            # Nothing lingers of what was erased, not even for a reader; who misses a file reads the manifest again.
+            _remove_unlisted(self._lake, manifest, lambda file: _has_facts(file.name))
+        return manifest
+
+    def _swept(self, manifest: Manifest) -> Manifest:
+        """Removes what was replaced an hour ago, and what no manifest knows of and is as old, or of other settings."""
+        if manifest.position == 0:
+            directory_of(self._lake, manifest.scope_id).mkdir(mode=0o700, exist_ok=True)
+            save(self._lake, manifest)
+            _remove_unlisted(self._lake, manifest, lambda _: True)
+            return manifest
+        before = self._clock() - LINGER
+        if any(file.at < before for file in manifest.retired):
+            # Forgotten first: what is then unlisted and old is removed below, now or after a crash.
+            manifest = replace(manifest, retired=tuple(file for file in manifest.retired if file.at >= before))
+            save(self._lake, manifest)
+        _remove_unlisted(self._lake, manifest, lambda file: file.stat().st_mtime < before)
+        return manifest
+
+
+def rulebooks_of(ledger: Ledger, scope_id: str, held: Iterable[str] = ()) -> Rulebooks:
+    """The rulebooks of a scope; `held` are the hashes of those that the lake holds."""
+    return Rulebooks(lambda hash_: ledger.rulebooks.body(scope_id, hash_), held)
+
+
+def _held_rulebooks(lake: Path, manifest: Manifest) -> list[str]:
+    files = [lake / file.path for file in manifest.of("rulebooks")]
+    return pl.scan_parquet(files).select("policy_hash").collect()["policy_hash"].to_list() if files else []
+
+
+def require_same_chain(ledger: Ledger, manifest: Manifest, scope: FollowedScope) -> None:
+    """Requires that what a manifest says was exported is the beginning of a scope's chain.
+
+    Raises:
+        OperatorError: LAKE_OF_ANOTHER_LEDGER.
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+    """
+    if manifest.position == 0:
+        return
+    after = manifest.position - 1
+    pages = ledger.tail.pages(scope.scope_id, after=after, up_to=min(manifest.position, scope.head.size))
+    found = next(pages, [])
+    if [(entry.position, entry.merkle_root) for entry in found] != [(manifest.position, manifest.merkle_root)]:
+        raise OperatorError(
+            "LAKE_OF_ANOTHER_LEDGER",
+            f"The lake holds {manifest.position} entries of scope {manifest.scope}, and the ledger's chain has not the "
+            f"same at that position: the ledger is another one, or was restored from an older backup. If that is "
+            f"meant, remove the lake's folder scope={manifest.scope_id}; it is then exported anew.",
+        )
+
+
+def require_consecutive(page: Sequence[FollowedEntry], after: int) -> None:
+    """Requires that entries follow one another without a gap.
+
+    Raises:
+        OperatorError: LAKE_ENTRY_UNREADABLE.
+    """
+    positions = [after, *(entry.position for entry in page)]
+    for before, position in pairwise(positions):
+        if position != before + 1:
+            raise OperatorError(
+                ENTRY_UNREADABLE,
+                f"The chain has no entry at position {before + 1}; `gate chain check` tells what is damaged. What "
+                f"stands before it is in the lake.",
+            )
+
+
+def _batches(
+    parts: Iterator[tuple[FollowedEntry, Frames]], size: int
+) -> Iterator[Sequence[tuple[FollowedEntry, Frames]]]:
+    batch: list[tuple[FollowedEntry, Frames]] = []
+    rows, room = 0, _BATCH_BYTES
+    for part in parts:
+        batch.append(part)
+        rows += sum(part[1][table].height for table in ENTRY_TABLES.values() if table in part[1])
+        room -= sum(int(frame.estimated_size()) for frame in part[1].values())
+        if rows >= size or room < 0:
+            yield batch
+            batch, rows, room = [], 0, _BATCH_BYTES
+    if batch:
+        yield batch
+
+
+def _forget(
+    lake: Path, manifest: Manifest, erasures: pl.DataFrame, files: Files
+) -> tuple[list[LakeFile], list[LakeFile]]:
+    """The files that hold facts which were erased, and those that take their place without them."""
+    erased = erasures["decision_position"]
+    stale, rewritten = [], []
+    for file in manifest.of("facts"):
+        here = erased.filter(erased.is_between(file.first_position, file.last_position))
+        if here.is_empty():
+            continue
+        frame = pl.read_parquet(lake / file.path)
+        if frame["position"].is_in(here.implode()).any():
+            stale.append(file)
+            rewritten.append(files.write("facts", file.month, forgotten(frame, here)))
+    return stale, rewritten
+
+
+def _has_facts(path: str) -> bool:
+    return Path(path).name.removeprefix(".").startswith("facts-")
+
+
+def _remove_unlisted(lake: Path, manifest: Manifest, choose: Callable[[Path], bool]) -> None:
+    """Removes the files of a scope that its manifest does not list, not even as retired, and that are chosen."""
+    listed = {file.path for file in manifest.files} | {file.path for file in manifest.retired}
+    for file in directory_of(lake, manifest.scope_id).glob("month=*/*"):
+        if str(file.relative_to(lake)) not in listed and _is_ours(file) and choose(file):
+            with suppress(FileNotFoundError):
+                file.unlink()
+
+
+def _is_ours(file: Path) -> bool:
+    return file.name.endswith((".parquet", ".parquet.tmp"))

@@ -1,0 +1,104 @@
+"""The lake's Parquet files: written whole, synced, and named before any manifest speaks of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+import pyarrow.parquet as pq
+
+from workbench.lake.manifest import LakeFile, Manifest, directory_of, sync_directory, write_durably
+
+ROW_GROUP: Final = 65_536
+"""How many rows a row group has at most."""
+
+# Fewer rows than these are not worth a row group of their own.
+_SMALL_GROUP: Final = 4_096
+_COMPRESSION: Final = "zstd"
+_LEVEL: Final = 1
+
+
+class Files:
+    """Writes the files of one commit of a scope."""
+
+    def __init__(self, lake: Path, manifest: Manifest, chain_position: int, merkle_root: str) -> None:
+        """Takes the manifest that the commit begins with, and how far the chain was followed for it."""
+        self._lake = lake
+        self._manifest = manifest
+        self._chain_position = chain_position
+        self._merkle_root = merkle_root
+        self._directories: set[Path] = set()
+
+    def write(self, table: str, month: str, frame: pl.DataFrame) -> LakeFile:
+        """Writes the rows of one table and month to a file of their own, durable once `sync` has returned.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        first, last = _positions(frame)
+        directory = directory_of(self._lake, self._manifest.scope_id) / f"month={month}"
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        name = f"{table}-{first:012d}-{last:012d}-{self._manifest.generation + 1}.parquet"
+        content = _parquet(frame)
+        write_durably(directory / name, content)
+        self._directories.add(directory)
+        return LakeFile(
+            path=str((directory / name).relative_to(self._lake)),
+            table=table,
+            month=month,
+            rows=frame.height,
+            first_position=first,
+            last_position=last,
+            bytes=len(content),
+            sha256=hashlib.sha256(content).hexdigest(),
+            chain_position=self._chain_position,
+            merkle_root=self._merkle_root,
+        )
+
+    def sync(self) -> None:
+        """Makes the names of the files written durable."""
+        for directory in self._directories:
+            sync_directory(directory)
+            sync_directory(directory.parent)
+        self._directories.clear()
+
+
+def by_month(frame: pl.DataFrame, time: str) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The rows of a frame by the UTC month of a time column, ascending."""
+    months = frame[time].dt.strftime("%Y-%m")
+    for month in sorted(months.unique().to_list()):
+        yield month, frame.filter(months == month)
+
+
+def _positions(frame: pl.DataFrame) -> tuple[int, int]:
+    low: Any = frame["position"].min()
+    high: Any = frame["position"].max()
+    return int(low), int(high)
+
+
+def _parquet(frame: pl.DataFrame) -> bytes:
+    """Rows are sorted by policy, and row groups end where one ends, so that who reads one skips the others unread."""
+    content = BytesIO()
+    frame = frame.sort("policy_id", "position")
+    groups = _row_groups(frame["policy_id"])
+    arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+    with pq.ParquetWriter(content, arrow.schema, compression=_COMPRESSION, compression_level=_LEVEL) as writer:
+        for start, length in groups:
+            writer.write_table(arrow.slice(start, length), row_group_size=ROW_GROUP)
+    return content.getvalue()
+
+
+def _row_groups(policies: pl.Series) -> Sequence[tuple[int, int]]:
+    """Where each row group starts, and its length, in rows that are sorted by policy."""
+    groups: list[tuple[int, int]] = []
+    start = length = 0
+    for run in policies.rle().struct.field("len").to_list():
+        if length and (length + run > ROW_GROUP or length >= _SMALL_GROUP):
+            groups.append((start, length))
+            start, length = start + length, 0
+        length += run
+    return [*groups, (start, length)]

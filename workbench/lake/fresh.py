@@ -1,0 +1,73 @@
+"""A scope's chain as it is now: the lake up to its watermark, and the ledger's own entries after that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from gate.errors import GateError, OperatorError, ServiceUnavailable
+from gate.ledger import Ledger
+from workbench.lake.entries import ENTRY_UNREADABLE, Personal, chunks, concat, frames
+from workbench.lake.export import require_consecutive, require_same_chain, rulebooks_of
+from workbench.lake.manifest import Manifest, load
+from workbench.lake.reader import Snapshot
+
+MAX_TAIL: Final = 25_000
+"""How many entries a report reads from the ledger; where the lake lacks more, it has to wait for the export."""
+
+_RETRY_SECONDS: Final = 5
+
+
+def fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal) -> Snapshot:
+    """A scope's chain, all of it: what was acknowledged before this is called is in it.
+
+    Args:
+        ledger: The ledger.
+        lake: The lake's directory.
+        scope_id: The scope.
+        personal: What is left out.
+
+    Raises:
+        ServiceUnavailable: SVC_REPORT_UNAVAILABLE where the lake is too far behind, or cannot be used;
+            SVC_STORAGE_UNAVAILABLE where that is so of the ledger, or an entry of it is damaged.
+    """
+    try:
+        return _fresh(ledger, lake, scope_id, personal)
+    except OperatorError as error:
+        if error.code == ENTRY_UNREADABLE:
+            # Nothing passes by itself.
+            raise ServiceUnavailable(
+                "SVC_STORAGE_UNAVAILABLE", f"The report cannot be made. {error.message} The operator must check it."
+            ) from error
+        raise _unavailable(f"The lake cannot be used now ({error.code}); the service's log says why.") from error
+
+
+def _fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal) -> Snapshot:
+    manifest = load(lake, scope_id)
+    # After the manifest, so that the head is never behind it.
+    scope = ledger.tail.scope(scope_id)
+    if scope is None:
+        raise _unavailable("There is no such scope.")
+    if manifest is None:
+        manifest = Manifest(scope.scope_id, scope.name, scope.head.chain_id)
+    else:
+        require_same_chain(ledger, manifest, scope)
+    behind = scope.head.size - manifest.position
+    if behind > MAX_TAIL:
+        raise _unavailable(f"The lake is being brought up to the ledger, and {behind} entries are missing yet.")
+    rulebooks = rulebooks_of(ledger, scope_id)
+    after = manifest.position
+    parts = []
+    for page in ledger.tail.pages(scope_id, after=after, up_to=scope.head.size):
+        require_consecutive(page, after)
+        after = page[-1].position
+        parts += [frames(scope_id, chunk, rulebooks, personal) for chunk in chunks(page)]
+    return Snapshot(lake, manifest, scope.head.size, scope.head.merkle_root, concat(parts))
+
+
+def _unavailable(why: str) -> GateError:
+    return ServiceUnavailable(
+        "SVC_REPORT_UNAVAILABLE",
+        f"{why} Deciding goes on meanwhile; ask for the report again in a few seconds.",
+        details={"retry_after": _RETRY_SECONDS},
+    )

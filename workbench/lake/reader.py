@@ -1,0 +1,253 @@
+"""Reading the lake: by its manifests alone, so that what is seen is whole, with Polars or with anything that reads
+Parquet.
+
+    lake = open_lake("var/lake")
+    lake.scope("acme").cases().group_by("policy_id").len().collect()
+    duckdb.sql(lake.sql("outcomes"))
+    pandas.read_parquet(lake.files("outcomes"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from gate.errors import OperatorError
+from workbench.columns import TABLES, schema
+from workbench.facts import columns_of
+from workbench.lake.cases import EXECUTION_COLUMNS, OUTCOME_COLUMNS, unreported, updated
+from workbench.lake.entries import Frames, forgotten
+from workbench.lake.manifest import LakeFile, Manifest, load_all
+
+_FACTS_LEADING: Final = tuple(TABLES["facts"])
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A scope's chain up to one position, as tables.
+
+    Attributes:
+        lake: The lake's directory.
+        manifest: What the lake holds of it.
+        tail: The rows of the entries after that, by table.
+        position: The chain position up to which all is here.
+        merkle_root: The chain's root there; None for an empty chain.
+    """
+
+    lake: Path
+    manifest: Manifest
+    position: int
+    merkle_root: str | None
+    tail: Frames = field(default_factory=dict)
+
+    @property
+    def scope(self) -> str:
+        """The scope's name."""
+        return self.manifest.scope
+
+    def table(self, name: str) -> pl.LazyFrame:
+        """The rows of a table; of facts without the fields that rulebooks declare, for which there is `facts`.
+
+        Raises:
+            OperatorError: LAKE_TABLE_UNKNOWN.
+        """
+        _require_table(name)
+        if name == "cases":
+            return self.cases()
+        if name == "facts":
+            return self.facts(())
+        if name == "rulebooks":
+            # The tail has those that the lake holds as well.
+            return self._rows(name, self.manifest.of(name)).unique("policy_hash", keep="first", maintain_order=True)
+        return self._rows(name, self.manifest.of(name))
+
+    def resolved(self) -> pl.LazyFrame:
+        """The cases as far as compaction has resolved them."""
+        return self._scan("cases", self.manifest.of("cases"), None)
+
+    def cases(self, policy_id: str | None = None) -> pl.LazyFrame:
+        """Each decision with the latest of what was reported about it; of one policy where it is named."""
+        resolved = self._scan("cases", self.manifest.of("cases"), policy_id)
+        decisions, outcomes, executions = (
+            self._recent(table, columns, policy_id)
+            for table, columns in (
+                ("decisions", None),
+                ("outcomes", (*OUTCOME_COLUMNS, "policy_id")),
+                ("executions", (*EXECUTION_COLUMNS, "policy_id")),
+            )
+        )
+        parts = [resolved]
+        reported = pl.concat([outcomes["decision_position"], executions["decision_position"]]).unique()
+        known = reported.filter(reported <= self.manifest.compacted)
+        if known.len():
+            touched = pl.col("position").is_in(known.implode())
+            holding = [
+                file
+                for file in self.manifest.of("cases")
+                if known.is_between(file.first_position, file.last_position).any()
+            ]
+            changed = self._scan("cases", holding, policy_id).filter(touched).collect(engine="streaming")
+            parts = [resolved.filter(~touched), updated(changed, outcomes, executions).lazy()]
+        if decisions.height:
+            parts.append(updated(unreported(decisions), outcomes, executions).lazy())
+        return pl.concat(parts)
+
+    def facts(self, fields: Iterable[str], policy_id: str | None = None) -> pl.LazyFrame:
+        """The facts of decisions, with the typed columns of some fields; null where a field was not extracted."""
+        types = {**schema("facts"), **{name: dtype for of in fields for name, dtype in columns_of(of).items()}}
+        files = [self.lake / file.path for file in self.manifest.of("facts")]
+        parts = []
+        if files:
+            parts.append(
+                pl.scan_parquet(
+                    files, schema=pl.Schema(types), missing_columns="insert", extra_columns="ignore"
+                ).select(list(types))
+            )
+        if "facts" in self.tail:
+            tail = self.tail["facts"]
+            missing = [pl.lit(None, dtype).alias(name) for name, dtype in types.items() if name not in tail.columns]
+            parts.append(tail.lazy().with_columns(missing).select(list(types)))
+        rows = pl.concat(parts) if parts else pl.LazyFrame(schema=pl.Schema(types))
+        if policy_id is not None:
+            rows = rows.filter(pl.col("policy_id") == policy_id)
+        if "erasures" in self.tail:
+            # Exported before it was erased; the next export takes it out of the file.
+            rows = rows.pipe(lambda frame: forgotten_lazily(frame, types, self.tail["erasures"]["decision_position"]))
+        return rows
+
+    def _recent(self, table: str, columns: Sequence[str] | None, policy_id: str | None) -> pl.DataFrame:
+        """What came after the cases were resolved."""
+        after = self.manifest.compacted
+        files = [file for file in self.manifest.of(table) if file.last_position > after]
+        rows = self._rows(table, files).filter(pl.col("position") > after)
+        if policy_id is not None:
+            rows = rows.filter(pl.col("policy_id") == policy_id)
+        return rows.select(schema(table, columns).names()).collect(engine="streaming")
+
+    def _rows(self, table: str, files: Sequence[LakeFile]) -> pl.LazyFrame:
+        parts = [self._scan(table, files, None)]
+        if table in self.tail:
+            parts.append(self.tail[table].lazy())
+        return pl.concat(parts)
+
+    def _scan(self, table: str, files: Sequence[LakeFile], policy_id: str | None) -> pl.LazyFrame:
+        if not files:
+            return pl.LazyFrame(schema=schema(table))
+        rows = pl.scan_parquet([self.lake / file.path for file in files], schema=schema(table))
+        return rows if policy_id is None else rows.filter(pl.col("policy_id") == policy_id)
+
+
+class Lake:
+    """A lake as it was when it was opened: what is exported since shows when it is opened again.
+
+    Attributes:
+        directory: Where it lies.
+        snapshots: What it holds of each scope, by the scope's name.
+    """
+
+    def __init__(self, directory: Path, manifests: Iterable[Manifest]) -> None:
+        """Takes the directory and the manifests of its scopes; `open_lake` is the way in."""
+        self.directory: Final = directory
+        self.snapshots: Final[Mapping[str, Snapshot]] = {
+            manifest.scope: Snapshot(directory, manifest, manifest.position, manifest.merkle_root)
+            for manifest in manifests
+        }
+
+    @property
+    def scopes(self) -> list[str]:
+        """The names of the scopes that it holds."""
+        return sorted(self.snapshots)
+
+    def scope(self, name: str) -> Snapshot:
+        """What it holds of one scope.
+
+        Raises:
+            OperatorError: LAKE_SCOPE_UNKNOWN.
+        """
+        if name not in self.snapshots:
+            raise OperatorError(
+                "LAKE_SCOPE_UNKNOWN",
+                f"The lake {self.directory} holds no scope {name!r}, but {', '.join(self.scopes) or 'none at all'}; "
+                f"`gate lake export` brings it up to the ledger.",
+            )
+        return self.snapshots[name]
+
+    def table(self, name: str) -> pl.LazyFrame:
+        """The rows of a table, of all scopes.
+
+        Raises:
+            OperatorError: LAKE_TABLE_UNKNOWN.
+        """
+        _require_table(name)
+        return pl.concat([pl.LazyFrame(schema=schema(name)), *(of.table(name) for of in self.snapshots.values())])
+
+    def files(self, table: str) -> list[Path]:
+        """The files that hold a table's rows, of all scopes, for whatever reads Parquet.
+
+        Raises:
+            OperatorError: LAKE_TABLE_UNKNOWN.
+        """
+        _require_table(table)
+        return [self.directory / file.path for of in self.snapshots.values() for file in of.manifest.of(table)]
+
+    def sql(self, table: str) -> str:
+        """A query for DuckDB that gives a table's rows, of all scopes; print it, or run it as `duckdb.sql(...)`.
+
+        `cases` are those that compaction has resolved; a comment says how far.
+
+        Raises:
+            OperatorError: LAKE_TABLE_UNKNOWN.
+        """
+        files = self.files(table)
+        listed = ",\n  ".join(_quoted(str(file)) for file in files)
+        behind = [of for of in self.snapshots.values() if of.manifest.compacted < of.manifest.position]
+        comment = "".join(
+            f"-- {of.scope.encode('unicode_escape').decode()}: resolved to position {of.manifest.compacted} of "
+            f"{of.manifest.position}\n"
+            for of in behind
+            if table == "cases"
+        )
+        if not files:
+            columns = ", ".join(f'NULL AS "{name}"' for name in TABLES[table])
+            return f"{comment}SELECT {columns} WHERE false"
+        # Made of the manifest's own paths, quoted; nobody else's text is in it.
+        return f"{comment}SELECT * FROM read_parquet([\n  {listed}\n], union_by_name = true)"  # noqa: S608
+
+
+def open_lake(path: str | Path) -> Lake:
+    """Opens a lake, as it is now.
+
+    Args:
+        path: The lake's directory: `lake` in the instance's home.
+
+    Raises:
+        OperatorError: LAKE_MISSING, or LAKE_MANIFEST_INVALID.
+    """
+    directory = Path(path).absolute()
+    if not directory.is_dir():
+        raise OperatorError(
+            "LAKE_MISSING",
+            f"There is no lake in {directory}; `gate lake export` makes one from the ledger, and `gate demo` a ledger "
+            f"to try it on.",
+        )
+    return Lake(directory, load_all(directory))
+
+
+def forgotten_lazily(facts: pl.LazyFrame, types: Mapping[str, pl.DataType], positions: pl.Series) -> pl.LazyFrame:
+    """Facts without those of the decisions at some positions, as `entries.forgotten`."""
+    return facts.map_batches(lambda frame: forgotten(frame, positions), schema=pl.Schema(types), streamable=True)
+
+
+def _require_table(name: str) -> None:
+    if name not in TABLES:
+        raise OperatorError(
+            "LAKE_TABLE_UNKNOWN", f"The lake has no table {name!r}; its tables are {', '.join(TABLES)}."
+        )
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

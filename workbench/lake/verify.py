@@ -1,0 +1,251 @@
+"""Holding a lake against its manifest, its chain and its ledger.
+
+    for finding in verify(Path("var/lake"), manifest, ledger): print(finding.check, finding.detail)
+
+The chain's leaves and rolling roots are computed anew from the rows, so that a row that was changed, left out, doubled
+or moved shows, and the end of it is the root that the ledger, or a checkpoint kept elsewhere, has at that position.
+What a row holds beside its hashes is compared with the ledger's own entries where a ledger is given.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from gate import chain
+from gate.errors import OperatorError
+from gate.ledger import Ledger
+from gate.ledger.tail import FollowedScope
+from workbench.columns import ENTRY_TABLES, schema
+from workbench.facts import columns_of
+from workbench.lake.cases import unreported, updated
+from workbench.lake.entries import Personal, chunks, concat, frames
+from workbench.lake.export import require_same_chain, rulebooks_of
+from workbench.lake.manifest import LakeFile, Manifest
+from workbench.lake.reader import Snapshot
+
+_WINDOW: Final = 50_000
+_PIECE: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something in the lake that is not as it should be.
+
+    Attributes:
+        check: files, rows, chain, cases or ledger.
+        detail: What, and where.
+    """
+
+    check: str
+    detail: str
+
+
+def verify(
+    lake: Path, manifest: Manifest, ledger: Ledger | None = None, scope: FollowedScope | None = None
+) -> Iterator[Finding]:
+    """What is wrong with the lake's files of a scope; nothing where all is well. It ends with the first kind of fault.
+
+    Args:
+        lake: The lake's directory.
+        manifest: The scope's manifest.
+        ledger: The ledger to compare with; without one the lake is held against itself.
+        scope: The scope in that ledger.
+    """
+    checks: list[Callable[[], Iterator[Finding]]] = [
+        lambda: _files(lake, manifest),
+        lambda: _rows(lake, manifest),
+        lambda: _chain(lake, manifest),
+        lambda: _rulebooks(lake, manifest),
+        lambda: _cases(lake, manifest),
+    ]
+    if ledger is not None and scope is not None:
+        checks.append(lambda: _ledger(lake, manifest, ledger, scope))
+    for check in checks:
+        found = list(check())
+        yield from found
+        if found:
+            return
+
+
+def _files(lake: Path, manifest: Manifest) -> Iterator[Finding]:
+    for file in manifest.files:
+        try:
+            found = _digest(lake / file.path)
+        except OSError as error:
+            yield Finding("files", f"{file.path} cannot be read: {error.strerror}.")
+            continue
+        if found != (file.sha256, file.bytes):
+            yield Finding("files", f"{file.path} is not the file that was written.")
+
+
+def _digest(file: Path) -> tuple[str, int]:
+    digest, size = hashlib.sha256(), 0
+    with file.open("rb") as opened:
+        while piece := opened.read(_PIECE):
+            digest.update(piece)
+            size += len(piece)
+    return digest.hexdigest(), size
+
+
+def _rows(lake: Path, manifest: Manifest) -> Iterator[Finding]:
+    for file in manifest.files:
+        told = (file.rows, file.first_position, file.last_position, {manifest.scope_id})
+        if (found := _told(lake, file)) != told:
+            yield Finding("rows", f"{file.path} holds {found[0]} rows, positions {found[1]} to {found[2]}, not those.")
+
+
+def _told(lake: Path, file: LakeFile) -> tuple[int, int, int, set[str]]:
+    rows = pl.scan_parquet(lake / file.path).select(
+        pl.len().alias("rows"),
+        pl.col("position").min().alias("first"),
+        pl.col("position").max().alias("last"),
+        pl.col("scope_id").unique().implode().alias("scopes"),
+    )
+    height, first, last, scopes = rows.collect(engine="streaming").row(0)
+    return height, first, last, set(scopes)
+
+
+def _chain(lake: Path, manifest: Manifest) -> Iterator[Finding]:
+    """Leaves and roots, computed anew in the order of the chain."""
+    snapshot = Snapshot(lake, manifest, manifest.position, manifest.merkle_root)
+    root: str | None = None
+    for after in range(0, manifest.position, _WINDOW):
+        up_to = min(after + _WINDOW, manifest.position)
+        rows = pl.concat([_links(snapshot, entry_type, after, up_to) for entry_type in ENTRY_TABLES]).sort("position")
+        for at, row in enumerate(rows.iter_rows(), after + 1):
+            position, entry_type, decision_id, record_hash, receipt_hash, leaf_hash, merkle_root = row
+            if position != at:
+                yield Finding("chain", f"The entry at position {min(at, position)} is missing or there twice.")
+                return
+            leaf = chain.leaf(entry_type, decision_id, record_hash, receipt_hash, plain=True)
+            root = chain.rolling_root(root, leaf, position, plain=True)
+            if (leaf, root) != (leaf_hash, merkle_root):
+                yield Finding("chain", f"The entry at position {position} is not the one that the chain has there.")
+                return
+        if rows.height != up_to - after:
+            yield Finding("chain", f"The entry at position {after + rows.height + 1} is missing.")
+            return
+    if root != manifest.merkle_root:
+        yield Finding("chain", f"The rows end in another root than the manifest has at position {manifest.position}.")
+
+
+def _links(snapshot: Snapshot, entry_type: str, after: int, up_to: int) -> pl.DataFrame:
+    table = ENTRY_TABLES[entry_type]
+    receipt = pl.col("receipt_hash") if table == "decisions" else pl.lit(None, pl.String).alias("receipt_hash")
+    return (
+        snapshot.table(table)
+        .filter(pl.col("position").is_between(after + 1, up_to))
+        .select(
+            "position",
+            pl.lit(entry_type).alias("entry_type"),
+            "decision_id",
+            "record_hash",
+            receipt,
+            "leaf_hash",
+            "merkle_root",
+        )
+        .collect(engine="streaming")
+    )
+
+
+def _rulebooks(lake: Path, manifest: Manifest) -> Iterator[Finding]:
+    """Every rulebook that decided is there, once, and is the one that its hash says."""
+    snapshot = Snapshot(lake, manifest, manifest.position, manifest.merkle_root)
+    held, used = pl.collect_all(
+        [
+            snapshot.table("rulebooks").select("policy_hash", "body"),
+            snapshot.table("decisions").select(pl.col("policy_hash").unique()),
+        ],
+        engine="streaming",
+    )
+    for hash_, body in held.iter_rows():
+        if hashlib.sha256(body.encode()).hexdigest() != hash_:
+            yield Finding("rulebooks", f"The rulebook {hash_} is not the one that decided.")
+    if sorted(held["policy_hash"]) != sorted(used["policy_hash"]):
+        yield Finding("rulebooks", "Rulebooks are missing, or there twice.")
+
+
+def _cases(lake: Path, manifest: Manifest) -> Iterator[Finding]:
+    """Cases, resolved anew from the reports."""
+    snapshot = Snapshot(lake, manifest, manifest.position, manifest.merkle_root)
+    up_to = pl.col("position") <= manifest.compacted
+    for after in range(0, manifest.compacted, _WINDOW):
+        window = pl.col("position").is_between(after + 1, min(after + _WINDOW, manifest.compacted))
+        about = pl.col("decision_position").is_between(after + 1, min(after + _WINDOW, manifest.compacted))
+        decisions, outcomes, executions, stored = pl.collect_all(
+            [
+                snapshot.table("decisions").filter(window),
+                snapshot.table("outcomes").filter(up_to, about),
+                snapshot.table("executions").filter(up_to, about),
+                snapshot.resolved().filter(window),
+            ],
+            engine="streaming",
+        )
+        expected = updated(unreported(decisions), outcomes, executions)
+        if not expected.sort("position").equals(stored.sort("position")):
+            yield Finding(
+                "cases", f"Among the decisions from position {after + 1} on, a case is not what its reports say."
+            )
+            return
+
+
+def _ledger(lake: Path, manifest: Manifest, ledger: Ledger, scope: FollowedScope) -> Iterator[Finding]:
+    """The rows, made anew from the ledger's entries."""
+    try:
+        require_same_chain(ledger, manifest, scope)
+    except OperatorError as error:
+        yield Finding("ledger", error.message)
+        return
+    snapshot = Snapshot(lake, manifest, manifest.position, manifest.merkle_root)
+    rulebooks = rulebooks_of(ledger, scope.scope_id)
+    personal = Personal.of(manifest.personal)
+    for page in ledger.tail.pages(scope.scope_id, after=0, up_to=manifest.position):
+        expected = concat([frames(scope.scope_id, chunk, rulebooks, personal) for chunk in chunks(page)])
+        window = pl.col("position").is_between(page[0].position, page[-1].position)
+        for table, rows in expected.items():
+            if table == "rulebooks":
+                # Each proves itself by its hash.
+                continue
+            if table == "facts":
+                typed = [name.removesuffix(":type") for name in rows.columns if name.endswith(":type")]
+                stored = snapshot.facts(typed).filter(window).collect(engine="streaming")
+                told = list(dict.fromkeys((*schema("facts"), *(name for of in typed for name in columns_of(of)))))
+                same = _same_facts(rows.select(told), stored.select(told))
+            else:
+                stored = snapshot.table(table).filter(window).collect(engine="streaming")
+                same = rows.sort("position").equals(stored.sort("position"))
+            if not same:
+                yield Finding(
+                    "ledger",
+                    f"Of {table}, the rows from position {page[0].position} to {page[-1].position} are not what the "
+                    f"ledger has.",
+                )
+                return
+
+
+def _same_facts(one: pl.DataFrame, other: pl.DataFrame) -> bool:
+    """Whether facts agree; which fields are extracted may differ, for an export sees more rulebooks at a time.
+
+    What the ledger has erased since is taken out of the lake by the next export.
+    """
+    one, other = one.sort("position"), other.sort("position")
+    if one.height != other.height:
+        return False
+    kept = one["known"]
+    one, other = one.filter(kept), other.filter(kept)
+    leading = list(schema("facts"))
+    if not one.select(leading).equals(other.select(leading)):
+        return False
+    for name in one.columns:
+        if name.endswith(":type"):
+            both = one[name].is_not_null() & other[name].is_not_null()
+            columns = list(columns_of(name.removesuffix(":type")))
+            if not one.filter(both).select(columns).equals(other.filter(both).select(columns)):
+                return False
+    return True
