@@ -15,7 +15,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.util import find_spec
 from multiprocessing.connection import Client
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import orjson
@@ -94,25 +93,24 @@ def is_installed() -> bool:
 
 
 @contextmanager
-def analytics_process(home: Path, server: int) -> Iterator[str]:
+def analytics_process(home: Path, directory: Path, server: int) -> Iterator[str]:
     """Keeps an analytics process running while the block runs.
 
     Args:
         home: The instance's directory.
+        directory: A private folder for its socket: the path of one has at most 107 bytes, and a home's may be longer.
         server: The process that it belongs to, and ends with.
 
     Returns:
         Where it listens.
     """
-    # The path of a socket has at most 107 bytes, and a home's may be longer.
-    with TemporaryDirectory(prefix="gate-") as directory:
-        address = str(Path(directory) / "analytics")
-        keeper = _Keeper([sys.executable, "-m", "api.analytics_process", str(home), address, str(server)], address)
-        keeper.start()
-        try:
-            yield address
-        finally:
-            keeper.stop()
+    address = str(directory / "analytics")
+    keeper = _Keeper([sys.executable, "-m", "api.analytics_process", str(home), address, str(server)], address)
+    keeper.start()
+    try:
+        yield address
+    finally:
+        keeper.stop()
 
 
 class _Keeper:

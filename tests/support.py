@@ -19,6 +19,7 @@ from gate.attestation import registration
 from gate.canonical import canonical, content_hash
 from gate.chain import link_material
 from gate.confidence import Counts, Coverage, decision_confidence
+from gate.effectiveness import Counted, Group, Metric, Standing
 from gate.envelope import input_material
 from gate.ids import timestamp
 from gate.ledger import Ledger, schema
@@ -27,7 +28,7 @@ from gate.ledger.sqlite import SqliteStore
 from gate.ledger.store import Statement, Store
 from gate.packet import build_packet
 from gate.patterns import find_pattern
-from gate.policy_reports import confidence_report
+from gate.policy_reports import confidence_report, effectiveness_report
 from gate.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind, build, report_link
 from gate.record import Identity, Signers, build_record
 from gate.request import read_request
@@ -224,12 +225,19 @@ def make_packet(
         verdict=made["verdict"],
         action=made["action"],
     )
+    effectiveness = effectiveness_report(
+        _counted(made, links[-1]), policy_id=made["policy_id"], policy_version=made["policy_version"]
+    )
     packet = build_packet(
         made,
         reports[EXECUTIONS.name],
         reports[OUTCOMES.name],
         exported_at=timestamp(NOW),
-        intelligence={"confidence": report_on_policy, "patterns": [find_pattern(made["policy_id"])]},
+        intelligence={
+            "effectiveness": effectiveness,
+            "confidence": report_on_policy,
+            "patterns": [find_pattern(made["policy_id"])],
+        },
         links=retained,
         checkpoint=None if signer is None else chain.checkpoint(chain.head_of(retained[-1]), timestamp(NOW), signer),
         with_input=with_input,
@@ -237,6 +245,24 @@ def make_packet(
     )
     sent: dict[str, Any] = parse(canonical(packet), max_depth=MAX_VERIFY_DEPTH)
     return sent
+
+
+def _counted(record: dict[str, Any], link: dict[str, Any]) -> Counted:
+    """What came of the decisions of a record's policy, 31 of them, up to a link of the chain."""
+    standing = Standing(succeeded=30, failed=1)
+    return Counted(
+        by_version={record["policy_version"]: Group(standing, timestamp(NOW), timestamp(NOW))},
+        by_verdict={record["verdict"]: standing},
+        by_rule={"rule:approve_standard_exception": standing},
+        by_week={"2026-06-08": standing},
+        acted=standing,
+        metrics=(Metric("margin", 1, 0.5, 0.5, 0.5),),
+        first=timestamp(NOW),
+        last=timestamp(NOW),
+        chain_position=link["chain_position"],
+        merkle_root=link["merkle_root"],
+        truncated=False,
+    )
 
 
 def in_threads(count: int, work: Callable[[int], Answer]) -> list[Answer]:

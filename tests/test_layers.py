@@ -62,6 +62,9 @@ IMPURE = {
 # What the extra `server` installs.
 SERVER_LIBRARIES = {"flask", "sqlalchemy", "alembic", "granian", "pydantic", "jsonschema_rs", "cachetools"}
 
+# What reports are computed with: the extra `workbench`, and what of it is this project's own.
+ANALYTICS_LIBRARIES = {"polars", "pyarrow", "altair", "msgspec", "workbench"}
+
 
 def imports(file: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(file.read_text())):
@@ -145,3 +148,17 @@ def test_the_verifier_needs_no_server(modules: str, foreign: set[str]) -> None:
     code = f"import sys; import {modules}; print(sorted({foreign!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
+
+
+def test_workers_never_load_what_reports_are_computed_with() -> None:
+    """The service decides where the extra `workbench` is not installed, and each of its workers does without the memory
+    and the threads that its libraries take; the analytics process alone has them.
+    """
+    code = (
+        "import sys; import api.app, api.turns, api.analytics, api.reports, api.cli.serve; "
+        f"print(sorted({ANALYTICS_LIBRARIES!r} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
+    asked = [file for file in modules("api") if file.name != "analytics_process.py" and "cli" not in file.parts]
+    assert [file for file in asked if {name.split(".")[0] for name in imports(file)} & ANALYTICS_LIBRARIES] == []

@@ -1,1 +1,36 @@
-"""The workbench: the lake that a ledger is exported to, and the engines that answer questions over it."""
+"""The workbench: the lake that a ledger is exported to, and the engines that answer questions over it.
+
+from workbench import confidence, counterfactuals, effectiveness, open_lake, roll_up
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from workbench.engines.confidence import confidence
+    from workbench.engines.counterfactuals import counterfactuals
+    from workbench.engines.effectiveness import effectiveness
+    from workbench.engines.roll_up import roll_up
+    from workbench.lake.reader import open_lake
+
+__all__ = ["confidence", "counterfactuals", "effectiveness", "open_lake", "roll_up"]
+
+_PLACES: Final = MappingProxyType(
+    {
+        "confidence": "workbench.engines.confidence",
+        "counterfactuals": "workbench.engines.counterfactuals",
+        "effectiveness": "workbench.engines.effectiveness",
+        "open_lake": "workbench.lake.reader",
+        "roll_up": "workbench.engines.roll_up",
+    }
+)
+
+
+def __getattr__(name: str) -> Any:
+    # Who exports needs no charts, and should not wait for them.
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_PLACES[name]), name)

@@ -18,14 +18,15 @@ from typing import Any, Final, NoReturn, Protocol
 
 import orjson
 
-from gate.errors import GateError, ServiceUnavailable
+from gate.errors import GateError, OperatorError, ServiceUnavailable
 from gate.ledger import Ledger
+from gate.ledger.tail import FollowedScope
 from workbench.engines.effectiveness import effectiveness
 from workbench.lake.compaction import MANY, Compactor
 from workbench.lake.entries import Personal
 from workbench.lake.export import Exporter
 from workbench.lake.fresh import fresh
-from workbench.lake.lease import lease
+from workbench.lake.lease import BUSY, lease
 from workbench.lake.manifest import load
 
 MAX_QUESTION: Final = 64 * 1024
@@ -92,26 +93,38 @@ class Follower:
         self._compactor = Compactor(lake)
         self._seen: dict[str, tuple[int, float]] = {}
 
-    def follow(self) -> None:
+    def follow(self) -> list[OperatorError]:
         """Exports what the chains have gained, and compacts what has grown.
 
+        Returns:
+            What kept single scopes from it; the others are not kept waiting.
+
         Raises:
-            GateError: As `Exporter.export` and `Compactor.compact`, or LAKE_BUSY.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
         now = time.monotonic()
+        failed: list[OperatorError] = []
         for scope in self._ledger.tail.scopes():
             size, since = self._seen.get(scope.scope_id, (0, now))
             if size == scope.head.size and now - since < _IDLE_SECONDS:
                 continue
-            with lease(self._lake, patience=_PATIENCE):
-                for _ in self._exporter.export(scope):
-                    pass
-                manifest = load(self._lake, scope.scope_id)
-                if manifest is not None:
-                    behind = 0 if size == scope.head.size else _BEHIND
-                    for _ in self._compactor.compact(manifest, many=MANY, behind=behind):
-                        pass
-            self._seen[scope.scope_id] = scope.head.size, now
+            try:
+                with lease(self._lake, patience=0):
+                    self._bring_up(scope, behind=0 if size == scope.head.size else _BEHIND)
+                self._seen[scope.scope_id] = scope.head.size, now
+            except OperatorError as error:
+                # Whoever has the lease brings the lake up to date.
+                if error.code != BUSY:
+                    failed.append(error)
+        return failed
+
+    def _bring_up(self, scope: FollowedScope, *, behind: int) -> None:
+        for _ in self._exporter.export(scope):
+            pass
+        manifest = load(self._lake, scope.scope_id)
+        if manifest is not None:
+            for _ in self._compactor.compact(manifest, many=MANY, behind=behind):
+                pass
 
 
 class Observer(Protocol):
@@ -139,11 +152,13 @@ def serve(analytics: Analytics, follower: Follower, address: str, observer: Obse
 
 def _follow(follower: Follower, observer: Observer) -> NoReturn:
     while True:
-        pause = _EXPORT_SECONDS
         try:
-            follower.follow()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the next pass begins from what was committed
-            observer.failed("export", error)
+            failed = follower.follow()
+            for error in failed:
+                observer.failed("export", error)
+            pause = _RETRY_SECONDS if failed else _EXPORT_SECONDS
+        except Exception as unexpected:  # noqa: BLE001 - whatever it is, the next pass begins from what was committed
+            observer.failed("export", unexpected)
             pause = _RETRY_SECONDS
         time.sleep(pause)
 

@@ -80,6 +80,6 @@ def _erase_in_lake(instance: Instance) -> None:
     except (GateError, ModuleNotFoundError) as error:
         raise OperatorError(
             "ERASURE_UNFINISHED",
-            f"What was erased is out of the ledger, and the lake {lake} may still hold a copy ({error}); bring it up to "
-            f"the ledger with `gate lake export`, or remove it.",
+            f"What was erased is out of the ledger, and the lake {lake} may still hold a copy ({error}); bring it up "
+            f"to the ledger with `gate lake export`, or remove it.",
         ) from error

@@ -39,6 +39,10 @@ _MODULES: Final = {
 }
 
 
+# What the extra `workbench` brings of what a command loads; it works on what `server` brings.
+_WORKBENCH: Final = frozenset({"altair", "isal", "msgspec", "polars", "pyarrow"})
+
+
 class _Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return list(_MODULES)
@@ -59,9 +63,11 @@ def _not_installed(error: ModuleNotFoundError) -> Any:
     """Stands for a command whose libraries the base install does not have."""
     stub = typer.Typer(rich_markup_mode=None, add_completion=False)
 
-    @stub.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+    @stub.command(
+        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+        help=f"(needs the extra `{_extra_of(error)}` of decision-gate)",
+    )
     def not_installed() -> None:
-        """(needs the extra `server` of decision-gate)"""
         raise _extra_missing(error) from error
 
     return typer.main.get_command(stub)
@@ -73,9 +79,13 @@ def _extra_missing(error: ModuleNotFoundError) -> OperatorError:
         raise error
     return OperatorError(
         "EXTRA_MISSING",
-        f"This command needs {error.name}, which the extra `server` brings; install it in a checkout with: pip install "
-        f"'.[server]'",
+        f"This command needs {error.name}, which the extra `{_extra_of(error)}` brings; install it in a checkout with: "
+        f"pip install '.[{_extra_of(error)}]'",
     )
+
+
+def _extra_of(error: ModuleNotFoundError) -> str:
+    return "server,workbench" if (error.name or "").partition(".")[0] in _WORKBENCH else "server"
 
 
 app = typer.Typer(

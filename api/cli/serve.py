@@ -102,7 +102,7 @@ def serve(
     # It warns of more threads than processors can serve at once; here they wait for their turn.
     logging.getLogger("_granian").addFilter(lambda record: "Configuration allows spawning" not in record.getMessage())
     try:
-        with analytics_process(home.absolute(), os.getpid()) if is_installed() else nullcontext("") as address:
+        with analytics_process(home.absolute(), metrics, os.getpid()) if is_installed() else nullcontext("") as address:
             os.environ[ADDRESS_VARIABLE] = address
             server.serve()
     finally:
@@ -156,6 +156,7 @@ def _announce(url: str, key_file: Path | None, as_json: bool) -> None:
     if command is not None:
         for line in ("", "A first decision, to paste into another shell:", "", command, ""):
             say(line)
+        say("A year of made-up decisions to look at, in an instance of its own: make demo (gate demo).")
 
 
 def _ready(url: str) -> bool:

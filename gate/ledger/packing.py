@@ -8,7 +8,7 @@ JSON objects begin with `{`, and zlib streams never do.
 from __future__ import annotations
 
 import zlib
-from typing import Final
+from typing import Any, Final
 
 _WORTHWHILE: Final = 256
 _LEVEL: Final = 1
@@ -29,13 +29,18 @@ def pack(body: bytes) -> bytes:
     return packed if len(packed) < len(body) else body
 
 
-def unpack(stored: bytes) -> bytes:
-    """The JSON that was stored; what is stored, where that is damaged, for whoever reads JSON from it to find."""
+def unpack(stored: bytes, inflater: Any = zlib) -> bytes:
+    """The JSON that was stored; what is stored, where that is damaged, for whoever reads JSON from it to find.
+
+    Args:
+        stored: What was stored.
+        inflater: The module that inflates: zlib, or one of the same functions.
+    """
     if not isinstance(stored, bytes) or stored[:1] == b"{":
         return stored
     try:
-        unpacking = zlib.decompressobj()
-        unpacked = unpacking.decompress(stored, _MAX_UNPACKED)
+        unpacking = inflater.decompressobj()
+        unpacked: bytes = unpacking.decompress(stored, _MAX_UNPACKED)
         return unpacked if unpacking.eof and not unpacking.unused_data else stored
-    except zlib.error:
+    except inflater.error:
         return stored

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import bindparam, case, func, literal_column, select
@@ -84,26 +84,39 @@ class Tail:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
+        for first, last in self.spans(scope_id, after=after, up_to=up_to, size=size):
+            yield [FollowedEntry(*row) for row in self.rows(scope_id, first, last)]
+
+    def spans(self, scope_id: str, *, after: int, up_to: int, size: int = PAGE_ENTRIES) -> Iterator[tuple[int, int]]:
+        """The pages of `pages`, each as the position that it comes after and that of its last entry.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
         while after < up_to:
             last = self._page_end(scope_id, after, min(after + size, up_to))
-            page = [
-                FollowedEntry(*row)
-                for row in self._store.fetch(_ENTRIES, {"scope": scope_id, "after": after, "last": last})
-            ]
-            if not page:
-                return
-            yield page
-            after = page[-1].position
+            yield after, last
+            after = last
+
+    def rows(self, scope_id: str, after: int, last: int) -> Sequence[Sequence[Any]]:
+        """The entries after a position, up to another, each with the members of `FollowedEntry`; fewer where some are
+        missing.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        return self._store.fetch(_ENTRIES, {"scope": scope_id, "after": after, "last": last})
 
     def _page_end(self, scope_id: str, after: int, last: int) -> int:
         room = _PAGE_BYTES
+        # Of a chain with a gap the page has at least one position, or it would never be passed.
         end = after
         for position, size in self._store.fetch(_SIZES, {"scope": scope_id, "after": after, "last": last}):
             room -= int(size)
             if room < 0 and end > after:
                 break
             end = position
-        return end
+        return max(end, after + 1)
 
 
 _SCOPES: Final = Statement(

@@ -33,8 +33,16 @@ from tests.contract.frozen import current
 from tests.independent import verifier
 from tests.support import EXECUTED, RECEIPT_SIGNER, SUCCEEDED, make_packet, sample_request
 from tests.tampering import COLLECTIONS, as_doubles, with_value, without
+from workbench.analytics import Analytics
+from workbench.lake.entries import Personal
 
 Packet = dict[str, Any]
+
+
+def counting(instance: Instance) -> FlaskClient:
+    """A client of an application of its own, which makes the reports that packets hold."""
+    analytics = Analytics(instance.ledger, instance.settings.lake_directory, Personal())
+    return create_app(instance, analytics=analytics).test_client()
 
 
 class Caller:
@@ -129,6 +137,10 @@ class TestExport:
         query = "?policy_version=2026-06-11&verdict=yes&action=approve_discount"
         report = client.get(f"/api/decision/policies/pricing_exception/confidence{query}", headers=caller.headers)
         assert intelligence["confidence"] == report.get_json()
+        query = "?policy_version=2026-06-11"
+        report = client.get(f"/api/decision/policies/pricing_exception/effectiveness{query}", headers=caller.headers)
+        assert intelligence["effectiveness"] == report.get_json()
+        assert intelligence["effectiveness"]["outcomes"]["succeeded"] == 1
         (pattern,) = intelligence["patterns"]
         shipped = client.get("/api/decision/policy-patterns?pattern_id=pricing_exception").get_json()
         assert pattern == shipped["policy_pattern"]
@@ -320,7 +332,7 @@ class TestExport:
         instance = open_instance(load_settings(home))
         scope = instance.ledger.directory.create_scope("acme", "unlimited", utc_now())
         key, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS, None, utc_now())
-        client = create_app(instance).test_client()
+        client = counting(instance)
         packet = Caller(client, key).packet()
         assert "checkpoint" not in packet["audit_chain"]["verification_hints"]
         result = verify(client, packet)
@@ -445,6 +457,15 @@ def test_a_part_that_is_not_asked_for_can_be_broken(caller: Caller, instance: In
     assert caller.get().status_code == 503
 
 
+def test_a_packet_without_intelligence_needs_nothing_that_counts(caller: Caller, instance: Instance) -> None:
+    caller.report(outcomes=1)
+    caller.client = create_app(instance).test_client()
+    response = caller.get()
+    assert (response.status_code, response.get_json()["error"]) == (503, "SVC_REPORT_UNAVAILABLE")
+    bare = caller.packet("?include_intelligence=false")
+    assert verify(caller.client, bare)["verified"]
+
+
 def test_a_packet_is_made_where_the_secret_that_signed_the_record_is_no_longer_known(home: Path) -> None:
     secret = home / "secret"
     secret.write_text("a secret of at least 32 bytes, yes")
@@ -454,12 +475,12 @@ def test_a_packet_is_made_where_the_secret_that_signed_the_record_is_no_longer_k
     instance = open_instance(load_settings(home))
     scope = instance.ledger.directory.create_scope("acme", "unlimited", utc_now())
     key, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS, None, utc_now())
-    caller = Caller(create_app(instance).test_client(), key)
+    caller = Caller(counting(instance), key)
     assert verify(caller.client, caller.packet())["verified"]
     instance.close()
     (home / "settings.toml").write_text("")
     instance = open_instance(load_settings(home))
-    caller.client = create_app(instance).test_client()
+    caller.client = counting(instance)
     result = verify(caller.client, caller.packet())
     assert (result["verified"], result["integrity_valid"], result["error"]) == (False, True, "SIGNING_KEY_UNKNOWN")
     instance.close()

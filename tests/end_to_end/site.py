@@ -301,10 +301,19 @@ def request_of(name: str) -> bytes:
 
 def workers_of(server: Server) -> list[int]:
     """The processes of a server that answer requests."""
+    return _processes_of(server, b"spawn_main")
+
+
+def analytics_of(server: Server) -> list[int]:
+    """The process of a server that computes reports; none while it is being started again."""
+    return _processes_of(server, b"api.analytics_process")
+
+
+def _processes_of(server: Server, running: bytes) -> list[int]:
     found = []
     for pid in descendants(server.process.pid):
         try:
-            if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            if running in Path(f"/proc/{pid}/cmdline").read_bytes():
                 found.append(pid)
         except OSError:
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ from tests.end_to_end.support import ROOT, bash_blocks, free_port, make_run, mir
 PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md"))]
 # These two are the test itself, and what runs the tests.
 OUTSIDE = {"make run\n", "make test\n"}
+# Of a demo, where a page makes one: as few as show what is planted.
+DEMO_DECISIONS = "6000"
 # These change the instance, or show what a fresh one answers. The others share one, as their readers do.
 ALONE = {
     "README.md",
@@ -51,6 +54,7 @@ def run(block: str, project: Path, port: int) -> Ran:
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", block.replace("127.0.0.1:8080", f"127.0.0.1:{port}")],
         cwd=project,
+        env={**os.environ, "DECISIONS": DEMO_DECISIONS},
         capture_output=True,
         text=True,
         timeout=120,
@@ -186,4 +190,4 @@ def test_the_tree_in_the_readme_is_the_tree() -> None:
     tree = re.findall(r"^(\w+)/  ", (ROOT / "README.md").read_text(), flags=re.MULTILINE)
     present = {entry.name for entry in ROOT.iterdir() if entry.is_dir() and not entry.name.startswith((".", "_"))}
     assert set(tree) - {"var"} <= present
-    assert present - {"var", "build", "dist"} <= set(tree)
+    assert present - {"var", "var-demo", "build", "dist"} <= set(tree)

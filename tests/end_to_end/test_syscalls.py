@@ -18,9 +18,9 @@ import httpx
 import pytest
 
 from api.readiness import reasons
-from tests.end_to_end.site import wait_until
+from tests.end_to_end.site import wait_until, workers_of
 from tests.end_to_end.support import Server, free_port, running
-from tests.syscalls import Event, Fault, available, descendants, tracing
+from tests.syscalls import Event, Fault, available, tracing
 
 GATE: Final = str(Path(sys.executable).with_name("gate"))
 WAL: Final = "ledger.db-wal"
@@ -60,7 +60,7 @@ class Caller:
     """A client of a server with a demo scope, which sends the printed request from four threads."""
 
     def __init__(self, server: Server, home: Path) -> None:
-        self.workers = descendants(server.process.pid)
+        self.workers = workers_of(server)
         self._base_url = server.url
         self._url = f"{server.url}/api/decide"
         self._key = (home / "demo.key").read_text().strip()

@@ -282,9 +282,8 @@ def confidence_in(decisions: Sequence[Told]) -> float:
     if number_of(decisions, *TERMINAL) == 0:
         return 0.0
     approved = [decision for decision in decisions if decision.record["verdict"] == "yes"]
-    rate = rate_of(decisions)
-    covered = coverage_of(approved or decisions) or 0.0
-    return round((1 - (rate["high"] - rate["low"])) * covered, 6)
+    low, high = wilson(number_of(decisions, "succeeded"), number_of(decisions, *TERMINAL))
+    return round((1 - (high - low)) * (coverage_of(approved or decisions) or 0.0), 6)
 
 
 def effectiveness(

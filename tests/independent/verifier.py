@@ -1188,6 +1188,8 @@ REPORT_HASHES = {
     "anomalies": "anomaly_hash",
     "benchmarks": "benchmark_hash",
 }
+# What a report on a policy can be narrowed to; null where it is not.
+REPORT_NARROWED_BY = ("policy_version", "verdict", "action")
 # Members of a report that may be empty: they are null by design, or bound whole by something else.
 MAY_BE_EMPTY = ("action_binding", "state_before_hash", "state_after_hash", "flags", "audit_chain")
 
@@ -1305,6 +1307,12 @@ def _check_intelligence(findings: _Findings, packet: dict[str, Any]) -> None:
     for name, document, member in hashed:
         findings.equal(f"{name}: {member}", _object(document).get(member), canonical_hash(_without(document, member)))
         findings.equal(f"{name}: policy_id", _object(document).get("policy_id"), record.get("policy_id"))
+    # A report can be of one version, verdict or action alone, and is then of the record's.
+    for name in REPORT_HASHES:
+        narrowed = [_object(said.get(name)).get(member) for member in REPORT_NARROWED_BY]
+        own = [record.get(member) for member in REPORT_NARROWED_BY]
+        told = [of_record if value is None else value for value, of_record in zip(narrowed, own, strict=True)]
+        findings.equal(f"{name}: {', '.join(REPORT_NARROWED_BY)}", told, own)
 
 
 def packet_failures(

@@ -18,7 +18,8 @@ import polars as pl
 from gate.confidence import MIN_SAMPLE, Counts, Coverage, add, wilson_interval
 from gate.ids import timestamp
 from gate.policy_reports import confidence_report
-from workbench.engines.rendering import page
+from workbench.engines.charts import COLOURS, rates
+from workbench.engines.rendering import page, readable
 from workbench.lake.reader import Snapshot
 
 
@@ -41,23 +42,18 @@ class ConfidenceReport:
     def _repr_html_(self) -> str:
         shown = ("score", "level", "similar_decisions", "policy_stability", "recommendation")
         facts = [(name, self.body[name]) for name in shown]
-        return page(f"Confidence in {self.body['policy_id']}", facts, ("version", self.frame))
+        return page(f"Confidence in {self.body['policy_id']}", facts, ("version", readable(self.frame)))
 
     def plot(self) -> alt.LayerChart | alt.FacetChart:
-        """The success rate of each version with its interval, and the score as a line."""
-        rows = self.frame.filter(pl.col("success_rate").is_not_null())
-        base = alt.Chart(rows).encode(y=alt.Y("policy_version:N", title="Policy version"))
-        rate = alt.X("success_rate:Q", title="Success rate (share of terminal outcomes)", axis=alt.Axis(format="%"))
-        points = base.mark_point(filled=True, size=60).encode(x=rate, tooltip=rows.columns)
-        intervals = base.mark_rule().encode(x=alt.X("low:Q", scale=alt.Scale(domain=[0, 1])), x2="high:Q")
-        score = (
-            alt.Chart(pl.DataFrame({"score": [self.body["score"]]})).mark_rule(strokeDash=[4, 4]).encode(x="score:Q")
+        """The success rate of each version with its interval, and the score as a dashed line."""
+        title = f"What outcomes say of {self.body['policy_id']}, by policy version"
+        chart = rates(self.frame, "policy_version", named="Policy version", title=title, least=self.body["score"])
+        scored = alt.Chart(pl.DataFrame({"score": [self.body["score"]], "told": [f"score {self.body['score']:.3f}"]}))
+        line = scored.mark_rule(strokeDash=[4, 4], strokeWidth=1.5, color=COLOURS[1]).encode(x="score:Q")
+        named = scored.mark_text(align="right", dx=-5, dy=10, color=COLOURS[1]).encode(
+            x="score:Q", y=alt.value(0), text="told:N"
         )
-        title = alt.TitleParams(
-            f"What outcomes say of {self.body['policy_id']}",
-            subtitle="Rates of success with their 95 % Wilson intervals; the dashed line is the score.",
-        )
-        return alt.layer(intervals, points, score).properties(title=title, width=560)
+        return alt.layer(chart, line, named)
 
 
 def confidence(

@@ -40,6 +40,7 @@ MAX_TRANSITIONS: Final = 200
 _EXAMPLES: Final = 10
 _VERDICTS: Final = ("yes", "no", "review")
 _PREFIX: Final = "then_"
+_LABELS: Final = alt.Axis(labelAngle=0, labelFontSize=12)
 _NOTES: Final = (
     "Simulation only: nothing was decided anew, and nothing here authorizes an action.",
     "Outcomes are those of the decisions as they were made: what would have come of another verdict is not known.",
@@ -75,19 +76,24 @@ class CounterfactualReport:
     def plot(self) -> alt.LayerChart | alt.FacetChart:
         """How many decisions of each verdict would have got which."""
         rows = self.frame.group_by("verdict", f"{_PREFIX}verdict").agg(pl.col("decisions").sum())
+        rows = rows.with_columns((pl.col("decisions") > pl.col("decisions").max() / 2).alias("dark"))
+        every = alt.Scale(domain=_VERDICTS)
         base = alt.Chart(rows).encode(
-            x=alt.X(f"{_PREFIX}verdict:N", title="Would be", sort=_VERDICTS),
-            y=alt.Y("verdict:N", title="Was", sort=_VERDICTS),
+            x=alt.X(f"{_PREFIX}verdict:N", title="Verdict as it would be", scale=every, axis=_LABELS),
+            y=alt.Y("verdict:N", title="Verdict as it was", scale=every, axis=_LABELS),
         )
-        squares = base.mark_rect().encode(
-            color=alt.Color("decisions:Q", title="Decisions", scale=alt.Scale(scheme="blues"))
+        squares = base.mark_rect(stroke="white", strokeWidth=2).encode(
+            color=alt.Color("decisions:Q", legend=None, scale=alt.Scale(scheme="blues", domainMin=0))
         )
-        numbers = base.mark_text().encode(text=alt.Text("decisions:Q", format=","))
-        title = alt.TitleParams(
-            f"What {self.body['policy_id']} would have decided",
-            subtitle=f"{self.body['redecided']:,} decisions; of {self.body['unknown']:,} more the facts are not known.",
+        numbers = base.mark_text(fontSize=15).encode(
+            text=alt.Text("decisions:Q", format=","),
+            color=alt.condition("datum.dark", alt.value("white"), alt.value("black")),
         )
-        return alt.layer(squares, numbers).properties(title=title, width=300, height=300)
+        subtitle = [f"Numbers of decisions, {self.body['redecided']:,} in all.", "On the diagonal the verdict stays."]
+        if self.body["unknown"]:
+            subtitle.append(f"The facts of {self.body['unknown']:,} more are not known.")
+        title = alt.TitleParams(f"What {self.body['policy_id']} would have decided", subtitle=subtitle, anchor="start")
+        return alt.layer(squares, numbers).properties(title=title, width=330, height=240)
 
 
 def counterfactuals(

@@ -20,11 +20,13 @@ from gate.confidence import MIN_SAMPLE, Counts, wilson_interval
 from gate.effectiveness import Counted, Group, Metric, Standing
 from gate.ids import timestamp
 from gate.policy_reports import effectiveness_report
-from workbench.engines.rendering import page
+from workbench.engines.charts import COLOURS, PERCENT, SHAPES, SHARE, SUCCESS, rates
+from workbench.engines.rendering import page, readable
 from workbench.lake.reader import Snapshot
 
 _STATUSES: Final = Standing._fields
-_PLOTTED_VERSIONS: Final = 8
+_PLOTTED_VERSIONS: Final = len(COLOURS)
+_NAMED: Final = {"version": "Policy version", "verdict": "Verdict", "rule": "What decided"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,8 @@ class EffectivenessReport:
         facts += [(name, coverage[name]) for name in ("decisions", "from", "to")]
         columns = ("name", "decisions", "effectiveness_score", "success_rate", "low", "high", "terminal_coverage")
         parts = [
-            (part, self.frame.filter(pl.col("part") == part).select(columns)) for part in ("version", "verdict", "rule")
+            (part, readable(self.frame.filter(pl.col("part") == part).select(columns)))
+            for part in ("version", "verdict", "rule")
         ]
         return page(f"Effectiveness of {self.body['policy_id']}", facts, *parts)
 
@@ -70,10 +73,10 @@ class EffectivenessReport:
         """
         if by == "week":
             return _weekly_chart(self.weekly, self.body["policy_id"])
-        if by not in ("version", "verdict", "rule"):
+        if by not in _NAMED:
             raise ValueError(f"A report has no part {by!r}; plot it by week, version, verdict or rule.")
-        rows = self.frame.filter((pl.col("part") == by) & pl.col("success_rate").is_not_null())
-        return _bars(rows, by, self.body["policy_id"])
+        rows = self.frame.filter(pl.col("part") == by)
+        return rates(rows, "name", named=_NAMED[by], title=f"What came of {self.body['policy_id']}, by {by}")
 
 
 def effectiveness(
@@ -214,47 +217,41 @@ def _interval(rate: dict[str, Any]) -> str:
     return "-" if rate["rate"] is None else f"{rate['rate']:.1%} ({rate['low']:.1%} to {rate['high']:.1%})"
 
 
-_PERCENT: Final = alt.Axis(format="%")
-_SUCCESS: Final = "Success rate (share of terminal outcomes)"
 _TOLD: Final = ("decisions", "succeeded", "partial", "failed", "reverted", "pending", "review", "unreported")
 
 
 def _weekly_chart(weekly: pl.DataFrame, policy_id: str) -> alt.LayerChart | alt.FacetChart:
-    most = (
-        weekly.group_by("policy_version")
-        .agg(pl.col("decisions").sum())
-        .sort("decisions", "policy_version", descending=[True, False])["policy_version"]
-        .head(_PLOTTED_VERSIONS)
-        .sort()
-    )
-    rows = weekly.filter(pl.col("policy_version").is_in(most.implode()) & pl.col("success_rate").is_not_null())
-    versions = most.to_list()
+    counted = weekly.group_by("policy_version").agg(pl.col("decisions").sum())
+    most = counted.sort("decisions", "policy_version", descending=[True, False]).head(_PLOTTED_VERSIONS)
+    versions = most["policy_version"].sort().to_list()
+    rows = _runs(weekly.filter(pl.col("policy_version").is_in(versions) & pl.col("success_rate").is_not_null()))
+    named = alt.Legend(title="Policy version", symbolSize=90, symbolOpacity=1)
     base = alt.Chart(rows).encode(
-        x=alt.X("week:T", title="Week of the decision (from Monday, UTC)"),
-        color=alt.Color("policy_version:N", title="Policy version", scale=alt.Scale(domain=versions)),
+        x=alt.X("week:T", title="Week of the decision (its Monday, UTC)"),
+        color=alt.Color("policy_version:N", legend=named, scale=alt.Scale(domain=versions, range=COLOURS)),
+        detail="run:N",
     )
-    band = base.mark_area(opacity=0.2).encode(
-        y=alt.Y("low:Q", title=_SUCCESS, axis=_PERCENT, scale=alt.Scale(domain=[0, 1])), y2="high:Q"
+    low = alt.Y("low:Q", title=SUCCESS, axis=PERCENT, scale=SHARE)
+    band = base.mark_area(opacity=0.22).encode(y=low, y2="high:Q")
+    # A band of one week has no width.
+    alone = base.transform_filter("datum.alone").mark_rule(strokeWidth=2).encode(y=low, y2="high:Q")
+    line = base.mark_line(strokeWidth=2).encode(y="success_rate:Q")
+    points = base.mark_point(filled=True, size=55, opacity=1).encode(
+        y="success_rate:Q",
+        shape=alt.Shape("policy_version:N", legend=named, scale=alt.Scale(domain=versions, range=SHAPES)),
+        tooltip=["week", "policy_version", "success_rate", "low", "high", *_TOLD],
     )
-    line = base.mark_line(point=True).encode(
-        y="success_rate:Q", tooltip=["week", "policy_version", "success_rate", "low", "high", *_TOLD]
-    )
-    left_out = weekly["policy_version"].n_unique() - len(versions)
-    subtitle = "By policy version; bands are 95 % Wilson intervals."
-    if left_out:
-        subtitle += f" {left_out} versions with fewer decisions are left out."
-    title = alt.TitleParams(f"What came of {policy_id}, week by week", subtitle=subtitle)
-    return alt.layer(band, line).properties(title=title, width=720, height=320)
+    subtitle = ["By policy version; bands are 95 % Wilson intervals, wide where few outcomes are terminal."]
+    if left_out := counted.height - len(versions):
+        subtitle.append(f"{left_out:,} more with fewer decisions are left out.")
+    title = alt.TitleParams(f"What came of {policy_id}, week by week", subtitle=subtitle, anchor="start")
+    return alt.layer(band, alone, line, points).properties(title=title, width=680, height=320)
 
 
-def _bars(rows: pl.DataFrame, by: str, policy_id: str) -> alt.LayerChart | alt.FacetChart:
-    base = alt.Chart(rows).encode(y=alt.Y("name:N", title=by.capitalize(), sort=None))
-    points = base.mark_point(filled=True, size=60).encode(
-        x=alt.X("success_rate:Q", title=_SUCCESS, axis=_PERCENT, scale=alt.Scale(domain=[0, 1])),
-        tooltip=["name", "success_rate", "low", "high", *_TOLD],
-    )
-    intervals = base.mark_rule().encode(x="low:Q", x2="high:Q")
-    title = alt.TitleParams(
-        f"What came of {policy_id}, by {by}", subtitle="Rates of success with their 95 % Wilson intervals."
-    )
-    return alt.layer(intervals, points).properties(title=title, width=560)
+def _runs(rows: pl.DataFrame) -> pl.DataFrame:
+    """With `run`, which changes where a version pauses for a week or more, so that no line leads over weeks in which it
+    decided nothing; and whether a run is `alone`, a single week.
+    """
+    paused = (pl.col("week").diff() != pl.duration(weeks=1)).fill_null(value=True).over("policy_version")
+    numbered = rows.sort("policy_version", "week").with_columns(paused.cum_sum().alias("run"))
+    return numbered.with_columns((pl.len().over("run") == 1).alias("alone"))

@@ -19,6 +19,17 @@ def page(title: str, facts: Sequence[tuple[str, Any]], *frames: tuple[str, pl.Da
     return f"<div><h3>{escape(title)}</h3><table>{listed}</table>{tables}</div>"
 
 
+def readable(frame: pl.DataFrame) -> pl.DataFrame:
+    """A frame with `success_rate`, `low`, `high` in one column, as percents; so is `terminal_coverage`."""
+    rates = frame.select("success_rate", "low", "high").rows()
+    told = [None if rate is None else f"{rate:.1%} ({low:.1%} to {high:.1%})" for rate, low, high in rates]
+    read = frame.with_columns(pl.Series("success_rate", told, pl.String)).drop("low", "high")
+    if "terminal_coverage" in frame.columns:
+        covered = [None if share is None else f"{share:.1%}" for share in frame["terminal_coverage"]]
+        read = read.with_columns(pl.Series("terminal_coverage", covered, pl.String))
+    return read.rename({"success_rate": "success rate (95 % interval)"})
+
+
 def table(frame: pl.DataFrame) -> str:
     """The first 60 rows of a frame as an HTML table; a line says how many more there are."""
     head = "".join(f"<th>{_cell(name)}</th>" for name in frame.columns)

@@ -13,7 +13,8 @@ import polars as pl
 
 from gate.confidence import Counts, wilson_interval
 from gate.effectiveness import Standing
-from workbench.engines.rendering import page
+from workbench.engines.charts import rates
+from workbench.engines.rendering import page, readable
 from workbench.lake.reader import Lake, Snapshot
 
 _BY: Final = ("scope", "policy_id")
@@ -37,21 +38,19 @@ class RollUp:
 
     def _repr_html_(self) -> str:
         columns = (*_BY, "decisions", *_RATES)
-        return page("All policies", [("policies", self.frame.height)], ("by policy", self.frame.select(columns)))
+        return page(
+            "All policies", [("policies", self.frame.height)], ("by policy", readable(self.frame.select(columns)))
+        )
 
     def plot(self) -> alt.LayerChart | alt.FacetChart:
-        """The success rate of each policy with its interval, scope by scope."""
-        rows = self.frame.filter(pl.col("success_rate").is_not_null())
-        base = alt.Chart(rows).encode(
-            y=alt.Y("policy_id:N", title="Policy"),
-            yOffset="scope:N",
-            color=alt.Color("scope:N", title="Scope"),
+        """The success rate of each policy in each scope, with its interval."""
+        named = self.frame.with_columns(pl.concat_str("policy_id", "scope", separator=" in ").alias("name"))
+        return rates(
+            named.sort("policy_id", "scope"),
+            "name",
+            named="Policy and scope",
+            title="What came of each policy, by scope",
         )
-        rate = alt.X("success_rate:Q", title="Success rate (share of terminal outcomes)", axis=alt.Axis(format="%"))
-        points = base.mark_point(filled=True, size=50).encode(x=rate, tooltip=rows.columns)
-        intervals = base.mark_rule().encode(x=alt.X("low:Q", scale=alt.Scale(domain=[0, 1])), x2="high:Q")
-        title = alt.TitleParams("What came of each policy", subtitle="With 95 % Wilson intervals, by scope.")
-        return alt.layer(intervals, points).properties(title=title, width=560)
 
 
 def roll_up(lake: Lake | Snapshot) -> RollUp:

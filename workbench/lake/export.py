@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -25,6 +25,7 @@ from gate.errors import OperatorError
 from gate.ledger import Ledger
 from gate.ledger.tail import PAGE_ENTRIES, FollowedEntry, FollowedScope
 from workbench.columns import ENTRY_TABLES
+from workbench.lake.ahead import ahead
 from workbench.lake.entries import ENTRY_UNREADABLE, Frames, Personal, Rulebooks, chunks, concat, forgotten, frames
 from workbench.lake.files import Files, by_month
 from workbench.lake.lease import unwritable
@@ -36,6 +37,7 @@ BATCH: Final = 20_000
 LINGER: Final = 3600.0
 """How long a file that was replaced stays for readers of an earlier manifest, in seconds."""
 
+_READERS: Final = 2
 _BATCH_BYTES: Final = 256 * 1024 * 1024
 
 TIME_COLUMNS: Final[Mapping[str, str]] = {
@@ -103,14 +105,18 @@ class Exporter:
 
     def _rows(self, scope: FollowedScope, manifest: Manifest) -> Iterator[tuple[FollowedEntry, Frames]]:
         """The rows of the chain that the lake lacks, in parts, each with the last entry in it."""
-        after = manifest.position
         rulebooks = rulebooks_of(self._ledger, scope.scope_id, _held_rulebooks(self._lake, manifest))
-        size = min(self._batch, PAGE_ENTRIES)
-        for page in self._ledger.tail.pages(scope.scope_id, after=after, up_to=scope.head.size, size=size):
-            require_consecutive(page, after)
-            for chunk in chunks(page):
+        tail, size = self._ledger.tail, min(self._batch, PAGE_ENTRIES)
+        spans = tail.spans(scope.scope_id, after=manifest.position, up_to=scope.head.size, size=size)
+
+        def read(span: tuple[int, int]) -> list[list[FollowedEntry]]:
+            page = tail.rows(scope.scope_id, *span)
+            require_consecutive(page, *span)
+            return list(chunks(page))
+
+        for parts in ahead(read, spans, workers=_READERS):
+            for chunk in parts:
                 yield chunk[-1], frames(scope.scope_id, chunk, rulebooks, self._personal)
-            after = page[-1].position
 
     def _commit(self, manifest: Manifest, batch: Sequence[tuple[FollowedEntry, Frames]]) -> Manifest:
         last = batch[-1][0]
@@ -189,13 +195,13 @@ def require_same_chain(ledger: Ledger, manifest: Manifest, scope: FollowedScope)
         )
 
 
-def require_consecutive(page: Sequence[FollowedEntry], after: int) -> None:
-    """Requires that entries follow one another without a gap.
+def require_consecutive(page: Sequence[Sequence[Any]], after: int, last: int) -> None:
+    """Requires that entries follow one another without a gap, from after one position up to another.
 
     Raises:
         OperatorError: LAKE_ENTRY_UNREADABLE.
     """
-    positions = [after, *(entry.position for entry in page)]
+    positions = [after, *(entry[0] for entry in page), last + 1]
     for before, position in pairwise(positions):
         if position != before + 1:
             raise OperatorError(

@@ -56,11 +56,10 @@ def _fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal) -> Sna
     if behind > MAX_TAIL:
         raise _unavailable(f"The lake is being brought up to the ledger, and {behind} entries are missing yet.")
     rulebooks = rulebooks_of(ledger, scope_id)
-    after = manifest.position
     parts = []
-    for page in ledger.tail.pages(scope_id, after=after, up_to=scope.head.size):
-        require_consecutive(page, after)
-        after = page[-1].position
+    for span in ledger.tail.spans(scope_id, after=manifest.position, up_to=scope.head.size):
+        page = ledger.tail.rows(scope_id, *span)
+        require_consecutive(page, *span)
         parts += [frames(scope_id, chunk, rulebooks, personal) for chunk in chunks(page)]
     return Snapshot(lake, manifest, scope.head.size, scope.head.merkle_root, concat(parts))
 

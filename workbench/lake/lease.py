@@ -12,6 +12,9 @@ from typing import Final
 
 from gate.errors import OperatorError
 
+BUSY: Final = "LAKE_BUSY"
+"""The code of the error where another process has the lease."""
+
 _FILE: Final = ".lease"
 _POLL: Final = 0.05
 
@@ -37,7 +40,7 @@ def lease(lake: Path, *, patience: float) -> Iterator[None]:
         while not _taken(descriptor):
             if time.monotonic() >= deadline:
                 raise OperatorError(
-                    "LAKE_BUSY",
+                    BUSY,
                     f"Another process is writing into the lake {lake}; it is brought up to date there, or try again.",
                 )
             time.sleep(_POLL)

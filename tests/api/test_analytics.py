@@ -1,0 +1,343 @@
+"""Asking the analytics process: what it answers arrives as it was made, and whatever else happens there is one 503."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import update
+from werkzeug.test import Client as WsgiClient
+
+from api import turns
+from api.analytics import ADDRESS_VARIABLE, TURN, AnalyticsClient, analytics_process, is_installed
+from api.app import create_app
+from api.turns import Turns
+from gate.errors import GateError, ServiceUnavailable
+from gate.ids import utc_now
+from gate.instance import Instance, open_instance
+from gate.ledger.access import FULL_ACCESS, Scope
+from gate.ledger.tables import entries
+from gate.settings import load_settings
+from tests.end_to_end.site import wait_until
+from tests.reports import give_reports
+from tests.support import same_json, sample_request
+from tests.workbench.support import Chain
+from workbench.analytics import MAX_QUESTION, Analytics
+from workbench.lake.entries import Personal
+
+SECONDS: Final = 0.2
+"""How long a client waits that is not going to get an answer."""
+
+EVERYTHING: Final[dict[str, Any]] = {"policy_version": None, "limit": None, "min_sample": 20}
+
+Behaviour = Callable[[Connection], None]
+
+
+@contextmanager
+def listening(behaviour: Behaviour) -> Iterator[str]:
+    """The address of something that listens while the block runs, and treats each connection in its way."""
+    # A socket's path has at most 107 bytes, and the folder of a test may have more.
+    with ExitStack() as held:
+        listener = held.enter_context(Listener(family="AF_UNIX"))
+        ending = threading.Event()
+
+        def answer() -> None:
+            while True:
+                with listener.accept() as connection:
+                    if ending.is_set():
+                        return
+                    behaviour(connection)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        try:
+            address = listener.address
+            assert isinstance(address, str)
+            yield address
+        finally:
+            ending.set()
+            Client(address, family="AF_UNIX").close()
+            thread.join(30)
+
+
+def answering(reply: bytes) -> Behaviour:
+    """Reads the question and answers these bytes."""
+
+    def behave(connection: Connection) -> None:
+        connection.recv_bytes()
+        connection.send_bytes(reply)
+
+    return behave
+
+
+def closing_after(what: bytes) -> Behaviour:
+    """Reads the question, sends these bytes as they are, without a frame, and closes."""
+
+    def behave(connection: Connection) -> None:
+        connection.recv_bytes()
+        os.write(connection.fileno(), what)
+
+    return behave
+
+
+def refused(ask: Callable[[], object]) -> ServiceUnavailable:
+    """The error that asking ends in."""
+    with pytest.raises(ServiceUnavailable) as caught:
+        ask()
+    return caught.value
+
+
+def ask(address: str, scope_id: str = "0" * 16, **changed: Any) -> dict[str, Any]:
+    """What a client that waits for a moment only is answered."""
+    return AnalyticsClient(address, seconds=SECONDS).effectiveness(scope_id, "pricing", **EVERYTHING | changed)
+
+
+def assert_unavailable(error: GateError) -> None:
+    """Asserts that an error is one that a caller knows what to do about."""
+    assert (error.code, error.details) == ("SVC_REPORT_UNAVAILABLE", {"retry_after": 5})
+    assert "Deciding goes on" in error.message
+    assert error.message.endswith("again in a few seconds.")
+
+
+class Served:
+    """An instance with an analytics process; `scope` has decisions and outcomes, one of `damaged` cannot be read."""
+
+    def __init__(self, instance: Instance, address: str, scope: Scope, damaged: Scope) -> None:
+        self.address = address
+        self.scope = scope
+        self.damaged = damaged
+        self.direct = Analytics(instance.ledger, instance.settings.lake_directory, Personal())
+        self.asked = AnalyticsClient(address)
+
+
+@pytest.fixture(scope="module")
+def served(laid_out: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    home = tmp_path_factory.mktemp("analytics") / "home"
+    shutil.copytree(laid_out, home)
+    with closing(open_instance(load_settings(home))) as instance:
+        directory = instance.ledger.directory
+        scopes = [directory.create_scope(name, "unlimited", utc_now()) for name in ("acme", "damaged")]
+        for scope in scopes:
+            key, _ = directory.create_key(scope, FULL_ACCESS, None, utc_now())
+            Chain(instance, directory.authenticate(key, utc_now())).grow(6)
+        with instance.ledger.store.write() as connection:
+            connection.execute(update(entries).where(entries.c.scope_id == scopes[1].scope_id).values(body=b"x"))
+        with analytics_process(home, os.getpid()) as address:
+            wait_until(Path(address).is_socket)
+            yield Served(instance, address, *scopes)
+
+
+@pytest.mark.parametrize(
+    ("policy_id", "arguments", "counted"),
+    [
+        ("pricing_exception", {}, 6),
+        ("pricing_exception", {"policy_version": "2026-06-11"}, 6),
+        ("pricing_exception", {"limit": 3, "min_sample": 1}, 3),
+        ("pricing_exception", {"policy_version": "no such version \U0001f9ed"}, 0),
+        ("no such policy", {}, 0),
+    ],
+)
+def test_an_answer_is_the_one_that_was_made(
+    served: Served, policy_id: str, arguments: dict[str, Any], counted: int
+) -> None:
+    told, made = (
+        reports.effectiveness(served.scope.scope_id, policy_id, **EVERYTHING | arguments)
+        for reports in (served.asked, served.direct)
+    )
+    assert same_json(told, made)
+    assert told["coverage"]["decisions"] == counted
+
+
+@pytest.mark.parametrize("name", ["damaged", "none"])
+def test_an_error_of_the_other_side_arrives_with_code_message_and_details(served: Served, name: str) -> None:
+    scope_id, code = {
+        "damaged": (served.damaged.scope_id, "SVC_STORAGE_UNAVAILABLE"),
+        "none": ("no such scope", "SVC_REPORT_UNAVAILABLE"),
+    }[name]
+    told = refused(lambda: served.asked.effectiveness(scope_id, "pricing_exception", **EVERYTHING))
+    made = refused(lambda: served.direct.effectiveness(scope_id, "pricing_exception", **EVERYTHING))
+    assert (told.code, told.message, told.details) == (made.code, made.message, made.details)
+    assert told.code == code
+
+
+def test_many_ask_at_once_and_each_gets_its_own_answer(served: Served) -> None:
+    versions = [f"v{number}" for number in range(6)]
+    answers: dict[str, Any] = {}
+
+    def work(version: str) -> None:
+        told = served.asked.effectiveness(served.scope.scope_id, "p", **EVERYTHING | {"policy_version": version})
+        answers[version] = told["policy_version"]
+
+    threads = [threading.Thread(target=work, args=(version,)) for version in versions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert answers == {version: version for version in versions}
+
+
+@pytest.mark.parametrize(
+    "question", [b"x", b"[]", b"{}", b'{"report":"none"}', b'{"report":"effectiveness"}', b" " * (MAX_QUESTION + 1)]
+)
+def test_a_question_that_is_none_gets_no_answer_and_harms_nobody(served: Served, question: bytes) -> None:
+    with Client(served.address, family="AF_UNIX") as connection:
+        connection.send_bytes(question)
+        with pytest.raises((EOFError, ConnectionResetError)):
+            connection.recv_bytes()
+    assert served.asked.effectiveness(served.scope.scope_id, "none", **EVERYTHING)["coverage"]["decisions"] == 0
+
+
+def test_where_nobody_listens_the_report_is_unavailable(tmp_path: Path) -> None:
+    with listening(closing_after(b"")) as gone:
+        pass
+    for address in (gone, str(tmp_path), str(tmp_path / "none"), str(tmp_path / ("x" * 200))):
+
+        def ask_there(there: str = address) -> None:
+            ask(there)
+
+        assert_unavailable(refused(ask_there))
+
+
+def test_a_listener_that_does_not_answer_is_waited_for_so_long_and_no_longer() -> None:
+    over = threading.Event()
+
+    def behave(_: Connection) -> None:
+        over.wait(30)
+
+    with listening(behave) as address:
+        error = refused(lambda: ask(address))
+        # Nobody takes the second connection while the first one is held.
+        assert refused(lambda: ask(address)).message == error.message
+        over.set()
+    assert_unavailable(error)
+    assert f"longer than {SECONDS} seconds" in error.message
+
+
+@pytest.mark.parametrize(
+    "reply", [b"", b"x", b'{"answer":', b"\xff", b"NaN", b"[]", b"null", b"7", b"{}", b'{"error":{}}']
+)
+def test_an_answer_that_is_none_makes_the_report_unavailable(reply: bytes) -> None:
+    with listening(answering(reply)) as address:
+        assert_unavailable(refused(lambda: ask(address)))
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"\0",
+        struct.pack("!i", 100) + b'{"answer"',
+        struct.pack("!i", 2**31 - 1) + b"{",
+        b"HTTP/1.1 200 OK\r\n\r\n",
+    ],
+    ids=["nothing", "half a frame", "half an answer", "more than is read", "another protocol"],
+)
+def test_a_listener_that_closes_makes_the_report_unavailable(sent: bytes) -> None:
+    with listening(closing_after(sent)) as address:
+        assert_unavailable(refused(lambda: ask(address)))
+
+
+def test_the_question_holds_what_was_asked() -> None:
+    asked: list[Any] = []
+
+    def behave(connection: Connection) -> None:
+        asked.append(orjson.loads(connection.recv_bytes()))
+        connection.send_bytes(b'{"answer":{"a":[1,1.5,null,"\xc3\xa9"]}}')
+
+    with listening(behave) as address:
+        answer = ask(address, scope_id="scope", policy_version="v", limit=7)
+    assert answer == {"a": [1, 1.5, None, "\u00e9"]}
+    assert asked == [
+        {
+            "report": "effectiveness",
+            "scope_id": "scope",
+            "policy_id": "pricing",
+            "policy_version": "v",
+            "limit": 7,
+            "min_sample": 20,
+        }
+    ]
+
+
+@pytest.mark.parametrize("reply", [b'{"answer":{}}', b"x"])
+def test_a_request_gives_up_its_turn_while_it_waits_and_takes_it_again(reply: bytes) -> None:
+    seen: list[str] = []
+
+    @contextmanager
+    def waiting() -> Iterator[None]:
+        seen.append("given up")
+        try:
+            yield
+        finally:
+            seen.append("taken again")
+
+    def behave(connection: Connection) -> None:
+        connection.recv_bytes()
+        seen.append("asked")
+        connection.send_bytes(reply)
+
+    application = Flask("waiting")
+    with listening(behave) as address, application.test_request_context(environ_overrides={TURN: waiting}):
+        if reply == b"x":
+            assert_unavailable(refused(lambda: ask(address)))
+        else:
+            assert ask(address) == {}
+    assert seen == ["given up", "asked", "taken again"]
+
+
+def test_while_a_report_is_waited_for_others_are_answered(
+    client: FlaskClient, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # One request at a time: whoever kept its turn would hold up everybody.
+    monkeypatch.setattr(turns, "WORKING", 1)
+    monkeypatch.setenv(turns.PORT_VARIABLE, "1")
+    asked, decided = threading.Event(), threading.Event()
+
+    def behave(connection: Connection) -> None:
+        connection.recv_bytes()
+        asked.set()
+        decided.wait(30)
+        connection.send_bytes(orjson.dumps({"error": {"code": "SVC_REPORT_UNAVAILABLE", "message": "Later."}}))
+
+    answers: list[Any] = []
+    with listening(behave) as address:
+        give_reports(client.application, AnalyticsClient(address))
+        service = WsgiClient(Turns(client.application, 30))
+        path, headers = "/api/decision/policies/pricing_exception/effectiveness", {"x-api-key": key}
+        waiting = threading.Thread(target=lambda: answers.append(service.get(path, headers=headers)))
+        waiting.start()
+        assert asked.wait(30)
+        other = WsgiClient(service.application).post("/api/decide", json=sample_request(), headers=headers)
+        assert (other.status_code, answers) == (200, [])
+        decided.set()
+        waiting.join(30)
+    (answer,) = answers
+    assert (answer.status_code, answer.get_json()["message"]) == (503, "Later.")
+
+
+def test_an_application_asks_where_the_environment_says(
+    instance: Instance, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, headers = "/api/decision/policies/pricing_exception/effectiveness", {"x-api-key": key}
+    with listening(answering(b"x")) as address:
+        for named, told in ((address, 5), ("", None)):
+            monkeypatch.setenv(ADDRESS_VARIABLE, named)
+            response = create_app(instance).test_client().get(path, headers=headers)
+            body = response.get_json()
+            assert (response.status_code, body["error"]) == (503, "SVC_REPORT_UNAVAILABLE")
+            assert body.get("retry_after") == told
+
+
+def test_its_libraries_are_found_without_loading_them() -> None:
+    assert is_installed()

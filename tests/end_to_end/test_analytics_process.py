@@ -1,0 +1,132 @@
+"""The process that computes reports: what was acknowledged is in the next one, and nothing else needs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from tests.end_to_end.site import PATIENCE, Load, Site, analytics_of, wait_until, workers_of
+from tests.end_to_end.support import Server, post_decide
+from tests.support import sample_request
+from tests.torture import report, size
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a server's processes are found in /proc")
+
+EFFECTIVENESS: Final = "/api/decision/policies/pricing_exception/effectiveness"
+
+
+def get(server: Server, key: str, path: str = EFFECTIVENESS) -> httpx.Response:
+    """An answer over a connection of its own, and so of any worker."""
+    return httpx.get(f"{server.url}{path}", headers={"x-api-key": key}, timeout=PATIENCE, trust_env=False)
+
+
+def when_counted(server: Server, key: str) -> dict[str, Any]:
+    """The report, as soon as there is one; until then each answer says when to ask again."""
+    answers: list[httpx.Response] = []
+
+    def is_counted() -> bool:
+        answers.append(get(server, key))
+        told = (answers[-1].status_code, answers[-1].headers.get("retry-after"))
+        assert told in ((200, None), (503, "5")), answers[-1].text
+        assert told[0] == 200 or answers[-1].json()["error"] == "SVC_REPORT_UNAVAILABLE"
+        return told[0] == 200
+
+    wait_until(is_counted)
+    counted: dict[str, Any] = answers[-1].json()
+    return counted
+
+
+def socket_of(pid: int) -> Path:
+    """Where an analytics process listens."""
+    return Path(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[4].decode())
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended, and was seen to."""
+    return not Path(f"/proc/{pid}").exists()
+
+
+def require_whole_lake(site: Site, entries: int) -> None:
+    """Requires that the lake, brought up to the ledger, is what the ledger says, and has so many entries."""
+    site.gate("lake", "export")
+    told = site.gate("lake", "verify", "--against-ledger")
+    assert (told["whole"], [scope["entries_checked"] for scope in told["scopes"]]) == (True, [entries])
+
+
+def test_whatever_any_worker_acknowledged_is_in_the_next_report(site: Site) -> None:
+    key = site.create_key("acme")
+    with site.serving(workers=2) as server:
+        assert when_counted(server, key)["coverage"]["decisions"] == 0
+        for number in range(1, 9):
+            record = post_decide(server.url, key, sample_request()).json()
+            assert get(server, key).json()["outcomes"]["unreported"] == 1
+            told = httpx.post(
+                f"{server.url}{record['decision_url']}/outcome",
+                json={"outcome_status": "succeeded"},
+                headers={"x-api-key": key},
+                timeout=PATIENCE,
+                trust_env=False,
+            )
+            assert told.status_code == 201
+            counted = get(server, key).json()
+            assert (counted["outcomes"]["succeeded"], counted["outcomes"]["unreported"]) == (number, 0)
+        packet = get(server, key, f"{record['decision_url']}/packet").json()
+        assert packet["policy_intelligence"]["effectiveness"]["outcomes"]["succeeded"] == 8
+        (process,) = analytics_of(server)
+        address = socket_of(process)
+        assert (address.is_socket(), address.parent.stat().st_mode & 0o777) == (True, 0o700)
+        assert server.stop() == 0
+    # It leaves nothing, wherever it was.
+    assert (is_gone(process), address.parent.exists()) == (True, False)
+    require_whole_lake(site, 16)
+
+
+def test_kill_9_costs_reports_for_a_moment_and_nothing_else(site: Site) -> None:
+    key = site.create_key("acme")
+    kills = size(2, 12)
+    with site.serving(workers=2) as server:
+        when_counted(server, key)
+        workers = workers_of(server)
+        with Load([server.url], key, clients=4, pause=0.01, reporting=True) as load:
+            for _ in range(kills):
+                (process,) = analytics_of(server)
+                os.kill(process, signal.SIGKILL)
+                answer = get(server, key)
+                assert answer.status_code in (200, 503)
+                load.wait_for(40)
+                when_counted(server, key)
+                assert analytics_of(server) != [process]
+        assert (dict(load.failures), load.retried, workers_of(server)) == ({}, 0, workers)
+        outcomes = sum(name.startswith("outcome ") for name in load.reports)
+        counted = when_counted(server, key)
+        assert counted["outcomes"]["succeeded"] == outcomes > 0
+        assert counted["coverage"]["decisions"] == len(load.answers)
+        assert counted["coverage"]["chain_position"] == len(load.answers) + len(load.reports)
+        (process,) = analytics_of(server)
+        server.process.kill()
+        wait_until(lambda: all(map(is_gone, (process, *workers))))
+        server.process.wait(30)
+    require_whole_lake(site, len(load.answers) + len(load.reports))
+    report(f"{kills} kills of the analytics process, {len(load.answers)} decisions, {outcomes} outcomes counted")
+
+
+def test_where_it_cannot_start_everything_else_works_and_the_log_says_so(site: Site) -> None:
+    key = site.create_key("acme")
+    # A setting that only the lake reads, and cannot use.
+    with (site.home / "settings.toml").open("a") as settings:
+        settings.write('personal_fields = ["merkle_root"]\n')
+    with site.serving(workers=1) as server:
+        assert post_decide(server.url, key, sample_request()).status_code == 200
+        answer = get(server, key)
+        assert (answer.status_code, answer.json()["error"]) == (503, "SVC_REPORT_UNAVAILABLE")
+        wait_until(lambda: "merkle_root" in server.text())
+        assert get(server, key, "/readyz").status_code == 200
+        assert server.stop() == 0
+    assert all(json.loads(line) for line in server.lines if line.startswith("{"))

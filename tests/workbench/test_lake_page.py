@@ -1,0 +1,35 @@
+"""The programs in docs/lake.md run, in the order of the page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gate.ids import utc_now
+from gate.instance import Instance
+from gate.ledger.access import FULL_ACCESS
+from tests.end_to_end.support import ROOT
+from tests.workbench.support import Chain
+from workbench.lake.export import Exporter
+
+
+def test_the_programs_of_the_page_run(
+    instance: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = instance.ledger.directory
+    demo = directory.create_scope("demo", "unlimited", utc_now())
+    key, _ = directory.create_key(demo, FULL_ACCESS, None, utc_now())
+    Chain(instance, directory.authenticate(key, utc_now())).grow(6)
+    lake = tmp_path / "var" / "lake"
+    lake.mkdir(parents=True)
+    for scope in instance.ledger.tail.scopes():
+        list(Exporter(instance.ledger, lake).export(scope))
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "lake.md").read_text(), re.MULTILINE | re.DOTALL)
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(block, names)  # noqa: S102 - the page's own text
+    assert len(blocks) == 3
+    assert "read_parquet" in capsys.readouterr().out or "WHERE false" in names["lake"].sql("cases")  # type: ignore[attr-defined]

@@ -1,0 +1,78 @@
+"""What charts of reports have in common: rates with their intervals, and colours that the colour-blind tell apart."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import altair as alt
+import polars as pl
+
+COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#f0e442")
+"""Okabe and Ito's, those that stand out from white first."""
+
+SHAPES: Final = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "cross",
+    "triangle-down",
+    "triangle-left",
+    "triangle-right",
+)
+"""For each colour one, so that nothing is told by colour alone."""
+
+PERCENT: Final = alt.Axis(format="%")
+SHARE: Final = alt.Scale(domain=[0, 1])
+SUCCESS: Final = "Success rate (share of terminal outcomes)"
+
+_ROWS: Final = 40
+_STEP: Final = 24
+_WIDTH: Final = 520
+_TERMINAL: Final = ("succeeded", "partial", "failed", "reverted")
+
+
+def most(rows: pl.DataFrame, count: pl.Expr) -> tuple[pl.DataFrame, int]:
+    """The rows of a chart that can still be read, those that count most, in their order; and how many are left out."""
+    kept = rows.with_row_index("_at").sort(count, "_at", descending=[True, False]).head(_ROWS).sort("_at").drop("_at")
+    return kept, rows.height - kept.height
+
+
+def rates(
+    rows: pl.DataFrame, name: str, *, named: str, title: str, least: float = 1.0
+) -> alt.LayerChart | alt.FacetChart:
+    """Success rates, a row each, with their 95 % Wilson intervals, and the numbers beside them.
+
+    Args:
+        rows: {<name>, success_rate, low, high, and a column for each outcome status}; rows without a rate are left out.
+        name: The column with the rows' names.
+        named: What the names are, for the axis.
+        title: The chart's title.
+        least: What the axis reaches at least down to, besides the intervals.
+    """
+    terminal = pl.sum_horizontal(*_TERMINAL)
+    shown, left_out = most(rows.filter(pl.col("success_rate").is_not_null()), terminal)
+    told = [
+        f"{rate:.1%} of {count:,}"
+        for rate, count in shown.select("success_rate", terminal.alias("terminal")).iter_rows()
+    ]
+    shown = shown.with_columns(pl.Series("told", told, pl.String))
+    # Dots need no zero, and intervals need the room.
+    start = math.floor(10 * min([least, *shown["low"]])) / 10
+    scale = alt.Scale(domain=[min(start, 0.9), 1])
+    base = alt.Chart(shown).encode(
+        y=alt.Y(f"{name}:N", title=named, sort=None, axis=alt.Axis(grid=True, labelLimit=320)),
+        tooltip=[name, "success_rate", "low", "high", *_TERMINAL],
+    )
+    intervals = base.mark_rule(strokeWidth=2.5, color=COLOURS[0]).encode(
+        x=alt.X("low:Q", title=SUCCESS, axis=PERCENT, scale=scale),
+        x2="high:Q",
+    )
+    points = base.mark_point(filled=True, size=80, opacity=1, color=COLOURS[0]).encode(x="success_rate:Q")
+    numbers = base.mark_text(align="left", fontSize=11).encode(x=alt.value(_WIDTH + 8), text="told:N")
+    subtitle = ["Lines are 95 % Wilson intervals; on the right the rate, and of how many terminal outcomes."]
+    if left_out:
+        subtitle.append(f"{left_out:,} more with fewer terminal outcomes are left out.")
+    described = alt.TitleParams(title, subtitle=subtitle, anchor="start")
+    return alt.layer(intervals, points, numbers).properties(title=described, width=_WIDTH, height=alt.Step(_STEP))
