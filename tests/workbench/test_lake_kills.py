@@ -51,7 +51,7 @@ def test_who_exports_may_be_killed_at_any_moment(
         process = started(instance.settings.home)
         before = load(lake, scope.scope_id)
         asked(process)
-        time.sleep(chances.uniform(0, 0.4))
+        time.sleep(chances.uniform(0, 0.8))
         process.kill()
         process.communicate(timeout=30)
         manifest = load(lake, scope.scope_id)
