@@ -1,0 +1,263 @@
+"""What would have been decided: each decision once more, as the gate's own evaluation says."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from gate.canonical import content_hash
+from gate.counterfactuals import merge_patch
+from gate.errors import OperatorError, RulebookRefused
+from gate.evaluate import Outcome
+from gate.ids import timestamp
+from gate.instance import Instance
+from gate.ledger.access import Authority, Scope
+from gate.rulebook import load
+from tests.support import sample_request, sample_rulebook
+from tests.workbench.support import Chain
+from workbench.engines.counterfactuals import MAX_TRANSITIONS, CounterfactualReport, counterfactuals
+from workbench.lake.entries import Personal
+from workbench.lake.fresh import fresh
+from workbench.lake.manifest import Manifest
+from workbench.lake.reader import Snapshot
+
+Step = Callable[..., Manifest]
+
+FACTS: list[dict[str, Any]] = [
+    {"discount_percent": 10, "margin_percent": 22},
+    {"discount_percent": 10, "margin_percent": 14.9},
+    {"discount_percent": 40, "margin_percent": 22},
+    {"discount_percent": True, "margin_percent": 22},
+    {"discount_percent": "10", "margin_percent": 22},
+    {"discount_percent": None, "margin_percent": 22},
+    {"margin_percent": 22},
+    {"discount_percent": 15.0, "margin_percent": 15, "customer": {"tier": "gold", "tags": ["vip", 1]}},
+    {"discount_percent": 15, "margin_percent": 15, "customer": {"tier": "new", "tags": []}},
+    {"discount_percent": 15, "margin_percent": 15, "customer": "gold"},
+]
+
+
+def newer(version: str = "2026-09-01") -> dict[str, Any]:
+    """Another version, which tests facts that the sample does not know."""
+    body = sample_rulebook()
+    body["version"] = version
+    body["rules"].append(
+        {
+            "rule_id": "approve_gold",
+            "priority": 200,
+            "condition": {
+                "any": [
+                    {"field": "customer.tier", "operator": "eq", "value": "gold"},
+                    {"field": "customer.tags", "operator": "contains", "value": "vip"},
+                    {"field": "customer", "operator": "eq", "value": {"tier": "late"}},
+                ]
+            },
+            "outcome": {
+                "decision": "yes",
+                "verdict": "APPROVE",
+                "action": "approve_gold",
+                "reason_code": "GOLD_CUSTOMER",
+            },
+        }
+    )
+    return body
+
+
+@pytest.fixture
+def chain(instance: Instance, authority: Authority) -> Chain:
+    """Decisions about every one of `FACTS` under two versions, with an outcome here and there."""
+    grown = Chain(instance, authority, step=timedelta(days=3))
+    for body in (sample_rulebook(), newer("2026-06-12")):
+        for number, facts in enumerate(FACTS):
+            request = sample_request(**facts)
+            request["rulebook"] = body
+            decision_id = grown.decide(request)
+            if number % 3 == 0:
+                grown.outcome(decision_id, ("succeeded", "failed")[number % 2])
+    return grown
+
+
+@pytest.fixture(params=["tail", "exported", "both"])
+def seen(
+    request: pytest.FixtureRequest,
+    instance: Instance,
+    scope: Scope,
+    chain: Chain,
+    lake: Path,
+    export: Step,
+    compact: Step,
+) -> Snapshot:
+    """The chain, wherever its rows are read from."""
+    if request.param != "tail":
+        export(batch=9)
+    if request.param in ("compacted", "both"):
+        compact()
+    if request.param == "both":
+        chain.outcome(chain.decided[1], "reverted")
+    return fresh(instance.ledger, lake, scope.scope_id, Personal())
+
+
+def asked(snapshot: Snapshot, **arguments: Any) -> CounterfactualReport:
+    """The report, whose hash is that of the rest of it."""
+    report = counterfactuals(snapshot, "pricing_exception", **arguments)
+    body = report.to_dict()
+    assert body["counterfactual_hash"] == content_hash(
+        {name: value for name, value in body.items() if name != "counterfactual_hash"}
+    )
+    assert body["simulation_only"] is True
+    assert body["authorizes_mutation"] is False
+    return report
+
+
+def rule_of(outcome: Outcome) -> str:
+    """What decided, as evidence names it."""
+    if outcome.status == "needs_input":
+        return "schema:failed"
+    return "rule:default" if outcome.matched_rule_id is None else f"rule:{outcome.matched_rule_id}"
+
+
+def expected(
+    instance: Instance, chain: Chain, authority: Authority, body: Any, patch: Mapping[str, Any]
+) -> Counter[Any]:
+    """What became what, and how often, by the evaluation of single facts."""
+    gate = instance.gate()
+    found: Counter[Any] = Counter()
+    for decision_id in chain.decided:
+        record, request = gate.decision(authority, decision_id), gate.request_body(authority, decision_id)
+        assert record is not None
+        own = newer("2026-06-12") if record["policy_version"] == "2026-06-12" else sample_rulebook()
+        then = load(body or own).evaluator.decide(merge_patch(request["context"]["inputs"], patch))
+        found[record["verdict"], record["evidence"][1], then.decision, rule_of(then)] += 1
+    return found
+
+
+def told(report: CounterfactualReport) -> Counter[Any]:
+    """What the report says became what."""
+    names = ("verdict", "rule", "then_verdict", "then_rule")
+    transitions = report.to_dict()["transitions"]
+    return Counter({tuple(of[name] for name in names): of["decisions"] for of in transitions})
+
+
+PATCHES: list[dict[str, Any]] = [
+    {},
+    {"margin_percent": 10},
+    {"margin_percent": None},
+    {"discount_percent": "many"},
+    {"customer": {"tier": "gold"}},
+    {"customer": {"tags": None}},
+    {"customer": {"tier": "late", "tags": None}},
+    {"customer": None},
+    {"customer": [1]},
+    {"nobody": {"asks": True}},
+]
+
+
+@pytest.mark.parametrize("other", [None, newer()], ids=["own", "another"])
+def test_every_decision_is_made_again_as_the_gate_would(
+    instance: Instance, authority: Authority, chain: Chain, seen: Snapshot, other: Any
+) -> None:
+    for patch in PATCHES:
+        report = asked(seen, rulebook=other, patch=patch)
+        assert told(report) == expected(instance, chain, authority, other, patch), patch
+        assert (report.body["decisions"], report.body["redecided"], report.body["unknown"]) == (20, 20, 0)
+
+
+def test_under_the_rules_that_decided_nothing_changes(seen: Snapshot) -> None:
+    report = asked(seen)
+    assert report.body["changed"] == 0
+    assert report.body["verdicts"]["before"] == report.body["verdicts"]["after"]
+    assert report.decisions.collect().height == 0
+
+
+def test_the_decisions_behind_a_transition_are_told_with_what_came_of_them(seen: Snapshot, chain: Chain) -> None:
+    report = asked(seen, patch={"margin_percent": 10})
+    behind = report.decisions.collect()
+    assert behind.height == report.body["changed"] > 0
+    assert set(behind["decision_id"]) <= set(chain.decided)
+    assert behind["position"].is_sorted()
+    for of in report.to_dict()["transitions"]:
+        assert len(of["decision_ids"]) == min(of["decisions"], 10)
+        assert sum(of["outcomes"].values()) == of["decisions"]
+        assert of["decision_ids"] == sorted(of["decision_ids"])
+    changed = [of for of in report.to_dict()["transitions"] if of["changed"]]
+    assert {id_ for of in changed for id_ in of["decision_ids"]} == set(behind["decision_id"])
+    statuses = Counter(behind["outcome_status"].to_list())
+    assert sum(of["outcomes"]["succeeded"] for of in changed) == statuses["succeeded"]
+
+
+def test_a_slice_is_looked_at(seen: Snapshot, chain: Chain, instance: Instance, authority: Authority) -> None:
+    records = [instance.gate().decision(authority, decision_id) for decision_id in chain.decided]
+    moments = sorted(record["created_at"] for record in records if record)
+    yes = [record for record in records if record and record["verdict"] == "yes"]
+    assert asked(seen, verdict="yes").body["decisions"] == len(yes)
+    assert asked(seen, policy_version="2026-06-12").body["decisions"] == 10
+    assert asked(seen, policy_version="never").body["decisions"] == 0
+    for limit, truncated in ((1, True), (19, True), (20, False), (21, False)):
+        body = asked(seen, limit=limit).body
+        assert (body["decisions"], body["coverage"]["truncated"]) == (min(limit, 20), truncated)
+        assert body["coverage"]["from"] == moments[-min(limit, 20)]
+    whole = asked(seen).decisions
+    assert whole.collect().height == 0
+    middle = seen.cases().select("created_at").collect()["created_at"].sort()[7]
+    since, until = asked(seen, since=middle).body, asked(seen, until=middle).body
+    assert (since["decisions"], until["decisions"]) == (13, 7)
+    assert (since["since"], until["until"]) == (timestamp(middle), timestamp(middle))
+    assert since["coverage"]["from"] == timestamp(middle)
+
+
+def test_what_is_not_known_is_not_guessed(
+    instance: Instance, scope: Scope, chain: Chain, lake: Path, export: Step
+) -> None:
+    export()
+    chain.erase(chain.decided[0])
+    body = asked(fresh(instance.ledger, lake, scope.scope_id, Personal())).body
+    assert (body["decisions"], body["redecided"], body["unknown"]) == (20, 19, 1)
+    export(personal=Personal.of(["inputs.customer"]))
+    personal = Personal.of(["inputs.customer"])
+    body = asked(fresh(instance.ledger, lake, scope.scope_id, personal), rulebook=newer()).body
+    assert body["unknown"] == 1 + sum("customer" in facts for facts in FACTS) * 2
+    body = asked(fresh(instance.ledger, lake, scope.scope_id, personal), patch={"customer": None}).body
+    assert body["unknown"] == 1
+
+
+def test_a_policy_without_decisions_gives_an_empty_report(seen: Snapshot) -> None:
+    report = counterfactuals(seen, "nothing", patch={"a": 1})
+    assert (report.body["decisions"], report.body["changed"], report.body["transitions"]) == (0, 0, [])
+    assert report.body["coverage"]["from"] is None
+    assert counterfactuals(seen, "nothing", rulebook=newer()).frame.height == 0
+    report.plot().to_dict()
+
+
+def test_a_rulebook_that_is_none_is_refused(seen: Snapshot) -> None:
+    with pytest.raises(RulebookRefused) as caught:
+        counterfactuals(seen, "pricing_exception", rulebook={"rules": []})
+    assert caught.value.code == "RULEBOOK_INVALID"
+
+
+def test_facts_that_went_since_the_lake_was_opened_are_told_of(
+    chain: Chain, export: Step, snapshot: Callable[[], Snapshot]
+) -> None:
+    export()
+    opened = snapshot()
+    chain.erase(chain.decided[0])
+    export()
+    with pytest.raises(OperatorError) as caught:
+        counterfactuals(opened, "pricing_exception")
+    assert caught.value.code == "LAKE_MOVED_ON"
+    assert asked(snapshot()).body["unknown"] == 1
+
+
+def test_the_report_shows_itself(seen: Snapshot) -> None:
+    report = asked(seen, patch={"margin_percent": 10})
+    assert report.plot().to_dict()["title"]["text"].startswith("What pricing_exception")
+    assert "&lt;b&gt;" in replace(report, body={**report.body, "policy_id": "<b>"})._repr_html_()
+    assert report.frame.height == len(report.body["transitions"]) <= MAX_TRANSITIONS
+    assert orjson.loads(orjson.dumps(report.to_dict())) == copy.deepcopy(report.to_dict())
