@@ -3,15 +3,30 @@ PYTHON ?= python3
 BIN := .venv/bin
 HOST ?= 127.0.0.1
 PORT ?= 8080
+OWN := env -u GATE_LAKE -u GATE_DATABASE_URL
 
-.PHONY: run demo test torture install lint format contract bench lock clean
+.PHONY: run demo notebooks test torture install lint format contract bench lock clean
 
 run: install
 	@$(BIN)/gate serve --demo --host $(HOST) --port $(PORT)
 
-# A new instance in var-demo with a year of made-up decisions; docs/demo.md tells what is in it.
+# A new instance in var-demo with a year of made-up decisions, and its lake; what is there already is kept. docs/demo.md
+# tells what is in it. A ledger or a lake that the environment names for another instance has no part in it.
 demo: install
-	@$(BIN)/gate demo --home var-demo
+	@if test -e var-demo/settings.toml; \
+	  then echo "var-demo is there already, and is kept; remove it for a new one, or where making it was interrupted."; \
+	  else $(OWN) $(BIN)/gate demo --home var-demo; fi
+	@if $(OWN) $(BIN)/gate lake status --home var-demo > /dev/null; \
+	  then echo "Its lake, var-demo/lake, is up to its ledger already."; \
+	  else $(OWN) $(BIN)/gate lake export --home var-demo; fi
+	@echo "Next: 'make notebooks' looks at it, '$(BIN)/gate serve --home var-demo' serves it."
+
+# Opens the notebooks on the demo, or on another lake: make notebooks GATE_LAKE=var/lake. On this machine alone, with the
+# token in the address that it opens, and without asking the network for news. JUPYTER takes more flags.
+notebooks: $(if $(GATE_LAKE),install,demo)
+	@$(if $(GATE_LAKE),GATE_LAKE="$(abspath $(GATE_LAKE))") $(BIN)/jupyter lab --ServerApp.root_dir=notebooks --ip=127.0.0.1 \
+	  --LabApp.news_url=None --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
+	  --LabApp.extension_manager=readonly $(JUPYTER)
 
 # In three processes: the tests with real servers wait much of their time, and continuous integration has two processors.
 test: lint

@@ -14,7 +14,19 @@ from typing import Any, Final, NoReturn
 
 import orjson
 
-from bench import evaluation, guard, lifecycle, memory, postgres, profile, service, size
+from bench import (
+    evaluation,
+    guard,
+    lake,
+    lifecycle,
+    memory,
+    postgres,
+    profile,
+    reports,
+    service,
+    size,
+    vectorized,
+)
 
 _RESULTS: Final = Path(__file__).with_name("results.json")
 _PARTS: Final = {
@@ -25,7 +37,10 @@ _PARTS: Final = {
     "profile": profile,
     "postgres": postgres,
     "memory": memory,
-    # Last, because freeing its gigabytes keeps the disk busy.
+    "vectorized": vectorized,
+    "lake": lake,
+    # Last, because freeing their gigabytes keeps the disk busy.
+    "reports": reports,
     "size": size,
 }
 
@@ -34,7 +49,7 @@ def main() -> None:
     """Runs the parts named on the command line, or all."""
     parser = argparse.ArgumentParser(
         prog="python -m bench",
-        description="Measures what decisions cost, and writes bench/results.json.",
+        description="Measures what decisions and reports cost, and writes bench/results.json.",
         epilog="\n".join(["parts:", *(f"  {name:<12}{_first_sentence(part)}" for name, part in _PARTS.items())]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -15,11 +15,12 @@
 # %% [markdown]
 # # What would have been decided?
 #
-# The ledger keeps what each decision was made from, and every rulebook that decided. So past decisions can be made again: under
-# another version, or with other facts. That is a simulation. It stores nothing, and it authorizes nothing.
+# The ledger keeps what each decision was made from, and every rulebook that decided. So past decisions can be made
+# again: under another version, or with other facts. That is a simulation. It stores nothing, and it authorizes
+# nothing.
 #
-# The notebook `effectiveness` found a version of a pricing policy that did harm. Here we ask what the version before it would have
-# done with the same requests. What the text says of numbers holds for `make demo` as it comes.
+# The notebook `effectiveness` found a version of a pricing policy that did harm. Here we ask what the version before
+# it would have done with the same requests. What the text says of numbers holds for `make demo` as it comes.
 
 # %%
 import json
@@ -31,7 +32,7 @@ import polars as pl
 
 from workbench import counterfactuals, effectiveness, open_lake
 
-alt.renderers.enable("png", scale_factor=2)
+alt.renderers.enable("png", ppi=120)
 pl.Config(tbl_rows=30, tbl_hide_dataframe_shape=True, fmt_str_lengths=60, tbl_width_chars=140)
 
 lake = open_lake(os.environ.get("GATE_LAKE", "../var-demo/lake"))
@@ -41,8 +42,8 @@ snapshot = lake.scope(SCOPE)
 # %% [markdown]
 # ## The bad weeks
 #
-# The version whose success rate has the interval that ends lowest, the version that was first used before it, and the days on
-# which it decided.
+# The version whose success rate has the interval that ends lowest, the version that was first used before it, and the
+# days on which it decided.
 
 # %%
 versions = effectiveness(snapshot, POLICY).frame.filter(pl.col("part") == "version").sort("high")
@@ -78,7 +79,8 @@ print("as they were:   ", body["verdicts"]["before"])
 print("as they would be:", body["verdicts"]["after"])
 
 # %% [markdown]
-# A check that costs nothing: each decision once more under its own rulebook, with its own facts, must come out as it was.
+# A check that costs nothing: each decision once more under its own rulebook, with its own facts, must come out as it
+# was.
 
 # %%
 same = counterfactuals(snapshot, POLICY, since=since, until=until).to_dict()
@@ -88,7 +90,8 @@ print("changed under their own rulebook:", same["changed"])
 # %% [markdown]
 # ## What came of those that would have gone another way
 #
-# A *transition* is what a decision was, and what it would be. Each has the outcomes of its decisions **as they were made**.
+# A *transition* is what a decision was, and what it would be. Each has the outcomes of its decisions **as they were
+# made**.
 
 # %%
 again.frame.select(
@@ -101,7 +104,7 @@ again.frame.select(
 
 # %%
 def wilson(successes: pl.Expr, trials: pl.Expr, z: float = 1.959964) -> list[pl.Expr]:
-    """The success rate with its 95 % Wilson interval, as three columns."""
+    """A share with its 95 % Wilson interval, as three columns."""
     rate = successes / trials
     middle = (rate + z**2 / (2 * trials)) / (1 + z**2 / trials)
     half = z * (rate * (1 - rate) / trials + z**2 / (4 * trials**2)).sqrt() / (1 + z**2 / trials)
@@ -136,7 +139,7 @@ alt.layer(
     base.mark_point(filled=True, size=110, opacity=1, color="#0072b2").encode(x="rate:Q"),
     base.mark_text(align="left").encode(x=alt.value(528), text="told:N"),
 ).properties(
-    title=alt.TitleParams(
+    title=alt.Title(
         f"What came of what {worst} approved, by what {before} would have said",
         subtitle="Lines are 95 % Wilson intervals; on the right, succeeded of terminal.",
         anchor="start",
@@ -146,13 +149,13 @@ alt.layer(
 )
 
 # %% [markdown]
-# On the demo ledger the two parts come clearly apart: what both versions approve did as well as ever, and what only the later
-# one approved went wrong for the most part. So the harm came with the new limits, and not with that month.
+# On the demo ledger the two parts come clearly apart: what both versions approve did as well as ever, and what only
+# the later one approved went wrong for the most part. So the harm came with the new limits, and not with that month.
 #
 # ## The decisions behind a transition
 #
-# `decisions` has those that would have gone another way, lazily. Join whatever tells you more. Here: the two facts that the
-# rulebook tests.
+# `decisions` has those that would have gone another way, lazily. Join whatever tells you more. Here: the two facts
+# that the rulebook tests.
 
 # %%
 facts = snapshot.facts(["discount_percent", "margin_percent"], POLICY).select(
@@ -229,16 +232,18 @@ alt.layer(
     .transform_filter("isValid(datum.discount_percent)")
     .encode(x="discount_percent:Q"),
     styled.mark_rule(strokeWidth=1.5).transform_filter("isValid(datum.margin_percent)").encode(y="margin_percent:Q"),
-).properties(title=f"What {worst} approved, with the limits of both versions", width=560, height=380)
+).properties(
+    title=alt.Title(f"What {worst} approved, with the limits of both versions", anchor="start"), width=560, height=380
+)
 
 # %% [markdown]
 # Deals go wrong outside the dashed limits, to the right of them and below.
 #
 # ## Other facts: what if a change freeze had been declared?
 #
-# A *patch* is laid over the facts of every decision in a slice (RFC 7396: what it names is replaced, null removes). Each decision
-# is then made again by its **own** rulebook. Here: the actions of software agents in the latest four weeks of the software maker,
-# had all of them come under a change freeze.
+# A *patch* is laid over the facts of every decision in a slice (RFC 7396: what it names is replaced, null removes).
+# Each decision is then made again by its **own** rulebook. Here: the actions of software agents in the latest four
+# weeks of the software maker, had all of them come under a change freeze.
 
 # %%
 AGENTS, ACTIONS = "orbit-software", "agent_action_policy"
@@ -255,16 +260,17 @@ frozen.plot()
 frozen.frame.filter("changed").select("verdict", "rule", "then_verdict", "then_rule", "decisions").head(10)
 
 # %% [markdown]
-# So far the cost of a freeze, in actions that would wait. The benefit is not in these numbers: we do not know which of the stopped
-# actions would have done harm, only what came of them as they were.
+# So far the cost of a freeze, in actions that would wait. The benefit is not in these numbers: we do not know which
+# of the stopped actions would have done harm, only what came of them as they were.
 #
 # ## What this cannot know
 #
-# - **What would have come of another verdict.** An outcome belongs to the decision as it was made. That approved deals failed says
-#   that blocking them would have avoided *these* failures. Of what is blocked, nothing can be said: no outcome was ever seen.
-# - **How people would have answered.** Under another rulebook callers ask for other things. Sellers learn the limit, and ask for a
-#   little less.
+# - **What would have come of another verdict.** An outcome belongs to the decision as it was made. That approved
+#   deals failed says that blocking them would have avoided *these* failures. Of what is blocked, nothing can be said:
+#   no outcome was ever seen.
+# - **How people would have answered.** Under another rulebook callers ask for other things. Sellers learn the limit,
+#   and ask for a little less.
 # - **What a reviewer would have said.** *Review* is not *no*. Some of those would have passed.
-# - **Facts that are gone.** Where facts were erased, or left out as personal, a decision counts as unknown, and is not in the
-#   transitions.
+# - **Facts that are gone.** Where facts were erased, or left out as personal, a decision counts as unknown, and is
+#   not in the transitions.
 # - **The future.** These are the requests of those weeks. Other weeks bring others.

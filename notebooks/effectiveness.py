@@ -15,20 +15,21 @@
 # %% [markdown]
 # # How well do the policies do?
 #
-# A *decision gate* is asked before an action is taken: grant this discount, pay this refund? A **policy**, written down as a
-# *rulebook* in numbered versions, answers **yes**, **no** or **review**. Later the caller may report an **outcome**: what came
-# of the action.
+# A *decision gate* is asked before an action is taken: grant this discount, pay this refund? A **policy**, written
+# down as a *rulebook* in numbered versions, answers **yes**, **no** or **review**. Later the caller may report an
+# **outcome**: what came of the action.
 #
-# This notebook goes from all policies to the one version of one policy that did harm. It then shows what outcomes cannot say.
+# This notebook goes from all policies to the one version of one policy that did harm. It then shows what outcomes
+# cannot say.
 #
-# The data is the demo ledger: a year of made-up decisions of four companies, with two incidents planted. What the text says of
-# numbers holds for `make demo` as it comes; another seed, or a smaller demo, may show less.
+# The data is the demo ledger: a year of made-up decisions of four companies, with two incidents planted. What the
+# text says of numbers holds for `make demo` as it comes; another seed, or a smaller demo, may show less.
 
 # %% [markdown]
 # ## The lake
 #
-# The *lake* is the ledger as Parquet files. Set `GATE_LAKE` to read another one. Charts are drawn as pictures, so that they show
-# everywhere and need no network.
+# The *lake* is the ledger as Parquet files. Set `GATE_LAKE` to read another one. Charts are drawn as pictures, so
+# that they show everywhere and need no network.
 
 # %%
 import difflib
@@ -41,7 +42,7 @@ import polars as pl
 
 from workbench import effectiveness, open_lake, roll_up
 
-alt.renderers.enable("png", scale_factor=2)
+alt.renderers.enable("png", ppi=120)
 pl.Config(tbl_rows=30, tbl_hide_dataframe_shape=True, fmt_str_lengths=60, tbl_width_chars=140)
 
 lake = open_lake(os.environ.get("GATE_LAKE", "../var-demo/lake"))
@@ -52,16 +53,18 @@ print("scopes:", ", ".join(lake.scopes))
 #
 # ## All policies
 #
-# An outcome is **terminal** when nothing more is expected: `succeeded`, `partial`, `failed` or `reverted`. The **success rate** is
-# the share of `succeeded` among the terminal ones. Its interval is Wilson's, which behaves for small samples and rates near 1.
+# An outcome is **terminal** when nothing more is expected: `succeeded`, `partial`, `failed` or `reverted`. The
+# **success rate** is the share of `succeeded` among the terminal ones. Its interval is Wilson's, which behaves for
+# small samples and rates near 1.
 
 # %%
 overview = roll_up(lake)
 overview.plot()
 
 # %% [markdown]
-# Over a whole year nothing stands out much: an average drowns a bad month. So let each report judge its versions. A version is
-# **below the others** when the whole of its interval lies below the interval of all other versions together.
+# Over a whole year nothing stands out much: an average drowns a bad month. So let each report judge its versions. A
+# version is **below the others** when the whole of its interval lies below the interval of all other versions
+# together.
 
 # %%
 judged = []
@@ -80,8 +83,8 @@ for scope, policy in overview.frame.select("scope", "policy_id").iter_rows():
 pl.DataFrame(judged).sort(pl.col("below_others") == "", "success_rate")
 
 # %% [markdown]
-# On the demo ledger two rows say `review_version`. Both deserve a look, and they end differently. First the pricing policy of the
-# wholesaler. Put your own scope and policy here.
+# On the demo ledger two rows say `review_version`. Both deserve a look, and they end differently. First the pricing
+# policy of the wholesaler. Put your own scope and policy here.
 #
 # ## One policy
 
@@ -109,8 +112,8 @@ report.plot()
 # %% [markdown]
 # On the demo ledger one version drops well below the rest for four weeks, and the version before it takes over again.
 #
-# Here is the version whose interval ends lowest, and whether the report calls it below the others. The report refuses to say so
-# of fewer than 20 terminal outcomes.
+# Here is the version whose interval ends lowest, and whether the report calls it below the others. The report refuses
+# to say so of fewer than 20 terminal outcomes.
 
 # %%
 versions = report.frame.filter(pl.col("part") == "version").sort("high")
@@ -133,8 +136,8 @@ texts = [json.dumps(bodies[version], indent=1).splitlines() for version in (befo
 print("\n".join(difflib.unified_diff(*texts, before, worst, lineterm="", n=3)))
 
 # %% [markdown]
-# In the demo: discounts up to 30 instead of 15 percent, and a margin of 8 instead of 15 percent is enough. So it should approve
-# more.
+# In the demo: discounts up to 30 instead of 15 percent, and a margin of 8 instead of 15 percent is enough. So it
+# should approve more.
 
 # %%
 cases = snapshot.cases(POLICY)
@@ -146,18 +149,18 @@ alt.Chart(verdicts).mark_bar().encode(
     color=alt.Color("verdict:N", title="Verdict", scale=VERDICTS),
     order=alt.Order("rank:Q"),
 ).transform_calculate(rank="indexof(['yes', 'review', 'no'], datum.verdict)").properties(
-    title=f"What {POLICY} decided, by version", width=520, height=alt.Step(30)
+    title=alt.Title(f"What {POLICY} decided, by version", anchor="start"), width=520, height=alt.Step(30)
 )
 
 # %% [markdown]
-# It does: what other versions hold or block, it lets through. Whether *those* are the ones that went wrong is a question for the
-# notebook `counterfactuals`.
+# It does: what other versions hold or block, it lets through. Whether *those* are the ones that went wrong is a
+# question for the notebook `counterfactuals`.
 #
 # ## What blocking hides
 #
-# The success rate speaks of what was let through and reported, but nobody ever sees what a blocked action would have led to.
-# **Bounds** assume nothing about it: had every action been let through, at least the blue share would have succeeded, and at
-# most everything but the orange one.
+# The success rate speaks of what was let through and reported, but nobody ever sees what a blocked action would have
+# led to. **Bounds** assume nothing about it: had every action been let through, at least the blue share would have
+# succeeded, and at most everything but the orange one.
 
 # %%
 PARTS = {
@@ -196,7 +199,7 @@ stacked = (
 )
 ticks = alt.Chart(pl.DataFrame(ends)).mark_tick(thickness=3, size=28, color="black").encode(x="end:Q", y="version:N")
 (stacked + ticks).properties(
-    title=alt.TitleParams(
+    title=alt.Title(
         f"How much of {POLICY} is known at all",
         subtitle="Between the black marks lies what the success rate would be, had everything been let through.",
         anchor="start",
@@ -206,13 +209,26 @@ ticks = alt.Chart(pl.DataFrame(ends)).mark_tick(thickness=3, size=28, color="bla
 )
 
 # %% [markdown]
-# The version with the worst rate has the narrowest bounds: it blocked little, so much is known about it. Wide bounds are no
-# fault. They are the price of blocking.
+# The version with the worst rate has the narrowest bounds: it blocked little, so much is known about it. Wide bounds
+# are no fault. They are the price of blocking.
 #
 # ## Outcomes come late
 #
-# **Terminal coverage** is the share of decisions with a terminal outcome. For approved decisions it should be high and level. It
-# falls towards the end, because results are still to come; it never reaches 1, because some are never reported.
+# **Terminal coverage** is the share of decisions with a terminal outcome. For approved decisions it should be high
+# and level. It falls towards the end, because results are still to come; it never reaches 1, because some are never
+# reported.
+#
+# The interval is Wilson's again, for any share:
+
+
+# %%
+def wilson(successes: pl.Expr, trials: pl.Expr, z: float = 1.959964) -> list[pl.Expr]:
+    """A share with its 95 % Wilson interval, as three columns."""
+    rate = successes / trials
+    middle = (rate + z**2 / (2 * trials)) / (1 + z**2 / trials)
+    half = z * (rate * (1 - rate) / trials + z**2 / (4 * trials**2)).sqrt() / (1 + z**2 / trials)
+    return [rate.alias("rate"), (middle - half).alias("low"), (middle + half).alias("high")]
+
 
 # %%
 approved = (
@@ -223,28 +239,37 @@ approved = (
     )
 )
 coverage = (
-    approved.group_by("policy_id", "week")
-    .agg(decisions=pl.len(), coverage=pl.col("terminal").mean())
+    approved.filter(pl.col("policy_id") == POLICY)
+    .group_by("week")
+    .agg(decisions=pl.len(), terminal=pl.col("terminal").sum())
+    .with_columns(*wilson(pl.col("terminal"), pl.col("decisions")))
     .sort("week")
     .collect()
 )
-POLICIES = alt.Color("policy_id:N", title="Policy", scale=alt.Scale(range=["#0072b2", "#d55e00", "#009e73", "#cc79a7"]))
-DASHES = alt.StrokeDash("policy_id:N", title="Policy")
-alt.Chart(coverage).mark_line(strokeWidth=2).encode(
-    x=alt.X("week:T", title="Week of the decision (its Monday, UTC)"),
+base = alt.Chart(coverage).encode(x=alt.X("week:T", title="Week of the decision (its Monday, UTC)"))
+band = base.mark_area(opacity=0.25, color="#0072b2").encode(
     y=alt.Y(
-        "coverage:Q",
+        "low:Q",
         title="Terminal coverage (share of approved)",
         axis=alt.Axis(format="%"),
         scale=alt.Scale(domain=[0, 1]),
     ),
-    color=POLICIES,
-    strokeDash=DASHES,
-).properties(title=f"How many approved decisions of {SCOPE} have a result", width=640, height=260)
+    y2="high:Q",
+)
+line = base.mark_line(strokeWidth=2, color="#0072b2", point={"color": "#0072b2", "size": 45}).encode(y="rate:Q")
+(band + line).properties(
+    title=alt.Title(
+        f"How many approved decisions of {POLICY} have a result",
+        subtitle=f"In {SCOPE}; the band is the 95 % Wilson interval.",
+        anchor="start",
+    ),
+    width=640,
+    height=260,
+)
 
 # %% [markdown]
-# How long does a result take? Here is the share of results that are in so many days after the decision. It counts only results
-# that did come, so the truth is somewhat slower.
+# How long does a result take? Here is the share of results that are in so many days after the decision. It counts
+# only results that did come, so the truth is somewhat slower.
 
 # %%
 delays = (
@@ -257,16 +282,18 @@ delays = (
     .unique(["policy_id", "percent"], keep="first", maintain_order=True)
     .collect()
 )
+POLICIES = alt.Color("policy_id:N", title="Policy", scale=alt.Scale(range=["#0072b2", "#d55e00", "#009e73", "#cc79a7"]))
+DASHES = alt.StrokeDash("policy_id:N", title="Policy")
 alt.Chart(delays).mark_line(strokeWidth=2, interpolate="step-after", clip=True).encode(
     x=alt.X("days:Q", title="Days from the decision to its latest result", scale=alt.Scale(domain=[0, 28])),
     y=alt.Y("share:Q", title="Share of the results", axis=alt.Axis(format="%")),
     color=POLICIES,
     strokeDash=DASHES,
-).properties(title=f"How late results come in {SCOPE}", width=640, height=260)
+).properties(title=alt.Title(f"How late results come in {SCOPE}", anchor="start"), width=640, height=260)
 
 # %% [markdown]
-# So the latest one or two weeks of any report are provisional. A bad rollout of a policy with slow results shows a week or more
-# after it began.
+# So the latest one or two weeks of any report are provisional. A bad rollout of a policy with slow results shows a
+# week or more after it began.
 #
 # ## A week that is not the version's fault
 #
@@ -280,20 +307,12 @@ refunds = effectiveness(shop, REFUNDS)
 refunds.plot()
 
 # %% [markdown]
-# On the demo ledger it is a single week, and the version goes on to do well after it. The report blames the version all the
-# same, for that week is a large part of its results. Below is each version without the week that ends lowest. For this we need
-# the interval ourselves.
+# On the demo ledger it is a single week, and the version goes on to do well after it. The report blames the version
+# all the same, for that week is a large part of its results. Here is each version once more without the week that
+# ends lowest.
 
 
 # %%
-def wilson(successes: pl.Expr, trials: pl.Expr, z: float = 1.959964) -> list[pl.Expr]:
-    """The success rate with its 95 % Wilson interval, as three columns."""
-    rate = successes / trials
-    middle = (rate + z**2 / (2 * trials)) / (1 + z**2 / trials)
-    half = z * (rate * (1 - rate) / trials + z**2 / (4 * trials**2)).sqrt() / (1 + z**2 / trials)
-    return [rate.alias("rate"), (middle - half).alias("low"), (middle + half).alias("high")]
-
-
 weeks = refunds.weekly.with_columns(terminal=pl.sum_horizontal("succeeded", "partial", "failed", "reverted"))
 odd_week = weeks.filter(pl.col("terminal") > 0).sort("high")["week"][0]
 with_and_without = pl.concat(
@@ -310,8 +329,8 @@ with_and_without
 # %% [markdown]
 # ### When does it show?
 #
-# The chain keeps every outcome with its date, so we can ask what was known on each day: of the decisions of that week, which
-# had a terminal outcome by then, and how did they look?
+# The chain keeps every outcome with its date, so we can ask what was known on each day: of the decisions of that
+# week, which had a terminal outcome by then, and how did they look?
 
 # %%
 of_week = shop.cases(REFUNDS).filter(pl.col("week") == odd_week).select("decision_id")
@@ -342,7 +361,7 @@ band = base.mark_area(opacity=0.25, color="#0072b2").encode(
     y=alt.Y("low:Q", title="Success rate so far", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
     y2="high:Q",
 )
-line = base.mark_line(point=True, color="#0072b2").encode(y="rate:Q")
+line = base.mark_line(strokeWidth=2, color="#0072b2", point={"color": "#0072b2", "size": 45}).encode(y="rate:Q")
 rest = alt.Chart(usual).mark_rule(strokeDash=[5, 4], color="#d55e00", strokeWidth=2).encode(y="low:Q")
 told = (
     alt.Chart(usual)
@@ -350,7 +369,7 @@ told = (
     .encode(x=alt.value(636), y="low:Q", text=alt.value("all other weeks, lower end"))
 )
 (band + line + rest + told).properties(
-    title=alt.TitleParams(
+    title=alt.Title(
         f"The week of {odd_week:%d %B %Y} as it came to be known",
         subtitle=f"{REFUNDS} in {SHOP}; the band is the 95 % Wilson interval.",
         anchor="start",
@@ -383,7 +402,7 @@ alt.Chart(per_day).mark_bar().encode(
     x=alt.X("day:T", title="Day of the decision (UTC)", axis=alt.Axis(format="%d %b")),
     y=alt.Y("decisions:Q", title="Decisions per day"),
     color=alt.Color("verdict:N", title="Verdict", scale=VERDICTS),
-).properties(title=f"How often {REFUNDS} was asked in {SHOP}", width=640, height=240)
+).properties(title=alt.Title(f"How often {REFUNDS} was asked in {SHOP}", anchor="start"), width=640, height=240)
 
 # %% [markdown]
 # And which ones they were, only the facts can tell: here the amount of each approved refund.
@@ -395,7 +414,8 @@ points = (
     .filter(window, pl.col("verdict") == "yes")
     .join(amounts, on="position")
     .select(
-        "created_at",
+        # Without the zone, which charts would turn into that of the reader.
+        pl.col("created_at").dt.replace_time_zone(None),
         "amount",
         result=pl.when(pl.col("outcome_status") == "succeeded")
         .then(pl.lit("succeeded"))
@@ -415,13 +435,16 @@ alt.Chart(points).mark_point(filled=True, opacity=0.7, size=40).encode(
     shape=alt.Shape(
         "result:N", title="Result", scale=alt.Scale(domain=RESULTS, range=["circle", "cross", "triangle-up"])
     ),
-).properties(title=f"Approved refunds of {SHOP}, by amount and result", width=640, height=300)
+).properties(
+    title=alt.Title(f"Approved refunds of {SHOP}, by amount and result", anchor="start"), width=640, height=300
+)
 
 # %% [markdown]
-# On the demo ledger they crowd just below 250, from where on a person would have looked. This is fraud, and no version's fault.
+# On the demo ledger they crowd just below 250, from where on a person would have looked. This is fraud, and no
+# version's fault.
 #
-# How far does effectiveness alone see? It finds *that* a week went wrong, days later. It cannot say which decisions, nor that they
-# resemble one another, nor whether the rulebook was wrong or the requests were.
+# How far does effectiveness alone see? It finds *that* a week went wrong, days later. It cannot say which decisions,
+# nor that they resemble one another, nor whether the rulebook was wrong or the requests were.
 #
 # ## What to remember
 #

@@ -15,8 +15,9 @@
 # %% [markdown]
 # # Reading the lake
 #
-# The ledger is made to be appended to and proven. For questions over thousands of decisions there is the *lake*: the same entries as
-# Parquet files, table by table. This notebook shows what is in it, and how Polars, DuckDB and pandas read it.
+# The ledger is made to be appended to and proven. For questions over thousands of decisions there is the *lake*: the
+# same entries as Parquet files, table by table. This notebook shows what is in it, and how Polars, DuckDB and pandas
+# read it.
 
 # %%
 import json
@@ -31,7 +32,7 @@ from workbench import open_lake
 from workbench.columns import TABLES
 from workbench.lake.verify import verify
 
-alt.renderers.enable("png", scale_factor=2)
+alt.renderers.enable("png", ppi=120)
 pl.Config(tbl_rows=40, tbl_hide_dataframe_shape=True, fmt_str_lengths=90, tbl_width_chars=150)
 
 lake = open_lake(os.environ.get("GATE_LAKE", "../var-demo/lake"))
@@ -39,8 +40,8 @@ lake = open_lake(os.environ.get("GATE_LAKE", "../var-demo/lake"))
 # %% [markdown]
 # ## Manifest and watermark
 #
-# Each *scope*, a tenant, has a chain of its own and a **manifest**, which is the only truth about its files. Its **watermark** is a
-# position in the chain: every entry up to it is in the files, and none after it.
+# Each *scope*, a tenant, has a chain of its own and a **manifest**, which is the only truth about its files. Its
+# **watermark** is a position in the chain: every entry up to it is in the files, and none after it.
 
 # %%
 pl.DataFrame(
@@ -58,15 +59,15 @@ pl.DataFrame(
 )
 
 # %% [markdown]
-# `open_lake` read the manifests and nothing else. What you hold stays as it was, while the service goes on exporting. Open the lake
-# again to see more.
+# `open_lake` read the manifests and nothing else. What you hold stays as it was, while the service goes on exporting.
+# Open the lake again to see more.
 #
 # *Left out* counts the fields that the operator marked as personal. They are empty in the lake.
 #
 # ## Tables
 #
-# One table for each type of entry, and three more: `cases`, a row for each decision with the latest of what was reported about
-# it; `facts`, what it was decided from; `rulebooks`, those that decided.
+# One table for each type of entry, and three more: `cases`, a row for each decision with the latest of what was
+# reported about it; `facts`, what it was decided from; `rulebooks`, those that decided.
 
 # %%
 pl.DataFrame(
@@ -82,7 +83,7 @@ pl.DataFrame(
 # %%
 pl.DataFrame(
     [
-        {"column": name, "type": str(column.dtype)[:24], "meaning": column.meaning}
+        {"column": name, "type": str(column.dtype).partition("(")[0], "meaning": column.meaning}
         for name, column in TABLES["cases"].items()
     ]
 )
@@ -90,7 +91,8 @@ pl.DataFrame(
 # %% [markdown]
 # ## Polars
 #
-# A table is a lazy frame: nothing is read until `collect`, and then only the columns and row groups that the query needs.
+# A table is a lazy frame: nothing is read until `collect`, and then only the columns and row groups that the query
+# needs.
 
 # %%
 by_month = (
@@ -108,7 +110,7 @@ alt.Chart(by_month).mark_bar().encode(
     x=alt.X("yearmonth(month):O", title="Month of the decision (UTC)", axis=alt.Axis(format="%b %Y", labelAngle=-45)),
     y=alt.Y("decisions:Q", title="Decisions per month"),
     color=alt.Color("verdict:N", title="Verdict", scale=VERDICTS),
-).properties(title="Decisions of all scopes, by month and verdict", width=560, height=260)
+).properties(title=alt.Title("Decisions of all scopes, by month and verdict", anchor="start"), width=560, height=260)
 
 # %% [markdown]
 # The first and the last month are not whole. One scope alone, which reads its own files only:
@@ -122,7 +124,8 @@ lake.scope(name).cases("refund_policy").group_by("policy_version", pl.col("verdi
 # %% [markdown]
 # ## DuckDB
 #
-# `lake.sql` writes a query that gives a table's rows. Its list of files is the manifest's, so that no half-written file slips in.
+# `lake.sql` writes a query that gives a table's rows. Its list of files is the manifest's, so that no half-written
+# file slips in.
 
 # %%
 query = lake.sql("cases")
@@ -161,20 +164,21 @@ print(len(of_duckdb), "groups, the same in both")
 # %% [markdown]
 # ## pandas
 #
-# Whatever reads Parquet can take the list of files. pandas holds everything in memory, so name the columns that you need.
+# Whatever reads Parquet can take the list of files. pandas holds everything in memory, so name the columns that you
+# need.
 
 # %%
 outcomes = pd.read_parquet(lake.files("outcomes"), columns=["outcome_status", "decision_position", "position"])
 outcomes["outcome_status"].value_counts()
 
 # %% [markdown]
-# There are more outcomes than decisions that have one: a `pending` comes first, or a success is reverted later. The latest in the
-# chain counts, and `cases` has it.
+# There are more outcomes than decisions that have one: a `pending` comes first, or a success is reverted later. The
+# latest in the chain counts, and `cases` has it.
 #
 # ## Facts and their four columns
 #
-# Facts are JSON, and a fact may be a number in one request and text in the next. A rulebook tells the two apart, so the lake has
-# to. Each field that a rulebook reads has four columns:
+# Facts are JSON, and a fact may be a number in one request and text in the next. A rulebook tells the two apart, so
+# the lake has to. Each field that a rulebook reads has four columns:
 
 # %%
 scope = lake.scope("harbor-supply")
@@ -184,8 +188,8 @@ facts.select(
 ).head(5).collect()
 
 # %% [markdown]
-# `type` says which JSON type it is, or `absent`, or `withheld` where it was left out as personal. The value is in `number`, `string` or
-# `json`, the last for arrays and objects. Booleans are 1 and 0 in `number`.
+# `type` says which JSON type it is, or `absent`, or `withheld` where it was left out as personal. The value is in
+# `number`, `string` or `json`, the last for arrays and objects. Booleans are 1 and 0 in `number`.
 #
 # So `absent` is not 0, and not the text `"0"`. How often was a required fact missing?
 
@@ -202,7 +206,8 @@ inputs = facts.filter("known").select("inputs").head(1).collect().item()
 print(json.dumps(json.loads(inputs), indent=1)[:600])
 
 # %% [markdown]
-# Facts join with cases by `position`, the decision's place in its chain. Positions are those of a scope, so join within one.
+# Facts join with cases by `position`, the decision's place in its chain. Positions are those of a scope, so join
+# within one.
 
 # %%
 drawn = (
@@ -220,13 +225,18 @@ alt.Chart(drawn).mark_bar().encode(
     x2="end:Q",
     y=alt.Y("decisions:Q", title="Decisions"),
     color=alt.Color("verdict:N", title="Verdict", scale=VERDICTS),
-).properties(title="pricing_exception in harbor-supply, by discount and verdict", width=560, height=260)
+).properties(
+    title=alt.Title("pricing_exception in harbor-supply, by discount and verdict", anchor="start"),
+    width=560,
+    height=260,
+)
 
 # %% [markdown]
 # ## Does the lake say what the chain says?
 #
-# Each row of an entry carries its hash, its leaf and the chain's rolling root. `verify` reads every file, computes leaves and roots
-# anew, and holds the last one against the manifest. A row that was changed, left out, doubled or moved would show.
+# Each row of an entry carries its hash, its leaf and the chain's rolling root. `verify` reads every file, computes
+# leaves and roots anew, and holds the last one against the manifest. A row that was changed, left out, doubled or
+# moved would show.
 
 # %%
 for name in lake.scopes:
@@ -236,5 +246,5 @@ for name in lake.scopes:
     print(f"{name:16} whole: {manifest.position:6,} entries, root {manifest.merkle_root[:16]}...")
 
 # %% [markdown]
-# This holds the lake against itself. `gate lake verify --against-ledger` holds it against the ledger as well, and a signed checkpoint
-# that you kept proves that the root is the one that was.
+# This holds the lake against itself. `gate lake verify --against-ledger` holds it against the ledger as well, and a
+# signed checkpoint that you kept proves that the root is the one that was.

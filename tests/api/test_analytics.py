@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import orjson
@@ -133,7 +134,7 @@ def served(laid_out: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             Chain(instance, directory.authenticate(key, utc_now())).grow(6)
         with instance.ledger.store.write() as connection:
             connection.execute(update(entries).where(entries.c.scope_id == scopes[1].scope_id).values(body=b"x"))
-        with analytics_process(home, os.getpid()) as address:
+        with TemporaryDirectory() as short, analytics_process(home, Path(short), os.getpid()) as address:
             wait_until(Path(address).is_socket)
             yield Served(instance, address, *scopes)
 

@@ -6,8 +6,12 @@ python -m tests.notebooks.executed var-demo/lake
 from __future__ import annotations
 
 import os
+import struct
 import sys
 import tempfile
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
@@ -20,6 +24,10 @@ ROOT: Final = Path(__file__).parents[2]
 SOURCES: Final = sorted((ROOT / "notebooks").glob("*.py"))
 
 _SECONDS: Final = 120
+_PNG: Final = "image/png"
+_SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
+_PIXELS: Final = b"IDAT"
+_END: Final = b"IEND"
 
 
 def executed(source: Path, lake: Path) -> Any:
@@ -38,7 +46,7 @@ def executed(source: Path, lake: Path) -> Any:
         cell.id = f"cell-{number:02}"
     with tempfile.TemporaryDirectory(prefix="gate-notebook-") as own:
         # Neither the settings nor the history of whoever runs it.
-        named = {name: own for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")}
+        named = dict.fromkeys(("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"), own)
         with patch.dict(os.environ, {**named, "GATE_LAKE": str(lake.absolute()), "TZ": "UTC"}):
             client = NotebookClient(
                 notebook,
@@ -49,13 +57,39 @@ def executed(source: Path, lake: Path) -> Any:
             )
             client.execute()
     notebook.metadata["language_info"] = {"name": "python"}
+    for data in outputs(notebook.cells):
+        if _PNG in data:
+            data[_PNG] = b64encode(_packed(b64decode(data[_PNG]))).decode()
     return notebook
+
+
+def outputs(cells: Iterable[Any]) -> Iterator[dict[str, str]]:
+    """What cells show: of each output its content by media type; of printed text, by the stream's name."""
+    for cell in cells:
+        for output in cell.get("outputs", ()):
+            yield output["data"] if "data" in output else {output["name"]: output["text"]}
+
+
+def _packed(png: bytes) -> bytes:
+    """The same picture, in a fourth of the bytes: whoever draws it would rather be quick than thorough."""
+    chunks, at = [], len(_SIGNATURE)
+    while at < len(png):
+        (length,) = struct.unpack(">I", png[at : at + 4])
+        chunks.append((png[at + 4 : at + 8], png[at + 8 : at + 8 + length]))
+        at += length + 12
+    pixels = zlib.compress(zlib.decompress(b"".join(data for kind, data in chunks if kind == _PIXELS)), 9)
+    rest = [chunk for chunk in chunks if chunk[0] not in (_PIXELS, _END)]
+    return _SIGNATURE + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in [*rest, (_PIXELS, pixels), (_END, b"")]
+    )
 
 
 def main(lake: Path) -> None:
     """Writes every notebook with its outputs."""
     for source in SOURCES:
-        nbformat.write(executed(source, lake), source.with_suffix(".ipynb"))
+        written: str = nbformat.writes(executed(source, lake))  # type: ignore[no-untyped-call]
+        source.with_suffix(".ipynb").write_text(f"{written}\n")
         print(f"{source.relative_to(ROOT).with_suffix('.ipynb')} is written.")  # noqa: T201
 
 

@@ -60,13 +60,17 @@ def rates(
     shown = shown.with_columns(pl.Series("told", told, pl.String))
     # Dots need no zero, and intervals need the room.
     start = math.floor(10 * min([least, *shown["low"]])) / 10
-    scale = alt.Scale(domain=[min(start, 0.9), 1])
+    start = min(start, 0.9)
+    scale = alt.Scale(domain=[start, 1])
+    # Every tenth, or every twentieth where there are few.
+    parts = 20 if start >= 0.5 else 10
+    axis = alt.Axis(format="%", values=[part / parts for part in range(round(start * parts), parts + 1)])
     base = alt.Chart(shown).encode(
         y=alt.Y(f"{name}:N", title=named, sort=None, axis=alt.Axis(grid=True, labelLimit=320)),
         tooltip=[name, "success_rate", "low", "high", *_TERMINAL],
     )
     intervals = base.mark_rule(strokeWidth=2.5, color=COLOURS[0]).encode(
-        x=alt.X("low:Q", title=SUCCESS, axis=PERCENT, scale=scale),
+        x=alt.X("low:Q", title=SUCCESS, axis=axis, scale=scale),
         x2="high:Q",
     )
     points = base.mark_point(filled=True, size=80, opacity=1, color=COLOURS[0]).encode(x="success_rate:Q")

@@ -39,6 +39,9 @@ class ConfidenceReport:
         """The report as JSON."""
         return self.body
 
+    def __repr__(self) -> str:
+        return f"<ConfidenceReport: {self.body['policy_id']}, {self.body['recommendation']}>"
+
     def _repr_html_(self) -> str:
         shown = ("score", "level", "similar_decisions", "policy_stability", "recommendation")
         facts = [(name, self.body[name]) for name in shown]

@@ -11,7 +11,7 @@ goes another way is not known; only what came of it as it was decided.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -28,7 +28,7 @@ from gate.ids import timestamp
 from gate.rulebook import Rulebook, load
 from workbench.engines.rendering import page
 from workbench.evaluator import VectorEvaluator, compile_frame_evaluator
-from workbench.facts import find_typed, patched, with_fields
+from workbench.facts import fields_of, find_typed, patched, with_fields
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Snapshot
 
@@ -38,6 +38,7 @@ MAX_TRANSITIONS: Final = 200
 """How many transitions the report tells apart, those of the most decisions first."""
 
 _EXAMPLES: Final = 10
+_STRETCH: Final = 250_000
 _VERDICTS: Final = ("yes", "no", "review")
 _PREFIX: Final = "then_"
 _LABELS: Final = alt.Axis(labelAngle=0, labelFontSize=12)
@@ -68,6 +69,9 @@ class CounterfactualReport:
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON."""
         return self.body
+
+    def __repr__(self) -> str:
+        return f"<CounterfactualReport: {self.body['policy_id']}, {self.body['changed']} changed>"
 
     def _repr_html_(self) -> str:
         facts = [(name, self.body[name]) for name in ("decisions", "redecided", "unknown", "changed")]
@@ -205,28 +209,50 @@ def _sliced(
 def _redecided(snapshot: Snapshot, policy_id: str, other: Rulebook | None, patch: Mapping[str, Any]) -> pl.LazyFrame:
     """{position, known, then_verdict, ...}: what every decision of the policy would be."""
     if other is not None:
-        return _under(snapshot, policy_id, compile_frame_evaluator(other.body), patch, None)
-    rulebooks = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id)
-    parts = [
-        _under(snapshot, policy_id, compile_frame_evaluator(orjson.loads(text)), patch, hash_)
-        for hash_, text in rulebooks.select("policy_hash", "body").collect().iter_rows()
-    ]
-    return pl.concat(parts) if parts else pl.LazyFrame(schema={"position": pl.Int64, **_THEN_SCHEMA})
+        return _under(snapshot, policy_id, compile_frame_evaluator(other.body), patch)
+    rulebooks = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id).select("policy_hash", "body")
+    bodies = {hash_: orjson.loads(text) for hash_, text in rulebooks.collect().iter_rows()}
+    if len(bodies) == 1:
+        return _under(snapshot, policy_id, compile_frame_evaluator(next(iter(bodies.values()))), patch)
+    return _under_their_own(snapshot, policy_id, bodies, patch)
 
 
-def _under(
-    snapshot: Snapshot, policy_id: str, evaluator: VectorEvaluator, patch: Mapping[str, Any], policy_hash: str | None
+def _under(snapshot: Snapshot, policy_id: str, evaluator: VectorEvaluator, patch: Mapping[str, Any]) -> pl.LazyFrame:
+    return _said(evaluator, _facts(snapshot, policy_id, evaluator.fields, patch))
+
+
+def _under_their_own(
+    snapshot: Snapshot, policy_id: str, bodies: Mapping[str, Any], patch: Mapping[str, Any]
 ) -> pl.LazyFrame:
-    fields = evaluator.fields
+    """Each decision under the rulebook that decided it, a stretch of the chain at a time: versions may be many, and a
+    scan for each would read everything as often.
+    """
+    fields = sorted({field for body in bodies.values() for field in fields_of(body)})
+    facts = _facts(snapshot, policy_id, fields, patch)
+    evaluators: dict[str, VectorEvaluator] = {}
+    parts = [pl.DataFrame(schema={"position": pl.Int64, **_THEN_SCHEMA})]
+    for after in range(0, snapshot.position, _STRETCH):
+        stretch = facts.filter(pl.col("position").is_between(after + 1, after + _STRETCH))
+        for part in stretch.collect(engine="streaming").partition_by("policy_hash"):
+            hash_ = part["policy_hash"][0]
+            if hash_ not in evaluators and hash_ in bodies:
+                evaluators[hash_] = compile_frame_evaluator(bodies[hash_])
+            if hash_ in evaluators:
+                parts.append(_said(evaluators[hash_], part.lazy()).collect())
+    return pl.concat(parts).lazy()
+
+
+def _facts(snapshot: Snapshot, policy_id: str, fields: Sequence[str], patch: Mapping[str, Any]) -> pl.LazyFrame:
     facts = snapshot.facts(fields, policy_id)
-    if policy_hash is not None:
-        facts = facts.filter(pl.col("policy_hash") == policy_hash)
     withheld = Personal.of(snapshot.manifest.personal).facts
     typed = find_typed(facts, fields, pl.col("known"))
     if patch:
-        facts = patched(facts, patch, fields, withheld, typed=typed)
-    else:
-        facts = with_fields(facts, fields, withheld, typed=typed)
+        return patched(facts, patch, fields, withheld, typed=typed)
+    return with_fields(facts, fields, withheld, typed=typed)
+
+
+def _said(evaluator: VectorEvaluator, facts: pl.LazyFrame) -> pl.LazyFrame:
+    """What a rulebook says of each row."""
     rule = (
         pl.when(pl.col("then_status") == "needs_input")
         .then(pl.lit("schema:failed"))

@@ -49,6 +49,9 @@ class EffectivenessReport:
         """The report as JSON."""
         return self.body
 
+    def __repr__(self) -> str:
+        return f"<EffectivenessReport: {self.body['policy_id']}, {self.body['recommendation']}>"
+
     def _repr_html_(self) -> str:
         shown = ("effectiveness_score", "confidence", "recommendation")
         coverage = self.body["coverage"]

@@ -32,6 +32,8 @@ from tests.command_line import run_gate
 from tests.end_to_end.support import ROOT
 from tests.support import RECEIPT_SIGNER, copy_as_release, make_packet, make_record, sample_request, sample_rulebook
 from tests.tampering import as_doubles, with_value, without
+from workbench.analytics import Analytics
+from workbench.lake.entries import Personal
 
 SAMPLE = str(resources.path("data", "rulebooks", "pricing_exception.json"))
 
@@ -83,7 +85,7 @@ def test_the_installed_command_names_every_subcommand_and_the_exit_codes(tmp_pat
     done = run("--help")
     assert done.returncode == 0
     commands = ("serve", "status", "scopes", "keys", "signing-keys", "rulebook", "verify", "verify-packet", "chain")
-    for name in (*commands, "erase", "log", "backup", "restore", "db", "Exit codes"):
+    for name in (*commands, "lake", "erase", "log", "backup", "restore", "db", "Exit codes"):
         assert name in done.stdout
     assert run("nonsense").returncode == 2
     failed = run("status", "--home", str(tmp_path), "--json")
@@ -546,7 +548,8 @@ class TestVerifyPacket:
     def files(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> dict[str, str]:
         headers = {"x-api-key": made["key"]}
         with closing(open_instance(load_settings(tmp_path / "home"))) as instance:
-            client = create_app(instance).test_client()
+            analytics = Analytics(instance.ledger, instance.settings.lake_directory, Personal())
+            client = create_app(instance, analytics=analytics).test_client()
             path = made["records"][0]["decision_url"]
             for body in ({"outcome_status": "pending"}, {"outcome_status": "succeeded"}):
                 assert client.post(f"{path}/outcome", json=body, headers=headers).status_code == 201

@@ -1,0 +1,423 @@
+"""Large lakes, built directly: files of cases as compaction leaves them, and a manifest, without a ledger of that size.
+
+The cases are drawn: decisions of a year, each policy's spread over all of it, with versions that follow one another,
+rules, outcomes of every status with one or two metrics, and execution receipts. The product's own code makes cases of
+them and writes the files, as many rows to a file as it does. What was drawn is counted with NumPy, for reports over the
+lake to be compared with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+
+from gate.confidence import Counts
+from gate.effectiveness import Standing
+from gate.ledger.tail import FollowedScope
+from workbench.columns import EXECUTION_STATUS, METRICS, OUTCOME_STATUS, TIME, VERDICT
+from workbench.lake.cases import unreported, updated
+from workbench.lake.compaction import FULL
+from workbench.lake.files import Files
+from workbench.lake.manifest import LakeFile, Manifest, directory_of, save
+
+Numbers: TypeAlias = npt.NDArray[np.int64]
+
+_YEAR: Final = 2025
+_MONTHS: Final = 12
+# Positions that the ledger's own chain does not reach, so that what it gains meets none of these rows.
+_FIRST_POSITION: Final = 100_000_000_000
+# A decision, its receipt and its outcome.
+_ENTRIES_A_DECISION: Final = 3
+
+_UNREPORTED_OF: Final = 20
+_STATUSES: Final = len(Standing._fields)
+_STATUS_SHARES: Final = (0.7, 0.06, 0.12, 0.04, 0.05, 0.03)
+
+_VERSIONS: Final = tuple(f"{_YEAR}-{month:02d}-01" for month in range(1, _MONTHS + 1, 2))
+_MONTHS_OF_A_VERSION: Final = 2
+_EARLIER_VERSION: Final = 0.1
+
+# What decided, the verdict, the rulebook's word for it, the action, the reason code, and how often.
+_RULES: Final = (
+    ("rule:within_limits", "yes", "approve", "approve_discount", "WITHIN_LIMITS", 0.44),
+    ("rule:loyal_customer", "yes", "approve", "approve_discount", "LOYAL_CUSTOMER", 0.16),
+    ("rule:small_amount", "yes", "approve", "approve_discount", "SMALL_AMOUNT", 0.12),
+    ("rule:margin_too_low", "no", "block", "block_discount", "MARGIN_TOO_LOW", 0.1),
+    ("rule:discount_too_high", "review", "review", "route_to_finance", "DISCOUNT_TOO_HIGH", 0.08),
+    ("rule:new_customer", "review", "review", "route_to_sales", "NEW_CUSTOMER", 0.05),
+    ("rule:default", "review", "review", "route_to_finance", "NO_RULE_MATCHED", 0.04),
+    ("schema:failed", "no", "block", "block_discount", "FACTS_MISSING", 0.01),
+)
+_METRICS: Final = ("hours_to_close", "revenue_eur")
+_HEX: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
+_TOKEN_BYTES: Final = 10
+_MOMENT_BYTES: Final = 6
+_DAY_MS: Final = 24 * 60 * 60 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A policy of a lake.
+
+    Attributes:
+        policy_id: Its id.
+        outcomes: How many of its decisions have an outcome; one more for each twenty of them has none.
+    """
+
+    policy_id: str
+    outcomes: int
+
+    @property
+    def unreported(self) -> int:
+        """How many of its decisions have no outcome."""
+        return self.outcomes // _UNREPORTED_OF
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What an effectiveness report has to say of a policy.
+
+    Attributes:
+        standing: What came of all its decisions.
+        parts: The same by version, verdict, rule and week, as `versions`, `verdicts`, `rules` and `weeks`.
+        metrics: Of each metric the number of decisions, the least, the lower median and the greatest value.
+        statuses: The status of each decision in chain order, as an index into `Standing`.
+    """
+
+    standing: Standing
+    parts: Mapping[str, Mapping[str, Standing]]
+    metrics: Mapping[str, tuple[int, float, float, float]]
+    statuses: Numbers
+
+    def latest(self, limit: int) -> Standing:
+        """What came of so many decisions, the latest in the chain."""
+        return _standing(np.bincount(self.statuses[-limit:], minlength=_STATUSES))
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a lake was made of.
+
+    Attributes:
+        standings: What came of the decisions of each policy.
+        watched: What reports about some of them have to say.
+        rows: How many cases.
+        files: How many files hold them.
+        bytes: The size of those.
+    """
+
+    standings: Mapping[str, Standing]
+    watched: Mapping[str, Expected]
+    rows: int
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """The decisions of one file, in chain order; codes are indexes into what they name."""
+
+    position: Numbers
+    created: Numbers
+    policy: Numbers
+    version: Numbers
+    rule: Numbers
+    status: Numbers
+    has_hours: npt.NDArray[np.bool_]
+    hours: npt.NDArray[np.float64]
+    revenue: npt.NDArray[np.float64]
+
+    @property
+    def reported(self) -> npt.NDArray[np.bool_]:
+        return self.status < len(Counts._fields)
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> _Drawn:
+        return _Drawn(*(getattr(self, name)[chosen] for name in self.__slots__))
+
+
+def write_cases(
+    lake: Path, scope: FollowedScope, policies: Sequence[Policy], *, seed: int, watched: Sequence[str] = ()
+) -> Contents:
+    """Writes what a lake holds of a scope: cases of these policies, as far as its chain goes.
+
+    Args:
+        lake: The lake's directory.
+        scope: The scope, with the chain's head that the manifest names.
+        policies: The policies.
+        seed: Another seed draws other cases.
+        watched: The policies whose reports are to be compared.
+    """
+    head = scope.head
+    manifest = Manifest(scope.scope_id, scope.name, head.chain_id)
+    directory_of(lake, scope.scope_id).mkdir(mode=0o700, parents=True)
+    writer = Files(lake, manifest, head.size, str(head.merkle_root))
+    random = np.random.default_rng(seed)
+    written: list[LakeFile] = []
+    counts = np.zeros((len(policies), _STATUSES), np.int64)
+    kept: dict[str, list[_Drawn]] = {name: [] for name in watched}
+    numbers = {policy.policy_id: number for number, policy in enumerate(policies)}
+    for month, drawn in _draw(policies, random):
+        written.append(
+            writer.write("cases", f"{_YEAR}-{month + 1:02d}", _cases(scope.scope_id, policies, drawn, random))
+        )
+        counts += _counted(drawn.policy, drawn.status, len(policies))
+        for name, parts in kept.items():
+            parts.append(drawn.where(drawn.policy == numbers[name]))
+    writer.sync()
+    save(
+        lake,
+        replace(
+            manifest,
+            generation=1,
+            position=head.size,
+            merkle_root=head.merkle_root,
+            link_hash=head.link_hash,
+            compacted=head.size,
+            files=tuple(written),
+        ),
+    )
+    return Contents(
+        {policy.policy_id: _standing(row) for policy, row in zip(policies, counts, strict=True)},
+        {name: _expected(parts) for name, parts in kept.items()},
+        sum(file.rows for file in written),
+        len(written),
+        sum(file.bytes for file in written),
+    )
+
+
+def _draw(policies: Sequence[Policy], random: np.random.Generator) -> Iterator[tuple[int, _Drawn]]:
+    """The decisions of the year, in parts of at most a full file, each of one month, counted from 0."""
+    position = _FIRST_POSITION
+    for month in range(_MONTHS):
+        owners: list[Numbers] = []
+        statuses: list[Numbers] = []
+        for number, policy in enumerate(policies):
+            reported, rest = _share(policy.outcomes, month), _share(policy.unreported, month)
+            statuses.append(random.choice(len(_STATUS_SHARES), reported, p=_STATUS_SHARES))
+            statuses.append(np.full(rest, len(Counts._fields)))
+            owners.append(np.full(reported + rest, number))
+        order = random.permutation(sum(map(len, owners)))
+        owner, status = np.concatenate(owners)[order], np.concatenate(statuses)[order]
+        created = np.sort(random.integers(_month_ms(month), _month_ms(month + 1), len(order)))
+        for start in range(0, len(order), FULL):
+            part = slice(start, start + FULL)
+            size = len(owner[part])
+            positions = position + _ENTRIES_A_DECISION * np.arange(size)
+            position += _ENTRIES_A_DECISION * size
+            yield (
+                month,
+                _Drawn(
+                    position=positions,
+                    created=created[part],
+                    policy=owner[part],
+                    version=_drawn_versions(month, size, random),
+                    rule=random.choice(len(_RULES), size, p=[rule[-1] for rule in _RULES]),
+                    status=status[part],
+                    has_hours=random.random(size) < 0.5,
+                    hours=random.integers(1, 500, size).astype(np.float64),
+                    revenue=np.round(random.lognormal(6, 1, size), 2),
+                ),
+            )
+
+
+def _drawn_versions(month: int, size: int, random: np.random.Generator) -> Numbers:
+    """The version that is in force, and of some the one before."""
+    earlier = random.random(size) < _EARLIER_VERSION
+    versions: Numbers = np.maximum(month // _MONTHS_OF_A_VERSION - earlier.astype(np.int64), 0)
+    return versions
+
+
+def _share(total: int, month: int) -> int:
+    """How many of a year's cases a month has."""
+    return total * (month + 1) // _MONTHS - total * month // _MONTHS
+
+
+def _month_ms(month: int) -> int:
+    start = datetime(_YEAR + month // _MONTHS, month % _MONTHS + 1, 1, tzinfo=UTC)
+    return int(start.timestamp()) * 1000
+
+
+def _cases(scope_id: str, policies: Sequence[Policy], drawn: _Drawn, random: np.random.Generator) -> pl.DataFrame:
+    """The cases, made of decisions, outcomes and execution receipts as compaction makes them."""
+    names = [policy.policy_id for policy in policies]
+    hashes = [hashlib.sha256(f"{name} {version}".encode()).hexdigest() for name in names for version in _VERSIONS]
+    told, verdicts, words, actions, reasons, _ = zip(*_RULES, strict=True)
+    decisions = pl.DataFrame(
+        [
+            _picked("scope_id", [scope_id], np.zeros_like(drawn.policy)),
+            pl.Series("position", drawn.position),
+            _ids("decision_id", "dec", drawn.created, random),
+            pl.Series("created_at", drawn.created).cast(TIME),
+            _picked("policy_id", names, drawn.policy),
+            _picked("policy_version", _VERSIONS, drawn.version),
+            _picked("policy_hash", hashes, drawn.policy * len(_VERSIONS) + drawn.version),
+            _picked("verdict", verdicts, drawn.rule, VERDICT),
+            _picked("application_verdict", words, drawn.rule),
+            _picked("action", actions, drawn.rule),
+            _picked("reason_code", reasons, drawn.rule),
+            _picked("rule", told, drawn.rule),
+        ]
+    )
+    return updated(unreported(decisions), _outcomes(drawn, random), _executions(drawn, random))
+
+
+def _outcomes(drawn: _Drawn, random: np.random.Generator) -> pl.DataFrame:
+    """The latest outcome of each: what was approved was done, as far as the outcome tells how it went."""
+    drawn = drawn.where(drawn.reported)
+    reported_at = drawn.created + random.integers(1, 14 * _DAY_MS, len(drawn.created))
+    return pl.DataFrame(
+        [
+            pl.Series("decision_position", drawn.position),
+            pl.Series("position", drawn.position + 2),
+            _ids("outcome_id", "out", reported_at, random),
+            _picked("outcome_status", Counts._fields, drawn.status, OUTCOME_STATUS),
+            pl.Series("action_executed", _approved(drawn) & (drawn.status != Counts._fields.index("review"))),
+            _metrics(drawn),
+            pl.Series("reported_at", reported_at).cast(TIME),
+        ]
+    )
+
+
+def _metrics(drawn: _Drawn) -> pl.Series:
+    """One or two metrics for each row, by name."""
+    ends = np.concatenate([[0], np.cumsum(1 + drawn.has_hours)])
+    last = ends[1:] - 1
+    codes, values = np.ones(ends[-1], np.int64), np.empty(ends[-1])
+    values[last] = drawn.revenue
+    codes[last[drawn.has_hours] - 1] = 0
+    values[last[drawn.has_hours] - 1] = drawn.hours[drawn.has_hours]
+    named = _picked("name", _METRICS, codes).to_arrow(compat_level=pl.CompatLevel.oldest())
+    structs = pa.StructArray.from_arrays([named, pa.array(values)], ["name", "value"])
+    return pl.Series("observed_metrics", pl.from_arrow(pa.LargeListArray.from_arrays(pa.array(ends), structs)), METRICS)
+
+
+def _executions(drawn: _Drawn, random: np.random.Generator) -> pl.DataFrame:
+    """A receipt for most of what was approved."""
+    drawn = drawn.where(_approved(drawn) & (random.random(len(drawn.rule)) < 0.9))
+    size = len(drawn.created)
+    reported_at = drawn.created + random.integers(1, _DAY_MS, size)
+    return pl.DataFrame(
+        [
+            pl.Series("decision_position", drawn.position),
+            pl.Series("position", drawn.position + 1),
+            _ids("execution_receipt_id", "exe", reported_at, random),
+            _picked("execution_status", ("executed", "failed"), (random.random(size) < 0.05) * 1, EXECUTION_STATUS),
+            pl.Series("action_binding_match", random.random(size) < 0.99),
+            pl.Series("not_approved", np.zeros(size, np.bool_)),
+            pl.Series("binding_mismatch", np.zeros(size, np.bool_)),
+            pl.Series("reported_at", reported_at).cast(TIME),
+        ]
+    )
+
+
+def _approved(drawn: _Drawn) -> npt.NDArray[np.bool_]:
+    return np.array([rule[1] == "yes" for rule in _RULES])[drawn.rule]
+
+
+def _picked(name: str, values: Sequence[str], codes: Numbers, dtype: Any = pl.String) -> pl.Series:
+    return pl.Series(name, values, dtype).gather(pl.Series(codes))
+
+
+def _ids(name: str, prefix: str, moments: Numbers, random: np.random.Generator) -> pl.Series:
+    """Ids as `gate.ids.new_id` makes them."""
+    size, begin = len(moments), len(prefix) + 1
+    drawn = random.integers(0, 256, (size, _TOKEN_BYTES), np.uint8)
+    moment = moments.astype(">i8").view(np.uint8).reshape(size, 8)[:, -_MOMENT_BYTES:]
+    raw = np.concatenate([moment, drawn], axis=1)
+    text = np.empty((size, begin + 2 * raw.shape[1]), np.uint8)
+    text[:, :begin] = np.frombuffer(f"{prefix}_".encode(), np.uint8)
+    text[:, begin::2] = _HEX[raw >> 4]
+    text[:, begin + 1 :: 2] = _HEX[raw & 15]
+    ends = np.arange(size + 1, dtype=np.int64) * text.shape[1]
+    return pl.Series(
+        name, pl.from_arrow(pa.LargeStringArray.from_buffers(size, pa.py_buffer(ends), pa.py_buffer(text)))
+    )
+
+
+def _counted(codes: Numbers, status: Numbers, size: int) -> Numbers:
+    """How many decisions have which code and status."""
+    return np.bincount(codes * _STATUSES + status, minlength=size * _STATUSES).reshape(size, _STATUSES)
+
+
+def _standing(row: Numbers) -> Standing:
+    return Standing(*row.tolist())
+
+
+def _expected(parts: Sequence[_Drawn]) -> Expected:
+    drawn = _Drawn(*(np.concatenate([getattr(part, name) for part in parts]) for name in _Drawn.__slots__))
+    versions, rules = (_by(_VERSIONS, drawn.version, drawn.status), _by(_told(), drawn.rule, drawn.status))
+    verdict_of = np.array([_VERDICTS.index(rule[1]) for rule in _RULES])
+    monday = date(_YEAR, 1, 1) - timedelta(days=date(_YEAR, 1, 1).weekday())
+    monday_ms = int(datetime(monday.year, monday.month, monday.day, tzinfo=UTC).timestamp()) * 1000
+    week = (drawn.created - monday_ms) // (7 * _DAY_MS)
+    weeks = [(monday + timedelta(weeks=number)).isoformat() for number in range(int(week.max(initial=0)) + 1)]
+    reported = drawn.reported
+    return Expected(
+        _standing(np.bincount(drawn.status, minlength=_STATUSES)),
+        {
+            "versions": versions,
+            "verdicts": _by(_VERDICTS, verdict_of[drawn.rule], drawn.status),
+            "rules": rules,
+            "weeks": _by(weeks, week, drawn.status),
+        },
+        {
+            "hours_to_close": _measured(drawn.hours[reported & drawn.has_hours]),
+            "revenue_eur": _measured(drawn.revenue[reported]),
+        },
+        drawn.status,
+    )
+
+
+_VERDICTS: Final = ("yes", "no", "review")
+
+
+def _told() -> Sequence[str]:
+    return [rule[0] for rule in _RULES]
+
+
+def _by(names: Sequence[str], codes: Numbers, status: Numbers) -> dict[str, Standing]:
+    """What came of the decisions of each name; one that has none is left out."""
+    counts = _counted(codes, status, len(names))
+    return {name: _standing(row) for name, row in zip(names, counts, strict=True) if row.any()}
+
+
+def _measured(values: npt.NDArray[np.float64]) -> tuple[int, float, float, float]:
+    ordered = np.sort(values)
+    size = len(ordered)
+    return size, float(ordered[0]), float(ordered[(size - 1) // 2]), float(ordered[-1])
+
+
+def judged(what: str, figure: float, goal: float, *, unit: str, least: bool = False) -> dict[str, Any]:
+    """A figure beside its goal, for the results.
+
+    Args:
+        what: What was measured.
+        figure: The figure.
+        goal: What it should be at most.
+        unit: The unit of both.
+        least: Whether the goal is what it should be at least.
+    """
+    met = figure >= goal if least else figure <= goal
+    return {"what": what, "figure": round(figure, 4), "unit": unit, "least": least, "goal": goal, "met": met}
+
+
+def goal_lines(goals: Sequence[Mapping[str, Any]]) -> str:
+    """A line for each goal: what, the figure, the goal, and whether it is met."""
+    return "\n".join(
+        f"{goal['what']}: {_number(goal['figure'])} {goal['unit']}, "
+        f"goal at {'least' if goal['least'] else 'most'} {_number(goal['goal'])}: {'met' if goal['met'] else 'MISSED'}"
+        for goal in goals
+    )
+
+
+def _number(figure: float) -> str:
+    return f"{figure:,.0f}" if figure >= 10 else f"{figure:.2f}"

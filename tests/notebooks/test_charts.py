@@ -1,0 +1,77 @@
+"""Charts of reports: what they leave out, and where their lines break."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Any
+
+import polars as pl
+import pytest
+
+from workbench.engines.charts import COLOURS, SHAPES, rates
+from workbench.engines.effectiveness import EffectivenessReport
+
+STATUSES = ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported")
+MONDAY = date(2026, 6, 1)
+
+
+def row(decisions: int = 4, **more: Any) -> dict[str, Any]:
+    counts = {**dict.fromkeys(STATUSES, 0), "succeeded": decisions, "decisions": decisions}
+    return {**counts, "success_rate": 1.0, "low": 0.5, "high": 1.0, **more}
+
+
+def weekly(weeks: dict[str, list[int]]) -> dict[str, Any]:
+    """The chart of versions that decided in so many weeks after the first."""
+    rows = [
+        row(week=MONDAY + timedelta(weeks=week), policy_version=version) for version in weeks for week in weeks[version]
+    ]
+    report = EffectivenessReport({"policy_id": "p"}, pl.DataFrame(), pl.DataFrame(rows))
+    drawn: dict[str, Any] = report.plot().to_dict()
+    return drawn
+
+
+def drawn_rows(chart: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows that a chart shows."""
+    (rows,) = chart["datasets"].values()
+    return list(rows)
+
+
+@pytest.mark.parametrize(
+    ("weeks", "runs"),
+    [
+        ({"1": [0, 1, 2]}, [{0, 1, 2}]),
+        ({"1": [0, 1, 4, 5], "2": [2, 3]}, [{0, 1}, {4, 5}, {2, 3}]),
+        ({"1": [0, 2], "2": [1, 2]}, [{0}, {2}, {1, 2}]),
+    ],
+)
+def test_a_line_does_not_lead_over_weeks_in_which_its_version_decided_nothing(
+    weeks: dict[str, list[int]], runs: list[set[int]]
+) -> None:
+    found: dict[int, set[int]] = {}
+    for each in drawn_rows(weekly(weeks)):
+        week = (date.fromisoformat(each["week"][:10]) - MONDAY).days // 7
+        found.setdefault(each["run"], set()).add(week)
+        assert each["alone"] is (len(runs[each["run"] - 1]) == 1)
+    assert list(found.values()) == runs
+
+
+def test_more_versions_than_can_be_told_apart_are_left_out_and_counted() -> None:
+    chart = weekly({f"{number:02}": [0, 1] for number in range(len(COLOURS) + 3)})
+    assert len({each["policy_version"] for each in drawn_rows(chart)}) == len(COLOURS) == len(SHAPES)
+    assert "3 more" in chart["title"]["subtitle"][-1]
+
+
+def test_rates_show_those_with_the_most_outcomes_in_their_order() -> None:
+    rows = pl.DataFrame([row(1 + number % 7, name=f"{number:03}") for number in range(100)])
+    chart = rates(rows, "name", named="Name", title="Rates").to_dict()
+    names = [each["name"] for each in drawn_rows(chart)]
+    assert names == sorted(names)
+    assert len(names) == 40
+    assert {int(name) % 7 for name in names} == {6, 5, 4}
+    assert "60 more" in chart["title"]["subtitle"][-1]
+
+
+def test_a_row_without_a_rate_is_not_drawn() -> None:
+    rows = pl.DataFrame([row(name="known"), row(0, name="unknown", success_rate=None)])
+    drawn = drawn_rows(rates(rows, "name", named="Name", title="Rates").to_dict())
+    assert [each["told"] for each in drawn] == ["100.0% of 4"]

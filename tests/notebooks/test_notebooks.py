@@ -1,0 +1,102 @@
+"""The notebooks run on any demo ledger, show every chart as a picture, and lie beside their sources as they are."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import jupytext
+import nbformat
+import pytest
+
+import workbench
+from tests.command_line import run_gate
+from tests.notebooks.executed import ROOT, SOURCES, executed, outputs
+
+NAMES: Final = ["counterfactuals", "effectiveness", "reading_the_lake"]
+MOST_BYTES: Final = 1_500_000
+PICTURE: Final = "image/png"
+# Where the machines of those who execute notebooks keep things.
+PLACES: Final = ("/work", "/tmp", "/root", "/home", "/Users")  # noqa: S108
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The lake of a small demo ledger."""
+    home = tmp_path_factory.mktemp("demo") / "var-demo"
+    for arguments in (
+        ("demo", "--decisions", "1500", "--until", "2026-11-01", "--seed", "7"),
+        ("lake", "export"),
+    ):
+        done = run_gate(*arguments, "--home", str(home))
+        assert done.returncode == 0, done.stderr
+    return home / "lake"
+
+
+def told(notebook: Any) -> str:
+    """Everything that a notebook shows, but its pictures: their letters mean nothing."""
+    texts = [cell.source for cell in notebook.cells]
+    texts += [str(content) for data in outputs(notebook.cells) for kind, content in data.items() if kind != PICTURE]
+    return "\n".join([*texts, json.dumps(notebook.metadata)])
+
+
+def require_clean(notebook: Any) -> None:
+    """A picture for each chart, no warning, and nothing of the machine or the moment."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            kinds = {kind for data in outputs([cell]) for kind in data}
+            assert "stderr" not in kinds, cell.outputs
+            drawn = "alt.Chart(" in cell.source or ".plot(" in cell.source
+            assert drawn == (PICTURE in kinds), cell.source
+        assert "execution" not in cell.metadata
+    assert [place for place in PLACES if place in told(notebook)] == []
+
+
+def test_there_are_sources_of_these_notebooks_and_nothing_else() -> None:
+    assert [source.stem for source in SOURCES] == NAMES
+    written = sorted(file.name for file in (ROOT / "notebooks").iterdir() if file.is_file())
+    assert written == sorted(f"{name}{suffix}" for name in NAMES for suffix in (".py", ".ipynb"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_runs_on_a_small_ledger_and_draws_its_charts(name: str, lake: Path) -> None:
+    require_clean(executed(ROOT / "notebooks" / f"{name}.py", lake))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_notebook_beside_a_source_holds_its_cells_with_outputs(name: str) -> None:
+    file = ROOT / "notebooks" / f"{name}.ipynb"
+    notebook: Any = nbformat.reads(file.read_text(), as_version=4)  # type: ignore[no-untyped-call]
+    nbformat.validate(notebook)
+    source = jupytext.read(file.with_suffix(".py"))
+    assert [(cell.cell_type, cell.source) for cell in notebook.cells] == [
+        (cell.cell_type, cell.source) for cell in source.cells
+    ]
+    assert notebook.metadata.kernelspec == source.metadata.kernelspec
+    assert notebook.metadata.kernelspec.display_name
+    counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
+    assert counts == list(range(1, len(counts) + 1))
+    require_clean(notebook)
+    assert file.stat().st_size < MOST_BYTES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_source_and_its_notebook_are_paired(name: str) -> None:
+    metadata = jupytext.read(ROOT / "notebooks" / f"{name}.py").metadata
+    assert metadata["jupytext"]["formats"] == "ipynb,py:percent"
+
+
+def test_the_workbench_offers_what_notebooks_use_by_name() -> None:
+    assert workbench.__all__ == ["confidence", "counterfactuals", "effectiveness", "open_lake", "roll_up"]
+    assert all(getattr(workbench, name).__name__ == name for name in workbench.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'moon'"):
+        _ = workbench.moon
+
+
+def test_who_imports_the_workbench_waits_for_no_charts() -> None:
+    code = "import sys, workbench; print(sorted({'altair', 'polars'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
