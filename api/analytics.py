@@ -6,6 +6,7 @@ unavailable, and nothing else is.
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -66,10 +67,12 @@ class AnalyticsClient:
                 reply = orjson.loads(connection.recv_bytes(_MAX_ANSWER))
         except (OSError, EOFError, orjson.JSONDecodeError) as error:
             raise _unavailable("What counts for this report does not answer now.") from error
-        if "error" in reply:
-            raise ServiceUnavailable(**reply["error"])
-        answer: dict[str, Any] = reply["answer"]
-        return answer
+        match reply:
+            case {"answer": dict() as answer}:
+                return answer
+            case {"error": {"code": str(), "message": str()} as told}:
+                raise ServiceUnavailable(told["code"], told["message"], details=told.get("details") or {})
+        raise _unavailable("What counts for this report gave no answer that can be used.")
 
 
 def _others_working() -> AbstractContextManager[None]:
@@ -135,6 +138,8 @@ class _Keeper:
         self._thread.join()
 
     def _keep(self) -> None:
+        # What this thread starts inherits it: a terminal's Ctrl-C would end it before it can say that it ignores that.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         pause = _FIRST_PAUSE
         while True:
             started = time.monotonic()

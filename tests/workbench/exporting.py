@@ -18,7 +18,8 @@ from workbench.lake.manifest import load
 
 def main() -> None:
     """Runs until stdin ends."""
-    compaction.STEP, compaction.FULL = 20, 15
+    # A small lake is to have many files.
+    compaction.STEP, compaction.FULL = 20, 15  # type: ignore[misc]
     instance = open_instance(load_settings(Path(sys.argv[1])))
     lake = instance.settings.lake_directory
     sys.stdout.write("begins\n")

@@ -24,7 +24,7 @@ def type_name(dtype: Any) -> str:
         return "time"
     if isinstance(dtype, pl.List):
         return "list of {name, value}" if isinstance(dtype.inner, pl.Struct) else f"list of {type_name(dtype.inner)}"
-    return NAMES[dtype if isinstance(dtype, type) else type(dtype)]
+    return next(name for of, name in NAMES.items() if dtype == of)
 
 
 def test_the_page_lists_every_table_with_its_columns() -> None:
