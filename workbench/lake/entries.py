@@ -31,6 +31,8 @@ from workbench.facts import fact_series, fields_of, without
 # Columns that no reader asks for soon cost every file something; a rulebook tests ten fields, not a hundred.
 _MAX_FIELDS: Final = 256
 _CHUNK_BYTES: Final = 64 * 1024 * 1024
+_BODY: Final = FollowedEntry._fields.index("body")
+_REQUEST_AT: Final = FollowedEntry._fields.index("request")
 _MAX_RULEBOOKS: Final = 10_000
 _FACTS_PREFIX: Final = "inputs."
 _TIMESTAMP: Final = "%Y-%m-%dT%H:%M:%S%.3fZ"
@@ -107,7 +109,7 @@ class Personal:
 _NOTHING: Final = Raw(b"")
 
 
-class _Binding(Struct):
+class _Binding(Struct, gc=False):
     system: str = ""
     resource: str = ""
     proposed_action: str = ""
@@ -118,7 +120,7 @@ class _Binding(Struct):
     currency: Any = None
 
 
-class _Record(Struct):
+class _Record(Struct, gc=False):
     policy_hash: str
     verdict: str
     application_verdict: str
@@ -132,20 +134,20 @@ class _Record(Struct):
     idempotency_key: str | None = None
 
 
-class _Confidence(Struct):
+class _Confidence(Struct, gc=False):
     score: float
     level: str
 
 
-class _Context(Struct):
+class _Context(Struct, gc=False):
     inputs: Raw = Raw(b"{}")
 
 
-class _Request(Struct):
+class _Request(Struct, gc=False):
     context: _Context
 
 
-class _Execution(Struct):
+class _Execution(Struct, gc=False):
     execution_status: str
     action_binding_match: bool
     flags: list[str]
@@ -165,7 +167,7 @@ class _Execution(Struct):
     executed_at: str | None = None
 
 
-class _Outcome(Struct):
+class _Outcome(Struct, gc=False):
     outcome_status: str
     action_executed: bool | None = None
     action_taken: str | None = None
@@ -178,7 +180,7 @@ class _Outcome(Struct):
     executed_at: str | None = None
 
 
-class _CrmSync(Struct):
+class _CrmSync(Struct, gc=False):
     sync_status: str
     sync_direction: str | None = None
     crm_provider: str | None = None
@@ -188,7 +190,7 @@ class _CrmSync(Struct):
     mapped_fields: Raw = _NOTHING
 
 
-class _Erasure(Struct):
+class _Erasure(Struct, gc=False):
     reason: str
     erased: list[str]
 
@@ -214,12 +216,14 @@ def chunks(page: Iterable[Sequence[Any]]) -> Iterator[list[FollowedEntry]]:
     chunk: list[FollowedEntry] = []
     room = _CHUNK_BYTES
     for entry in page:
-        *before, body, request, confidence = entry
         # A third of an export is inflating, and this one takes half as long as zlib.
-        body = unpack(body, isal_zlib)
-        request = None if request is None else unpack(request, isal_zlib)
-        chunk.append(FollowedEntry._make((*before, body, request, confidence)))
-        room -= len(body) + len(request or b"")
+        body = unpack(entry[_BODY], isal_zlib)
+        request = entry[_REQUEST_AT]
+        if request is not None:
+            request = unpack(request, isal_zlib)
+            room -= len(request)
+        chunk.append(FollowedEntry._make((*entry[:_BODY], body, request, entry[-1])))
+        room -= len(body)
         if room < 0:
             yield chunk
             chunk, room = [], _CHUNK_BYTES

@@ -11,9 +11,10 @@ the place of those that nobody knows of.
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -25,7 +26,6 @@ from gate.errors import OperatorError
 from gate.ledger import Ledger
 from gate.ledger.tail import PAGE_ENTRIES, FollowedEntry, FollowedScope
 from workbench.columns import ENTRY_TABLES
-from workbench.lake.ahead import ahead
 from workbench.lake.entries import ENTRY_UNREADABLE, Frames, Personal, Rulebooks, chunks, concat, forgotten, frames
 from workbench.lake.files import Files, by_month
 from workbench.lake.lease import unwritable
@@ -37,7 +37,6 @@ BATCH: Final = 20_000
 LINGER: Final = 3600.0
 """How long a file that was replaced stays for readers of an earlier manifest, in seconds."""
 
-_READERS: Final = 2
 _BATCH_BYTES: Final = 256 * 1024 * 1024
 
 TIME_COLUMNS: Final[Mapping[str, str]] = {
@@ -109,14 +108,16 @@ class Exporter:
         tail, size = self._ledger.tail, min(self._batch, PAGE_ENTRIES)
         spans = tail.spans(scope.scope_id, after=manifest.position, up_to=scope.head.size, size=size)
 
-        def read(span: tuple[int, int]) -> list[list[FollowedEntry]]:
-            page = tail.rows(scope.scope_id, *span)
-            require_consecutive(page, *span)
-            return list(chunks(page))
-
-        for parts in ahead(read, spans, workers=_READERS):
-            for chunk in parts:
-                yield chunk[-1], frames(scope.scope_id, chunk, rulebooks, self._personal)
+        # In one thread: inflating gives up the interpreter for each entry, and a second thread would pass it back and
+        # forth for longer than inflating takes.
+        for span in spans:
+            with _uncollected():
+                page = tail.rows(scope.scope_id, *span)
+                require_consecutive(page, *span)
+                parts = [
+                    (chunk[-1], frames(scope.scope_id, chunk, rulebooks, self._personal)) for chunk in chunks(page)
+                ]
+            yield from parts
 
     def _commit(self, manifest: Manifest, batch: Sequence[tuple[FollowedEntry, Frames]]) -> Manifest:
         last = batch[-1][0]
@@ -162,6 +163,18 @@ class Exporter:
             save(self._lake, manifest)
         _remove_unlisted(self._lake, manifest, lambda file: file.stat().st_mtime < before)
         return manifest
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Nothing that a page is made of refers back to itself, and to look for what does takes a third of an export."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def rulebooks_of(ledger: Ledger, scope_id: str, held: Iterable[str] = ()) -> Rulebooks:
