@@ -111,13 +111,16 @@ class Exporter:
         # In one thread: inflating gives up the interpreter for each entry, and a second thread would pass it back and
         # forth for longer than inflating takes.
         for span in spans:
-            with _uncollected():
-                page = tail.rows(scope.scope_id, *span)
-                require_consecutive(page, *span)
-                parts = [
-                    (chunk[-1], frames(scope.scope_id, chunk, rulebooks, self._personal)) for chunk in chunks(page)
-                ]
-            yield from parts
+            page = tail.rows(scope.scope_id, *span)
+            require_consecutive(page, *span)
+            unpacked = chunks(page)
+            while True:
+                with _uncollected():
+                    chunk = next(unpacked, None)
+                    if chunk is None:
+                        break
+                    rows = frames(scope.scope_id, chunk, rulebooks, self._personal)
+                yield chunk[-1], rows
 
     def _commit(self, manifest: Manifest, batch: Sequence[tuple[FollowedEntry, Frames]]) -> Manifest:
         last = batch[-1][0]
