@@ -7,6 +7,7 @@ unavailable, and nothing else is.
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.util import find_spec
-from multiprocessing.connection import Client
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +31,9 @@ TURN: Final = "gate.turn"
 """The member of a request's environ that gives up its turn to another request while it waits for something."""
 
 _SECONDS: Final = 30.0
+_CONNECT_SECONDS: Final = 2.0
+# Of the threads of a worker, which decisions need as well.
+_AT_ONCE: Final = 32
 _MAX_ANSWER: Final = 64 * 1024 * 1024
 _LIBRARY: Final = "polars"
 _FIRST_PAUSE: Final = 0.5
@@ -44,6 +48,7 @@ class AnalyticsClient:
         """Takes the path of its socket, and how long to wait for an answer."""
         self._address = address
         self._seconds = seconds
+        self._waiting = threading.BoundedSemaphore(_AT_ONCE)
 
     def effectiveness(
         self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
@@ -59,20 +64,36 @@ class AnalyticsClient:
         )
 
     def _ask(self, report: str, **arguments: Any) -> dict[str, Any]:
+        # Whoever waits here has a thread that a decision might need.
+        if not self._waiting.acquire(blocking=False):
+            raise _unavailable("Too many reports are being waited for.")
         try:
-            with _others_working(), Client(self._address, family="AF_UNIX") as connection:
+            with _others_working(), self._connected() as connection:
                 connection.send_bytes(orjson.dumps({"report": report, **arguments}))
                 if not connection.poll(self._seconds):
                     raise _unavailable(f"The report took longer than {self._seconds:g} seconds.")
                 reply = orjson.loads(connection.recv_bytes(_MAX_ANSWER))
         except (OSError, EOFError, orjson.JSONDecodeError) as error:
             raise _unavailable("What counts for this report does not answer now.") from error
+        finally:
+            self._waiting.release()
         match reply:
             case {"answer": dict() as answer}:
                 return answer
             case {"error": {"code": str(), "message": str()} as told}:
                 raise ServiceUnavailable(told["code"], told["message"], details=told.get("details") or {})
         raise _unavailable("What counts for this report gave no answer that can be used.")
+
+    def _connected(self) -> Connection:
+        """A connection, or an OSError where nobody takes it in time: a full queue would be waited for without end."""
+        link = socket.socket(socket.AF_UNIX)
+        try:
+            link.settimeout(min(self._seconds, _CONNECT_SECONDS))
+            link.connect(self._address)
+            link.settimeout(None)
+            return Connection(link.detach())
+        finally:
+            link.close()
 
 
 def _others_working() -> AbstractContextManager[None]:
@@ -148,8 +169,13 @@ class _Keeper:
                     return
                 # What was there when it ended would be taken for one that listens.
                 self._address.unlink(missing_ok=True)
-                self._process = subprocess.Popen(self._command)  # noqa: S603 - of our own making
-            self._process.wait()
+                try:
+                    self._process = subprocess.Popen(self._command)  # noqa: S603 - of our own making
+                except OSError:
+                    # No memory, or no process, to be had now.
+                    self._process = None
+            if self._process is not None:
+                self._process.wait()
             pause = _FIRST_PAUSE if time.monotonic() - started > _WELL else min(2 * pause, _LONGEST_PAUSE)
             if self._stopping.wait(pause):
                 return

@@ -48,13 +48,18 @@ def main() -> None:
     # Whoever decides comes first.
     os.nice(_NICENESS)
     settings = load_settings(Path(home))
-    instance = open_instance(settings)
-    personal = Personal.of(settings.personal_fields)
+    log = _Logged(open_log(settings.log_level))
+    try:
+        instance = open_instance(settings)
+        personal = Personal.of(settings.personal_fields)
+    except GateError as error:
+        log.failed("start", error)
+        sys.exit(2)
     serve(
         Analytics(instance.ledger, settings.lake_directory, personal),
         Follower(instance.ledger, settings.lake_directory, personal),
         address,
-        _Logged(open_log(settings.log_level)),
+        log,
     )
 
 

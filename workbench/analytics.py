@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 from typing import Any, Final, NoReturn, Protocol
@@ -20,14 +21,12 @@ import orjson
 
 from gate.errors import GateError, OperatorError, ServiceUnavailable
 from gate.ledger import Ledger
-from gate.ledger.tail import FollowedScope
 from workbench.engines.effectiveness import effectiveness
-from workbench.lake.compaction import MANY, Compactor
+from workbench.lake.compaction import MANY
 from workbench.lake.entries import Personal
-from workbench.lake.export import Exporter
 from workbench.lake.fresh import fresh
 from workbench.lake.lease import BUSY, lease
-from workbench.lake.manifest import load
+from workbench.lake.upkeep import bring_up
 
 MAX_QUESTION: Final = 64 * 1024
 """The longest question, in bytes."""
@@ -36,9 +35,9 @@ _REPORTS_AT_ONCE: Final = 2
 _PATIENCE: Final = 10.0
 _EXPORT_SECONDS: Final = 2.0
 _RETRY_SECONDS: Final = 15.0
-# How far cases may be behind while the chain grows, and after how many seconds they are resolved all the same.
+# How far cases may be behind, and after how many seconds they are resolved all the same.
 _BEHIND: Final = 20_000
-_IDLE_SECONDS: Final = 300.0
+_RESOLVE_SECONDS: Final = 300.0
 
 
 class Analytics:
@@ -61,7 +60,7 @@ class Analytics:
         """
         return self._in_turn(
             lambda: effectiveness(
-                fresh(self._ledger, self._lake, scope_id, self._personal),
+                fresh(self._ledger, self._lake, scope_id, self._personal, facts=False),
                 policy_id,
                 policy_version=policy_version,
                 limit=limit,
@@ -85,46 +84,44 @@ class Analytics:
 class Follower:
     """Keeps a lake up to its ledger, a pass at a time."""
 
-    def __init__(self, ledger: Ledger, lake: Path, personal: Personal) -> None:
-        """Takes the ledger, the lake's directory, and what the lake leaves out."""
+    def __init__(self, ledger: Ledger, lake: Path, personal: Personal, *, patience: float = _RESOLVE_SECONDS) -> None:
+        """Takes the ledger, the lake's directory, what the lake leaves out, and how long cases may be behind."""
         self._ledger = ledger
         self._lake = lake
-        self._exporter = Exporter(ledger, lake, personal)
-        self._compactor = Compactor(lake)
+        self._personal = personal
+        self._patience = patience
+        # Of each scope: where it stood, and when its cases were last resolved to the end.
         self._seen: dict[str, tuple[int, float]] = {}
 
-    def follow(self) -> list[OperatorError]:
+    def follow(self) -> list[Exception]:
         """Exports what the chains have gained, and compacts what has grown.
 
         Returns:
             What kept single scopes from it; the others are not kept waiting.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger cannot tell its scopes.
         """
-        now = time.monotonic()
-        failed: list[OperatorError] = []
+        failed: list[Exception] = []
         for scope in self._ledger.tail.scopes():
-            size, since = self._seen.get(scope.scope_id, (0, now))
-            if size == scope.head.size and now - since < _IDLE_SECONDS:
+            now = time.monotonic()
+            size, resolved_at = self._seen.get(scope.scope_id, (-1, now))
+            overdue = now - resolved_at >= self._patience
+            if size == scope.head.size and not overdue:
                 continue
             try:
                 with lease(self._lake, patience=0):
-                    self._bring_up(scope, behind=0 if size == scope.head.size else _BEHIND)
-                self._seen[scope.scope_id] = scope.head.size, now
-            except OperatorError as error:
+                    behind = 0 if overdue else _BEHIND
+                    for _ in bring_up(
+                        self._ledger, self._lake, scope.scope_id, self._personal, many=MANY, behind=behind
+                    ):
+                        pass
+                self._seen[scope.scope_id] = scope.head.size, now if overdue else resolved_at
+            except Exception as error:  # noqa: BLE001 - whatever it is, the other scopes do not wait for it
                 # Whoever has the lease brings the lake up to date.
-                if error.code != BUSY:
+                if not isinstance(error, OperatorError) or error.code != BUSY:
                     failed.append(error)
         return failed
-
-    def _bring_up(self, scope: FollowedScope, *, behind: int) -> None:
-        for _ in self._exporter.export(scope):
-            pass
-        manifest = load(self._lake, scope.scope_id)
-        if manifest is not None:
-            for _ in self._compactor.compact(manifest, many=MANY, behind=behind):
-                pass
 
 
 class Observer(Protocol):
@@ -164,15 +161,15 @@ def _follow(follower: Follower, observer: Observer) -> NoReturn:
 
 
 def _answer(connection: Connection, analytics: Analytics, observer: Observer) -> None:
-    with connection:
+    # Whoever asked may have gone meanwhile.
+    with connection, suppress(OSError, EOFError):
+        question = connection.recv_bytes(MAX_QUESTION)
         try:
-            question = orjson.loads(connection.recv_bytes(MAX_QUESTION))
-            connection.send_bytes(orjson.dumps(answer_to(question, analytics)))
-        except (OSError, EOFError):
-            # Whoever asked has gone.
-            return
+            answer = orjson.dumps(answer_to(orjson.loads(question), analytics))
         except Exception as error:  # noqa: BLE001 - who asked hears nothing, and answers 503
             observer.failed("report", error)
+            return
+        connection.send_bytes(answer)
 
 
 def answer_to(question: Mapping[str, Any], analytics: Analytics) -> dict[str, Any]:

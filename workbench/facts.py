@@ -135,25 +135,42 @@ def _tested(condition: Mapping[str, Any]) -> Iterator[str]:
 
 def is_withheld(field: str, withheld: Collection[str]) -> bool:
     """Whether a field is one of the withheld paths, lies beneath one, or may hold one."""
-    return any(f"{field}.".startswith(f"{path}.") or path.startswith(f"{field}.") for path in withheld)
+    return any(_lies_within(field, path) or _may_hold(field, path) for path in withheld)
+
+
+def _lies_within(name: str, path: str) -> bool:
+    return f"{name}.".startswith(f"{path}.")
+
+
+def _may_hold(name: str, path: str) -> bool:
+    return path.startswith(f"{name}.")
 
 
 def without(inputs: Mapping[str, Any], withheld: Collection[str]) -> dict[str, Any]:
-    """The facts without what the withheld paths reach; the facts themselves stay as they are."""
+    """The facts without what the withheld paths reach; the facts themselves stay as they are.
+
+    A path is followed however its dots are meant: `a.b` is the member b of a, and also the member that is called `a.b`.
+    Where it goes on into an array, the whole array is left out, for what is meant may be anywhere in it.
+    """
     kept = dict(inputs)
     for path in withheld:
-        kept = _removed(kept, path.split("."))
+        kept = _removed(kept, path)
     return kept
 
 
-def _removed(value: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    name, *rest = names
-    if name not in value:
-        return value
-    if not rest:
-        return {other: item for other, item in value.items() if other != name}
-    inner = value[name]
-    return {**value, name: _removed(inner, rest)} if type(inner) is dict else value
+def _removed(value: Mapping[str, Any], path: str) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for name, item in value.items():
+        if _lies_within(name, path):
+            continue
+        if _may_hold(name, path):
+            if type(item) is list:
+                continue
+            if type(item) is dict:
+                kept[name] = _removed(item, path[len(name) + 1 :])
+                continue
+        kept[name] = item
+    return kept
 
 
 def fact_series(
@@ -203,10 +220,11 @@ def _columns(field: str, values: list[Any], *, hidden: bool) -> list[pl.Series]:
 
     # Adding 0 leaves no -0, which JSON's canonical text does not have.
     numbers = column(_NUMBER, _NUMERIC, lambda value: value + 0.0)
-    return [types, numbers, column(_STRING, {str}, str), column(_JSON, _CONTAINERS, _text)]
+    return [types, numbers, column(_STRING, {str}, str), column(_JSON, _CONTAINERS, canonical_text)]
 
 
-def _text(value: Any) -> str:
+def canonical_text(value: Any) -> str:
+    """The canonical JSON of a value that was read from canonical JSON."""
     try:
         return canonical(value).decode()
     except MaterialRefused:
@@ -412,12 +430,12 @@ def _merged_columns(field: str, patch: Mapping[str, Any]) -> Iterator[pl.Expr]:
         yield pl.lit(None, _DTYPES[suffix]).alias(f"{field}{suffix}")
     onto_object = pl.when(types == "object").then(texts)
     merged = onto_object.map_batches(partial(_merge, patch), pl.String, is_elementwise=True)
-    alone = pl.when(types != WITHHELD).then(pl.lit(_text(merge_patch({}, patch))))
+    alone = pl.when(types != WITHHELD).then(pl.lit(canonical_text(merge_patch({}, patch))))
     yield pl.coalesce(merged, alone).alias(f"{field}{_JSON}")
 
 
 def _merge(patch: Mapping[str, Any], texts: pl.Series) -> pl.Series:
     merged: dict[str | None, str | None] = {None: None}
     for text in texts.unique().drop_nulls().to_list():
-        merged[text] = _text(merge_patch(orjson.loads(text), patch))
+        merged[text] = canonical_text(merge_patch(orjson.loads(text), patch))
     return pl.Series(texts.name, [merged[text] for text in texts.to_list()], pl.String)

@@ -9,7 +9,7 @@ import typer
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import fail, print_json, say
 from gate.erasure import erase as erase_decision
-from gate.errors import GateError, OperatorError
+from gate.errors import OperatorError
 from gate.ids import utc_now
 from gate.instance import Instance
 
@@ -36,9 +36,12 @@ def erase(
         with instance_at(home, database_url) as instance:
             try:
                 erased = erase_decision(instance.ledger, decision, reason, utc_now())
-            finally:
-                # Also where it was erased before: that may have been interrupted before it came to this.
-                _erase_in_lake(instance)
+            except OperatorError as error:
+                if error.code == "DECISION_ALREADY_ERASED":
+                    # That may have been interrupted before it came to this.
+                    _erase_in_lake(instance, None)
+                raise
+            _erase_in_lake(instance, erased.scope)
     except OperatorError as error:
         if error.code not in _NOTHING_ERASED:
             raise
@@ -55,8 +58,12 @@ def erase(
         say("Backups made before, and records and requests that others have, still hold it.")
 
 
-def _erase_in_lake(instance: Instance) -> None:
+def _erase_in_lake(instance: Instance, name: str | None) -> None:
     """Takes what was erased out of the lake, where there is one: the erasure is an entry, and exported like any other.
+
+    Args:
+        instance: The instance.
+        name: The scope of the decision; every scope where None.
 
     Raises:
         OperatorError: ERASURE_UNFINISHED.
@@ -69,15 +76,15 @@ def _erase_in_lake(instance: Instance) -> None:
         from workbench.lake.entries import Personal
         from workbench.lake.export import Exporter
         from workbench.lake.lease import lease
-        from workbench.lake.manifest import load_all
+        from workbench.lake.manifest import load
 
         personal = Personal.of(instance.settings.personal_fields)
         with lease(lake, patience=_LAKE_PATIENCE):
-            for manifest in load_all(lake):
-                scope = instance.ledger.tail.scope(manifest.scope_id)
-                for _ in () if scope is None else Exporter(instance.ledger, lake, personal).export(scope):
+            for scope in instance.ledger.tail.scopes():
+                held = name in (None, scope.name) and load(lake, scope.scope_id) is not None
+                for _ in Exporter(instance.ledger, lake, personal).export(scope) if held else ():
                     pass
-    except (GateError, ModuleNotFoundError) as error:
+    except Exception as error:
         raise OperatorError(
             "ERASURE_UNFINISHED",
             f"What was erased is out of the ledger, and the lake {lake} may still hold a copy ({error}); bring it up "

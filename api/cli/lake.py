@@ -15,9 +15,9 @@ from gate.instance import Instance
 from gate.ledger.tail import FollowedScope
 from workbench.lake.compaction import Compactor
 from workbench.lake.entries import Personal
-from workbench.lake.export import Exporter
 from workbench.lake.lease import lease
 from workbench.lake.manifest import Manifest, load
+from workbench.lake.upkeep import bring_up
 from workbench.lake.verify import verify as find_faults
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Export the ledger to Parquet, for analysis.")
@@ -34,15 +34,16 @@ def export(
     """Bring the lake up to the ledger, and compact it. A running service does so by itself, every few seconds."""
     with instance_at(home, database_url) as instance, _writing(instance):
         scopes = _scopes(instance, scope)
-        before = {found.scope_id: _position(instance, found) for found in scopes}
-        missing = sum(found.head.size - before[found.scope_id] for found in scopes)
+        held = {found.scope_id: _held(instance, found).position for found in scopes}
+        missing = sum(max(0, found.head.size - held[found.scope_id]) for found in scopes)
         done = 0
         with progress("Exporting", missing, as_json=as_json) as tell:
             for found in scopes:
-                for manifest in _exporter(instance).export(found):
-                    tell(done + manifest.position - before[found.scope_id])
-                done += found.head.size - before[found.scope_id]
-                _compact(instance, found)
+                reached = held[found.scope_id]
+                for manifest in _bring_up(instance, found):
+                    reached = max(reached, manifest.position)
+                    tell(done + reached - held[found.scope_id])
+                done += reached - held[found.scope_id]
         results = [_status(instance, found) for found in scopes]
     _print(results, as_json)
 
@@ -91,7 +92,9 @@ def verify(
             if manifest is None:
                 continue
             ledger = instance.ledger if against_ledger else None
-            faults = [asdict(finding) for finding in find_faults(lake, manifest, ledger, found)]
+            # After the manifest, which a service moves on meanwhile.
+            now = instance.ledger.tail.scope(found.scope_id)
+            faults = [asdict(finding) for finding in find_faults(lake, manifest, ledger, now)]
             results.append(
                 {"scope": found.name, "whole": not faults, "entries_checked": manifest.position, "faults": faults}
             )
@@ -116,13 +119,15 @@ def _writing(instance: Instance) -> Iterator[None]:
         yield
 
 
-def _exporter(instance: Instance) -> Exporter:
+def _held(instance: Instance, scope: FollowedScope) -> Manifest:
+    found = load(instance.settings.lake_directory, scope.scope_id)
+    return found or Manifest(scope.scope_id, scope.name, scope.head.chain_id)
+
+
+def _bring_up(instance: Instance, scope: FollowedScope) -> Iterator[Manifest]:
     settings = instance.settings
-    return Exporter(instance.ledger, settings.lake_directory, Personal.of(settings.personal_fields))
-
-
-def _position(instance: Instance, scope: FollowedScope) -> int:
-    return _exporter(instance).manifest(scope).position
+    personal = Personal.of(settings.personal_fields)
+    return bring_up(instance.ledger, settings.lake_directory, scope.scope_id, personal)
 
 
 def _compact(instance: Instance, scope: FollowedScope) -> None:
@@ -142,14 +147,15 @@ def _scopes(instance: Instance, name: str | None) -> list[FollowedScope]:
 
 
 def _status(instance: Instance, scope: FollowedScope) -> dict[str, Any]:
-    manifest = load(instance.settings.lake_directory, scope.scope_id)
-    found = manifest or Manifest(scope.scope_id, scope.name, scope.head.chain_id)
+    found = _held(instance, scope)
+    # After the manifest, which a service moves on meanwhile.
+    now = instance.ledger.tail.scope(scope.scope_id) or scope
     return {
         "scope": scope.name,
         "scope_id": scope.scope_id,
-        "ledger_position": scope.head.size,
+        "ledger_position": now.head.size,
         "position": found.position,
-        "behind": scope.head.size - found.position,
+        "behind": now.head.size - found.position,
         "compacted": found.compacted,
         "merkle_root": found.merkle_root,
         "files": len(found.files),

@@ -147,17 +147,92 @@ def test_a_withheld_field_shows_only_whether_it_is_there() -> None:
             assert frame[f"{field}:{suffix}"].null_count() == 7
 
 
-def test_withheld_paths_are_taken_out_of_the_facts() -> None:
-    facts = {"a": {"b": 1, "c": {"d": 2}}, "e": "x", "a.b": 3, "l": [{"m": 1}]}
+@pytest.mark.parametrize(
+    ("facts", "paths", "left"),
+    [
+        ({"a": {"b": 1, "c": {"d": 2}}, "e": "x"}, ["a.b", "a.c.d", "a.nowhere", "e", "f.g"], {"a": {"c": {}}}),
+        ({"a": {"b": 1}, "l": 2, "ab": 3}, ["a"], {"l": 2, "ab": 3}),
+        ({"a": {"b": 1}}, [], {"a": {"b": 1}}),
+        # Scalars hold nothing that a path could reach.
+        ({"a": "x", "b": None, "c": {"d": 1}}, ["a.b", "b.c.d", "c.d.e"], {"a": "x", "b": None, "c": {"d": 1}}),
+        # An array may hold anything.
+        ({"a": [{"b": 1}], "c": {"d": [[]], "e": 1}, "f": ["b"]}, ["a.b", "c.d.b"], {"c": {"e": 1}, "f": ["b"]}),
+        ({"a": [1]}, ["a"], {}),
+        # A name may have dots.
+        ({"a.b": 1, "a.c": 2, "a": {"b": 3}}, ["a.b"], {"a.c": 2, "a": {}}),
+        (
+            {"a.b": {"c": 1, "d": 2}, "a": {"b.c": 3, "b.d": 4}, "a.b.c": 5},
+            ["a.b.c"],
+            {"a.b": {"d": 2}, "a": {"b.d": 4}},
+        ),
+        ({"a.b.c": 1, "a": {"b.c": 2}, "a.bc": 3}, ["a.b"], {"a": {}, "a.bc": 3}),
+        ({"a.b": [1], "a": {"b.c": 1}}, ["a.b.c.d"], {"a": {"b.c": 1}}),
+        ({"": 1, ".a": 2, "a": {"": 3}}, [".a", "a."], {"": 1, "a": {}}),
+    ],
+)
+def test_withheld_paths_are_taken_out_of_the_facts(
+    facts: dict[str, Any], paths: list[str], left: dict[str, Any]
+) -> None:
     before = copy.deepcopy(facts)
-    assert without(facts, ["a.b", "a.c.d", "a.nowhere", "e", "f.g", "e.x", "l.m"]) == {
-        "a": {"c": {}},
-        "a.b": 3,
-        "l": [{"m": 1}],
-    }
-    assert without(facts, []) == facts
-    assert without(facts, ["a"]).keys() == {"e", "a.b", "l"}
+    assert without(facts, paths) == left
     assert facts == before
+
+
+NAMES = ("a", "b", "c")
+INNER = st.dictionaries(
+    st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map(".".join), json_values(1), max_size=3
+)
+NESTED = st.recursive(
+    INNER, lambda inner: st.dictionaries(st.sampled_from(NAMES), inner | st.lists(inner, max_size=2), max_size=3)
+)
+PATHS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=4)
+SECRET = "keep this to yourself"
+
+
+@st.composite
+def planted(draw: st.DrawFn) -> tuple[dict[str, Any], list[str]]:
+    """Facts, and paths with a secret beneath each of them, however their dots are meant."""
+    facts: dict[str, Any] = copy.deepcopy(draw(NESTED))
+    paths = draw(st.lists(PATHS, min_size=1, max_size=3))
+    for path in paths:
+        here: Any = facts
+        names = path
+        while True:
+            taken = draw(st.integers(1, len(names)))
+            name, names = ".".join(names[:taken]), names[taken:]
+            if not names:
+                here[name + draw(st.sampled_from(["", ".a", ".b.c"]))] = draw(
+                    st.sampled_from([SECRET, [SECRET], {"a": [{"b": SECRET}]}, {SECRET: 1}])
+                )
+                break
+            inner = here.get(name)
+            if draw(st.sampled_from([True, False, False])):
+                member: dict[str, Any] = {}
+                here[name] = [*(inner if type(inner) is list else [inner]), [member] if draw(st.booleans()) else member]
+                here = member
+            else:
+                here[name] = here = inner if type(inner) is dict else {}
+    return facts, [".".join(path) for path in paths]
+
+
+@settings(max_examples=120)
+@given(planted(), st.lists(PATHS.map(".".join), max_size=6))
+def test_nothing_beneath_a_withheld_path_is_left(drawn: tuple[dict[str, Any], list[str]], others: list[str]) -> None:
+    facts, paths = drawn
+    left = without(facts, paths)
+    assert SECRET not in canonical(left).decode()
+    fields = list(dict.fromkeys([*NAMES, *paths, *(f"{path}.a" for path in paths), *others]))
+    frame = typed([facts], fields, paths)
+    assert SECRET not in str(frame.rows())
+    # What columns tell of other fields is what is left of the facts.
+    known = [field for field in fields if not is_withheld(field, paths)]
+    assert_frame_equal(typed([left], known), typed([facts], known))
+    there = typed([facts], fields)
+    for field in set(fields) - set(known):
+        type_ = there[f"{field}:type"].item()
+        assert frame.select(*columns_of(field)).row(0) == (type_ if type_ == "absent" else "withheld", None, None, None)
+    # Written so, and read again where no column tells, it is as little.
+    assert SECRET not in str(extracted(stored([facts], (), paths).lazy(), fields, paths).rows())
 
 
 @settings(max_examples=30)

@@ -26,6 +26,7 @@ from gate.effectiveness import Standing
 from gate.errors import OperatorError
 from gate.ids import timestamp
 from gate.rulebook import Rulebook, load
+from gate.strict_json import parse_document
 from workbench.engines.rendering import page
 from workbench.evaluator import VectorEvaluator, compile_frame_evaluator
 from workbench.facts import fields_of, find_typed, patched, with_fields
@@ -211,7 +212,7 @@ def _redecided(snapshot: Snapshot, policy_id: str, other: Rulebook | None, patch
     if other is not None:
         return _under(snapshot, policy_id, compile_frame_evaluator(other.body), patch)
     rulebooks = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id).select("policy_hash", "body")
-    bodies = {hash_: orjson.loads(text) for hash_, text in rulebooks.collect().iter_rows()}
+    bodies = {hash_: parse_document(text.encode()) for hash_, text in rulebooks.collect().iter_rows()}
     if len(bodies) == 1:
         return _under(snapshot, policy_id, compile_frame_evaluator(next(iter(bodies.values()))), patch)
     return _under_their_own(snapshot, policy_id, bodies, patch)

@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from workbench.columns import CASES, schema
+from workbench.columns import CASES, DECISIONS, schema
 
 _WEEK: Final = pl.col("created_at").dt.truncate("1w").dt.date().alias("week")
 
@@ -29,6 +29,9 @@ _FROM_EXECUTION: Final = {
     "binding_mismatch": "binding_mismatch",
     "execution_reported_at": "reported_at",
 }
+
+DECISION_COLUMNS: Final = tuple(name for name in DECISIONS if name in CASES and name not in _FROM_EXECUTION)
+"""What of decisions `unreported` needs."""
 
 OUTCOME_COLUMNS: Final = ("decision_position", *dict.fromkeys(_FROM_OUTCOME.values()))
 """What of outcomes `updated` needs."""

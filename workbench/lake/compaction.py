@@ -9,6 +9,7 @@ export's is; killed in between, it is simply done again.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -19,10 +20,10 @@ from typing import Final
 import polars as pl
 
 from workbench.columns import schema
-from workbench.lake.cases import EXECUTION_COLUMNS, OUTCOME_COLUMNS, unreported, updated
+from workbench.lake.cases import DECISION_COLUMNS, EXECUTION_COLUMNS, OUTCOME_COLUMNS, unreported, updated
 from workbench.lake.entries import together
 from workbench.lake.export import TIME_COLUMNS
-from workbench.lake.files import Files, by_month
+from workbench.lake.files import Files, by_month, read, scan
 from workbench.lake.lease import unwritable
 from workbench.lake.manifest import LakeFile, Manifest, save
 
@@ -32,6 +33,10 @@ STEP: Final = 200_000
 FULL: Final = 250_000
 """How many rows make a file that is not merged any more."""
 
+LARGE: Final = 256 * 1024 * 1024
+"""How much memory the rows of such a file take, in bytes, where that comes first."""
+
+_STEP_UP: Final = 8
 MANY: Final = 8
 """How many small files of a table and month are let be before they are merged, unless that is asked for."""
 
@@ -70,7 +75,7 @@ class Compactor:
         decisions, outcomes, executions = (
             self._read(manifest, table, manifest.compacted, up_to, columns)
             for table, columns in (
-                ("decisions", None),
+                ("decisions", DECISION_COLUMNS),
                 ("outcomes", OUTCOME_COLUMNS),
                 ("executions", EXECUTION_COLUMNS),
             )
@@ -85,7 +90,7 @@ class Compactor:
             grown = _takes(manifest, file) and file.month in months
             if not grown and not reported.is_between(file.first_position, file.last_position).any():
                 continue
-            before = pl.read_parquet(self._lake / file.path)
+            before = read(self._lake / file.path)
             after = updated(before, outcomes, executions)
             if grown:
                 after = pl.concat([after, months.pop(file.month)])
@@ -101,7 +106,7 @@ class Compactor:
         last = max(small, key=lambda file: file.chain_position)
         files = Files(self._lake, manifest, last.chain_position, last.merkle_root)
         table = small[0].table
-        frame = together(table, [pl.read_parquet(self._lake / file.path) for file in small])
+        frame = together(table, [read(self._lake / file.path) for file in small])
         return self._save(manifest, small, [files.write(table, small[0].month, frame)], files)
 
     def _save(self, manifest: Manifest, old: Sequence[LakeFile], new: Sequence[LakeFile], files: Files) -> Manifest:
@@ -120,7 +125,7 @@ class Compactor:
         ]
         if not names:
             return pl.DataFrame(schema=schema(table, columns))
-        rows = pl.scan_parquet(names).filter(pl.col("position").is_between(after + 1, up_to))
+        rows = scan(names, schema(table)).filter(pl.col("position").is_between(after + 1, up_to))
         return rows.select(schema(table, columns).names()).collect(engine="streaming")
 
     def _root(self, manifest: Manifest, position: int) -> str:
@@ -137,25 +142,28 @@ class Compactor:
 def _takes(manifest: Manifest, file: LakeFile) -> bool:
     """Whether a file of cases takes more rows: the last of its month, while it is not full."""
     same = (other.first_position for other in manifest.of("cases") if other.month == file.month)
-    return file.rows < FULL and file.first_position == max(same)
+    return file.rows < FULL and file.unpacked < LARGE and file.first_position == max(same)
 
 
 def _small(manifest: Manifest, many: int) -> Iterator[list[LakeFile]]:
-    """What is to be merged: neighbours of a table and month that together do not exceed a full file by much."""
-    groups: defaultdict[tuple[str, str], list[LakeFile]] = defaultdict(list)
+    """What is to be merged: files of a table and month that are of a size, so that none is written anew for each
+    handful of rows that comes after it; all that are small where few are let be.
+    """
+    groups: defaultdict[tuple[str, str, int], list[LakeFile]] = defaultdict(list)
     for file in sorted(manifest.files, key=lambda file: file.first_position):
-        if file.rows < FULL and file.table != "cases":
-            groups[file.table, file.month].append(file)
+        if file.rows < FULL and file.unpacked < LARGE and file.table != "cases":
+            size = 0 if many == 1 else int(math.log(file.rows, _STEP_UP))
+            groups[file.table, file.month, size].append(file)
     for files in groups.values():
         if len(files) <= many:
             continue
         group: list[LakeFile] = []
-        rows = 0
+        rows = unpacked = 0
         for file in files:
             group.append(file)
-            rows += file.rows
-            if rows >= FULL:
+            rows, unpacked = rows + file.rows, unpacked + file.unpacked
+            if rows >= FULL or unpacked >= LARGE:
                 yield group
-                group, rows = [], 0
+                group, rows, unpacked = [], 0, 0
         if len(group) > 1:
             yield group

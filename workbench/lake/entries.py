@@ -26,10 +26,12 @@ from gate.ledger.packing import unpack
 from gate.ledger.tail import FollowedEntry
 from gate.receipts import BINDING_MISMATCH, NOT_APPROVED
 from workbench.columns import ENTRY_TABLES, FACTS, METRICS, TIME, personal_columns, schema
-from workbench.facts import fact_series, fields_of, without
+from workbench.facts import canonical_text, fact_series, fields_of, without
 
 # Columns that no reader asks for soon cost every file something; a rulebook tests ten fields, not a hundred.
 _MAX_FIELDS: Final = 256
+# Four for each field.
+_MAX_COLUMNS: Final = 4 * _MAX_FIELDS
 _CHUNK_BYTES: Final = 64 * 1024 * 1024
 _BODY: Final = FollowedEntry._fields.index("body")
 _REQUEST_AT: Final = FollowedEntry._fields.index("request")
@@ -139,12 +141,16 @@ class _Confidence(Struct, gc=False):
     level: str
 
 
-class _Context(Struct, gc=False):
+class _Context(Struct, gc=False, frozen=True):
     inputs: Raw = Raw(b"{}")
 
 
+# A request may say nothing of what it is about; its facts are then none, as they are where it only names none.
+_NO_CONTEXT: Final = _Context()
+
+
 class _Request(Struct, gc=False):
-    context: _Context
+    context: _Context = _NO_CONTEXT
 
 
 class _Execution(Struct, gc=False):
@@ -202,6 +208,7 @@ _DECODERS: Final[Mapping[str, msgspec.json.Decoder[Any]]] = {
     "crm_sync": msgspec.json.Decoder(_CrmSync),
     "erasure": msgspec.json.Decoder(_Erasure),
 }
+_UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _CONFIDENCE: Final = msgspec.json.Decoder(_Confidence)
 _REQUEST: Final = msgspec.json.Decoder(_Request)
 _FACTS: Final = msgspec.json.Decoder(dict[str, Any])
@@ -231,13 +238,13 @@ def chunks(page: Iterable[Sequence[Any]]) -> Iterator[list[FollowedEntry]]:
         yield chunk
 
 
-def frames(scope_id: str, entries: Sequence[FollowedEntry], rulebooks: Rulebooks, personal: Personal) -> Frames:
+def frames(scope_id: str, entries: Sequence[FollowedEntry], rulebooks: Rulebooks | None, personal: Personal) -> Frames:
     """The rows of entries, by table; a table without rows is left out.
 
     Args:
         scope_id: The scope of the entries.
         entries: Entries of its chain, as `chunks` gives them.
-        rulebooks: The scope's rulebooks.
+        rulebooks: The scope's rulebooks; None where neither `facts` nor `rulebooks` are wanted.
         personal: What is left out.
 
     Raises:
@@ -251,7 +258,7 @@ def frames(scope_id: str, entries: Sequence[FollowedEntry], rulebooks: Rulebooks
         bodies = list(_decoded(entry_type, rows))
         columns = _COLUMNS[entry_type](rows, bodies)
         found[ENTRY_TABLES[entry_type]] = _frame(ENTRY_TABLES[entry_type], scope_id, rows, columns, personal)
-        if entry_type == "decision":
+        if entry_type == "decision" and rulebooks is not None:
             hashes = [body.policy_hash for body in bodies]
             found["facts"] = _facts(scope_id, rows, hashes, rulebooks, personal)
             if (new := _new_rulebooks(scope_id, rows, hashes, rulebooks)).height:
@@ -266,8 +273,15 @@ def _decoded(entry_type: str, rows: Sequence[FollowedEntry]) -> Iterator[Any]:
     for row in rows:
         try:
             yield decode(row.body)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        except _UNREADABLE as error:
             raise _unreadable(row, str(error)) from error
+
+
+def _read(decoder: msgspec.json.Decoder[Any], row: FollowedEntry, text: bytes) -> Any:
+    try:
+        return decoder.decode(text)
+    except _UNREADABLE as error:
+        raise _unreadable(row, str(error)) from error
 
 
 def _unreadable(row: FollowedEntry, why: str) -> OperatorError:
@@ -315,7 +329,7 @@ def _series(name: str, dtype: pl.DataType, values: Sequence[Any] | pl.Series) ->
 
 def _decision_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_Record]) -> dict[str, Any]:
     bindings = [body.action_binding for body in bodies]
-    confidences = [None if row.confidence is None else _CONFIDENCE.decode(row.confidence) for row in rows]
+    confidences = [None if row.confidence is None else _read(_CONFIDENCE, row, row.confidence) for row in rows]
     return {
         "created_at": [row.created_at for row in rows],
         **_members(bodies, _Record),
@@ -413,7 +427,7 @@ def _facts(
     texts = [_inputs(row) for row in rows]
     inputs = [None if text is None else _FACTS.decode(text) for text in texts]
     if personal.facts:
-        kept = [None if facts is None else canonical(without(facts, personal.facts)).decode() for facts in inputs]
+        kept = [None if facts is None else canonical_text(without(facts, personal.facts)) for facts in inputs]
     else:
         kept = texts
     columns: dict[str, Sequence[Any]] = {
@@ -434,7 +448,7 @@ def _facts(
         typed = fact_series([inputs[index] for index in indexes], fields, withheld=personal.facts)
         part = frame if len(indexes) == len(rows) else frame[indexes]
         parts.append(part.with_columns(typed))
-    return pl.concat(parts, how="diagonal").sort("policy_id", "position")
+    return together("facts", parts).sort("policy_id", "position")
 
 
 def _new_rulebooks(
@@ -455,7 +469,7 @@ def _new_rulebooks(
 
 
 def _versions(rows: Sequence[FollowedEntry]) -> list[str | None]:
-    return [None if row.policy_version is None else row.policy_version.decode() for row in rows]
+    return [None if row.policy_version is None else row.policy_version.decode("utf-8", "replace") for row in rows]
 
 
 def _by_policy(rows: Iterable[FollowedEntry]) -> Iterable[list[int]]:
@@ -469,10 +483,7 @@ def _inputs(row: FollowedEntry) -> str | None:
     """The facts as they stand in the request, which is kept in its canonical form."""
     if row.request is None:
         return None
-    try:
-        return bytes(_REQUEST.decode(row.request).context.inputs).decode()
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise _unreadable(row, f"its request: {error}") from error
+    return bytes(_read(_REQUEST, row, row.request).context.inputs).decode()
 
 
 def concat(parts: Sequence[Frames]) -> Frames:
@@ -482,8 +493,12 @@ def concat(parts: Sequence[Frames]) -> Frames:
 
 
 def together(table: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The rows of one table; of facts each part may have other fields."""
-    return pl.concat(parts, how="diagonal" if table == "facts" else "vertical")
+    """The rows of one table; of facts each part may have other fields, of which no more are kept than a part has."""
+    if table != "facts":
+        return pl.concat(parts)
+    kept = dict.fromkeys(name for part in parts for name in part.columns)
+    chosen = [*FACTS, *(name for name in kept if name not in FACTS)][: len(FACTS) + _MAX_COLUMNS]
+    return pl.concat([part.select(name for name in chosen if name in part.columns) for part in parts], how="diagonal")
 
 
 def forgotten(facts: pl.DataFrame, positions: pl.Series) -> pl.DataFrame:

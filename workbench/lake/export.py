@@ -25,17 +25,20 @@ import polars as pl
 from gate.errors import OperatorError
 from gate.ledger import Ledger
 from gate.ledger.tail import PAGE_ENTRIES, FollowedEntry, FollowedScope
-from workbench.columns import ENTRY_TABLES
+from workbench.columns import ENTRY_TABLES, schema
 from workbench.lake.entries import ENTRY_UNREADABLE, Frames, Personal, Rulebooks, chunks, concat, forgotten, frames
-from workbench.lake.files import Files, by_month
+from workbench.lake.files import Files, by_month, read, scan
 from workbench.lake.lease import unwritable
-from workbench.lake.manifest import LakeFile, Manifest, directory_of, load, save
+from workbench.lake.manifest import LakeFile, Manifest, Retired, directory_of, load, save
 
 BATCH: Final = 20_000
 """How many entries go into one commit, about."""
 
 LINGER: Final = 3600.0
 """How long a file that was replaced stays for readers of an earlier manifest, in seconds."""
+
+LINGERING_BYTES: Final = 2 * 1024**3
+"""How many bytes of replaced files stay at most, for each scope."""
 
 _BATCH_BYTES: Final = 256 * 1024 * 1024
 
@@ -75,17 +78,29 @@ class Exporter:
         """What the lake holds of a scope; an empty manifest where it holds nothing, or what is now personal.
 
         Raises:
-            OperatorError: LAKE_MANIFEST_INVALID, or LAKE_OF_ANOTHER_LEDGER.
+            OperatorError: LAKE_MANIFEST_INVALID, LAKE_OF_ANOTHER_LEDGER, or LAKE_LEAVES_OUT_MORE where it leaves out
+                what this exporter does not: a process that still has earlier settings must not bring it back.
         """
         new = Manifest(scope.scope_id, scope.name, scope.head.chain_id, personal=self._personal.marks)
         found = load(self._lake, scope.scope_id)
         if found is None:
             return new
         require_same_chain(self._ledger, found, scope)
+        if back := sorted(set(found.personal) - set(new.personal)):
+            raise OperatorError(
+                "LAKE_LEAVES_OUT_MORE",
+                f"The lake of scope {found.scope} leaves out {', '.join(back)}, and personal_fields does not: "
+                f"a service that runs has to be started again after a change. To keep it again, remove the "
+                f"folder scope={found.scope_id}.",
+            )
         return found if found.personal == new.personal else replace(new, generation=found.generation)
 
-    def export(self, scope: FollowedScope) -> Iterator[Manifest]:
+    def export(self, scope: FollowedScope, *, most: int | None = None) -> Iterator[Manifest]:
         """Brings the lake up to a scope's head; gives the manifest after each commit, none where nothing is new.
+
+        Args:
+            scope: The scope, and its head.
+            most: How many entries are exported at most; None for all.
 
         Raises:
             OperatorError: LAKE_MANIFEST_INVALID, LAKE_OF_ANOTHER_LEDGER, LAKE_ENTRY_UNREADABLE or LAKE_UNWRITABLE.
@@ -96,17 +111,20 @@ class Exporter:
             return
         try:
             manifest = self._swept(manifest)
-            for batch in _batches(self._rows(scope, manifest), self._batch):
+            for batch in _batches(self._rows(scope, manifest, most), self._batch):
                 manifest = self._commit(manifest, batch)
                 yield manifest
         except OSError as error:
             raise unwritable(self._lake, error) from error
 
-    def _rows(self, scope: FollowedScope, manifest: Manifest) -> Iterator[tuple[FollowedEntry, Frames]]:
+    def _rows(
+        self, scope: FollowedScope, manifest: Manifest, most: int | None
+    ) -> Iterator[tuple[FollowedEntry, Frames]]:
         """The rows of the chain that the lake lacks, in parts, each with the last entry in it."""
         rulebooks = rulebooks_of(self._ledger, scope.scope_id, _held_rulebooks(self._lake, manifest))
+        up_to = scope.head.size if most is None else min(scope.head.size, manifest.position + most)
         tail, size = self._ledger.tail, min(self._batch, PAGE_ENTRIES)
-        spans = tail.spans(scope.scope_id, after=manifest.position, up_to=scope.head.size, size=size)
+        spans = tail.spans(scope.scope_id, after=manifest.position, up_to=up_to, size=size)
 
         # In one thread: inflating gives up the interpreter for each entry, and a second thread would pass it back and
         # forth for longer than inflating takes.
@@ -153,18 +171,29 @@ class Exporter:
         return manifest
 
     def _swept(self, manifest: Manifest) -> Manifest:
-        """Removes what was replaced an hour ago, and what no manifest knows of and is as old, or of other settings."""
+        """Removes what was replaced an hour ago, and what no manifest knows of and is as old, or of other settings.
+
+        Facts that no manifest knows of go at once: who erased them may have been killed before it came to that.
+        """
         if manifest.position == 0:
             directory_of(self._lake, manifest.scope_id).mkdir(mode=0o700, exist_ok=True)
             save(self._lake, manifest)
             _remove_unlisted(self._lake, manifest, lambda _: True)
             return manifest
         before = self._clock() - LINGER
-        if any(file.at < before for file in manifest.retired):
-            # Forgotten first: what is then unlisted and old is removed below, now or after a crash.
-            manifest = replace(manifest, retired=tuple(file for file in manifest.retired if file.at >= before))
+        lingering = _lingering(manifest, before)
+        gone = {file.path for file in manifest.retired} - {file.path for file in lingering}
+        if gone:
+            # Forgotten first: what is then unlisted is removed below, or, after a crash, when it is an hour old.
+            manifest = replace(manifest, retired=lingering)
             save(self._lake, manifest)
-        _remove_unlisted(self._lake, manifest, lambda file: file.stat().st_mtime < before)
+        _remove_unlisted(
+            self._lake,
+            manifest,
+            lambda file: (
+                _has_facts(file.name) or str(file.relative_to(self._lake)) in gone or file.stat().st_mtime < before
+            ),
+        )
         return manifest
 
 
@@ -187,7 +216,7 @@ def rulebooks_of(ledger: Ledger, scope_id: str, held: Iterable[str] = ()) -> Rul
 
 def _held_rulebooks(lake: Path, manifest: Manifest) -> list[str]:
     files = [lake / file.path for file in manifest.of("rulebooks")]
-    return pl.scan_parquet(files).select("policy_hash").collect()["policy_hash"].to_list() if files else []
+    return scan(files, schema("rulebooks")).select("policy_hash").collect()["policy_hash"].to_list()
 
 
 def require_same_chain(ledger: Ledger, manifest: Manifest, scope: FollowedScope) -> None:
@@ -253,11 +282,22 @@ def _forget(
         here = erased.filter(erased.is_between(file.first_position, file.last_position))
         if here.is_empty():
             continue
-        frame = pl.read_parquet(lake / file.path)
+        frame = read(lake / file.path)
         if frame["position"].is_in(here.implode()).any():
             stale.append(file)
             rewritten.append(files.write("facts", file.month, forgotten(frame, here)))
     return stale, rewritten
+
+
+def _lingering(manifest: Manifest, before: float) -> tuple[Retired, ...]:
+    """The files replaced since a moment, the latest of them, as many as a disk can spare."""
+    room = LINGERING_BYTES
+    kept: list[Retired] = []
+    for file in sorted(manifest.retired, key=lambda file: file.at, reverse=True):
+        room -= file.bytes
+        if file.at >= before and room >= 0:
+            kept.append(file)
+    return tuple(kept)
 
 
 def _has_facts(path: str) -> bool:

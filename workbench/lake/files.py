@@ -53,6 +53,7 @@ class Files:
             first_position=first,
             last_position=last,
             bytes=len(content),
+            unpacked=int(frame.estimated_size()),
             sha256=hashlib.sha256(content).hexdigest(),
             chain_position=self._chain_position,
             merkle_root=self._merkle_root,
@@ -64,6 +65,21 @@ class Files:
             sync_directory(directory)
             sync_directory(directory.parent)
         self._directories.clear()
+
+
+def scan(files: list[Path], types: pl.Schema) -> pl.LazyFrame:
+    """The rows of files that a manifest lists; columns that a file has not are null, others are passed over."""
+    if not files:
+        return pl.LazyFrame(schema=types)
+    # Neither is a path a pattern, nor does a folder's name make a column.
+    return pl.scan_parquet(
+        files, schema=types, glob=False, hive_partitioning=False, missing_columns="insert", extra_columns="ignore"
+    )
+
+
+def read(file: Path) -> pl.DataFrame:
+    """All rows of a file, with whatever columns it has."""
+    return pl.read_parquet(file, glob=False, hive_partitioning=False)
 
 
 def by_month(frame: pl.DataFrame, time: str) -> Iterator[tuple[str, pl.DataFrame]]:

@@ -18,7 +18,14 @@ MAX_TAIL: Final = 25_000
 _RETRY_SECONDS: Final = 5
 
 
-def fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal) -> Snapshot:
+MAX_UNRESOLVED: Final = 100_000
+"""By how many entries the lake's cases may be behind; where it is more, a report waits for the compaction."""
+
+MAX_TAIL_BYTES: Final = 256 * 1024 * 1024
+"""How much memory the entries that a report reads from the ledger take at most, in bytes."""
+
+
+def fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal, *, facts: bool = True) -> Snapshot:
     """A scope's chain, all of it: what was acknowledged before this is called is in it.
 
     Args:
@@ -26,13 +33,14 @@ def fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal) -> Snap
         lake: The lake's directory.
         scope_id: The scope.
         personal: What is left out.
+        facts: Whether facts and rulebooks are wanted of what the lake lacks.
 
     Raises:
         ServiceUnavailable: SVC_REPORT_UNAVAILABLE where the lake is too far behind, or cannot be used;
             SVC_STORAGE_UNAVAILABLE where that is so of the ledger, or an entry of it is damaged.
     """
     try:
-        return _fresh(ledger, lake, scope_id, personal)
+        return _fresh(ledger, lake, scope_id, personal, facts=facts)
     except OperatorError as error:
         if error.code == ENTRY_UNREADABLE:
             # Nothing passes by itself.
@@ -42,7 +50,7 @@ def fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal) -> Snap
         raise _unavailable(f"The lake cannot be used now ({error.code}); the service's log says why.") from error
 
 
-def _fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal) -> Snapshot:
+def _fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal, *, facts: bool) -> Snapshot:
     manifest = load(lake, scope_id)
     # After the manifest, so that the head is never behind it.
     scope = ledger.tail.scope(scope_id)
@@ -52,15 +60,25 @@ def _fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal) -> Sna
         manifest = Manifest(scope.scope_id, scope.name, scope.head.chain_id)
     else:
         require_same_chain(ledger, manifest, scope)
+        if manifest.position and manifest.personal != personal.marks:
+            raise _unavailable("The lake is being made anew, for other fields are personal now.")
     behind = scope.head.size - manifest.position
-    if behind > MAX_TAIL:
-        raise _unavailable(f"The lake is being brought up to the ledger, and {behind} entries are missing yet.")
-    rulebooks = rulebooks_of(ledger, scope_id)
+    if behind > MAX_TAIL or manifest.position - manifest.compacted > MAX_UNRESOLVED:
+        raise _unavailable(
+            f"The lake is being brought up to the ledger: {behind} entries are missing, and of {manifest.position} "
+            f"{manifest.position - manifest.compacted} are not compacted."
+        )
+    rulebooks = rulebooks_of(ledger, scope_id) if facts else None
     parts = []
+    room = MAX_TAIL_BYTES
     for span in ledger.tail.spans(scope_id, after=manifest.position, up_to=scope.head.size):
         page = ledger.tail.rows(scope_id, *span)
         require_consecutive(page, *span)
-        parts += [frames(scope_id, chunk, rulebooks, personal) for chunk in chunks(page)]
+        for chunk in chunks(page):
+            parts.append(frames(scope_id, chunk, rulebooks, personal))
+            room -= sum(int(frame.estimated_size()) for frame in parts[-1].values())
+            if room < 0:
+                raise _unavailable("The entries that the lake lacks are too large to be read at once.")
     return Snapshot(lake, manifest, scope.head.size, scope.head.merkle_root, concat(parts))
 
 

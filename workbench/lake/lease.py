@@ -52,7 +52,8 @@ def lease(lake: Path, *, patience: float) -> Iterator[None]:
 def unwritable(lake: Path, error: OSError) -> OperatorError:
     """LAKE_UNWRITABLE, with the reason in it."""
     return OperatorError(
-        "LAKE_UNWRITABLE", f"The lake {lake} cannot be written ({error.strerror}); nothing that is in it was lost."
+        "LAKE_UNWRITABLE",
+        f"The lake {lake} cannot be written or read ({error.strerror or error}); all that it holds is in the ledger.",
     )
 
 

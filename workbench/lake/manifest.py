@@ -33,6 +33,7 @@ class LakeFile:
         first_position: The least `position` among them.
         last_position: The greatest.
         bytes: Its size.
+        unpacked: What its rows take in memory, in bytes, about.
         sha256: The hash of its bytes.
         chain_position: How far the chain was followed when it was written.
         merkle_root: The chain's root at that position.
@@ -45,6 +46,7 @@ class LakeFile:
     first_position: int
     last_position: int
     bytes: int
+    unpacked: int
     sha256: str
     chain_position: int
     merkle_root: str
@@ -56,10 +58,12 @@ class Retired:
 
     Attributes:
         path: Where it lies.
+        bytes: Its size.
         at: Since when, in seconds since 1970, UTC.
     """
 
     path: str
+    bytes: int
     at: float
 
 
@@ -99,9 +103,9 @@ class Manifest:
 
     def replaced(self, old: Iterable[LakeFile], new: Iterable[LakeFile], at: float) -> Manifest:
         """With some files in the place of others, which are retired."""
-        gone = frozenset(file.path for file in old)
+        gone = {file.path: file.bytes for file in old}
         kept = tuple(file for file in self.files if file.path not in gone)
-        retired = (*self.retired, *(Retired(path, at) for path in sorted(gone)))
+        retired = (*self.retired, *(Retired(path, size, at) for path, size in sorted(gone.items())))
         return replace(self, files=(*kept, *new), retired=retired)
 
     def to_dict(self) -> dict[str, Any]:

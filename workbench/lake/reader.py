@@ -9,6 +9,7 @@ Parquet.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +20,9 @@ import polars as pl
 from gate.errors import OperatorError
 from workbench.columns import TABLES, schema
 from workbench.facts import columns_of
-from workbench.lake.cases import EXECUTION_COLUMNS, OUTCOME_COLUMNS, unreported, updated
+from workbench.lake.cases import DECISION_COLUMNS, EXECUTION_COLUMNS, OUTCOME_COLUMNS, unreported, updated
 from workbench.lake.entries import Frames, forgotten
+from workbench.lake.files import scan
 from workbench.lake.manifest import LakeFile, Manifest, load_all
 
 _FACTS_LEADING: Final = tuple(TABLES["facts"])
@@ -75,7 +77,7 @@ class Snapshot:
         decisions, outcomes, executions = (
             self._recent(table, columns, policy_id)
             for table, columns in (
-                ("decisions", None),
+                ("decisions", DECISION_COLUMNS),
                 ("outcomes", (*OUTCOME_COLUMNS, "policy_id")),
                 ("executions", (*EXECUTION_COLUMNS, "policy_id")),
             )
@@ -100,18 +102,12 @@ class Snapshot:
         """The facts of decisions, with the typed columns of some fields; null where a field was not extracted."""
         types = {**schema("facts"), **{name: dtype for of in fields for name, dtype in columns_of(of).items()}}
         files = [self.lake / file.path for file in self.manifest.of("facts")]
-        parts = []
-        if files:
-            parts.append(
-                pl.scan_parquet(
-                    files, schema=pl.Schema(types), missing_columns="insert", extra_columns="ignore"
-                ).select(list(types))
-            )
+        parts = [scan(files, pl.Schema(types))]
         if "facts" in self.tail:
             tail = self.tail["facts"]
             missing = [pl.lit(None, dtype).alias(name) for name, dtype in types.items() if name not in tail.columns]
             parts.append(tail.lazy().with_columns(missing).select(list(types)))
-        rows = pl.concat(parts) if parts else pl.LazyFrame(schema=pl.Schema(types))
+        rows = pl.concat(parts)
         if policy_id is not None:
             rows = rows.filter(pl.col("policy_id") == policy_id)
         if "erasures" in self.tail:
@@ -135,9 +131,7 @@ class Snapshot:
         return pl.concat(parts)
 
     def _scan(self, table: str, files: Sequence[LakeFile], policy_id: str | None) -> pl.LazyFrame:
-        if not files:
-            return pl.LazyFrame(schema=schema(table))
-        rows = pl.scan_parquet([self.lake / file.path for file in files], schema=schema(table))
+        rows = scan([self.lake / file.path for file in files], schema(table))
         return rows if policy_id is None else rows.filter(pl.col("policy_id") == policy_id)
 
 
@@ -152,6 +146,8 @@ class Lake:
     def __init__(self, directory: Path, manifests: Iterable[Manifest]) -> None:
         """Takes the directory and the manifests of its scopes; `open_lake` is the way in."""
         self.directory: Final = directory
+        manifests = list(manifests)
+        _require_distinct(directory, manifests)
         self.snapshots: Final[Mapping[str, Snapshot]] = {
             manifest.scope: Snapshot(directory, manifest, manifest.position, manifest.merkle_root)
             for manifest in manifests
@@ -240,6 +236,17 @@ def open_lake(path: str | Path) -> Lake:
 def forgotten_lazily(facts: pl.LazyFrame, types: Mapping[str, pl.DataType], positions: pl.Series) -> pl.LazyFrame:
     """Facts without those of the decisions at some positions, as `entries.forgotten`."""
     return facts.map_batches(lambda frame: forgotten(frame, positions), schema=pl.Schema(types), streamable=True)
+
+
+def _require_distinct(directory: Path, manifests: Sequence[Manifest]) -> None:
+    for name, count in Counter(manifest.scope for manifest in manifests).items():
+        if count > 1:
+            folders = ", ".join(f"scope={manifest.scope_id}" for manifest in manifests if manifest.scope == name)
+            raise OperatorError(
+                "LAKE_OF_ANOTHER_LEDGER",
+                f"The lake {directory} holds several scopes named {name!r} ({folders}), of which the ledger has one: "
+                f"remove the folders of those that it has not (`gate lake status --json` tells its scope_id).",
+            )
 
 
 def _require_table(name: str) -> None:

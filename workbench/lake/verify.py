@@ -26,6 +26,7 @@ from workbench.facts import columns_of
 from workbench.lake.cases import unreported, updated
 from workbench.lake.entries import Personal, chunks, concat, frames
 from workbench.lake.export import require_same_chain, rulebooks_of
+from workbench.lake.files import scan
 from workbench.lake.manifest import LakeFile, Manifest
 from workbench.lake.reader import Snapshot
 
@@ -101,7 +102,7 @@ def _rows(lake: Path, manifest: Manifest) -> Iterator[Finding]:
 
 
 def _told(lake: Path, file: LakeFile) -> tuple[int, int, int, set[str]]:
-    rows = pl.scan_parquet(lake / file.path).select(
+    rows = scan([lake / file.path], schema(file.table)).select(
         pl.len().alias("rows"),
         pl.col("position").min().alias("first"),
         pl.col("position").max().alias("last"),
@@ -131,6 +132,11 @@ def _chain(lake: Path, manifest: Manifest) -> Iterator[Finding]:
         if rows.height != up_to - after:
             yield Finding("chain", f"The entry at position {after + rows.height + 1} is missing.")
             return
+    facts = snapshot.table("facts").select(pl.len().alias("rows"), pl.col("position").n_unique().alias("distinct"))
+    decided = snapshot.table("decisions").select(pl.len().alias("decisions"))
+    rows_, distinct, decisions = pl.concat([facts.collect(), decided.collect()], how="horizontal").row(0)
+    if not rows_ == distinct == decisions:
+        yield Finding("chain", f"There are facts of {distinct} decisions in {rows_} rows, and {decisions} decisions.")
     if root != manifest.merkle_root:
         yield Finding("chain", f"The rows end in another root than the manifest has at position {manifest.position}.")
 
@@ -159,7 +165,9 @@ def _rulebooks(lake: Path, manifest: Manifest) -> Iterator[Finding]:
     snapshot = Snapshot(lake, manifest, manifest.position, manifest.merkle_root)
     held, used = pl.collect_all(
         [
-            snapshot.table("rulebooks").select("policy_hash", "body"),
+            scan([lake / file.path for file in manifest.of("rulebooks")], schema("rulebooks")).select(
+                "policy_hash", "body"
+            ),
             snapshot.table("decisions").select(pl.col("policy_hash").unique()),
         ],
         engine="streaming",
