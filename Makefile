@@ -19,7 +19,7 @@ demo: install
 	@if $(OWN) $(BIN)/gate lake status --home var-demo > /dev/null; \
 	  then echo "Its lake, var-demo/lake, is up to its ledger already."; \
 	  else $(OWN) $(BIN)/gate lake export --home var-demo; fi
-	@echo "Next: 'make notebooks' looks at it, '$(BIN)/gate serve --home var-demo' serves it."
+	@echo "Next: 'make notebooks' looks at it, '$(BIN)/gate serve --port 8081 --home var-demo' serves it."
 
 # Opens the notebooks on the demo, or on another lake: make notebooks GATE_LAKE=var/lake. On this machine alone, with the
 # token in the address that it opens, and without asking the network for news. JUPYTER takes more flags.

@@ -135,15 +135,7 @@ def _tested(condition: Mapping[str, Any]) -> Iterator[str]:
 
 def is_withheld(field: str, withheld: Collection[str]) -> bool:
     """Whether a field is one of the withheld paths, lies beneath one, or may hold one."""
-    return any(_lies_within(field, path) or _may_hold(field, path) for path in withheld)
-
-
-def _lies_within(name: str, path: str) -> bool:
-    return f"{name}.".startswith(f"{path}.")
-
-
-def _may_hold(name: str, path: str) -> bool:
-    return path.startswith(f"{name}.")
+    return any(f"{field}.".startswith(f"{path}.") or path.startswith(f"{field}.") for path in withheld)
 
 
 def without(inputs: Mapping[str, Any], withheld: Collection[str]) -> dict[str, Any]:
@@ -160,16 +152,15 @@ def without(inputs: Mapping[str, Any], withheld: Collection[str]) -> dict[str, A
 
 def _removed(value: Mapping[str, Any], path: str) -> dict[str, Any]:
     kept: dict[str, Any] = {}
+    beneath = f"{path}."
     for name, item in value.items():
-        if _lies_within(name, path):
+        within = f"{name}."
+        if within.startswith(beneath):
             continue
-        if _may_hold(name, path):
-            if type(item) is list:
-                continue
-            if type(item) is dict:
-                kept[name] = _removed(item, path[len(name) + 1 :])
-                continue
-        kept[name] = item
+        if not beneath.startswith(within) or type(item) not in _CONTAINERS:
+            kept[name] = item
+        elif type(item) is dict:
+            kept[name] = _removed(item, path[len(within) :])
     return kept
 
 

@@ -54,7 +54,7 @@ def demo(
     with progress("Decisions", decisions, as_json=as_json) as told:
         made = make_ledger(home, plan, told)
     seconds = time.perf_counter() - started
-    serve = f"gate serve --home {shlex.quote(str(home))}"
+    serve = f"gate serve --port 8081 --home {shlex.quote(str(home))}"
     if as_json:
         print_json(_told(home, plan, made, serve))
         return

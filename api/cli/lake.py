@@ -169,8 +169,16 @@ def _print(results: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         print_json({"scopes": results})
         return
-    columns = ("scope", "ledger_position", "position", "behind", "compacted", "files", "bytes")
+    columns = {
+        "scope": "scope",
+        "entries": "ledger_position",
+        "exported": "position",
+        "behind": "behind",
+        "compacted": "compacted",
+        "files": "files",
+        "bytes": "bytes",
+    }
     table(
-        [name.replace("_", " ") for name in columns],
-        [[f"{result[name]:,}" if name != "scope" else result[name] for name in columns] for result in results],
+        list(columns),
+        [[f"{result[of]:,}" if of != "scope" else result[of] for of in columns.values()] for result in results],
     )

@@ -213,6 +213,43 @@ def test_a_slice_is_looked_at(seen: Snapshot, chain: Chain, instance: Instance, 
     assert since["coverage"]["from"] == timestamp(middle)
 
 
+LARGE: list[tuple[str, Any, list[Any]]] = [
+    ("contains", 1e16, [[1e16], [1e16 + 2], [1e20]]),
+    ("eq", [1e16], [[1e16], 1e16, []]),
+    ("in", [[1e20], {"a": [1e16]}, -1e20], [[1e20], {"a": [1e16]}, -1e20, 1e20]),
+    ("gte", 1e20, [1e20, 1e16, 1e21]),
+    ("neq", {"a": float(2**53)}, [{"a": float(2**53)}, {"a": 2**53 - 1}]),
+]
+
+
+@pytest.mark.parametrize("versions", [1, 2], ids=["one version", "two versions"])
+@pytest.mark.parametrize(("operator", "value", "facts"), LARGE, ids=[operator for operator, *_ in LARGE])
+def test_a_rulebook_that_tests_numbers_beyond_the_safe_integers_is_read_as_it_was_sent(
+    instance: Instance,
+    authority: Authority,
+    scope: Scope,
+    lake: Path,
+    export: Step,
+    operator: str,
+    value: Any,
+    facts: list[Any],
+    versions: int,
+) -> None:
+    body = sample_rulebook()
+    body["input_schema"] = {"required": [], "properties": {}}
+    body["rules"][0]["condition"] = {"field": "n", "operator": operator, "value": value}
+    grown = Chain(instance, authority)
+    for version in range(versions):
+        for fact in facts:
+            grown.decide({**sample_request(n=fact), "rulebook": {**body, "version": str(version)}})
+    for _ in range(2):
+        snapshot = fresh(instance.ledger, lake, scope.scope_id, Personal())
+        told_ = asked(snapshot).body
+        assert (told_["redecided"], told_["changed"]) == (len(facts) * versions, 0)
+        assert 0 < told_["verdicts"]["after"]["no"] < told_["redecided"]
+        export()
+
+
 def test_what_is_not_known_is_not_guessed(
     instance: Instance, scope: Scope, chain: Chain, lake: Path, export: Step
 ) -> None:

@@ -88,7 +88,7 @@ def asked(**members: Any) -> Body:
     return {"mode": "rulebook", "rulebook": WIDE, **members}
 
 
-NUMBERS: Final = (1e16, 1e20, 1e21, 1e308, 5e-324, -0.0, 2**53 - 1, -(2**53) + 1, float(2**53), 1e-7)
+NUMBERS: Final[Sequence[float]] = (1e16, 1e20, 1e21, 1e308, 5e-324, -0.0, 2**53 - 1, -(2**53) + 1, float(2**53), 1e-7)
 FACTS: Final[Sequence[Body]] = (
     {},
     *({"amount": number, "tags": [number], "order": {"total": number}} for number in NUMBERS),
@@ -102,12 +102,15 @@ FACTS: Final[Sequence[Body]] = (
     {"customer": {"email": {"home": [EMAIL]}, "email.home": EMAIL, "n": 1e20}},
     {"customer": None, "amount": {"value": 1}, "tags": "text"},
 )
+AMOUNTS: Final[Sequence[Any]] = (*NUMBERS, True, None, "12", {"value": 1e16}, [])
+CURRENCIES: Final[Sequence[Any]] = ("", "\u0000", {"code": "EUR"}, 1, None, ["EUR"])
+ACTORS: Final[Sequence[Any]] = (1e16, ["\u0000"], None, "", {}, -0.0, "\U0001f600", False)
 CONTEXTS: Final[Sequence[Body]] = (
     {},
     {"inputs": {}},
-    *({"amount": amount} for amount in (*NUMBERS, True, None, "12", {"value": 1e16}, [])),
-    *({"currency": currency} for currency in ("", "\u0000", {"code": "EUR"}, 1, None, ["EUR"])),
-    *({"actor": actor, "subject": actor} for actor in (1e16, ["\u0000"], None, "", {}, -0.0, "\U0001f600", False)),
+    *({"amount": amount} for amount in AMOUNTS),
+    *({"currency": currency} for currency in CURRENCIES),
+    *({"actor": actor, "subject": actor} for actor in ACTORS),
     {"target_system": "\u0000", "target_object_id": "\U0001f600", "requested_action": "", "mutation": "\u2028"},
     {"workflow": "", "actor": nested(MAX_REQUEST_DEPTH - 2), "more": nested(MAX_REQUEST_DEPTH - 2)},
 )
@@ -128,9 +131,9 @@ def requests() -> Iterator[Body]:
 _MOMENTS: Final = st.sampled_from(
     (
         "2026-01-31T12:00:00Z",
-        "2026-01-31t12:00:00.123456+14:00",
+        "2026-01-31T12:00:00.5+14:00",
         "0001-01-02T00:00:00Z",
-        "9999-12-30T23:59:59.999-12:00",
+        "9999-12-31T11:59:59.999-12:00",
     )
 )
 
@@ -336,7 +339,7 @@ def test_requests_at_the_limits_can_be_exported(instance: Instance, lakes: Path)
     assert_exportable(instance, lakes, author)
 
 
-@settings(max_examples=6, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5, suppress_health_check=list(HealthCheck))
 @given(HISTORIES)
 def test_whatever_is_accepted_can_be_exported(
     instance: Instance, lakes: Path, history: list[tuple[Body, list[tuple[Kind, Body]]]]

@@ -222,6 +222,9 @@ def test_a_name_that_is_no_column_cannot_be_marked_as_personal() -> None:
     with pytest.raises(OperatorError, match="merkle_root") as caught:
         Personal.of(["merkle_root"])
     assert caught.value.code == "SETTINGS_INVALID"
+    for path in ("inputs.", "inputs.a..b", "inputs.a."):
+        with pytest.raises(OperatorError):
+            Personal.of([path])
 
 
 def test_duckdb_and_pandas_read_what_polars_reads(
@@ -229,8 +232,11 @@ def test_duckdb_and_pandas_read_what_polars_reads(
 ) -> None:
     chain.grow()
     export(batch=11)
-    opened = open_lake(lake)
-    assert "resolved to position 0 of" in opened.sql("cases")
+    for refused in (open_lake(lake).sql, open_lake(lake).files):
+        with pytest.raises(OperatorError) as caught:
+            refused("cases")
+        assert caught.value.code == "LAKE_NOT_COMPACTED"
+    assert duckdb.connect().execute(open_lake(lake).sql("cases", stale=True)).fetchall() == []
     compact()
     opened = open_lake(lake)
     expected = snapshot().table("cases").collect().group_by("outcome_status").len().sort("outcome_status")
@@ -496,7 +502,7 @@ def test_scopes_do_not_mix(
     assert opened.scopes == ["acme", "other ' --"]
     assert opened.scope("acme").table("decisions").collect().height == 3
     assert opened.table("decisions").collect().height == 5
-    assert duckdb.connect().execute(opened.sql("cases")).fetchall() == []
+    assert duckdb.connect().execute(opened.sql("cases", stale=True)).fetchall() == []
     assert len(duckdb.connect().execute(opened.sql("decisions")).fetchall()) == 5
     with pytest.raises(OperatorError) as caught:
         opened.scope("nobody")
@@ -508,7 +514,27 @@ def test_what_is_not_there_is_said_in_a_sentence(tmp_path: Path, lake: Path) -> 
         open_lake(tmp_path / "nowhere")
     assert caught.value.code == "LAKE_MISSING"
     with pytest.raises(OperatorError) as caught:
+        open_lake(lake)
+    assert caught.value.code == "LAKE_MISSING"
+
+
+def test_what_was_meant_is_said_where_it_can_be_told(
+    instance: Instance, lake: Path, chain: Chain, export: Step, snapshot: Callable[[], Snapshot]
+) -> None:
+    chain.grow(1)
+    export()
+    with pytest.raises(OperatorError) as caught:
+        open_lake(lake.parent)
+    assert caught.value.code == "LAKE_MISSING"
+    assert f"Perhaps you mean {lake}." in caught.value.message
+    with pytest.raises(OperatorError) as caught:
         open_lake(lake).table("invoices")
     assert caught.value.code == "LAKE_TABLE_UNKNOWN"
-    assert open_lake(lake).table("cases").collect().height == 0
-    assert open_lake(lake).files("cases") == []
+    with pytest.raises(OperatorError) as caught:
+        snapshot().facts("margin_percent")
+    assert caught.value.code == "LAKE_FACT_INVALID"
+    assert snapshot().fact_fields() == ["discount_percent", "margin_percent"]
+    assert (repr(open_lake(lake)), repr(snapshot())) == (
+        "<Lake lake: acme>",
+        f"<Snapshot of acme: {snapshot().position} entries>",
+    )

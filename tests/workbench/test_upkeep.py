@@ -21,7 +21,7 @@ from workbench.lake import export as exporting
 from workbench.lake.entries import Personal
 from workbench.lake.export import Exporter
 from workbench.lake.lease import lease
-from workbench.lake.manifest import Manifest, load
+from workbench.lake.manifest import Manifest, load, load_all
 from workbench.lake.reader import Snapshot, open_lake
 from workbench.lake.upkeep import bring_up
 
@@ -44,7 +44,7 @@ def another(instance: Instance, name: str) -> Chain:
 
 def positions(lake: Path) -> dict[str, int]:
     """How far the lake has come, by scope."""
-    return {name: of.manifest.position for name, of in open_lake(lake).snapshots.items()}
+    return {manifest.scope: manifest.position for manifest in load_all(lake)}
 
 
 def test_a_scope_that_cannot_be_exported_does_not_keep_the_others_waiting(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Final
 
 import altair as alt
@@ -27,7 +27,17 @@ from gate.errors import OperatorError
 from gate.ids import timestamp
 from gate.rulebook import Rulebook, load
 from gate.strict_json import parse_document
-from workbench.engines.rendering import page
+from workbench.engines.arguments import (
+    VERDICTS,
+    facts_patch,
+    moment,
+    refusal,
+    require_limit,
+    require_snapshot,
+    require_text,
+    require_verdict,
+)
+from workbench.engines.rendering import cut, listed, page, prompt
 from workbench.evaluator import VectorEvaluator, compile_frame_evaluator
 from workbench.facts import fields_of, find_typed, patched, with_fields
 from workbench.lake.entries import Personal
@@ -40,7 +50,6 @@ MAX_TRANSITIONS: Final = 200
 
 _EXAMPLES: Final = 10
 _STRETCH: Final = 250_000
-_VERDICTS: Final = ("yes", "no", "review")
 _PREFIX: Final = "then_"
 _LABELS: Final = alt.Axis(labelAngle=0, labelFontSize=12)
 _NOTES: Final = (
@@ -56,33 +65,66 @@ class CounterfactualReport:
 
     Attributes:
         body: {decision_counterfactual_slice_version, simulation_only, authorizes_mutation, policy_id, policy_version,
-            verdict, since, until, limit, rulebook, patch, decisions, redecided, unknown, changed, verdicts: {before,
-            after}, transitions, coverage, notes, counterfactual_hash}. Each transition has verdict and rule as decided,
-            then_verdict and then_rule, decisions, outcomes and up to ten decision ids.
+            verdict, since, until, limit, rulebook, patch, unread, decisions, redecided, unknown, changed,
+            verdict_changed, needs_input, verdicts: {before, after}, transitions, coverage, notes, counterfactual_hash}.
+            `changed` counts the decisions of which anything would be other: verdict, application verdict, action,
+            reason code or rule; `verdict_changed` those of them whose verdict would. `needs_input` counts the redecided
+            that would fail the rulebook's schema. `unread` names the paths of the patch that no rulebook which the
+            slice is redecided by declares or tests: they change nothing. Each transition has verdict and rule as
+            decided, then_verdict and then_rule, decisions, outcomes and up to ten decision ids.
         frame: The transitions, a row each, with a column for each outcome status.
         decisions: The decisions that would have gone another way, with what was and what would have been; lazy.
+        scope: The scope's name.
     """
 
     body: dict[str, Any]
     frame: pl.DataFrame
     decisions: pl.LazyFrame
+    scope: str
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON."""
         return self.body
 
     def __repr__(self) -> str:
-        return f"<CounterfactualReport: {self.body['policy_id']}, {self.body['changed']} changed>"
+        body = self.body
+        counts = (
+            f"{body['redecided']:,} of {body['decisions']:,} decisions redecided ({body['unknown']:,} unknown): "
+            f"{body['verdict_changed']:,} would get another verdict, {body['changed']:,} changed in anything; "
+            f"{body['needs_input']:,} would fail the schema"
+        )
+        return prompt("Counterfactuals", body["policy_id"], self.scope, self._asked(), counts, self._unread())
 
     def _repr_html_(self) -> str:
-        facts = [(name, self.body[name]) for name in ("decisions", "redecided", "unknown", "changed")]
-        return page(f"What {self.body['policy_id']} would have decided", facts, ("transitions", self.frame))
+        shown = ("decisions", "redecided", "unknown", "changed", "verdict_changed", "needs_input")
+        facts = [("scope", self.scope), ("under", self._asked()), *((name, self.body[name]) for name in shown)]
+        facts += [("unread", unread)] if (unread := self._unread()) else []
+        title = f"What {self.body['policy_id']} would have decided"
+        return page(title, facts, ("transitions", self.frame), small=self.body["notes"])
+
+    def _asked(self) -> str:
+        """Of what slice, under which rulebook and patch."""
+        body, parts = self.body, []
+        if body["rulebook"] is not None:
+            parts.append(f"rulebook version {cut(body['rulebook']['version'])}")
+        if body["patch"]:
+            parts.append(f"patch {cut(orjson.dumps(body['patch']).decode())}")
+        parts = parts or ["its own rulebooks, as it was"]
+        parts += [f"{name} {body[name][:10]}" for name in ("since", "until") if body[name] is not None]
+        parts += [f"version {cut(body['policy_version'])}"] if body["policy_version"] is not None else []
+        parts += [f"verdict {body['verdict']}"] if body["verdict"] is not None else []
+        return ", ".join(parts)
+
+    def _unread(self) -> str:
+        """What of the patch changes nothing, as a sentence; empty where all of it is read."""
+        unread = self.body["unread"]
+        return f"No rulebook of the slice reads {listed(unread)}: patching it changes nothing." if unread else ""
 
     def plot(self) -> alt.LayerChart | alt.FacetChart:
         """How many decisions of each verdict would have got which."""
         rows = self.frame.group_by("verdict", f"{_PREFIX}verdict").agg(pl.col("decisions").sum())
         rows = rows.with_columns((pl.col("decisions") > pl.col("decisions").max() / 2).alias("dark"))
-        every = alt.Scale(domain=_VERDICTS)
+        every = alt.Scale(domain=VERDICTS)
         base = alt.Chart(rows).encode(
             x=alt.X(f"{_PREFIX}verdict:N", title="Verdict as it would be", scale=every, axis=_LABELS),
             y=alt.Y("verdict:N", title="Verdict as it was", scale=every, axis=_LABELS),
@@ -94,9 +136,21 @@ class CounterfactualReport:
             text=alt.Text("decisions:Q", format=","),
             color=alt.condition("datum.dark", alt.value("white"), alt.value("black")),
         )
-        subtitle = [f"Numbers of decisions, {self.body['redecided']:,} in all.", "On the diagonal the verdict stays."]
-        if self.body["unknown"]:
-            subtitle.append(f"The facts of {self.body['unknown']:,} more are not known.")
+        body = self.body
+        subtitle = [f"Scope {cut(self.scope)}; {self._asked()}."]
+        if body["redecided"]:
+            subtitle.append(
+                f"{body['verdict_changed']:,} of {body['redecided']:,} decisions would get another verdict; on the "
+                "diagonal the verdict stays."
+            )
+        else:
+            subtitle.append("No decisions." if not body["decisions"] else "No decisions of which the facts are known.")
+        if body["needs_input"]:
+            subtitle.append(f"{body['needs_input']:,} would fail the schema.")
+        if body["unknown"]:
+            subtitle.append(f"The facts of {body['unknown']:,} {'more ' if body['redecided'] else ''}are not known.")
+        if unread := self._unread():
+            subtitle.append(unread)
         title = alt.TitleParams(f"What {self.body['policy_id']} would have decided", subtitle=subtitle, anchor="start")
         return alt.layer(squares, numbers).properties(title=title, width=330, height=240)
 
@@ -109,8 +163,8 @@ def counterfactuals(
     patch: Mapping[str, Any] | None = None,
     policy_version: str | None = None,
     verdict: str | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
+    since: date | None = None,
+    until: date | None = None,
     limit: int | None = None,
 ) -> CounterfactualReport:
     """What would have been decided, of a slice of a policy's decisions.
@@ -268,7 +322,7 @@ def _said(evaluator: VectorEvaluator, facts: pl.LazyFrame) -> pl.LazyFrame:
 
 
 _THEN_SCHEMA: Final[Mapping[str, Any]] = {
-    "then_verdict": pl.Enum(_VERDICTS),
+    "then_verdict": pl.Enum(VERDICTS),
     "then_application_verdict": pl.String,
     "then_action": pl.String,
     "then_reason_code": pl.String,
@@ -322,7 +376,7 @@ def _transitions(groups: pl.DataFrame) -> list[dict[str, Any]]:
 
 def _by_verdict(groups: pl.DataFrame, name: str) -> dict[str, int]:
     counted = dict(groups.group_by(name).agg(pl.col("decisions").sum()).iter_rows())
-    return {verdict: int(counted.get(verdict, 0)) for verdict in _VERDICTS}
+    return {verdict: int(counted.get(verdict, 0)) for verdict in VERDICTS}
 
 
 def _frame(transitions: list[dict[str, Any]]) -> pl.DataFrame:

@@ -99,6 +99,12 @@ class Personal:
         marks = frozenset(marks)
         facts = frozenset(mark.removeprefix(_FACTS_PREFIX) for mark in marks if mark.startswith(_FACTS_PREFIX))
         columns = frozenset(mark for mark in marks if not mark.startswith(_FACTS_PREFIX))
+        if wrong := sorted(path for path in facts if not all(path.split("."))):
+            raise OperatorError(
+                "SETTINGS_INVALID",
+                f"personal_fields names the fact {wrong[0]!r}, which is no path; name a fact as {_FACTS_PREFIX}<path>, "
+                f"such as {_FACTS_PREFIX}customer.email.",
+            )
         if unknown := sorted(columns - personal_columns()):
             raise OperatorError(
                 "SETTINGS_INVALID",

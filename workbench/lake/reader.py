@@ -25,10 +25,10 @@ from workbench.lake.entries import Frames, forgotten
 from workbench.lake.files import scan
 from workbench.lake.manifest import LakeFile, Manifest, load_all
 
-_FACTS_LEADING: Final = tuple(TABLES["facts"])
+_TYPE: Final = ":type"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Snapshot:
     """A scope's chain up to one position, as tables.
 
@@ -45,6 +45,9 @@ class Snapshot:
     position: int
     merkle_root: str | None
     tail: Frames = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Snapshot of {self.scope}: {self.position:,} entries>"
 
     @property
     def scope(self) -> str:
@@ -99,7 +102,21 @@ class Snapshot:
         return pl.concat(parts)
 
     def facts(self, fields: Iterable[str], policy_id: str | None = None) -> pl.LazyFrame:
-        """The facts of decisions, with the typed columns of some fields; null where a field was not extracted."""
+        """The facts of decisions, with the typed columns of some fields.
+
+        A field that no deciding rulebook declares or tests was not extracted: its columns are null, and its values
+        stand in `inputs`. `fact_fields` says which were.
+
+        Args:
+            fields: The fields, each as a dotted path.
+            policy_id: Only the decisions of this policy; of every policy where None.
+
+        Raises:
+            OperatorError: LAKE_FACT_INVALID where one text is given instead of several.
+        """
+        if isinstance(fields, str):
+            raise OperatorError("LAKE_FACT_INVALID", f"Name facts in a list: facts([{fields!r}]).")
+        fields = tuple(fields)
         types = {**schema("facts"), **{name: dtype for of in fields for name, dtype in columns_of(of).items()}}
         files = [self.lake / file.path for file in self.manifest.of("facts")]
         parts = [scan(files, pl.Schema(types))]
@@ -114,6 +131,17 @@ class Snapshot:
             # Exported before it was erased; the next export takes it out of the file.
             rows = rows.pipe(lambda frame: forgotten_lazily(frame, types, self.tail["erasures"]["decision_position"]))
         return rows
+
+    def fact_fields(self) -> list[str]:
+        """The fields of facts that have typed columns, of every policy."""
+        columns = {
+            name
+            for file in self.manifest.of("facts")
+            for name in pl.read_parquet_schema(self.lake / file.path)
+            if name.endswith(_TYPE)
+        }
+        columns |= {name for name in self.tail.get("facts", pl.DataFrame()).columns if name.endswith(_TYPE)}
+        return sorted(name.removesuffix(_TYPE) for name in columns)
 
     def _recent(self, table: str, columns: Sequence[str] | None, policy_id: str | None) -> pl.DataFrame:
         """What came after the cases were resolved."""
@@ -153,6 +181,9 @@ class Lake:
             for manifest in manifests
         }
 
+    def __repr__(self) -> str:
+        return f"<Lake {self.directory.name}: {', '.join(self.scopes) or 'no scopes'}>"
+
     @property
     def scopes(self) -> list[str]:
         """The names of the scopes that it holds."""
@@ -181,37 +212,44 @@ class Lake:
         _require_table(name)
         return pl.concat([pl.LazyFrame(schema=schema(name)), *(of.table(name) for of in self.snapshots.values())])
 
-    def files(self, table: str) -> list[Path]:
+    def files(self, table: str, *, stale: bool = False) -> list[Path]:
         """The files that hold a table's rows, of all scopes, for whatever reads Parquet.
 
+        Args:
+            table: The table.
+            stale: Whether cases may be those of when they were last resolved, without what came since.
+
         Raises:
-            OperatorError: LAKE_TABLE_UNKNOWN.
+            OperatorError: LAKE_TABLE_UNKNOWN; LAKE_NOT_COMPACTED where the files of cases lack what came since.
         """
         _require_table(table)
+        behind = [of for of in self.snapshots.values() if of.manifest.compacted < of.manifest.position]
+        if table == "cases" and behind and not stale:
+            told = ", ".join(f"{of.scope} to {of.manifest.compacted} of {of.manifest.position}" for of in behind)
+            raise OperatorError(
+                "LAKE_NOT_COMPACTED",
+                f"The files of cases lack the latest entries (resolved: {told}); run `gate lake compact` and open the "
+                f"lake again, use table('cases'), which adds them, or say stale=True.",
+            )
         return [self.directory / file.path for of in self.snapshots.values() for file in of.manifest.of(table)]
 
-    def sql(self, table: str) -> str:
+    def sql(self, table: str, *, stale: bool = False) -> str:
         """A query for DuckDB that gives a table's rows, of all scopes; print it, or run it as `duckdb.sql(...)`.
 
-        `cases` are those that compaction has resolved; a comment says how far.
+        Args:
+            table: The table.
+            stale: As `files` takes it.
 
         Raises:
-            OperatorError: LAKE_TABLE_UNKNOWN.
+            OperatorError: As `files`.
         """
-        files = self.files(table)
-        listed = ",\n  ".join(_quoted(str(file)) for file in files)
-        behind = [of for of in self.snapshots.values() if of.manifest.compacted < of.manifest.position]
-        comment = "".join(
-            f"-- {of.scope.encode('unicode_escape').decode()}: resolved to position {of.manifest.compacted} of "
-            f"{of.manifest.position}\n"
-            for of in behind
-            if table == "cases"
-        )
+        files = self.files(table, stale=stale)
         if not files:
             columns = ", ".join(f'NULL AS "{name}"' for name in TABLES[table])
-            return f"{comment}SELECT {columns} WHERE false"
+            return f"SELECT {columns} WHERE false"
+        listed = ",\n  ".join(_quoted(str(file)) for file in files)
         # Made of the manifest's own paths, quoted; nobody else's text is in it.
-        return f"{comment}SELECT * FROM read_parquet([\n  {listed}\n], union_by_name = true)"  # noqa: S608
+        return f"SELECT * FROM read_parquet([\n  {listed}\n], union_by_name = true, hive_partitioning = false)"  # noqa: S608
 
 
 def open_lake(path: str | Path) -> Lake:
@@ -224,13 +262,15 @@ def open_lake(path: str | Path) -> Lake:
         OperatorError: LAKE_MISSING, or LAKE_MANIFEST_INVALID.
     """
     directory = Path(path).absolute()
-    if not directory.is_dir():
+    manifests = load_all(directory)
+    if not manifests:
+        within = f" Perhaps you mean {directory / 'lake'}." if load_all(directory / "lake") else ""
         raise OperatorError(
             "LAKE_MISSING",
-            f"There is no lake in {directory}; `gate lake export` makes one from the ledger, and `gate demo` a ledger "
-            f"to try it on.",
+            f"There is no lake in {directory}.{within} `gate lake export` makes one from the ledger, and `gate demo` a "
+            f"ledger to try it on.",
         )
-    return Lake(directory, load_all(directory))
+    return Lake(directory, manifests)
 
 
 def forgotten_lazily(facts: pl.LazyFrame, types: Mapping[str, pl.DataType], positions: pl.Series) -> pl.LazyFrame:

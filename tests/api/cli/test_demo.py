@@ -69,7 +69,7 @@ def test_the_command_tells_what_it_made_and_how_to_go_on(demo: tuple[Path, dict[
         "clean": False,
         "from": "2025-11-22",
         "until": "2026-11-22",
-        "serve": f"gate serve --home {home}",
+        "serve": f"gate serve --port 8081 --home {home}",
     }
     assert [each["scope"] for each in told["scopes"]] == list(SCOPES)
     assert sum(each["decisions"] for each in told["scopes"]) == 200
@@ -175,7 +175,7 @@ def test_a_person_hears_where_the_keys_are_and_what_comes_next(tmp_path: Path) -
     assert done.stdout.startswith("Made 100 decisions and ")
     for scope in SCOPES:
         assert str(home / f"{scope}.key") in done.stdout
-    assert done.stdout.endswith(f"Serve it: gate serve --home '{home}'\n")
+    assert done.stdout.endswith(f"Serve it: gate serve --port 8081 --home '{home}'\n")
 
 
 @pytest.mark.parametrize("name", ["settings.toml", "keys", "ledger.db"])

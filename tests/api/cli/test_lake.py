@@ -119,7 +119,7 @@ def test_people_read_a_table(gate: Gate, chains: dict[str, Chain]) -> None:
         assert done.returncode == 0, done.stderr
         head, *rows = done.stdout.splitlines()
         acme, other = sorted(rows)
-        assert head.split() == [*("scope", "ledger", "position", "position", "behind", "compacted", "files", "bytes")]
+        assert head.split() == ["scope", "entries", "exported", "behind", "compacted", "files", "bytes"]
         assert (acme.split()[0], acme.split()[3], other.split()) == ("acme", "0", ["other", *"000000"])
 
 

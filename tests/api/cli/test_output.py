@@ -312,14 +312,17 @@ def test_the_table_of_codes_has_every_code_of_the_commands() -> None:
 
 
 def codes_of(error: str) -> set[str]:
-    """The codes with which the sources raise an error."""
-    return {
-        str(node.args[0].value)
-        for folder in ("gate", "api")
-        for file in resources.path(folder).rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, ast.Call)
-        and ast.unparse(node.func) == error
-        and node.args
-        and isinstance(node.args[0], ast.Constant)
+    """The codes with which the sources raise an error, written there or named by a constant."""
+    folders = ("gate", "workbench", "api")
+    trees = [ast.parse(file.read_text()) for of in folders for file in resources.path(of).rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    named = {
+        ast.unparse(node.target): node.value.value
+        for node in nodes
+        if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Constant)
     }
+    codes = [
+        node.args[0] for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == error and node.args
+    ]
+    found = {code.value if isinstance(code, ast.Constant) else named.get(ast.unparse(code)) for code in codes}
+    return {str(code) for code in found if code is not None}
