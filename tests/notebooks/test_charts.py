@@ -17,7 +17,10 @@ MONDAY = date(2026, 6, 1)
 
 def row(decisions: int = 4, **more: Any) -> dict[str, Any]:
     counts = {**dict.fromkeys(STATUSES, 0), "succeeded": decisions, "decisions": decisions}
-    return {**counts, "success_rate": 1.0, "low": 0.5, "high": 1.0, **more}
+    return {**counts, "success_rate": 1.0, "low": 0.5, "high": 1.0, "terminal_coverage": 1.0, **more}
+
+
+BODY: dict[str, Any] = {"policy_id": "p", "policy_version": None, "versions_below_others": 0, "versions": []}
 
 
 def weekly(weeks: dict[str, list[int]]) -> dict[str, Any]:
@@ -25,7 +28,7 @@ def weekly(weeks: dict[str, list[int]]) -> dict[str, Any]:
     rows = [
         row(week=MONDAY + timedelta(weeks=week), policy_version=version) for version in weeks for week in weeks[version]
     ]
-    report = EffectivenessReport({"policy_id": "p"}, pl.DataFrame(), pl.DataFrame(rows))
+    report = EffectivenessReport(BODY, pl.DataFrame(), pl.DataFrame(rows), "acme")
     drawn: dict[str, Any] = report.plot().to_dict()
     return drawn
 

@@ -471,7 +471,7 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(
     while True:
         shutil.rmtree(lake)
         lake.mkdir()
-        crash_at, calls = crash_at + size(7, 1), 0
+        crash_at, calls = crash_at + size(11, 1), 0
         try:
             export(batch=9)
             compact()
@@ -485,7 +485,7 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(
         assert faults(instance, lake, scope) == []
         for name, frame in rows(snapshot()).items():
             assert_frame_equal(frame, expected[name])
-    assert crashes > size(10, 70)
+    assert crashes > size(6, 70)
 
 
 def test_scopes_do_not_mix(
