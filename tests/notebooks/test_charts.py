@@ -78,3 +78,39 @@ def test_a_row_without_a_rate_is_not_drawn() -> None:
     rows = pl.DataFrame([row(name="known"), row(0, name="unknown", success_rate=None)])
     drawn = drawn_rows(rates(rows, "name", named="Name", title="Rates").to_dict())
     assert [each["told"] for each in drawn] == ["100.0% of 4"]
+
+
+def drawn_by(report: EffectivenessReport) -> dict[str, Any]:
+    drawn: dict[str, Any] = report.plot().to_dict()
+    return drawn
+
+
+def test_weeks_of_which_little_is_known_yet_are_hollow_and_the_subtitle_says_so() -> None:
+    rows = [
+        row(week=MONDAY + timedelta(weeks=week), policy_version="1", terminal_coverage=covered)
+        for week, covered in enumerate((1.0, 0.5, 0.49))
+    ]
+    chart = drawn_by(EffectivenessReport(BODY, pl.DataFrame(), pl.DataFrame(rows), "acme"))
+    assert [each["open"] for each in drawn_rows(chart)] == [False, False, True]
+    assert any("Hollow points" in line for line in chart["title"]["subtitle"])
+    assert not any("Hollow points" in line for line in weekly({"1": [0, 1]})["title"]["subtitle"])
+
+
+def test_a_version_below_the_others_is_named_beside_the_scope() -> None:
+    versions = [{"policy_version": "2", "below_others": True}, {"policy_version": "1", "below_others": False}]
+    body = {**BODY, "policy_version": "2", "versions_below_others": 1, "versions": versions}
+    rows = pl.DataFrame([row(week=MONDAY, policy_version="2")])
+    subtitle = drawn_by(EffectivenessReport(body, pl.DataFrame(), rows, "acme"))["title"]["subtitle"]
+    assert subtitle[:2] == ["Scope acme; version 2.", "Below the others: 2."]
+
+
+@pytest.mark.parametrize(("last", "format_"), [(3, "%d %b %Y"), (30, "%b %Y")])
+def test_the_weeks_are_told_with_month_and_year(last: int, format_: str) -> None:
+    chart = weekly({"1": [0, last]})
+    assert chart["layer"][0]["encoding"]["x"]["axis"]["format"] == format_
+
+
+def test_an_empty_chart_says_why() -> None:
+    without = pl.DataFrame([row(0, name="unknown", success_rate=None)], schema_overrides={"success_rate": pl.Float64})
+    for rows, told in ((without, "There are no terminal outcomes."), (without.clear(), "There are no decisions.")):
+        assert rates(rows, "name", named="Name", title="Rates").to_dict()["title"]["subtitle"] == [told]

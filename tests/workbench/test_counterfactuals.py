@@ -269,7 +269,8 @@ def test_a_policy_without_decisions_gives_an_empty_report(seen: Snapshot) -> Non
     report = counterfactuals(seen, "nothing", patch={"a": 1})
     assert (report.body["decisions"], report.body["changed"], report.body["transitions"]) == (0, 0, [])
     assert report.body["coverage"]["from"] is None
-    assert counterfactuals(seen, "nothing", rulebook=newer()).frame.height == 0
+    of_nothing = newer() | {"rulebook_id": "nothing"}
+    assert counterfactuals(seen, "nothing", rulebook=of_nothing).frame.height == 0
     report.plot().to_dict()
 
 

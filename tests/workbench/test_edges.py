@@ -292,7 +292,7 @@ def test_names_show_as_text_whatever_is_in_them(hostile: str, tmp_path: Path) ->
     snapshot = snapshot_of(entries, tmp_path)
     for report in reports(snapshot, hostile):
         seen = Seen(report._repr_html_())
-        assert seen.tags <= {"div", "h3", "h4", "p", "table", "thead", "tbody", "tr", "th", "td"}
+        assert seen.tags <= {"div", "h3", "h4", "p", "small", "table", "thead", "tbody", "tr", "th", "td"}
         assert hostile.replace("\x00", "") in seen.text.replace("\x00", "").replace("\ufffd", "")
         assert report.plot().to_dict()
 

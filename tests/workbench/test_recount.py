@@ -193,7 +193,7 @@ class Lake:
         for name, scope in self.site.scopes.items():
             now = fresh(self.site.instance.ledger, self.directory, scope.scope_id, Personal())
             yield Reading(name, now, self.site.entries[name])
-        for name, snapshot in open_lake(self.directory).snapshots.items():
+        for name, snapshot in open_lake(self.directory).snapshots.items() if self.manifests() else ():
             if snapshot.position < len(self.site.entries[name]):
                 yield Reading(name, snapshot, self.site.entries[name][: snapshot.position])
 

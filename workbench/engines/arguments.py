@@ -118,7 +118,9 @@ def moment(name: str, value: object) -> datetime | None:
             raise refusal(f"{name} is {_told(value)}, which lies outside the years 1 to 9999 in UTC.") from error
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
-    raise refusal(f"{name} is {_told(value)}: give a datetime or a date, which are taken as UTC where they name no zone.")
+    raise refusal(
+        f"{name} is {_told(value)}: give a datetime or a date, which are taken as UTC where they name no zone."
+    )
 
 
 def facts_patch(value: object) -> dict[str, Any]:

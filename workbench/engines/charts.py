@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import altair as alt
@@ -27,6 +28,9 @@ PERCENT: Final = alt.Axis(format="%")
 SHARE: Final = alt.Scale(domain=[0, 1])
 SUCCESS: Final = "Success rate (share of terminal outcomes)"
 
+NOTHING: Final = "There are no decisions."
+"""What a chart without rows says."""
+
 _ROWS: Final = 40
 _STEP: Final = 24
 _WIDTH: Final = 520
@@ -40,7 +44,14 @@ def most(rows: pl.DataFrame, count: pl.Expr) -> tuple[pl.DataFrame, int]:
 
 
 def rates(
-    rows: pl.DataFrame, name: str, *, named: str, title: str, least: float = 1.0
+    rows: pl.DataFrame,
+    name: str,
+    *,
+    named: str,
+    title: str,
+    least: float = 1.0,
+    about: Sequence[str] = (),
+    without: str = NOTHING,
 ) -> alt.LayerChart | alt.FacetChart:
     """Success rates, a row each, with their 95 % Wilson intervals, and the numbers beside them.
 
@@ -50,6 +61,8 @@ def rates(
         named: What the names are, for the axis.
         title: The chart's title.
         least: What the axis reaches at least down to, besides the intervals.
+        about: Sentences for the subtitle: what was looked at, and what else the chart shows.
+        without: What the subtitle says where there are no rows at all.
     """
     terminal = pl.sum_horizontal(*_TERMINAL)
     shown, left_out = most(rows.filter(pl.col("success_rate").is_not_null()), terminal)
@@ -75,8 +88,14 @@ def rates(
     )
     points = base.mark_point(filled=True, size=80, opacity=1, color=COLOURS[0]).encode(x="success_rate:Q")
     numbers = base.mark_text(align="left", fontSize=11).encode(x=alt.value(_WIDTH + 8), text="told:N")
-    subtitle = ["Lines are 95 % Wilson intervals; on the right the rate, and of how many terminal outcomes."]
+    how = "Lines are 95 % Wilson intervals; on the right the rate, and of how many terminal outcomes."
+    subtitle = [*about, how if shown.height else empty(rows, without)]
     if left_out:
         subtitle.append(f"{left_out:,} more with fewer terminal outcomes are left out.")
     described = alt.TitleParams(title, subtitle=subtitle, anchor="start")
     return alt.layer(intervals, points, numbers).properties(title=described, width=_WIDTH, height=alt.Step(_STEP))
+
+
+def empty(rows: pl.DataFrame, without: str = NOTHING) -> str:
+    """Why a chart of rates shows nothing: there are rows without a rate, or none at all."""
+    return "There are no terminal outcomes." if rows.height else without

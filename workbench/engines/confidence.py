@@ -18,8 +18,15 @@ import polars as pl
 from gate.confidence import MIN_SAMPLE, Counts, Coverage, add, wilson_interval
 from gate.ids import timestamp
 from gate.policy_reports import confidence_report
+from workbench.engines.arguments import (
+    require_limit,
+    require_min_sample,
+    require_snapshot,
+    require_text,
+    require_verdict,
+)
 from workbench.engines.charts import COLOURS, rates
-from workbench.engines.rendering import page, readable
+from workbench.engines.rendering import cut, of_terminal, page, percent, prompt, readable
 from workbench.lake.reader import Snapshot
 
 
@@ -30,28 +37,55 @@ class ConfidenceReport:
     Attributes:
         body: The report as the service answers it, with `confidence_hash`.
         frame: {policy_version, <a column for each outcome status>, terminal, success_rate, low, high} of each version.
+        scope: The scope's name.
     """
 
     body: dict[str, Any]
     frame: pl.DataFrame
+    scope: str
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON."""
         return self.body
 
     def __repr__(self) -> str:
-        return f"<ConfidenceReport: {self.body['policy_id']}, {self.body['recommendation']}>"
+        body = self.body
+        told = of_terminal(body["success_rate"], int(self.frame["terminal"].sum()))
+        counts = f"{told}, {body['coverage']['decisions']:,} decisions with an outcome"
+        judged = f"score {percent(body['score'])}, level {body['level']}; {body['recommendation']}"
+        return prompt("Confidence", body["policy_id"], self.scope, self._asked(), counts, judged)
 
     def _repr_html_(self) -> str:
-        shown = ("score", "level", "similar_decisions", "policy_stability", "recommendation")
-        facts = [(name, self.body[name]) for name in shown]
-        return page(f"Confidence in {self.body['policy_id']}", facts, ("version", readable(self.frame)))
+        body = self.body
+        facts = [("scope", self.scope)]
+        facts += [(name, body[name]) for name in ("policy_version", "verdict", "action") if body[name] is not None]
+        facts += [("score", percent(body["score"])), ("level", body["level"])]
+        facts += [("similar_decisions", body["similar_decisions"])]
+        facts += [("policy_stability", percent(body["policy_stability"])), ("recommendation", body["recommendation"])]
+        return page(f"Confidence in {body['policy_id']}", facts, ("version", readable(self.frame)), small=body["notes"])
+
+    def _asked(self) -> str:
+        named = (("version", "policy_version"), ("verdict", "verdict"), ("action", "action"))
+        return ", ".join(f"{name} {cut(self.body[of])}" for name, of in named if self.body[of] is not None)
 
     def plot(self) -> alt.LayerChart | alt.FacetChart:
         """The success rate of each version with its interval, and the score as a dashed line."""
+        score = self.body["score"]
+        asked = f"; {self._asked()}" if self._asked() else ""
+        about = [f"Scope {cut(self.scope)}{asked}."]
+        if self.frame.height:
+            about.append(f"The dashed line is the score, {score:.1%}: the low end of the interval of all together.")
         title = f"What outcomes say of {self.body['policy_id']}, by policy version"
-        chart = rates(self.frame, "policy_version", named="Policy version", title=title, least=self.body["score"])
-        scored = alt.Chart(pl.DataFrame({"score": [self.body["score"]], "told": [f"score {self.body['score']:.3f}"]}))
+        chart = rates(
+            self.frame,
+            "policy_version",
+            named="Policy version",
+            title=title,
+            least=score,
+            about=about,
+            without="There are no decisions with an outcome.",
+        )
+        scored = alt.Chart(pl.DataFrame({"score": [score], "told": [f"score {score:.1%}"]}))
         line = scored.mark_rule(strokeDash=[4, 4], strokeWidth=1.5, color=COLOURS[1]).encode(x="score:Q")
         named = scored.mark_text(align="right", dx=-5, dy=10, color=COLOURS[1]).encode(
             x="score:Q", y=alt.value(0), text="told:N"
@@ -77,9 +111,19 @@ def confidence(
         policy_version: One of its versions; None for all.
         verdict: One verdict, yes, no or review; None for all.
         action: One action; None for all.
-        limit: How many decisions are looked at, those with the latest outcomes; None for all.
-        min_sample: How many terminal outcomes a level needs, and a version to be compared with the policy.
+        limit: How many decisions are looked at, those with the latest outcomes; 1 to 1,000,000; None for all.
+        min_sample: How many terminal outcomes a level needs, and a version to be compared with the policy; 1 to 10,000.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
     """
+    require_snapshot(snapshot)
+    require_text("policy_id", policy_id, optional=False)
+    require_text("policy_version", policy_version)
+    require_verdict(verdict)
+    require_text("action", action)
+    require_limit(limit)
+    require_min_sample(min_sample)
     named = (("verdict", verdict), ("action", action))
     rows = snapshot.cases(policy_id).filter(
         pl.col("outcome_status").is_not_null(), *(pl.col(name) == value for name, value in named if value is not None)
@@ -108,7 +152,7 @@ def confidence(
         min_sample=min_sample,
         limit=limit,
     )
-    return ConfidenceReport(body, _frame(by_version))
+    return ConfidenceReport(body, _frame(by_version), snapshot.scope)
 
 
 def _counted(rows: pl.LazyFrame, *by: str) -> pl.LazyFrame:

@@ -11,7 +11,7 @@ goes another way is not known; only what came of it as it was decided.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
@@ -49,6 +49,7 @@ MAX_TRANSITIONS: Final = 200
 """How many transitions the report tells apart, those of the most decisions first."""
 
 _EXAMPLES: Final = 10
+_FAILED: Final = "schema:failed"
 _STRETCH: Final = 250_000
 _PREFIX: Final = "then_"
 _LABELS: Final = alt.Axis(labelAngle=0, labelFontSize=12)
@@ -97,10 +98,10 @@ class CounterfactualReport:
 
     def _repr_html_(self) -> str:
         shown = ("decisions", "redecided", "unknown", "changed", "verdict_changed", "needs_input")
-        facts = [("scope", self.scope), ("under", self._asked()), *((name, self.body[name]) for name in shown)]
-        facts += [("unread", unread)] if (unread := self._unread()) else []
+        facts = [("scope", self.scope), *((name, self.body[name]) for name in shown)]
+        said = (f"Under {self._asked()}.", self._unread())
         title = f"What {self.body['policy_id']} would have decided"
-        return page(title, facts, ("transitions", self.frame), small=self.body["notes"])
+        return page(title, facts, ("transitions", self.frame), said=said, small=self.body["notes"])
 
     def _asked(self) -> str:
         """Of what slice, under which rulebook and patch."""
@@ -176,15 +177,24 @@ def counterfactuals(
         patch: An RFC 7396 merge patch over the facts; none where None.
         policy_version: One of the policy's versions; None for all.
         verdict: One verdict, yes, no or review; None for all.
-        since: Only decisions from this moment on.
-        until: Only decisions before this moment.
-        limit: How many decisions are looked at, the latest in the chain; None for all.
+        since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
+        until: Only decisions before this moment, as `since`.
+        limit: How many decisions are looked at, the latest in the chain, 1 to 1,000,000; None for all.
 
     Raises:
         RulebookRefused: RULEBOOK_INVALID.
-        OperatorError: LAKE_MOVED_ON where facts were erased since the lake was opened.
+        OperatorError: ENGINE_ARGUMENT_INVALID, also for a rulebook of another policy than the one whose decisions are
+            looked at; LAKE_MOVED_ON where facts were erased since the lake was opened.
     """
+    require_snapshot(snapshot)
+    require_text("policy_id", policy_id, optional=False)
+    require_text("policy_version", policy_version)
+    require_verdict(verdict)
+    require_limit(limit)
+    since, until = moment("since", since), moment("until", until)
+    patch = facts_patch(patch)
     other = None if rulebook is None else load(rulebook)
+    _require_own(policy_id, other)
     cases = _sliced(snapshot, policy_id, policy_version, verdict, since, until)
     truncated = False
     if limit is not None:
@@ -192,8 +202,9 @@ def counterfactuals(
         if last.len() > limit:
             truncated, cases = True, cases.filter(pl.col("position") > last[0])
     try:
-        redecided = _redecided(snapshot, policy_id, other, patch or {})
+        redecided = _redecided(snapshot, policy_id, other, patch)
         compared = _compared(cases, redecided)
+        unread = _unread(snapshot, policy_id, other, patch, cases)
         groups, covered = pl.collect_all([_grouped(compared), _covered(cases)], engine="streaming")
     except FileNotFoundError as error:
         raise OperatorError(
@@ -209,7 +220,8 @@ def counterfactuals(
         "until": None if until is None else timestamp(until),
         "limit": limit,
         "rulebook": None if other is None else other.reference,
-        "patch": dict(patch or {}),
+        "patch": patch,
+        "unread": unread,
     }
     known = groups.filter(pl.col("then_verdict").is_not_null())
     changed = groups.filter("changed")
@@ -222,6 +234,8 @@ def counterfactuals(
         "redecided": int(known["decisions"].sum()),
         "unknown": decisions - int(known["decisions"].sum()),
         "changed": int(changed["decisions"].sum()),
+        "verdict_changed": _counted(known, pl.col("verdict").cast(pl.String) != pl.col("then_verdict").cast(pl.String)),
+        "needs_input": _counted(known, pl.col("then_rule") == _FAILED),
         "verdicts": {"before": _by_verdict(known, "verdict"), "after": _by_verdict(known, "then_verdict")},
         "transitions": transitions[:MAX_TRANSITIONS],
         "coverage": {
@@ -238,7 +252,51 @@ def counterfactuals(
     body = orjson.loads(orjson.dumps(body))
     report = {**body, "counterfactual_hash": content_hash(body)}
     behind = compared.filter(_CHANGED).sort("position")
-    return CounterfactualReport(report, _frame(transitions), behind)
+    return CounterfactualReport(report, _frame(transitions), behind, snapshot.scope)
+
+
+def _counted(groups: pl.DataFrame, holds: pl.Expr) -> int:
+    return int(groups.filter(holds)["decisions"].sum())
+
+
+def _require_own(policy_id: str, other: Rulebook | None) -> None:
+    """Refuses a rulebook of another policy, which would find other facts than it asks for."""
+    if other is not None and other.rulebook_id != policy_id:
+        raise refusal(
+            f"The rulebook is that of {cut(other.rulebook_id)!r}, the decisions those of {cut(policy_id)!r}: give a "
+            f"rulebook whose rulebook_id is the policy, or ask about the policy that it is of."
+        )
+
+
+def _unread(
+    snapshot: Snapshot, policy_id: str, other: Rulebook | None, patch: Mapping[str, Any], cases: pl.LazyFrame
+) -> list[str]:
+    """The paths of the patch that no rulebook which the slice is redecided by declares or tests."""
+    if not patch:
+        return []
+    if other is not None:
+        bodies: list[Mapping[str, Any]] = [dict(other.body)]
+    else:
+        used = cases.select("policy_hash").unique()
+        rulebooks = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id)
+        texts = rulebooks.join(used, on="policy_hash", how="semi").select("body").collect()["body"]
+        bodies = [parse_document(text.encode()) for text in texts]
+    read = {tuple(field.split(".")) for body in bodies for field in fields_of(body)}
+    # A field is changed by what replaces it, what replaces what holds it, and what changes something within it.
+    reached = {field[:length] for field in read for length in range(1, len(field) + 1)}
+    return sorted(
+        ".".join(path)
+        for path in _leaves(patch)
+        if path not in reached and not any(path[:length] in read for length in range(1, len(path)))
+    )
+
+
+def _leaves(patch: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    for name, value in patch.items():
+        if isinstance(value, Mapping) and value:
+            yield from ((name, *path) for path in _leaves(value))
+        else:
+            yield (name,)
 
 
 def _sliced(
@@ -310,7 +368,7 @@ def _said(evaluator: VectorEvaluator, facts: pl.LazyFrame) -> pl.LazyFrame:
     """What a rulebook says of each row."""
     rule = (
         pl.when(pl.col("then_status") == "needs_input")
-        .then(pl.lit("schema:failed"))
+        .then(pl.lit(_FAILED))
         .when(pl.col("then_matched_rule_id").is_null())
         .then(pl.lit("rule:default"))
         .otherwise(pl.lit("rule:") + pl.col("then_matched_rule_id").cast(pl.String))

@@ -9,6 +9,7 @@ What is counted here, `gate.effectiveness` judges; the formulas are in docs/effe
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
@@ -20,12 +21,17 @@ from gate.confidence import MIN_SAMPLE, Counts, wilson_interval
 from gate.effectiveness import Counted, Group, Metric, Standing
 from gate.ids import timestamp
 from gate.policy_reports import effectiveness_report
-from workbench.engines.charts import COLOURS, PERCENT, SHAPES, SHARE, SUCCESS, rates
-from workbench.engines.rendering import page, readable
+from workbench.engines.arguments import require_limit, require_min_sample, require_snapshot, require_text
+from workbench.engines.charts import COLOURS, PERCENT, SHAPES, SHARE, SUCCESS, empty, rates
+from workbench.engines.rendering import cut, interval, listed, of_terminal, page, percent, prompt, readable
 from workbench.lake.reader import Snapshot
 
 _STATUSES: Final = Standing._fields
+_TERMINAL: Final = ("succeeded", "partial", "failed", "reverted")
 _PLOTTED_VERSIONS: Final = len(COLOURS)
+# Below it a week's rate is that of those whose outcomes came first.
+_COVERED: Final = 0.5
+_FEW_DAYS: Final = 60
 _NAMED: Final = {"version": "Policy version", "verdict": "Verdict", "rule": "What decided"}
 
 
@@ -39,31 +45,60 @@ class EffectivenessReport:
             and week; {part, name, decisions, <a column for each outcome status>, unreported, effectiveness_score,
             success_rate, low, high, failure_rate, terminal_coverage}.
         weekly: The same counts by week and version: {week, policy_version, decisions, ..., success_rate, low, high}.
+        scope: The scope's name.
     """
 
     body: dict[str, Any]
     frame: pl.DataFrame
     weekly: pl.DataFrame
+    scope: str
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON."""
         return self.body
 
     def __repr__(self) -> str:
-        return f"<EffectivenessReport: {self.body['policy_id']}, {self.body['recommendation']}>"
+        body = self.body
+        outcomes = body["outcomes"]
+        terminal = sum(outcomes[status] for status in _TERMINAL)
+        counts = f"{of_terminal(body['success_rate'], terminal)}, {body['coverage']['decisions']:,} decisions"
+        below = f"below others: {self._below()}; " if body["versions_below_others"] else ""
+        return prompt(
+            "Effectiveness", body["policy_id"], self.scope, self._asked(), counts, f"{below}{body['recommendation']}"
+        )
 
     def _repr_html_(self) -> str:
-        shown = ("effectiveness_score", "confidence", "recommendation")
-        coverage = self.body["coverage"]
-        facts = [(name, self.body[name]) for name in shown]
-        facts += [("success_rate", _interval(self.body["success_rate"]))]
+        body = self.body
+        coverage, bounds = body["coverage"], body["bounds"]
+        facts = [("scope", self.scope)]
+        facts += [("policy_version", body["policy_version"])] if body["policy_version"] is not None else []
+        facts += [(name, percent(body[name])) for name in ("effectiveness_score", "confidence")]
+        facts += [("recommendation", body["recommendation"]), ("success_rate", interval(**body["success_rate"]))]
+        facts += [(name, percent(body[name])) for name in ("failure_rate", "review_rate", "terminal_coverage")]
         facts += [(name, coverage[name]) for name in ("decisions", "from", "to")]
-        columns = ("name", "decisions", "effectiveness_score", "success_rate", "low", "high", "terminal_coverage")
         parts = [
-            (part, readable(self.frame.filter(pl.col("part") == part).select(columns)))
-            for part in ("version", "verdict", "rule")
+            (part, _listed(body[f"{part}s"], name))
+            for part, name in (("version", "policy_version"), ("verdict", "verdict"), ("rule", "rule"))
         ]
-        return page(f"Effectiveness of {self.body['policy_id']}", facts, *parts)
+        bounded = (
+            f"Bounds: had every action been let through, between {percent(bounds['low'])} and "
+            f"{percent(bounds['high'])} would have succeeded; {bounds['unknown']:,} were let through and have no "
+            f"terminal outcome, {bounds['unobservable']:,} were not let through."
+        )
+        return page(f"Effectiveness of {body['policy_id']}", facts, *parts, small=[bounded, *body["notes"]])
+
+    def _asked(self) -> str:
+        return "" if (version := self.body["policy_version"]) is None else f"version {cut(version)}"
+
+    def _below(self) -> str:
+        """The versions below the others; empty where there are none."""
+        return listed([of["policy_version"] for of in self.body["versions"] if of["below_others"]])
+
+    def _about(self) -> list[str]:
+        """What was looked at, and which versions lie below the others, for subtitles."""
+        asked = f"; {self._asked()}" if self._asked() else ""
+        below = [f"Below the others: {self._below()}."] if self.body["versions_below_others"] else []
+        return [f"Scope {cut(self.scope)}{asked}.", *below]
 
     def plot(self, by: str = "week") -> alt.LayerChart | alt.FacetChart:
         """The success rate with its 95 % Wilson interval.
@@ -75,11 +110,12 @@ class EffectivenessReport:
             ValueError: There is no such part.
         """
         if by == "week":
-            return _weekly_chart(self.weekly, self.body["policy_id"])
+            return _weekly_chart(self.weekly, self.body["policy_id"], self._about())
         if by not in _NAMED:
             raise ValueError(f"A report has no part {by!r}; plot it by week, version, verdict or rule.")
         rows = self.frame.filter(pl.col("part") == by)
-        return rates(rows, "name", named=_NAMED[by], title=f"What came of {self.body['policy_id']}, by {by}")
+        title = f"What came of {self.body['policy_id']}, by {by}"
+        return rates(rows, "name", named=_NAMED[by], title=title, about=self._about())
 
 
 def effectiveness(
@@ -96,9 +132,18 @@ def effectiveness(
         snapshot: The scope's chain.
         policy_id: The policy.
         policy_version: One of its versions; None for all.
-        limit: How many decisions are looked at, the latest in the chain; None for all.
-        min_sample: How many terminal outcomes a judgement needs, and a version to be compared with the others.
+        limit: How many decisions are looked at, the latest in the chain, 1 to 1,000,000; None for all.
+        min_sample: How many terminal outcomes a judgement needs, and a version to be compared with the others; 1 to
+            10,000.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
     """
+    require_snapshot(snapshot)
+    require_text("policy_id", policy_id, optional=False)
+    require_text("policy_version", policy_version)
+    require_limit(limit)
+    require_min_sample(min_sample)
     rows, truncated = _chosen(snapshot, policy_id, policy_version, limit)
     groups, metrics = pl.collect_all([_grouped(rows), _measured(rows)], engine="streaming")
     counted = Counted(
@@ -120,7 +165,7 @@ def effectiveness(
     body = effectiveness_report(
         counted, policy_id=policy_id, policy_version=policy_version, min_sample=min_sample, limit=limit
     )
-    return EffectivenessReport(body, _frame(counted), _weekly(groups))
+    return EffectivenessReport(body, _frame(counted), _weekly(groups), snapshot.scope)
 
 
 def _chosen(
@@ -216,21 +261,35 @@ def _weekly(groups: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema).sort("week", "policy_version")
 
 
-def _interval(rate: dict[str, Any]) -> str:
-    return "-" if rate["rate"] is None else f"{rate['rate']:.1%} ({rate['low']:.1%} to {rate['high']:.1%})"
+def _listed(parts: Sequence[Mapping[str, Any]], name: str) -> pl.DataFrame:
+    """The parts of a report in its own order, as a table to read; versions with which lie below the others."""
+    rows = [
+        {
+            "name": of[name],
+            **({"below others": "below others" if of["below_others"] else ""} if "below_others" in of else {}),
+            "decisions": of["decisions"],
+            **{share: of[share] for share in ("effectiveness_score", "failure_rate", "terminal_coverage")},
+            "success_rate": of["success_rate"]["rate"],
+            "low": of["success_rate"]["low"],
+            "high": of["success_rate"]["high"],
+        }
+        for of in parts
+    ]
+    return readable(pl.DataFrame(rows, infer_schema_length=None)) if rows else pl.DataFrame()
 
 
 _TOLD: Final = ("decisions", "succeeded", "partial", "failed", "reverted", "pending", "review", "unreported")
 
 
-def _weekly_chart(weekly: pl.DataFrame, policy_id: str) -> alt.LayerChart | alt.FacetChart:
+def _weekly_chart(weekly: pl.DataFrame, policy_id: str, about: Sequence[str]) -> alt.LayerChart | alt.FacetChart:
     counted = weekly.group_by("policy_version").agg(pl.col("decisions").sum())
     most = counted.sort("decisions", "policy_version", descending=[True, False]).head(_PLOTTED_VERSIONS)
     versions = most["policy_version"].sort().to_list()
     rows = _runs(weekly.filter(pl.col("policy_version").is_in(versions) & pl.col("success_rate").is_not_null()))
+    rows = rows.with_columns((pl.col("terminal_coverage") < _COVERED).alias("open"))
     named = alt.Legend(title="Policy version", symbolSize=90, symbolOpacity=1)
     base = alt.Chart(rows).encode(
-        x=alt.X("week:T", title="Week of the decision (its Monday, UTC)"),
+        x=alt.X("week:T", title="Week of the decision (its Monday, UTC)", axis=_months(rows)),
         color=alt.Color("policy_version:N", legend=named, scale=alt.Scale(domain=versions, range=COLOURS)),
         detail="run:N",
     )
@@ -242,13 +301,35 @@ def _weekly_chart(weekly: pl.DataFrame, policy_id: str) -> alt.LayerChart | alt.
     points = base.mark_point(filled=True, size=55, opacity=1).encode(
         y="success_rate:Q",
         shape=alt.Shape("policy_version:N", legend=named, scale=alt.Scale(domain=versions, range=SHAPES)),
-        tooltip=["week", "policy_version", "success_rate", "low", "high", *_TOLD],
+        tooltip=["week", "policy_version", "success_rate", "low", "high", "terminal_coverage", *_TOLD],
     )
-    subtitle = ["By policy version; bands are 95 % Wilson intervals, wide where few outcomes are terminal."]
+    # White within, over the filled one: the legend stays that of filled points.
+    hollow = (
+        alt.Chart(rows)
+        .transform_filter("datum.open")
+        .mark_point(filled=True, size=18, opacity=1, color="white", tooltip=None)
+        .encode(
+            x="week:T",
+            y="success_rate:Q",
+            shape=alt.Shape("policy_version:N", legend=named, scale=alt.Scale(domain=versions, range=SHAPES)),
+        )
+    )
+    how = "By policy version; bands are 95 % Wilson intervals, wide where few outcomes are terminal."
+    subtitle = [*about, how if rows.height else empty(weekly)]
+    if rows["open"].any():
+        subtitle.append("Hollow points: weeks of which fewer than half of the decisions have a terminal outcome.")
     if left_out := counted.height - len(versions):
         subtitle.append(f"{left_out:,} more with fewer decisions are left out.")
     title = alt.TitleParams(f"What came of {policy_id}, week by week", subtitle=subtitle, anchor="start")
-    return alt.layer(band, alone, line, points).properties(title=title, width=680, height=320)
+    return alt.layer(band, alone, line, points, hollow).properties(title=title, width=680, height=320)
+
+
+def _months(rows: pl.DataFrame) -> alt.Axis:
+    """Labels with month and year; with the day too where there are too few weeks for months to tell them apart."""
+    weeks = rows["week"].unique().sort()
+    if weeks.len() and (weeks[-1] - weeks[0]).days < _FEW_DAYS:
+        return alt.Axis(format="%d %b %Y", tickCount=alt.TimeIntervalStep(interval="week", step=1), labelOverlap=True)
+    return alt.Axis(format="%b %Y", tickCount=alt.TimeIntervalStep(interval="month", step=1), labelOverlap=True)
 
 
 def _runs(rows: pl.DataFrame) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
@@ -10,23 +10,64 @@ import polars as pl
 
 _ROWS: Final = 60
 _LONGEST: Final = 80
+_NAME: Final = 60
+_NAMES: Final = 5
+_SHARES: Final = ("effectiveness_score", "failure_rate", "terminal_coverage")
 
 
-def page(title: str, facts: Sequence[tuple[str, Any]], *frames: tuple[str, pl.DataFrame]) -> str:
-    """A title, facts by name, and tables by theirs, as HTML."""
-    listed = "".join(f"<tr><th>{_cell(name)}</th><td>{_cell(value)}</td></tr>" for name, value in facts)
+def page(
+    title: str,
+    facts: Sequence[tuple[str, Any]],
+    *frames: tuple[str, pl.DataFrame],
+    said: Sequence[str] = (),
+    small: Sequence[str] = (),
+) -> str:
+    """A title, sentences, facts by name, tables by theirs, and sentences in small print, as HTML."""
+    sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in said if sentence)
+    named = "".join(f"<tr><th>{_cell(name)}</th><td>{_cell(value)}</td></tr>" for name, value in facts)
     tables = "".join(f"<h4>{escape(name)}</h4>{table(frame)}" for name, frame in frames if frame.height)
-    return f"<div><h3>{escape(title)}</h3><table>{listed}</table>{tables}</div>"
+    notes = "".join(f"<p><small>{escape(sentence)}</small></p>" for sentence in small)
+    return f"<div><h3>{escape(title)}</h3>{sentences}<table>{named}</table>{tables}{notes}</div>"
+
+
+def prompt(kind: str, of: str, scope: str, asked: str, *lines: str) -> str:
+    """A report as a plain prompt shows it: what it is of, and what it says, some lines of text."""
+    about = ", ".join(part for part in (f"{kind} of {cut(of)} in {cut(scope)}", asked) if part)
+    return "\n  ".join([about, *(line for line in lines if line)])
+
+
+def cut(text: str) -> str:
+    """A name as it stands in a sentence: on one line, and not longer than it can be read."""
+    line = "".join(character if character.isprintable() else "\ufffd" for character in text)
+    return line if len(line) <= _NAME else f"{line[:_NAME]}..."
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    more = f" and {len(names) - _NAMES:,} more" if len(names) > _NAMES else ""
+    return f"{', '.join(map(cut, names[:_NAMES]))}{more}"
+
+
+def percent(share: float | None) -> str:
+    """A share of a whole, in percent with one decimal; a dash where there is none."""
+    return "-" if share is None else f"{share:.1%}"
+
+
+def interval(rate: float | None, low: float | None, high: float | None) -> str:
+    """A rate with its interval, `84.5% (83.0-85.9%)`; a dash where there is none."""
+    return "-" if rate is None or low is None or high is None else f"{rate:.1%} ({low * 100:.1f}-{high * 100:.1f}%)"
+
+
+def of_terminal(rate: Mapping[str, float | None], terminal: int) -> str:
+    """A success rate {rate, low, high}, and of how many terminal outcomes it is one."""
+    return f"{interval(**rate)} of {terminal:,} terminal outcomes" if terminal else "no terminal outcomes"
 
 
 def readable(frame: pl.DataFrame) -> pl.DataFrame:
-    """A frame with `success_rate`, `low`, `high` in one column, as percents; so is `terminal_coverage`."""
-    rates = frame.select("success_rate", "low", "high").rows()
-    told = [None if rate is None else f"{rate:.1%} ({low:.1%} to {high:.1%})" for rate, low, high in rates]
-    read = frame.with_columns(pl.Series("success_rate", told, pl.String)).drop("low", "high")
-    if "terminal_coverage" in frame.columns:
-        covered = [None if share is None else f"{share:.1%}" for share in frame["terminal_coverage"]]
-        read = read.with_columns(pl.Series("terminal_coverage", covered, pl.String))
+    """A frame with `success_rate`, `low`, `high` in one column, and every rate as a percent."""
+    told = [interval(*row) for row in frame.select("success_rate", "low", "high").rows()]
+    shares = [pl.Series(name, list(map(percent, frame[name])), pl.String) for name in _SHARES if name in frame.columns]
+    read = frame.with_columns(pl.Series("success_rate", told, pl.String), *shares).drop("low", "high")
     return read.rename({"success_rate": "success rate (95 % interval)"})
 
 

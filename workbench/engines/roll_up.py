@@ -13,11 +13,15 @@ import polars as pl
 
 from gate.confidence import Counts, wilson_interval
 from gate.effectiveness import Standing
+from workbench.engines.arguments import require_lake
 from workbench.engines.charts import rates
-from workbench.engines.rendering import page, readable
+from workbench.engines.rendering import interval, page, percent, readable
 from workbench.lake.reader import Lake, Snapshot
 
 _BY: Final = ("scope", "policy_id")
+_PROMPTED: Final = 20
+# Which column of the table in a prompt is a number.
+_COUNT: Final = 2
 _RATES: Final = ("effectiveness_score", "success_rate", "low", "high", "terminal_coverage")
 
 
@@ -36,21 +40,46 @@ class RollUp:
         """{policies: [a row each]}."""
         return {"policies": self.frame.to_dicts()}
 
+    def __repr__(self) -> str:
+        told = [("scope", "policy", "decisions", "success rate (95 %)", "terminal")]
+        told += [
+            (_line(scope), _line(policy_id), f"{decisions:,}", interval(rate, low, high), percent(covered))
+            for scope, policy_id, decisions, rate, low, high, covered in self._worst_first()
+            .select(*_BY, "decisions", "success_rate", "low", "high", "terminal_coverage")
+            .head(_PROMPTED)
+            .iter_rows()
+        ]
+        wide = [max(map(len, column)) for column in zip(*told, strict=True)]
+        lines = [
+            "  ".join(
+                text.rjust(width) if at == _COUNT else text.ljust(width)
+                for at, (text, width) in enumerate(zip(row, wide, strict=True))
+            ).rstrip()
+            for row in told
+        ]
+        left = self.frame.height - _PROMPTED
+        more = [f"and {left:,} more; .frame has them all"] if left > 0 else []
+        return "\n".join(["Roll-up: no decisions"] if self.frame.is_empty() else [*lines, *more])
+
     def _repr_html_(self) -> str:
         columns = (*_BY, "decisions", *_RATES)
-        return page(
-            "All policies", [("policies", self.frame.height)], ("by policy", readable(self.frame.select(columns)))
-        )
+        rows = readable(self._worst_first().select(columns))
+        return page("All policies", [("policies", self.frame.height)], ("by policy, the lowest interval first", rows))
 
     def plot(self) -> alt.LayerChart | alt.FacetChart:
-        """The success rate of each policy in each scope, with its interval."""
-        named = self.frame.with_columns(pl.concat_str("policy_id", "scope", separator=" in ").alias("name"))
+        """The success rate of each policy in each scope, with its interval; the one with the lowest end first."""
+        named = self._worst_first().with_columns(pl.concat_str("policy_id", "scope", separator=" in ").alias("name"))
         return rates(
-            named.sort("policy_id", "scope"),
+            named,
             "name",
             named="Policy and scope",
             title="What came of each policy, by scope",
+            about=["The policy whose interval reaches lowest stands first."] if named.height else [],
         )
+
+    def _worst_first(self) -> pl.DataFrame:
+        """By the low end of the interval; those without a rate last."""
+        return self.frame.sort(pl.col("success_rate").is_null(), "low", *_BY)
 
 
 def roll_up(lake: Lake | Snapshot) -> RollUp:
@@ -58,7 +87,11 @@ def roll_up(lake: Lake | Snapshot) -> RollUp:
 
     Args:
         lake: The lake, or a scope's snapshot.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
     """
+    require_lake(lake)
     snapshots = [lake] if isinstance(lake, Snapshot) else list(lake.snapshots.values())
     names = {snapshot.manifest.scope_id: snapshot.scope for snapshot in snapshots}
     counted = pl.collect_all(
@@ -75,6 +108,11 @@ def roll_up(lake: Lake | Snapshot) -> RollUp:
     numbers = dict.fromkeys(("decisions", *Counts._fields, "unreported"), pl.Int64)
     schema = {**dict.fromkeys(_BY, pl.String), **numbers, **dict.fromkeys(_RATES, pl.Float64)}
     return RollUp(pl.DataFrame(rows, schema=schema))
+
+
+def _line(name: str) -> str:
+    """A whole name, on one line."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in name)
 
 
 def _row(scope: str, policy_id: str, standing: Standing) -> dict[str, Any]:
