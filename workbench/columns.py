@@ -247,11 +247,6 @@ def schema(table: str, columns: Iterable[str] | None = None) -> pl.Schema:
     return pl.Schema({name: defined[name].dtype for name in (defined if columns is None else columns)})
 
 
-def empty(table: str) -> pl.DataFrame:
-    """A table without rows."""
-    return pl.DataFrame(schema=schema(table))
-
-
 def personal_columns() -> frozenset[str]:
     """The names that an operator may mark as personal, beside `inputs.<path>` for facts."""
     return frozenset(name for table in TABLES.values() for name, column in table.items() if column.personal)

@@ -119,30 +119,16 @@ class Tail:
         return max(end, after + 1)
 
 
-_SCOPES: Final = Statement(
-    select(
-        scopes.c.scope_id,
-        scopes.c.name,
-        chain_heads.c.chain_id,
-        chain_heads.c.chain_size,
-        chain_heads.c.merkle_root,
-        chain_heads.c.link_hash,
-    )
-    .join(chain_heads, chain_heads.c.scope_id == scopes.c.scope_id)
-    .order_by(scopes.c.scope_id)
-)
-_SCOPE: Final = Statement(
-    select(
-        scopes.c.scope_id,
-        scopes.c.name,
-        chain_heads.c.chain_id,
-        chain_heads.c.chain_size,
-        chain_heads.c.merkle_root,
-        chain_heads.c.link_hash,
-    )
-    .join(chain_heads, chain_heads.c.scope_id == scopes.c.scope_id)
-    .where(scopes.c.scope_id == bindparam("scope"))
-)
+_HEADS: Final = select(
+    scopes.c.scope_id,
+    scopes.c.name,
+    chain_heads.c.chain_id,
+    chain_heads.c.chain_size,
+    chain_heads.c.merkle_root,
+    chain_heads.c.link_hash,
+).join(chain_heads, chain_heads.c.scope_id == scopes.c.scope_id)
+_SCOPES: Final = Statement(_HEADS.order_by(scopes.c.scope_id))
+_SCOPE: Final = Statement(_HEADS.where(scopes.c.scope_id == bindparam("scope")))
 
 _decided = entries.alias("decided")
 _DECISION_POSITION: Final = case(

@@ -27,6 +27,7 @@ from workbench.engines.arguments import (
 )
 from workbench.engines.charts import COLOURS, rates
 from workbench.engines.rendering import cut, of_terminal, page, percent, prompt, readable
+from workbench.engines.slicing import latest
 from workbench.lake.reader import Snapshot
 
 
@@ -129,11 +130,7 @@ def confidence(
         pl.col("outcome_status").is_not_null(), *(pl.col(name) == value for name, value in named if value is not None)
     )
     chosen = rows if policy_version is None else rows.filter(pl.col("policy_version") == policy_version)
-    truncated = False
-    if limit is not None:
-        last = chosen.select(pl.col("outcome_position").top_k(limit + 1)).collect(engine="streaming").to_series().sort()
-        if last.len() > limit:
-            truncated, chosen = True, chosen.filter(pl.col("outcome_position") > last[0])
+    chosen, truncated = latest(chosen, "outcome_position", limit)
     looked_at, policy = pl.collect_all([_counted(chosen, "policy_version"), _counted(rows)], engine="streaming")
     by_version = {row[0]: Counts(*row[1:7]) for row in looked_at.sort("policy_version").rows()}
     coverage = Coverage(

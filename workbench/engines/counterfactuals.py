@@ -38,6 +38,7 @@ from workbench.engines.arguments import (
     require_verdict,
 )
 from workbench.engines.rendering import cut, listed, page, prompt
+from workbench.engines.slicing import latest
 from workbench.evaluator import VectorEvaluator, compile_frame_evaluator
 from workbench.facts import fields_of, find_typed, patched, with_fields
 from workbench.lake.entries import Personal
@@ -196,11 +197,7 @@ def counterfactuals(
     other = None if rulebook is None else load(rulebook)
     _require_own(policy_id, other)
     cases = _sliced(snapshot, policy_id, policy_version, verdict, since, until)
-    truncated = False
-    if limit is not None:
-        last = cases.select(pl.col("position").top_k(limit + 1)).collect(engine="streaming")["position"].sort()
-        if last.len() > limit:
-            truncated, cases = True, cases.filter(pl.col("position") > last[0])
+    cases, truncated = latest(cases, "position", limit)
     try:
         redecided = _redecided(snapshot, policy_id, other, patch)
         compared = _compared(cases, redecided)

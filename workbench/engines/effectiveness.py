@@ -24,6 +24,7 @@ from gate.policy_reports import effectiveness_report
 from workbench.engines.arguments import require_limit, require_min_sample, require_snapshot, require_text
 from workbench.engines.charts import COLOURS, PERCENT, SHAPES, SHARE, SUCCESS, empty, rates
 from workbench.engines.rendering import cut, interval, listed, of_terminal, page, percent, prompt, readable
+from workbench.engines.slicing import latest
 from workbench.lake.reader import Snapshot
 
 _STATUSES: Final = Standing._fields
@@ -175,13 +176,7 @@ def _chosen(
     rows = snapshot.cases(policy_id)
     if policy_version is not None:
         rows = rows.filter(pl.col("policy_version") == policy_version)
-    if limit is None:
-        return rows, False
-    # One more than are looked at tells whether that is all.
-    last = rows.select(pl.col("position").top_k(limit + 1)).collect(engine="streaming")["position"].sort()
-    if last.len() <= limit:
-        return rows, False
-    return rows.filter(pl.col("position") > last[0]), True
+    return latest(rows, "position", limit)
 
 
 def _grouped(rows: pl.LazyFrame) -> pl.LazyFrame:
