@@ -27,6 +27,9 @@ from gate.errors import GateError, ServiceUnavailable
 ADDRESS_VARIABLE: Final = "GATE_ANALYTICS"
 """Where the analytics process listens; empty where there is none."""
 
+SOCKET: Final = "analytics"
+"""The name of its socket."""
+
 TURN: Final = "gate.turn"
 """The member of a request's environ that gives up its turn to another request while it waits for something."""
 
@@ -128,7 +131,7 @@ def analytics_process(home: Path, directory: Path, server: int) -> Iterator[str]
     Returns:
         Where it listens.
     """
-    address = str(directory / "analytics")
+    address = str(directory / SOCKET)
     keeper = _Keeper([sys.executable, "-m", "api.analytics_process", str(home), address, str(server)], address)
     keeper.start()
     try:

@@ -24,7 +24,7 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
-from api.analytics import ADDRESS_VARIABLE, analytics_process, is_installed
+from api.analytics import ADDRESS_VARIABLE, SOCKET, analytics_process, is_installed
 from api.app import DRAIN_SECONDS, HOME_VARIABLE, SERVER_VARIABLE
 from api.cli.demo import demo_key_file
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
@@ -40,6 +40,7 @@ from gate.ledger.limits import replace_damaged_limits
 app = typer.Typer(add_completion=False)
 
 _START_SECONDS: Final = 60
+_ANALYTICS_SECONDS: Final = 20
 
 
 @app.command()
@@ -55,6 +56,9 @@ def serve(
     request_seconds: Annotated[
         int, typer.Option(min=1, max=60, help="How long a request may take to arrive, its head and then its body.")
     ] = 30,
+    analytics: Annotated[
+        bool, typer.Option(help="Keep the lake and compute reports, in a process beside the workers.")
+    ] = True,
     demo: Annotated[bool, typer.Option("--demo", help="Offer a demo scope and print a first request.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -77,7 +81,7 @@ def serve(
     metrics = make_directory()
     os.environ[DIRECTORY_VARIABLE] = str(metrics)
     os.environ[ADDRESS_VARIABLE] = ""
-    if not is_installed() and not as_json:
+    if analytics and not is_installed() and not as_json:
         say("Reports about policies need the extra `workbench`, which is not installed; everything else works.")
     # A forked worker would inherit this process's locks and descriptors; a spawned one starts clean.
     multiprocessing.set_start_method("spawn", force=True)
@@ -97,12 +101,14 @@ def serve(
         log_level=LogLevels.warning,
         log_dictconfig=library_logging(),
     )
-    server.on_startup(lambda: _announce_when_ready(url, key_file, as_json))
+    computes = analytics and is_installed()
+    listens = metrics / SOCKET if computes else None
+    server.on_startup(lambda: _announce_when_ready(url, key_file, listens, as_json))
     server.on_shutdown(lambda: None if as_json else say("Stopped. Everything acknowledged is in the ledger."))
     # It warns of more threads than processors can serve at once; here they wait for their turn.
     logging.getLogger("_granian").addFilter(lambda record: "Configuration allows spawning" not in record.getMessage())
     try:
-        with analytics_process(home.absolute(), metrics, os.getpid()) if is_installed() else nullcontext("") as address:
+        with analytics_process(home.absolute(), metrics, os.getpid()) if computes else nullcontext("") as address:
             os.environ[ADDRESS_VARIABLE] = address
             server.serve()
     finally:
@@ -140,12 +146,17 @@ def _reachable(host: str) -> str:
     return host if address.version == 4 else f"[{host}]"
 
 
-def _announce_when_ready(url: str, key_file: Path | None, as_json: bool) -> None:
-    threading.Thread(target=_announce, args=(url, key_file, as_json), daemon=True).start()
+def _announce_when_ready(url: str, key_file: Path | None, listens: Path | None, as_json: bool) -> None:
+    threading.Thread(target=_announce, args=(url, key_file, listens, as_json), daemon=True).start()
 
 
-def _announce(url: str, key_file: Path | None, as_json: bool) -> None:
-    if not _ready(url):
+def _announce(url: str, key_file: Path | None, listens: Path | None, as_json: bool) -> None:
+    ready = _ready(url)
+    # What computes reports takes longer to load, and who is told that the service is ready may ask for one at once.
+    deadline = time.monotonic() + _ANALYTICS_SECONDS
+    while listens is not None and not listens.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if not ready:
         say(f"The service at {url} is not ready; {url}/api/decision/status says why.", style="red")
         return
     command = None if key_file is None else first_request(url, key_file)

@@ -82,8 +82,12 @@ class Site:
         return key
 
     def serving(self, workers: int = 2, *options: str) -> AbstractContextManager[Server]:
-        """A server while the block runs, with further options of `gate serve`."""
+        """A server while the block runs, with further options of `gate serve`; without reports unless they are asked
+        for with --analytics, for each of many servers would load what they are computed with.
+        """
         port = free_port()
+        if "--analytics" not in options:
+            options = (*options, "--no-analytics")
         command = self.command("serve", "--port", str(port), "--workers", str(workers), *options)
         return running(command, self.home.parent, f"http://127.0.0.1:{port}", "is ready at")
 

@@ -69,7 +69,7 @@ def database_url() -> None:
 def test_what_was_acknowledged_is_in_the_next_report_and_kill_9_costs_nothing_else(site: Site) -> None:
     key = site.create_key("acme")
     kills = size(1, 12)
-    with site.serving(workers=2) as server:
+    with site.serving(2, "--analytics") as server:
         assert when_counted(server, key)["coverage"]["decisions"] == 0
         for number in range(1, 7):
             decided = post_decide(server.url, key, sample_request()).json()
@@ -114,7 +114,7 @@ def test_where_it_cannot_start_everything_else_works_and_it_says_why(site: Site)
     # A setting that only the lake reads, and cannot use.
     with (site.home / "settings.toml").open("a") as settings:
         settings.write('personal_fields = ["merkle_root"]\n')
-    with site.serving(workers=1) as server:
+    with site.serving(1, "--analytics") as server:
         assert post_decide(server.url, key, sample_request()).status_code == 200
         answer = get(server, key)
         assert (answer.status_code, answer.json()["error"]) == (503, "SVC_REPORT_UNAVAILABLE")
