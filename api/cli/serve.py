@@ -40,7 +40,7 @@ from gate.ledger.limits import replace_damaged_limits
 app = typer.Typer(add_completion=False)
 
 _START_SECONDS: Final = 60
-_ANALYTICS_SECONDS: Final = 20
+_ANALYTICS_SECONDS: Final = 8
 
 
 @app.command()
