@@ -9,14 +9,12 @@ Over the same chain this is the service's own report, byte for byte; the formula
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import altair as alt
 import polars as pl
 
 from gate.confidence import MIN_SAMPLE, Counts, Coverage, add, wilson_interval
-from gate.ids import timestamp
 from gate.policy_reports import confidence_report
 from workbench.engines.arguments import (
     require_limit,
@@ -27,7 +25,7 @@ from workbench.engines.arguments import (
 )
 from workbench.engines.charts import COLOURS, rates
 from workbench.engines.rendering import cut, of_terminal, page, percent, prompt, readable
-from workbench.engines.slicing import latest
+from workbench.engines.slicing import date_of, latest
 from workbench.lake.reader import Snapshot
 
 
@@ -136,8 +134,8 @@ def confidence(
     coverage = Coverage(
         by_version,
         add(Counts(*row[:6]) for row in policy.rows()) if policy.height else Counts(),
-        _date(looked_at["first"].min()),
-        _date(looked_at["last"].max()),
+        date_of(looked_at["first"].min()),
+        date_of(looked_at["last"].max()),
         truncated,
     )
     body = confidence_report(
@@ -156,10 +154,6 @@ def _counted(rows: pl.LazyFrame, *by: str) -> pl.LazyFrame:
     statuses = [(pl.col("outcome_status") == status).sum().cast(pl.Int64).alias(status) for status in Counts._fields]
     dates = [pl.col("first_outcome_at").min().alias("first"), pl.col("last_outcome_at").max().alias("last")]
     return rows.group_by(by).agg(*statuses, *dates) if by else rows.select(*statuses, *dates)
-
-
-def _date(moment: Any) -> str | None:
-    return timestamp(moment) if isinstance(moment, datetime) else None
 
 
 def _frame(by_version: dict[str, Counts]) -> pl.DataFrame:

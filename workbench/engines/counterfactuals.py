@@ -38,7 +38,7 @@ from workbench.engines.arguments import (
     require_verdict,
 )
 from workbench.engines.rendering import cut, listed, page, prompt
-from workbench.engines.slicing import latest
+from workbench.engines.slicing import date_of, latest
 from workbench.evaluator import VectorEvaluator, compile_frame_evaluator
 from workbench.facts import fields_of, find_typed, patched, with_fields
 from workbench.lake.entries import Personal
@@ -207,9 +207,11 @@ def counterfactuals(
         raise OperatorError(
             "LAKE_MOVED_ON", "Facts were erased since the lake was opened, and their files are gone; open it again."
         ) from error
-    decisions, first, last_at = covered.row(0)
     transitions = _transitions(groups)
     asked = {
+        "decision_counterfactual_slice_version": COUNTERFACTUAL_SLICE,
+        "simulation_only": True,
+        "authorizes_mutation": False,
         "policy_id": policy_id,
         "policy_version": policy_version,
         "verdict": verdict,
@@ -220,24 +222,36 @@ def counterfactuals(
         "patch": patch,
         "unread": unread,
     }
+    # As JSON has it, which is what is hashed.
+    body = orjson.loads(orjson.dumps(asked | _found(snapshot, groups, covered, transitions, truncated=truncated)))
+    report = {**body, "counterfactual_hash": content_hash(body)}
+    behind = compared.filter(_CHANGED).sort("position")
+    return CounterfactualReport(report, _frame(transitions), behind, snapshot.scope)
+
+
+def _found(
+    snapshot: Snapshot,
+    groups: pl.DataFrame,
+    covered: pl.DataFrame,
+    transitions: list[dict[str, Any]],
+    *,
+    truncated: bool,
+) -> dict[str, Any]:
+    """What the report says beside what was asked."""
+    decisions, first, last = covered.row(0)
     known = groups.filter(pl.col("then_verdict").is_not_null())
-    changed = groups.filter("changed")
-    body = {
-        "decision_counterfactual_slice_version": COUNTERFACTUAL_SLICE,
-        "simulation_only": True,
-        "authorizes_mutation": False,
-        **asked,
+    return {
         "decisions": decisions,
         "redecided": int(known["decisions"].sum()),
         "unknown": decisions - int(known["decisions"].sum()),
-        "changed": int(changed["decisions"].sum()),
+        "changed": _counted(groups, pl.col("changed")),
         "verdict_changed": _counted(known, pl.col("verdict").cast(pl.String) != pl.col("then_verdict").cast(pl.String)),
         "needs_input": _counted(known, pl.col("then_rule") == _FAILED),
         "verdicts": {"before": _by_verdict(known, "verdict"), "after": _by_verdict(known, "then_verdict")},
         "transitions": transitions[:MAX_TRANSITIONS],
         "coverage": {
-            "from": None if first is None else timestamp(first),
-            "to": None if last_at is None else timestamp(last_at),
+            "from": date_of(first),
+            "to": date_of(last),
             "transitions": len(transitions),
             "chain_position": snapshot.position,
             "merkle_root": snapshot.merkle_root,
@@ -245,11 +259,6 @@ def counterfactuals(
         },
         "notes": list(_NOTES),
     }
-    # As JSON has it, which is what is hashed.
-    body = orjson.loads(orjson.dumps(body))
-    report = {**body, "counterfactual_hash": content_hash(body)}
-    behind = compared.filter(_CHANGED).sort("position")
-    return CounterfactualReport(report, _frame(transitions), behind, snapshot.scope)
 
 
 def _counted(groups: pl.DataFrame, holds: pl.Expr) -> int:

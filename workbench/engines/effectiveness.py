@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from typing import Any, Final
 
 import altair as alt
@@ -24,7 +24,7 @@ from gate.policy_reports import effectiveness_report
 from workbench.engines.arguments import require_limit, require_min_sample, require_snapshot, require_text
 from workbench.engines.charts import COLOURS, PERCENT, SHAPES, SHARE, SUCCESS, empty, rates
 from workbench.engines.rendering import cut, interval, listed, of_terminal, page, percent, prompt, readable
-from workbench.engines.slicing import latest
+from workbench.engines.slicing import date_of, latest
 from workbench.lake.reader import Snapshot
 
 _STATUSES: Final = Standing._fields
@@ -157,8 +157,8 @@ def effectiveness(
         by_week={week.isoformat(): standing for week, standing, *_ in _standings(groups, "week")},
         acted=next((standing for acted, standing, *_ in _standings(groups, "acted") if acted), Standing()),
         metrics=[Metric(*row) for row in metrics.rows()],
-        first=_date(groups["first"].min()),
-        last=_date(groups["last"].max()),
+        first=date_of(groups["first"].min()),
+        last=date_of(groups["last"].max()),
         chain_position=snapshot.position,
         merkle_root=snapshot.merkle_root,
         truncated=truncated,
@@ -211,10 +211,6 @@ def _standings(groups: pl.DataFrame, *by: str) -> list[tuple[Any, ...]]:
     )
     names = len(by)
     return [(*row[:names], Standing(*row[names:-2]), *row[-2:]) for row in counted.rows()]
-
-
-def _date(moment: Any) -> str | None:
-    return timestamp(moment) if isinstance(moment, datetime) else None
 
 
 def _row(standing: Standing) -> dict[str, Any]:

@@ -1,8 +1,13 @@
-"""The latest of some rows, as every report's `limit` asks for."""
+"""What every report asks of its rows: the latest of them, as `limit` says, and when the first and the last were."""
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Any
+
 import polars as pl
+
+from gate.ids import timestamp
 
 
 def latest(rows: pl.LazyFrame, position: str, limit: int | None) -> tuple[pl.LazyFrame, bool]:
@@ -20,3 +25,8 @@ def latest(rows: pl.LazyFrame, position: str, limit: int | None) -> tuple[pl.Laz
     if last.len() <= limit:
         return rows, False
     return rows.filter(pl.col(position) > last[0]), True
+
+
+def date_of(moment: Any) -> str | None:
+    """A moment as the protocol writes it; None where there were no rows to have one."""
+    return timestamp(moment) if isinstance(moment, datetime) else None
