@@ -10,12 +10,12 @@ OWN := env -u GATE_LAKE -u GATE_DATABASE_URL
 run: install
 	@$(BIN)/gate serve --demo --host $(HOST) --port $(PORT)
 
-# A new instance in var-demo with a year of made-up decisions, and its lake; what is there already is kept. docs/demo.md
-# tells what is in it. A ledger or a lake that the environment names for another instance has no part in it.
+# A new instance in var-demo with a year of made-up decisions, 20,000 unless DECISIONS says how many, and its lake; what
+# is there already is kept. docs/demo.md tells what is in it. A ledger or a lake that the environment names for another instance has no part in it.
 demo: install
 	@if test -e var-demo/settings.toml; \
 	  then echo "var-demo is there already, and is kept; remove it for a new one, or where making it was interrupted."; \
-	  else $(OWN) $(BIN)/gate demo --home var-demo; fi
+	  else $(OWN) $(BIN)/gate demo --home var-demo $(if $(DECISIONS),--decisions $(DECISIONS)); fi
 	@if $(OWN) $(BIN)/gate lake status --home var-demo > /dev/null; \
 	  then echo "Its lake, var-demo/lake, is up to its ledger already."; \
 	  else $(OWN) $(BIN)/gate lake export --home var-demo; fi

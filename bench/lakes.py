@@ -1,4 +1,5 @@
-"""Large lakes, built directly: files of cases as compaction leaves them, and a manifest, without a ledger of that size.
+"""Large lakes, built directly: files of cases and metrics as compaction leaves them, and a manifest, without a ledger
+of that size.
 
 The cases are drawn: decisions of a year, each policy's spread over all of it, with versions that follow one another,
 rules, outcomes of every status with one or two metrics, and execution receipts. The product's own code makes cases of
@@ -23,10 +24,11 @@ import pyarrow as pa
 from gate.confidence import Counts
 from gate.effectiveness import Standing
 from gate.ledger.tail import FollowedScope
-from workbench.columns import EXECUTION_STATUS, METRICS, OUTCOME_STATUS, TIME, VERDICT
-from workbench.lake.cases import unreported, updated
-from workbench.lake.compaction import FULL
-from workbench.lake.files import Files
+from workbench.columns import EXECUTION_STATUS, OBSERVED, OUTCOME_STATUS, TIME, VERDICT
+from workbench.lake.cases import measured, unreported, updated
+from workbench.lake.compaction import FULL, Compactor
+from workbench.lake.export import TIME_COLUMNS
+from workbench.lake.files import Files, by_month
 from workbench.lake.manifest import LakeFile, Manifest, directory_of, save
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
@@ -57,6 +59,7 @@ _RULES: Final = (
     ("rule:default", "review", "review", "route_to_finance", "NO_RULE_MATCHED", 0.04),
     ("schema:failed", "no", "block", "block_discount", "FACTS_MISSING", 0.01),
 )
+_OF_POLICY: Final = ("policy_id", "policy_version")
 _METRICS: Final = ("hours_to_close", "revenue_eur")
 _HEX: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
 _TOKEN_BYTES: Final = 10
@@ -111,7 +114,7 @@ class Contents:
         standings: What came of the decisions of each policy.
         watched: What reports about some of them have to say.
         rows: How many cases.
-        files: How many files hold them.
+        files: How many files hold them and their metrics.
         bytes: The size of those.
     """
 
@@ -166,31 +169,30 @@ def write_cases(
     kept: dict[str, list[_Drawn]] = {name: [] for name in watched}
     numbers = {policy.policy_id: number for number, policy in enumerate(policies)}
     for month, drawn in _draw(policies, random):
-        written.append(
-            writer.write("cases", f"{_YEAR}-{month + 1:02d}", _cases(scope.scope_id, policies, drawn, random))
-        )
+        cases, metrics = _resolved(scope.scope_id, policies, drawn, random)
+        written.append(writer.write("cases", f"{_YEAR}-{month + 1:02d}", cases))
+        written += [writer.write("metrics", when, rows) for when, rows in by_month(metrics, TIME_COLUMNS["metrics"])]
         counts += _counted(drawn.policy, drawn.status, len(policies))
         for name, parts in kept.items():
             parts.append(drawn.where(drawn.policy == numbers[name]))
     writer.sync()
-    save(
-        lake,
-        replace(
-            manifest,
-            generation=1,
-            position=head.size,
-            merkle_root=head.merkle_root,
-            link_hash=head.link_hash,
-            compacted=head.size,
-            files=tuple(written),
-        ),
+    manifest = replace(
+        manifest,
+        generation=1,
+        position=head.size,
+        merkle_root=head.merkle_root,
+        link_hash=head.link_hash,
+        compacted=head.size,
+        files=tuple(written),
     )
+    save(lake, manifest)
+    manifest = [manifest, *Compactor(lake).compact(manifest)][-1]
     return Contents(
         {policy.policy_id: _standing(row) for policy, row in zip(policies, counts, strict=True)},
         {name: _expected(parts) for name, parts in kept.items()},
-        sum(file.rows for file in written),
-        len(written),
-        sum(file.bytes for file in written),
+        sum(file.rows for file in manifest.of("cases")),
+        len(manifest.files),
+        sum(file.bytes for file in manifest.files),
     )
 
 
@@ -246,8 +248,10 @@ def _month_ms(month: int) -> int:
     return int(start.timestamp()) * 1000
 
 
-def _cases(scope_id: str, policies: Sequence[Policy], drawn: _Drawn, random: np.random.Generator) -> pl.DataFrame:
-    """The cases, made of decisions, outcomes and execution receipts as compaction makes them."""
+def _resolved(
+    scope_id: str, policies: Sequence[Policy], drawn: _Drawn, random: np.random.Generator
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Cases and metrics, made of decisions, outcomes and execution receipts as compaction makes them."""
     names = [policy.policy_id for policy in policies]
     hashes = [hashlib.sha256(f"{name} {version}".encode()).hexdigest() for name in names for version in _VERSIONS]
     told, verdicts, words, actions, reasons, _ = zip(*_RULES, strict=True)
@@ -267,7 +271,9 @@ def _cases(scope_id: str, policies: Sequence[Policy], drawn: _Drawn, random: np.
             _picked("rule", told, drawn.rule),
         ]
     )
-    return updated(unreported(decisions), _outcomes(drawn, random), _executions(drawn, random))
+    of_policy = decisions.select("scope_id", pl.col("position").alias("decision_position"), *_OF_POLICY)
+    outcomes = _outcomes(drawn, random).join(of_policy, on="decision_position", maintain_order="left")
+    return updated(unreported(decisions), outcomes, _executions(drawn, random)), measured(outcomes)
 
 
 def _outcomes(drawn: _Drawn, random: np.random.Generator) -> pl.DataFrame:
@@ -297,7 +303,9 @@ def _metrics(drawn: _Drawn) -> pl.Series:
     values[last[drawn.has_hours] - 1] = drawn.hours[drawn.has_hours]
     named = _picked("name", _METRICS, codes).to_arrow(compat_level=pl.CompatLevel.oldest())
     structs = pa.StructArray.from_arrays([named, pa.array(values)], ["name", "value"])
-    return pl.Series("observed_metrics", pl.from_arrow(pa.LargeListArray.from_arrays(pa.array(ends), structs)), METRICS)
+    return pl.Series(
+        "observed_metrics", pl.from_arrow(pa.LargeListArray.from_arrays(pa.array(ends), structs)), OBSERVED
+    )
 
 
 def _executions(drawn: _Drawn, random: np.random.Generator) -> pl.DataFrame:

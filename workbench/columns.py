@@ -21,7 +21,7 @@ TIME: Final = pl.Datetime("ms", "UTC")
 VERDICT: Final = pl.Enum(["yes", "no", "review"])
 OUTCOME_STATUS: Final = pl.Enum(Counts._fields)
 EXECUTION_STATUS: Final = pl.Enum(["executed", "queued", "skipped", "failed", "blocked", "reviewed", "reverted"])
-METRICS: Final = pl.List(pl.Struct({"name": pl.String, "value": pl.Float64}))
+OBSERVED: Final = pl.List(pl.Struct({"name": pl.String, "value": pl.Float64}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ OUTCOMES: Final[Table] = {
     "outcome_status": Column(OUTCOME_STATUS, "The result; succeeded, partial, failed and reverted are terminal."),
     "action_executed": Column(pl.Boolean, "Whether the action was executed at all."),
     **_TARGET,
-    "observed_metrics": Column(METRICS, "What was measured: names and numbers.", personal=True),
+    "observed_metrics": Column(OBSERVED, "What was measured: names and numbers.", personal=True),
     **_EVIDENCE,
     **_OF_CHAIN,
 }
@@ -190,7 +190,6 @@ _OF_OUTCOME: Final[Table] = {
     "outcome_id": Column(pl.String, "That outcome's id."),
     "outcome_status": Column(OUTCOME_STATUS, "Its status; null without any outcome."),
     "action_executed": Column(pl.Boolean, "Whether the action was executed, as the latest outcome says."),
-    "observed_metrics": Column(METRICS, "What the latest outcome measured.", personal=True),
     "outcome_reported_at": Column(TIME, "When the latest outcome was reported."),
     "outcomes": Column(pl.Int64, "How many outcomes were reported."),
     "first_outcome_at": Column(TIME, "The earliest date of them."),
@@ -216,6 +215,16 @@ CASES: Final[Table] = {
 }
 """A decision with the latest of what was reported about it."""
 
+METRICS: Final[Table] = {
+    "scope_id": _OF_ENTRY["scope_id"],
+    "position": Column(pl.Int64, "The chain position of the decision."),
+    **_OF_POLICY,
+    "reported_at": Column(TIME, "When its latest outcome was reported."),
+    "name": Column(pl.String, "What that outcome measured."),
+    "value": Column(pl.Float64, "The number."),
+}
+"""A row for each metric of the latest outcome of a decision."""
+
 TABLES: Final[Mapping[str, Table]] = MappingProxyType(
     {
         "decisions": DECISIONS,
@@ -226,6 +235,7 @@ TABLES: Final[Mapping[str, Table]] = MappingProxyType(
         "facts": FACTS,
         "rulebooks": RULEBOOKS,
         "cases": CASES,
+        "metrics": METRICS,
     }
 )
 

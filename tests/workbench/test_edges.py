@@ -21,7 +21,8 @@ from workbench.columns import schema
 from workbench.engines.confidence import ConfidenceReport, confidence
 from workbench.engines.effectiveness import EffectivenessReport, effectiveness
 from workbench.engines.roll_up import RollUp, roll_up
-from workbench.lake.cases import unreported, updated
+from workbench.lake.cases import measured, unreported, updated
+from workbench.lake.export import TIME_COLUMNS
 from workbench.lake.files import Files, by_month
 from workbench.lake.manifest import Manifest
 from workbench.lake.reader import Snapshot
@@ -82,7 +83,8 @@ def snapshot_of(entries: Sequence[Entry], lake: Path) -> Snapshot:
             of = places[entry["decision_id"]]
             metrics = entry.get("observed_metrics")
             row["observed_metrics"] = metrics and [{"name": name, "value": value} for name, value in metrics.items()]
-            outcomes.append({**row, "decision_position": of["position"], "policy_id": of["policy_id"]})
+            policy = {name: of[name] for name in ("policy_id", "policy_version")}
+            outcomes.append({**row, "decision_position": of["position"], **policy})
         else:
             row["rule"] = entry["evidence"][1]
             decisions.append(row)
@@ -110,7 +112,11 @@ def resolved(snapshot: Snapshot) -> Snapshot:
     cases = updated(unreported(decisions), outcomes, executions)
     root = str(snapshot.merkle_root)
     files = Files(snapshot.lake, snapshot.manifest, snapshot.position, root)
-    written = [files.write("cases", month, rows) for month, rows in by_month(cases, "created_at")]
+    written = [
+        files.write(table, month, rows)
+        for table, frame in (("cases", cases), ("metrics", measured(outcomes)))
+        for month, rows in by_month(frame, TIME_COLUMNS[table])
+    ]
     manifest = replace(
         snapshot.manifest,
         position=snapshot.position,

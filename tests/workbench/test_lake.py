@@ -43,8 +43,9 @@ def chain(instance: Instance, authority: Authority) -> Chain:
 
 
 def rows(snapshot: Snapshot) -> dict[str, pl.DataFrame]:
-    """Every row of every table, in the order of the chain."""
-    return {name: snapshot.table(name).collect().sort("position") for name in TABLES}
+    """Every row of every table, in the order of the chain, metrics of one decision by name."""
+    order = {"metrics": ["position", "name"]}
+    return {name: snapshot.table(name).collect().sort(order.get(name, "position")) for name in TABLES}
 
 
 def assert_same(one: Snapshot, other: Snapshot) -> None:
@@ -114,6 +115,13 @@ def test_each_column_holds_what_was_decided_and_reported(
     assert (executed["decision_id"], executed["decision_position"]) == (decision_id, 1)
     assert row["outcomes"]["observed_metrics"] == [{"name": "a", "value": 2.0}, {"name": "b", "value": 1e308}]
     assert (row["outcomes"]["evidence_refs"], row["outcomes"]["external_ref"]) == (["log-1"], "tx-1")
+    assert [
+        (metric["position"], metric["policy_id"], metric["reported_at"], metric["name"], metric["value"])
+        for metric in snapshot().table("metrics").sort("name").collect().to_dicts()
+    ] == [
+        (1, decided["policy_id"], row["outcomes"]["reported_at"], name, value)
+        for name, value in (("a", 2.0), ("b", 1e308))
+    ]
     assert orjson.loads(row["crm_syncs"]["mapped_fields"]) == {"owner": {"name": "Ada"}, "stage": "won"}
     assert row["facts"]["inputs"] == '{"discount_percent":10,"margin_percent":22}'
     case = row["cases"]
@@ -149,6 +157,45 @@ def test_it_does_not_matter_in_how_many_steps_a_chain_was_exported_and_compacted
     assert_same(Snapshot(kept, in_steps.manifest, in_steps.position, in_steps.merkle_root), snapshot())
     compact()
     assert_same(Snapshot(kept, in_steps.manifest, in_steps.position, in_steps.merkle_root), snapshot())
+
+
+def test_metrics_are_those_of_the_latest_outcome_of_a_decision(
+    chain: Chain,
+    export: Step,
+    compact: Step,
+    snapshot: Callable[[], Snapshot],
+    instance: Instance,
+    lake: Path,
+    scope: Scope,
+) -> None:
+    def measured() -> list[tuple[Any, ...]]:
+        found = rows(fresh(instance.ledger, lake, scope.scope_id, Personal()))["metrics"]
+        return found.select("position", "name", "value").rows()
+
+    first, second, third = (chain.decide(discount_percent=10, margin_percent=22) for _ in range(3))
+    for decision_id in (first, second, third):
+        chain.outcome(decision_id, observed_metrics={"hours": 1, "revenue": 2})
+    export()
+    compact()
+    chain.outcome(first, "reverted", observed_metrics={"hours": 3})
+    chain.outcome(second, "pending")
+    chain.outcome(third, observed_metrics={"hours": 4})
+    chain.outcome(third, observed_metrics={"hours": 5, "revenue": 6})
+    chain.execution(third)
+    expected = [(1, "hours", 3.0), (3, "hours", 5.0), (3, "revenue", 6.0)]
+    assert measured() == expected
+    export()
+    assert measured() == expected
+    compact()
+    assert measured() == expected
+    assert snapshot().resolved("metrics").collect().height == len(expected)
+    for decision_id in (first, third):
+        chain.outcome(decision_id, "failed")
+    export()
+    manifest = compact()
+    assert measured() == []
+    assert manifest.of("metrics") == []
+    assert faults(instance, lake, scope) == []
 
 
 def test_the_tail_and_the_lake_together_are_the_same_wherever_the_watermark_stands(
@@ -232,11 +279,12 @@ def test_duckdb_and_pandas_read_what_polars_reads(
 ) -> None:
     chain.grow()
     export(batch=11)
-    for refused in (open_lake(lake).sql, open_lake(lake).files):
-        with pytest.raises(OperatorError) as caught:
-            refused("cases")
-        assert caught.value.code == "LAKE_NOT_COMPACTED"
-    assert duckdb.connect().execute(open_lake(lake).sql("cases", stale=True)).fetchall() == []
+    for table in ("cases", "metrics"):
+        for refused in (open_lake(lake).sql, open_lake(lake).files):
+            with pytest.raises(OperatorError, match=table) as caught:
+                refused(table)
+            assert caught.value.code == "LAKE_NOT_COMPACTED"
+        assert duckdb.connect().execute(open_lake(lake).sql(table, stale=True)).fetchall() == []
     compact()
     opened = open_lake(lake)
     expected = snapshot().table("cases").collect().group_by("outcome_status").len().sort("outcome_status")
@@ -358,7 +406,9 @@ def damaged(lake: Path, manifest: Manifest, table: str) -> Iterator[tuple[str, M
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("table", ["decisions", "executions", "outcomes", "crm_syncs", "facts", "rulebooks", "cases"])
+@pytest.mark.parametrize(
+    "table", ["decisions", "executions", "outcomes", "crm_syncs", "facts", "rulebooks", "cases", "metrics"]
+)
 def test_whatever_is_changed_in_a_file_is_found(
     lake: Path, chain: Chain, export: Step, compact: Step, instance: Instance, scope: Scope, table: str
 ) -> None:
@@ -405,6 +455,8 @@ def forged(lake: Path, manifest: Manifest, table: str, change: Callable[[pl.Data
             lambda frame: frame.with_columns(pl.lit("no").cast(frame["verdict"].dtype).alias("verdict")),
             "cases",
         ),
+        ("metrics", lambda frame: frame.with_columns(pl.col("value") + 1), "metrics"),
+        ("metrics", lambda frame: frame.head(frame.height - 1), "metrics"),
         ("outcomes", lambda frame: frame.with_columns(pl.lit("forged").alias("external_ref")), "ledger"),
         ("decisions", lambda frame: frame.with_columns(pl.lit(1.0).alias("amount")), "ledger"),
         ("facts", lambda frame: frame.with_columns(pl.lit("{}").alias("inputs")), "ledger"),

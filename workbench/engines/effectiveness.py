@@ -24,7 +24,7 @@ from gate.policy_reports import effectiveness_report
 from workbench.engines.arguments import require_limit, require_min_sample, require_snapshot, require_text
 from workbench.engines.charts import COLOURS, PERCENT, SHAPES, SHARE, SUCCESS, empty, rates
 from workbench.engines.rendering import cut, interval, listed, of_terminal, page, percent, prompt, readable
-from workbench.engines.slicing import date_of, latest
+from workbench.engines.slicing import date_of, last_left_out
 from workbench.lake.reader import Snapshot
 
 _STATUSES: Final = Standing._fields
@@ -145,8 +145,8 @@ def effectiveness(
     require_text("policy_version", policy_version)
     require_limit(limit)
     require_min_sample(min_sample)
-    rows, truncated = _chosen(snapshot, policy_id, policy_version, limit)
-    groups, metrics = pl.collect_all([_grouped(rows), _measured(rows)], engine="streaming")
+    cases, metrics, truncated = _chosen(snapshot, policy_id, policy_version, limit)
+    groups, measured = pl.collect_all([_grouped(cases), _measured(metrics)], engine="streaming")
     counted = Counted(
         by_version={
             name: Group(standing, timestamp(first), timestamp(last))
@@ -156,7 +156,7 @@ def effectiveness(
         by_rule={name: standing for name, standing, *_ in _standings(groups, "rule")},
         by_week={week.isoformat(): standing for week, standing, *_ in _standings(groups, "week")},
         acted=next((standing for acted, standing, *_ in _standings(groups, "acted") if acted), Standing()),
-        metrics=[Metric(*row) for row in metrics.rows()],
+        metrics=[Metric(*row) for row in measured.rows()],
         first=date_of(groups["first"].min()),
         last=date_of(groups["last"].max()),
         chain_position=snapshot.position,
@@ -171,12 +171,17 @@ def effectiveness(
 
 def _chosen(
     snapshot: Snapshot, policy_id: str, policy_version: str | None, limit: int | None
-) -> tuple[pl.LazyFrame, bool]:
-    """The decisions looked at, and whether earlier ones were left out."""
-    rows = snapshot.cases(policy_id)
+) -> tuple[pl.LazyFrame, pl.LazyFrame, bool]:
+    """The decisions looked at, what their latest outcomes measured, and whether earlier decisions were left out."""
+    cases, metrics = snapshot.cases(policy_id), snapshot.metrics(policy_id)
     if policy_version is not None:
-        rows = rows.filter(pl.col("policy_version") == policy_version)
-    return latest(rows, "position", limit)
+        asked = pl.col("policy_version") == policy_version
+        cases, metrics = cases.filter(asked), metrics.filter(asked)
+    after = last_left_out(cases, "position", limit)
+    if after is None:
+        return cases, metrics, False
+    looked_at = pl.col("position") > after
+    return cases.filter(looked_at), metrics.filter(looked_at), True
 
 
 def _grouped(rows: pl.LazyFrame) -> pl.LazyFrame:
@@ -188,14 +193,11 @@ def _grouped(rows: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _measured(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """The metrics of latest outcomes. Only what orders them: sums of floats depend on the order they are added in."""
+def _measured(metrics: pl.LazyFrame) -> pl.LazyFrame:
+    """The metrics by name. Only what orders them: sums of floats depend on the order they are added in."""
     value = pl.col("value")
-    return (
-        rows.select(pl.col("observed_metrics").explode(empty_as_null=False, keep_nulls=False))
-        .unnest("observed_metrics")
-        .group_by("name")
-        .agg(pl.len(), value.min().alias("min"), value.quantile(0.5, "lower").alias("median"), value.max().alias("max"))
+    return metrics.group_by("name").agg(
+        pl.len(), value.min().alias("min"), value.quantile(0.5, "lower").alias("median"), value.max().alias("max")
     )
 
 

@@ -10,8 +10,8 @@ import polars as pl
 from gate.ids import timestamp
 
 
-def latest(rows: pl.LazyFrame, position: str, limit: int | None) -> tuple[pl.LazyFrame, bool]:
-    """The rows with the greatest positions, and whether others were left out.
+def last_left_out(rows: pl.LazyFrame, position: str, limit: int | None) -> int | None:
+    """The greatest position among those that a limit leaves out; None where it leaves out none.
 
     Args:
         rows: The rows; no two of them have one position.
@@ -19,12 +19,16 @@ def latest(rows: pl.LazyFrame, position: str, limit: int | None) -> tuple[pl.Laz
         limit: How many at most; None for all.
     """
     if limit is None:
-        return rows, False
+        return None
     # One more than are looked at tells whether that is all.
     last = rows.select(pl.col(position).top_k(limit + 1)).collect(engine="streaming")[position].sort()
-    if last.len() <= limit:
-        return rows, False
-    return rows.filter(pl.col(position) > last[0]), True
+    return None if last.len() <= limit else int(last[0])
+
+
+def latest(rows: pl.LazyFrame, position: str, limit: int | None) -> tuple[pl.LazyFrame, bool]:
+    """The rows with the greatest positions, and whether others were left out; arguments as `last_left_out`."""
+    after = last_left_out(rows, position, limit)
+    return (rows, False) if after is None else (rows.filter(pl.col(position) > after), True)
 
 
 def date_of(moment: Any) -> str | None:

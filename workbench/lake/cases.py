@@ -1,4 +1,6 @@
-"""Cases: each decision with the latest of what was reported about it. The latest is the last in chain order."""
+"""Cases: each decision with the latest of what was reported about it; and metrics: what its latest outcome measured.
+The latest is the last in chain order.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,6 @@ _FROM_OUTCOME: Final = {
     "outcome_id": "outcome_id",
     "outcome_status": "outcome_status",
     "action_executed": "action_executed",
-    "observed_metrics": "observed_metrics",
     "outcome_reported_at": "reported_at",
 }
 _FROM_EXECUTION: Final = {
@@ -35,6 +36,17 @@ DECISION_COLUMNS: Final = tuple(name for name in DECISIONS if name in CASES and 
 
 OUTCOME_COLUMNS: Final = ("decision_position", *dict.fromkeys(_FROM_OUTCOME.values()))
 """What of outcomes `updated` needs."""
+
+MEASURED_COLUMNS: Final = (
+    "scope_id",
+    "decision_position",
+    "position",
+    "policy_id",
+    "policy_version",
+    "reported_at",
+    "observed_metrics",
+)
+"""What of outcomes `measured` needs."""
 
 EXECUTION_COLUMNS: Final = ("decision_position", *dict.fromkeys(_FROM_EXECUTION.values()))
 """What of execution receipts `updated` needs."""
@@ -91,13 +103,34 @@ def updated(cases: pl.DataFrame, outcomes: pl.DataFrame, executions: pl.DataFram
     return cases
 
 
+def measured(outcomes: pl.DataFrame) -> pl.DataFrame:
+    """The metrics of the latest of some outcomes of each decision; none where the latest measured nothing.
+
+    Args:
+        outcomes: Outcomes, with `MEASURED_COLUMNS`.
+    """
+    last = _last(outcomes).select(
+        "scope_id",
+        pl.col("decision_position").alias("position"),
+        "policy_id",
+        "policy_version",
+        "reported_at",
+        "observed_metrics",
+    )
+    unfolded = last.explode("observed_metrics", empty_as_null=False, keep_nulls=False).unnest("observed_metrics")
+    return unfolded.select(schema("metrics").names())
+
+
 def _new(name: str) -> pl.Expr:
     return pl.col(f"{name}:new")
 
 
 def _latest(reports: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
-    last = reports.sort("position").unique("decision_position", keep="last", maintain_order=True)
-    return last.select("decision_position", *(pl.col(of).alias(name) for name, of in names.items()))
+    return _last(reports).select("decision_position", *(pl.col(of).alias(name) for name, of in names.items()))
+
+
+def _last(reports: pl.DataFrame) -> pl.DataFrame:
+    return reports.sort("position").unique("decision_position", keep="last", maintain_order=True)
 
 
 def _taken(cases: pl.DataFrame, latest: pl.DataFrame, names: dict[str, str], *others: pl.Expr) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Compaction: many small files become few, and each decision gets its latest outcome and receipt.
+"""Compaction: many small files become few, and each decision gets its latest outcome, its metrics and its receipt.
 
     compactor = Compactor(Path("var/lake"))
     for manifest in compactor.compact(manifest): ...
@@ -15,12 +15,20 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import polars as pl
 
 from workbench.columns import schema
-from workbench.lake.cases import DECISION_COLUMNS, EXECUTION_COLUMNS, OUTCOME_COLUMNS, unreported, updated
+from workbench.lake.cases import (
+    DECISION_COLUMNS,
+    EXECUTION_COLUMNS,
+    MEASURED_COLUMNS,
+    OUTCOME_COLUMNS,
+    measured,
+    unreported,
+    updated,
+)
 from workbench.lake.entries import together
 from workbench.lake.export import TIME_COLUMNS
 from workbench.lake.files import Files, by_month, read, scan
@@ -39,6 +47,10 @@ LARGE: Final = 256 * 1024 * 1024
 _STEP_UP: Final = 8
 MANY: Final = 8
 """How many small files of a table and month are let be before they are merged, unless that is asked for."""
+
+
+_Change: TypeAlias = tuple[list[LakeFile], list[LakeFile]]
+"""The files that others replace, and those others."""
 
 
 class Compactor:
@@ -71,24 +83,39 @@ class Compactor:
             raise unwritable(self._lake, error) from error
 
     def _resolve(self, manifest: Manifest, up_to: int) -> Manifest:
-        """Takes the entries after the cases' own position, up to another, into the cases."""
+        """Takes the entries after the cases' own position, up to another, into the cases and their metrics."""
         decisions, outcomes, executions = (
             self._read(manifest, table, manifest.compacted, up_to, columns)
             for table, columns in (
                 ("decisions", DECISION_COLUMNS),
-                ("outcomes", OUTCOME_COLUMNS),
+                ("outcomes", tuple(dict.fromkeys((*OUTCOME_COLUMNS, *MEASURED_COLUMNS)))),
                 ("executions", EXECUTION_COLUMNS),
             )
         )
+        files = Files(self._lake, manifest, up_to, self._root(manifest, up_to))
+        changes = [
+            self._cases(manifest, files, decisions, outcomes, executions),
+            self._metrics(manifest, files, outcomes),
+        ]
+        old, written = ([file for change in changes for file in change[at]] for at in (0, 1))
+        return self._save(replace(manifest, compacted=up_to), old, written, files)
+
+    def _cases(
+        self,
+        manifest: Manifest,
+        files: Files,
+        decisions: pl.DataFrame,
+        outcomes: pl.DataFrame,
+        executions: pl.DataFrame,
+    ) -> _Change:
         new = updated(unreported(decisions), outcomes, executions)
         reported = pl.concat([outcomes["decision_position"], executions["decision_position"]]).unique()
-        files = Files(self._lake, manifest, up_to, self._root(manifest, up_to))
         old: list[LakeFile] = []
         written: list[LakeFile] = []
         months = dict(by_month(new, TIME_COLUMNS["cases"])) if new.height else {}
         for file in manifest.of("cases"):
             grown = _takes(manifest, file) and file.month in months
-            if not grown and not reported.is_between(file.first_position, file.last_position).any():
+            if not grown and not reported.is_between(*_span(file)).any():
                 continue
             before = read(self._lake / file.path)
             after = updated(before, outcomes, executions)
@@ -100,7 +127,24 @@ class Compactor:
             old.append(file)
             written.append(files.write("cases", file.month, after))
         written += [files.write("cases", month, rows) for month, rows in months.items()]
-        return self._save(replace(manifest, compacted=up_to), old, written, files)
+        return old, written
+
+    def _metrics(self, manifest: Manifest, files: Files, outcomes: pl.DataFrame) -> _Change:
+        """The metrics of these outcomes in the place of those of earlier ones about the same decisions."""
+        old: list[LakeFile] = []
+        written: list[LakeFile] = []
+        reported = outcomes["decision_position"].unique()
+        for file in manifest.of("metrics"):
+            path, here = self._lake / file.path, reported.filter(reported.is_between(*_span(file)))
+            again = pl.col("position").is_in(here.implode())
+            if here.is_empty() or scan([path], schema("metrics")).filter(again).head(1).collect().is_empty():
+                continue
+            old.append(file)
+            if (rest := read(path).filter(~again)).height:
+                written.append(files.write("metrics", file.month, rest))
+        new = measured(outcomes)
+        written += [files.write("metrics", month, rows) for month, rows in by_month(new, TIME_COLUMNS["metrics"])]
+        return old, written
 
     def _merge(self, manifest: Manifest, small: Sequence[LakeFile]) -> Manifest:
         last = max(small, key=lambda file: file.chain_position)
@@ -137,6 +181,10 @@ class Compactor:
             if found.height:
                 return str(found["merkle_root"][0])
         return str(manifest.merkle_root)
+
+
+def _span(file: LakeFile) -> tuple[int, int]:
+    return file.first_position, file.last_position
 
 
 def _takes(manifest: Manifest, file: LakeFile) -> bool:

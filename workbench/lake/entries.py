@@ -25,7 +25,7 @@ from gate.errors import OperatorError
 from gate.ledger.packing import unpack
 from gate.ledger.tail import FollowedEntry
 from gate.receipts import BINDING_MISMATCH, NOT_APPROVED
-from workbench.columns import ENTRY_TABLES, FACTS, METRICS, TIME, personal_columns, schema
+from workbench.columns import ENTRY_TABLES, FACTS, OBSERVED, TIME, personal_columns, schema
 from workbench.facts import canonical_text, fact_series, fields_of, without
 
 # Columns that no reader asks for soon cost every file something; a rulebook tests ten fields, not a hundred.
@@ -420,7 +420,7 @@ def _metrics(observed: Sequence[Mapping[str, float] | None]) -> pl.Series:
         pa.StructArray.from_arrays([names, values], ["name", "value"]),
         mask=pa.array([metrics is None for metrics in observed], pa.bool_()),
     )
-    return pl.Series("observed_metrics", pl.from_arrow(lists), METRICS)
+    return pl.Series("observed_metrics", pl.from_arrow(lists), OBSERVED)
 
 
 def _facts(

@@ -51,6 +51,7 @@ TIME_COLUMNS: Final[Mapping[str, str]] = {
     "facts": "created_at",
     "rulebooks": "first_used_at",
     "cases": "created_at",
+    "metrics": "reported_at",
 }
 """The column that says to which month a row belongs."""
 

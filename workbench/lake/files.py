@@ -16,6 +16,10 @@ from workbench.lake.manifest import LakeFile, Manifest, directory_of, sync_direc
 ROW_GROUP: Final = 65_536
 """How many rows a row group has at most."""
 
+# How the rows of a file are sorted: by policy first, so that who reads one skips the others unread.
+_ORDER: Final = ("policy_id", "position")
+_ORDERS: Final[Mapping[str, Sequence[str]]] = {"metrics": ("policy_id", "name", "position")}
+
 # Fewer rows than these are not worth a row group of their own.
 _SMALL_GROUP: Final = 4_096
 _WELL_PACKED: Final[Mapping[str, Any]] = {"compression": "zstd", "compression_level": 1}
@@ -42,7 +46,7 @@ class Files:
         directory = directory_of(self._lake, self._manifest.scope_id) / f"month={month}"
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         name = f"{table}-{first:012d}-{last:012d}-{self._manifest.generation + 1}.parquet"
-        content = _parquet(frame)
+        content = _parquet(frame.sort(_ORDERS.get(table, _ORDER)))
         write_durably(directory / name, content)
         self._directories.add(directory)
         return LakeFile(
@@ -97,9 +101,8 @@ def _positions(frame: pl.DataFrame) -> tuple[int, int]:
 
 
 def _parquet(frame: pl.DataFrame) -> bytes:
-    """Rows are sorted by policy, and row groups end where one ends, so that who reads one skips the others unread."""
+    """Row groups end where a policy ends."""
     content = BytesIO()
-    frame = frame.sort("policy_id", "position")
     groups = _row_groups(frame["policy_id"])
     arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
     # What is small is merged soon, and to lay out dictionaries takes longer than to write it without.

@@ -20,12 +20,22 @@ import polars as pl
 from gate.errors import OperatorError
 from workbench.columns import TABLES, schema
 from workbench.facts import columns_of
-from workbench.lake.cases import DECISION_COLUMNS, EXECUTION_COLUMNS, OUTCOME_COLUMNS, unreported, updated
+from workbench.lake.cases import (
+    DECISION_COLUMNS,
+    EXECUTION_COLUMNS,
+    MEASURED_COLUMNS,
+    OUTCOME_COLUMNS,
+    measured,
+    unreported,
+    updated,
+)
 from workbench.lake.entries import Frames, forgotten
 from workbench.lake.files import scan
 from workbench.lake.manifest import LakeFile, Manifest, load_all
 
 _TYPE: Final = ":type"
+# Tables that compaction makes.
+_RESOLVED: Final = ("cases", "metrics")
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,6 +73,8 @@ class Snapshot:
         _require_table(name)
         if name == "cases":
             return self.cases()
+        if name == "metrics":
+            return self.metrics()
         if name == "facts":
             return self.facts(())
         if name == "rulebooks":
@@ -70,9 +82,9 @@ class Snapshot:
             return self._rows(name, self.manifest.of(name)).unique("policy_hash", keep="first", maintain_order=True)
         return self._rows(name, self.manifest.of(name))
 
-    def resolved(self) -> pl.LazyFrame:
-        """The cases as far as compaction has resolved them."""
-        return self._scan("cases", self.manifest.of("cases"), None)
+    def resolved(self, table: str) -> pl.LazyFrame:
+        """The cases, or the metrics, as far as compaction has resolved them."""
+        return self._scan(table, self.manifest.of(table), None)
 
     def cases(self, policy_id: str | None = None) -> pl.LazyFrame:
         """Each decision with the latest of what was reported about it; of one policy where it is named."""
@@ -100,6 +112,16 @@ class Snapshot:
         if decisions.height:
             parts.append(updated(unreported(decisions), outcomes, executions).lazy())
         return pl.concat(parts)
+
+    def metrics(self, policy_id: str | None = None) -> pl.LazyFrame:
+        """What the latest outcome of each decision measured, a row for each name; of one policy where it is named."""
+        resolved = self._scan("metrics", self.manifest.of("metrics"), policy_id)
+        outcomes = self._recent("outcomes", MEASURED_COLUMNS, policy_id)
+        reported = outcomes["decision_position"].unique()
+        known = reported.filter(reported <= self.manifest.compacted)
+        if known.len():
+            resolved = resolved.filter(~pl.col("position").is_in(known.implode()))
+        return pl.concat([resolved, measured(outcomes).lazy()])
 
     def facts(self, fields: Iterable[str], policy_id: str | None = None) -> pl.LazyFrame:
         """The facts of decisions, with the typed columns of some fields.
@@ -217,19 +239,19 @@ class Lake:
 
         Args:
             table: The table.
-            stale: Whether cases may be those of when they were last resolved, without what came since.
+            stale: Whether cases and metrics may be those of when they were last resolved, without what came since.
 
         Raises:
-            OperatorError: LAKE_TABLE_UNKNOWN; LAKE_NOT_COMPACTED where the files of cases lack what came since.
+            OperatorError: LAKE_TABLE_UNKNOWN; LAKE_NOT_COMPACTED where cases or metrics lack what came since.
         """
         _require_table(table)
         behind = [of for of in self.snapshots.values() if of.manifest.compacted < of.manifest.position]
-        if table == "cases" and behind and not stale:
+        if table in _RESOLVED and behind and not stale:
             told = ", ".join(f"{of.scope} to {of.manifest.compacted} of {of.manifest.position}" for of in behind)
             raise OperatorError(
                 "LAKE_NOT_COMPACTED",
-                f"The files of cases lack the latest entries (resolved: {told}); run `gate lake compact` and open the "
-                f"lake again, use table('cases'), which adds them, or say stale=True.",
+                f"The files of {table} lack the latest entries (resolved: {told}); run `gate lake compact` and open "
+                f"the lake again, use table({table!r}), which adds them, or say stale=True.",
             )
         return [self.directory / file.path for of in self.snapshots.values() for file in of.manifest.of(table)]
 

@@ -23,7 +23,7 @@ from gate.ledger import Ledger
 from gate.ledger.tail import FollowedScope
 from workbench.columns import ENTRY_TABLES, schema
 from workbench.facts import columns_of
-from workbench.lake.cases import unreported, updated
+from workbench.lake.cases import measured, unreported, updated
 from workbench.lake.entries import Personal, chunks, concat, frames
 from workbench.lake.export import require_same_chain, rulebooks_of
 from workbench.lake.files import scan
@@ -39,7 +39,7 @@ class Finding:
     """Something in the lake that is not as it should be.
 
     Attributes:
-        check: files, rows, chain, cases or ledger.
+        check: files, rows, chain, rulebooks, cases, metrics or ledger.
         detail: What, and where.
     """
 
@@ -180,25 +180,33 @@ def _rulebooks(lake: Path, manifest: Manifest) -> Iterator[Finding]:
 
 
 def _cases(lake: Path, manifest: Manifest) -> Iterator[Finding]:
-    """Cases, resolved anew from the reports."""
+    """Cases and metrics, resolved anew from the reports."""
     snapshot = Snapshot(lake, manifest, manifest.position, manifest.merkle_root)
     up_to = pl.col("position") <= manifest.compacted
     for after in range(0, manifest.compacted, _WINDOW):
         window = pl.col("position").is_between(after + 1, min(after + _WINDOW, manifest.compacted))
         about = pl.col("decision_position").is_between(after + 1, min(after + _WINDOW, manifest.compacted))
-        decisions, outcomes, executions, stored = pl.collect_all(
+        decisions, outcomes, executions, cases, metrics = pl.collect_all(
             [
                 snapshot.table("decisions").filter(window),
                 snapshot.table("outcomes").filter(up_to, about),
                 snapshot.table("executions").filter(up_to, about),
-                snapshot.resolved().filter(window),
+                snapshot.resolved("cases").filter(window),
+                snapshot.resolved("metrics").filter(window),
             ],
             engine="streaming",
         )
         expected = updated(unreported(decisions), outcomes, executions)
-        if not expected.sort("position").equals(stored.sort("position")):
+        if not expected.sort("position").equals(cases.sort("position")):
             yield Finding(
                 "cases", f"Among the decisions from position {after + 1} on, a case is not what its reports say."
+            )
+            return
+        order = ("position", "name")
+        if not measured(outcomes).sort(order).equals(metrics.sort(order)):
+            yield Finding(
+                "metrics",
+                f"Among the decisions from position {after + 1} on, a metric is not what the latest outcome says.",
             )
             return
 
