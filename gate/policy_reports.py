@@ -38,6 +38,10 @@ _NOTES: Final = (
     "Outcomes are taken as independent of one another, and those to come as like those that were.",
 )
 _EVERY_VERDICT: Final = "Decisions of every verdict are taken together; ask with verdict to tell them apart."
+_TOO_SMALL: Final = (
+    "Versions with fewer terminal outcomes than min_sample have no part in policy_stability: a greater min_sample "
+    "looks at fewer of them."
+)
 _TRUNCATED: Final = "Decisions with older outcomes were left out, as limit asked."
 
 _EFFECTIVENESS_NOTES: Final = (
@@ -52,6 +56,10 @@ _EFFECTIVENESS_NOTES: Final = (
     "Outcomes come after decisions, failures often last: the latest weeks can look better, and less covered, than they "
     "will.",
     "Outcomes are taken as independent of one another, and those to come as like those that were.",
+)
+_NOT_COMPARED: Final = (
+    "Versions with fewer terminal outcomes than min_sample were not compared with the others: a greater min_sample "
+    "compares fewer of them."
 )
 _SHORTENED: Final = "More versions, rules, weeks or metrics were counted than are listed."
 _EARLIER_LEFT_OUT: Final = "Earlier decisions were left out, as limit asked."
@@ -106,7 +114,7 @@ def confidence_report(
             "to": coverage.last,
             "truncated": coverage.truncated,
         },
-        "notes": list(_notes(coverage, verdict)),
+        "notes": list(_notes(coverage, verdict, min_sample)),
     }
     return {**report, "confidence_hash": content_hash(report)}
 
@@ -186,7 +194,7 @@ def effectiveness_report(
             "merkle_root": counted.merkle_root,
             "truncated": counted.truncated,
         },
-        "notes": list(_effectiveness_notes(counted)),
+        "notes": list(_effectiveness_notes(counted, min_sample)),
     }
     return {**report, "effectiveness_hash": content_hash(report)}
 
@@ -208,16 +216,21 @@ def _success_rate(counts: Counts) -> dict[str, float | None]:
     return {"rate": counts.success_rate, "low": low, "high": high}
 
 
-def _notes(coverage: Coverage, verdict: str | None) -> Iterator[str]:
+def _notes(coverage: Coverage, verdict: str | None, min_sample: int) -> Iterator[str]:
     yield from _NOTES
     if verdict is None:
         yield _EVERY_VERDICT
+    if any(of.terminal < min_sample for of in coverage.by_version.values()):
+        yield _TOO_SMALL
     if coverage.truncated:
         yield _TRUNCATED
 
 
-def _effectiveness_notes(counted: Counted) -> Iterator[str]:
+def _effectiveness_notes(counted: Counted, min_sample: int) -> Iterator[str]:
     yield from _EFFECTIVENESS_NOTES
+    versions = [group.standing for group in counted.by_version.values()]
+    if len(versions) > 1 and any(of.terminal < min_sample for of in versions):
+        yield _NOT_COMPARED
     seen = (counted.by_version, counted.by_rule, counted.by_week, counted.metrics)
     listed = (MAX_VERSIONS, MAX_RULES, MAX_WEEKS, MAX_METRICS)
     if any(len(of) > most for of, most in zip(seen, listed, strict=True)):

@@ -153,7 +153,7 @@ def require_shown(page: str, done: list[Ran]) -> None:
 def require_notes(page: str, done: list[Ran]) -> None:
     (each,) = done
     assert f"```bash\n{each.block}```\n\n```text\n{each.done.stdout}```" in page
-    coverage = Coverage({}, Counts(), None, None, truncated=True)
+    coverage = Coverage({"1": Counts()}, Counts(), None, None, truncated=True)
     listed = re.findall(r"^\| ([A-Z].*?\.) \|", page, flags=re.MULTILINE)
     assert listed == confidence_report(coverage, policy_id="pricing_exception", limit=1)["notes"]
 

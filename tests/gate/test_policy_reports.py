@@ -133,6 +133,15 @@ def test_notes_tell_what_this_report_cannot_know() -> None:
         assert note in PAGE
 
 
+def test_a_report_tells_where_versions_are_too_small_to_be_compared() -> None:
+    def noted(min_sample: int) -> bool:
+        notes = confidence_report(coverage(VERSIONS), policy_id="p", min_sample=min_sample)["notes"]
+        return any("have no part in policy_stability" in note and note in PAGE for note in notes)
+
+    smallest = min(of.terminal for of in VERSIONS.values())
+    assert (noted(smallest), noted(smallest + 1)) == (False, True)
+
+
 class TestDocumentation:
     def test_the_worked_example_is_what_the_formula_gives(self) -> None:
         told = section(PAGE, "## A worked example")
@@ -279,10 +288,12 @@ class TestEffectiveness:
         always = notes(COUNTED)
         assert any("blocked or held action is not known" in note for note in always)
         crowd = replace(COUNTED, by_rule={f"rule:{number}": Standing() for number in range(MAX_RULES + 1)})
-        for of in (crowd, replace(COUNTED, truncated=True)):
+        small = {**COUNTED.by_version, "small": Group(Standing(failed=1), FIRST, LAST)}
+        for of in (crowd, replace(COUNTED, truncated=True), replace(COUNTED, by_version=small)):
             assert notes(of)[:-1] == always
+        assert notes(replace(COUNTED, by_version={"small": small["small"]})) == always
         listed = [cells[0] for cells in rows(section(EFFECTIVENESS_PAGE, "## What it cannot know"))]
-        assert notes(replace(crowd, truncated=True)) == listed
+        assert notes(replace(crowd, truncated=True, by_version=small)) == listed
 
     def test_a_packet_with_it_verifies_and_with_another_does_not(self) -> None:
         packet = make_packet()

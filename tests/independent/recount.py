@@ -42,6 +42,10 @@ EFFECTIVENESS_NOTES = (
     "they will.",
     "Outcomes are taken as independent of one another, and those to come as like those that were.",
 )
+NOT_COMPARED = (
+    "Versions with fewer terminal outcomes than min_sample were not compared with the others: a greater min_sample "
+    "compares fewer of them."
+)
 MORE_THAN_LISTED = "More versions, rules, weeks or metrics were counted than are listed."
 EARLIER_LEFT_OUT = "Earlier decisions were left out, as limit asked."
 
@@ -52,6 +56,10 @@ CONFIDENCE_NOTES = (
     "Outcomes are taken as independent of one another, and those to come as like those that were.",
 )
 VERDICTS_TOGETHER = "Decisions of every verdict are taken together; ask with verdict to tell them apart."
+NO_PART_IN_STABILITY = (
+    "Versions with fewer terminal outcomes than min_sample have no part in policy_stability: a greater min_sample "
+    "looks at fewer of them."
+)
 OLDER_LEFT_OUT = "Decisions with older outcomes were left out, as limit asked."
 
 
@@ -314,6 +322,9 @@ def effectiveness(
         (metrics, MOST_METRICS),
     )
     notes = [*EFFECTIVENESS_NOTES]
+    small = [of for of in versions.values() if number_of(of, *TERMINAL) < min_sample]
+    if small and len(versions) > 1:
+        notes.append(NOT_COMPARED)
     if any(len(of) > most for of, most in listed):
         notes.append(MORE_THAN_LISTED)
     if truncated:
@@ -403,6 +414,8 @@ def confidence(
     notes = [*CONFIDENCE_NOTES]
     if verdict is None:
         notes.append(VERDICTS_TOGETHER)
+    if len(ends) < len(versions):
+        notes.append(NO_PART_IN_STABILITY)
     if truncated:
         notes.append(OLDER_LEFT_OUT)
     report = {
