@@ -1,8 +1,7 @@
 """The export of a ledger into a lake, beside reading and inflating the same chains without making anything of them.
 
 The ledger is the demo's: a year of four scopes. In each round the whole lake is made anew in an empty directory, then
-compacted, then verified, alone and against the ledger. The floor reads and inflates in one thread; the export reads
-ahead in others.
+compacted, then verified, alone and against the ledger. Both read in one thread.
 """
 
 from __future__ import annotations
