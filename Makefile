@@ -13,8 +13,10 @@ run: install
 # A new instance in var-demo with a year of made-up decisions, 20,000 unless DECISIONS says how many, and its lake; what
 # is there already is kept. docs/demo.md tells what is in it. A ledger or a lake that the environment names for another instance has no part in it.
 demo: install
-	@if test -e var-demo/settings.toml; \
-	  then echo "var-demo is there already, and is kept; remove it for a new one, or where making it was interrupted."; \
+	@if test -e var-demo/demo.json; \
+	  then echo "var-demo is there already, and is kept (demo.json says what it holds); remove it for a new one."; \
+	  elif test -e var-demo; \
+	  then echo "var-demo is no whole demo: making it was interrupted. Remove it, and run this again."; exit 1; \
 	  else $(OWN) $(BIN)/gate demo --home var-demo $(if $(DECISIONS),--decisions $(DECISIONS)); fi
 	@if $(OWN) $(BIN)/gate lake status --home var-demo > /dev/null; \
 	  then echo "Its lake, var-demo/lake, is up to its ledger already."; \

@@ -134,12 +134,13 @@ class Counted:
         by_week: By the week in which they were made: its Monday in UTC, as `2026-06-08`.
         acted: Those whose action was let through as far as is known: `action_executed` of the latest outcome where it
             says so, else the verdict yes.
-        metrics: The `observed_metrics` of the latest outcomes.
+        metrics: The `observed_metrics` of the latest outcomes; of very many names those of the most decisions.
         first: When the first of the decisions was made; UTC timestamp, None without any.
         last: When the last was.
         chain_position: The last position of the scope's chain that was read; 0 where it is empty.
         merkle_root: The chain's rolling root there; None where it is empty.
         truncated: Whether a limit left earlier decisions out.
+        more_metrics: How many names were observed beside those of `metrics`.
     """
 
     by_version: Mapping[str, Group]
@@ -153,6 +154,7 @@ class Counted:
     chain_position: int
     merkle_root: str | None
     truncated: bool
+    more_metrics: int = 0
 
     @property
     def standing(self) -> Standing:

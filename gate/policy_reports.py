@@ -187,7 +187,7 @@ def effectiveness_report(
             "versions": len(versions),
             "rules": len(rules),
             "weeks": len(weeks),
-            "metrics": len(metrics),
+            "metrics": len(metrics) + counted.more_metrics,
             "from": counted.first,
             "to": counted.last,
             "chain_position": counted.chain_position,
@@ -233,7 +233,7 @@ def _effectiveness_notes(counted: Counted, min_sample: int) -> Iterator[str]:
         yield _NOT_COMPARED
     seen = (counted.by_version, counted.by_rule, counted.by_week, counted.metrics)
     listed = (MAX_VERSIONS, MAX_RULES, MAX_WEEKS, MAX_METRICS)
-    if any(len(of) > most for of, most in zip(seen, listed, strict=True)):
+    if counted.more_metrics or any(len(of) > most for of, most in zip(seen, listed, strict=True)):
         yield _SHORTENED
     if counted.truncated:
         yield _EARLIER_LEFT_OUT

@@ -162,7 +162,7 @@ facts = snapshot.facts(["discount_percent", "margin_percent"], POLICY).select(
     "position", discount="discount_percent:number", margin="margin_percent:number"
 )
 lost = again.decisions.filter(pl.col("verdict") == "yes", pl.col("then_verdict") != "yes").join(facts, on="position")
-lost.select(
+lost.sort("position").select(
     pl.col("created_at").dt.date().alias("day"),
     "discount",
     "margin",

@@ -66,8 +66,9 @@ pl.DataFrame(
 #
 # ## Tables
 #
-# One table for each type of entry, and three more: `cases`, a row for each decision with the latest of what was
-# reported about it; `facts`, what it was decided from; `rulebooks`, those that decided.
+# One table for each type of entry, and four more: `cases`, a row for each decision with the latest of what was
+# reported about it; `metrics`, what its latest outcome measured; `facts`, what it was decided from; `rulebooks`, those
+# that decided.
 
 # %%
 pl.DataFrame(
@@ -160,6 +161,26 @@ of_duckdb = duckdb.sql(
 ).fetchall()
 assert {row[:2]: row[2] for row in of_polars.rows()} == {row[:2]: row[2] for row in of_duckdb}
 print(len(of_duckdb), "groups, the same in both")
+
+# %% [markdown]
+# ### What was measured
+#
+# `metrics` has a row for each number that a decision's latest outcome measured. Positions belong to a scope: join by
+# both. What refunds took, by version and by the month of the decision:
+
+# %%
+shop = lake.scope("lumen-retail")
+duckdb.sql(f"""
+    SELECT policy_version,
+           CAST(date_trunc('month', created_at AT TIME ZONE 'UTC') AS DATE) AS month,
+           name,
+           count(*) AS decisions,
+           median(value) AS median
+    FROM ({shop.sql("cases")}) JOIN ({shop.sql("metrics")}) USING (scope_id, position, policy_id, policy_version)
+    WHERE policy_id = 'refund_policy'
+    GROUP BY ALL
+    ORDER BY policy_version, month, name
+""").pl().tail(6)
 
 # %% [markdown]
 # ## pandas

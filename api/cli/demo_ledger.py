@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from dataclasses import dataclass
@@ -190,7 +191,16 @@ _shared: list[_Shared] = []
 def _begin(shared: _Shared) -> None:
     # Ctrl-C reaches every process of the command; the first one stops the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _shared.append(shared)
+
+
+def _end_with_parent() -> None:
+    """Ends the process when the first one is gone: killed, it stops nobody, and nobody has use for a part of a year."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _make_shared(home: Path, plan: Plan, scopes: Sequence[str]) -> list[Made]:

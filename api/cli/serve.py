@@ -167,7 +167,7 @@ def _announce(url: str, key_file: Path | None, listens: Path | None, as_json: bo
     if command is not None:
         for line in ("", "A first decision, to paste into another shell:", "", command, ""):
             say(line)
-        say("A year of made-up decisions to look at, in an instance of its own: make demo (gate demo).")
+        say("A year of made-up decisions to look at, in an instance of its own: make demo.")
 
 
 def _ready(url: str) -> bool:

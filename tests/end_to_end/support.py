@@ -40,10 +40,10 @@ def free_port() -> int:
 
 
 def mirror(directory: Path) -> Path:
-    """A folder that looks like the project's root, without its `var/` and `build/`."""
+    """A folder that looks like the project's root, without what was made there."""
     directory.mkdir()
     for entry in ROOT.iterdir():
-        if entry.name not in ("var", "build", ".git"):
+        if entry.name not in ("var", "var-demo", "build", ".git"):
             (directory / entry.name).symlink_to(entry)
     return directory
 

@@ -61,6 +61,17 @@ def test_a_new_user_starts_decides_stops_and_starts_again(tmp_path: Path) -> Non
         assert key.strip() not in server.text()
 
 
+def test_what_an_interrupted_demo_left_is_not_taken_for_a_demo(tmp_path: Path) -> None:
+    project = mirror(tmp_path / "project")
+    (project / "var-demo").mkdir()
+    (project / "var-demo" / "settings.toml").touch()
+    command = ["make", "--assume-old=.venv/.installed", "demo"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert done.stdout == "var-demo is no whole demo: making it was interrupted. Remove it, and run this again.\n"
+    assert [entry.name for entry in (project / "var-demo").iterdir()] == ["settings.toml"]
+
+
 def test_make_knows_its_targets() -> None:
     makefile = Path(__file__).parents[2] / "Makefile"
     for target in ("run", "test", "install", "lint", "bench"):

@@ -101,7 +101,7 @@ def test_a_version_below_the_others_is_named_beside_the_scope() -> None:
     body = {**BODY, "policy_version": "2", "versions_below_others": 1, "versions": versions}
     rows = pl.DataFrame([row(week=MONDAY, policy_version="2")])
     subtitle = drawn_by(EffectivenessReport(body, pl.DataFrame(), rows, "acme"))["title"]["subtitle"]
-    assert subtitle[:2] == ["Scope acme; version 2.", "Below the others: 2."]
+    assert subtitle[:2] == ["Scope acme; version 2.", "Below the other versions: 2."]
 
 
 @pytest.mark.parametrize(("last", "format_"), [(3, "%d %b %Y"), (30, "%b %Y")])

@@ -195,7 +195,7 @@ def test_the_versions_of_a_page_stand_as_in_the_json_with_those_below_others_mar
     )
     assert "<td>c</td><td>below others</td><td>30</td><td>0.0%</td>" in html
     assert "<small>Bounds: " in html
-    assert "below others: c" in repr(report)
+    assert "below the other versions: c" in repr(report)
 
 
 def test_the_roll_up_begins_with_what_may_be_worst_and_names_it_in_full(tmp_path: Path) -> None:

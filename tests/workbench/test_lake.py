@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -299,6 +301,22 @@ def test_duckdb_and_pandas_read_what_polars_reads(
         assert connection.execute(f"SELECT count(*) FROM ({opened.sql(table)})").fetchone() == (len(frame),)  # noqa: S608
 
 
+def test_a_table_without_rows_has_the_types_of_its_columns_in_duckdb(
+    lake: Path, chain: Chain, export: Step, compact: Step
+) -> None:
+    chain.decide(discount_percent=10, margin_percent=22)
+    export()
+    compact()
+    opened, connection = open_lake(lake), duckdb.connect()
+    for table in TABLES:
+        if not opened.files(table):
+            assert connection.execute(opened.sql(table)).fetchall() == []
+    query = f"SELECT date_trunc('month', reported_at), median(value) FROM ({opened.sql('metrics')}) GROUP BY ALL"  # noqa: S608
+    assert connection.execute(query).fetchall() == []
+    query = f"SELECT unnest(observed_metrics).value + 1 FROM ({opened.sql('outcomes')})"  # noqa: S608
+    assert connection.execute(query).fetchall() == []
+
+
 def test_a_lake_that_was_opened_stays_as_it_was_while_it_is_compacted(
     lake: Path, chain: Chain, export: Step, compact: Step, snapshot: Callable[[], Snapshot]
 ) -> None:
@@ -422,28 +440,34 @@ def test_whatever_is_changed_in_a_file_is_found(
 
 def forged(lake: Path, manifest: Manifest, table: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Manifest:
     """A manifest that agrees with a file of changed rows."""
-    from dataclasses import replace
-    from hashlib import sha256
-
     file = manifest.of(table)[0]
     path = lake / file.path
     changed = change(pl.read_parquet(path))
     changed.write_parquet(path)
     content = path.read_bytes()
-    told: Any = replace(
-        file,
-        rows=changed.height,
-        first_position=int(changed["position"].to_numpy().min()),
-        last_position=int(changed["position"].to_numpy().max()),
-        bytes=len(content),
-        sha256=sha256(content).hexdigest(),
-    )
+    ends: dict[str, Any] = {"first_position": changed["position"].min(), "last_position": changed["position"].max()}
+    told = replace(file, rows=changed.height, bytes=len(content), sha256=sha256(content).hexdigest(), **ends)
     return replace(manifest, files=tuple(told if of.path == file.path else of for of in manifest.files))
+
+
+def beyond(frame: pl.DataFrame) -> pl.DataFrame:
+    """With a copy of a row at a position that the chain has not."""
+    return pl.concat([frame, frame.head(1).with_columns(pl.col("position") + 1_000)])
+
+
+def nowhere(frame: pl.DataFrame) -> pl.DataFrame:
+    """With a copy of a row at no position."""
+    return pl.concat([frame, frame.head(1).with_columns(pl.lit(None, pl.Int64).alias("position"))])
 
 
 @pytest.mark.parametrize(
     ("table", "change", "check"),
     [
+        *((table, beyond, "rows") for table in ("outcomes", "decisions", "facts", "cases", "metrics")),
+        *((table, nowhere, "rows") for table in ("outcomes", "cases", "metrics")),
+        ("metrics", lambda frame: frame.with_columns(pl.col("position") - pl.col("position").min()), "rows"),
+        ("metrics", lambda frame: frame.with_columns(pl.col("value").cast(pl.Float32)), "rows"),
+        ("outcomes", lambda frame: frame.with_columns(pl.lit(1).alias("record_hash")), "rows"),
         ("outcomes", lambda frame: frame.head(frame.height - 1), "chain"),
         ("outcomes", lambda frame: pl.concat([frame, frame.head(1)]), "chain"),
         ("decisions", lambda frame: frame.with_columns(pl.lit("0" * 64).alias("receipt_hash")), "chain"),
@@ -479,6 +503,102 @@ def test_rows_that_a_forged_manifest_agrees_with_are_held_against_the_chain_and_
     manifest = forged(lake, compact(), table, change)
     followed = instance.ledger.tail.scope(scope.scope_id)
     assert [found.check for found in verify(lake, manifest, instance.ledger, followed)] == [check]
+
+
+@pytest.mark.parametrize("table", list(ENTRY_TABLES.values()))
+def test_a_lake_with_a_column_of_another_type_is_said_to_be_damaged(
+    lake: Path, chain: Chain, export: Step, compact: Step, instance: Instance, scope: Scope, table: str
+) -> None:
+    chain.grow(6)
+    chain.erase(chain.decided[2])
+    export()
+    manifest = forged(lake, compact(), table, lambda frame: frame.with_columns(pl.col("position").cast(pl.Int32)))
+    followed = instance.ledger.tail.scope(scope.scope_id)
+    (found,) = verify(lake, manifest, instance.ledger, followed)
+    assert found.check == "rows"
+    assert "position" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("change", "check"),
+    [
+        ({"compacted": 1_000_000}, "rows"),
+        ({"compacted": 0}, "rows"),
+        ({"compacted": -1}, "rows"),
+    ],
+)
+def test_a_forged_manifest_that_says_that_more_or_less_was_resolved_is_told_of(
+    lake: Path, chain: Chain, export: Step, compact: Step, change: dict[str, Any], check: str
+) -> None:
+    chain.grow(6)
+    export()
+    found = list(verify(lake, replace(compact(), **change)))
+    assert {fault.check for fault in found} == {check}
+
+
+@pytest.mark.parametrize("change", [{"merkle_root": "0" * 64}, {"chain_position": 1}, {"chain_position": 1_000}])
+def test_a_forged_manifest_that_binds_a_file_to_another_place_of_the_chain_is_told_of(
+    lake: Path, chain: Chain, export: Step, compact: Step, change: dict[str, Any]
+) -> None:
+    chain.grow(6)
+    export()
+    manifest = compact()
+    for file in manifest.files:
+        others = tuple(of for of in manifest.files if of is not file)
+        forged_ = replace(manifest, files=(*others, replace(file, **change)))
+        assert [found.check for found in verify(lake, forged_)] == ["chain"]
+
+
+def test_a_lake_of_an_earlier_release_is_made_anew(
+    lake: Path,
+    chain: Chain,
+    export: Step,
+    compact: Step,
+    instance: Instance,
+    scope: Scope,
+    snapshot: Callable[[], Snapshot],
+) -> None:
+    chain.grow(6)
+    export()
+    compact()
+    expected = rows(snapshot())
+    file = directory_of(lake, scope.scope_id) / FILE_NAME
+    file.write_text(file.read_text().replace("decision_lake_v2", "decision_lake_v1"))
+    with pytest.raises(OperatorError, match="gate lake export"):
+        open_lake(lake)
+    assert fresh(instance.ledger, lake, scope.scope_id, Personal()).manifest.position == 0
+    export()
+    compact()
+    for name, frame in rows(snapshot()).items():
+        assert_frame_equal(frame, expected[name])
+    assert faults(instance, lake, scope) == []
+    assert len(list(lake.rglob("*.parquet"))) == len(snapshot().manifest.files) + len(snapshot().manifest.retired)
+
+
+def test_outcomes_that_measured_very_much_are_resolved_in_several_steps_and_files(
+    lake: Path,
+    chain: Chain,
+    export: Step,
+    compact: Step,
+    instance: Instance,
+    scope: Scope,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for number in range(6):
+        decision_id = chain.decide(discount_percent=10, margin_percent=22)
+        chain.outcome(decision_id, observed_metrics={f"{number} {name} {'x' * 60}": name for name in range(40)})
+        export()
+    monkeypatch.setattr(compaction, "LARGE", 6_000)
+    before = load(lake, scope.scope_id)
+    assert before is not None
+    steps = list(Compactor(lake).compact(before, many=100))
+    assert len({manifest.compacted for manifest in steps}) > 3
+    files = steps[-1].of("metrics")
+    assert [file.rows for file in files] == [40] * 6
+    chain.outcome(chain.decided[2], "reverted", observed_metrics={"hours": 1})
+    export()
+    compact()
+    assert faults(instance, lake, scope) == []
 
 
 class Crash(BaseException):
@@ -556,6 +676,11 @@ def test_scopes_do_not_mix(
     assert opened.table("decisions").collect().height == 5
     assert duckdb.connect().execute(opened.sql("cases", stale=True)).fetchall() == []
     assert len(duckdb.connect().execute(opened.sql("decisions")).fetchall()) == 5
+    assert len(duckdb.connect().execute(opened.scope("acme").sql("decisions")).fetchall()) == 3
+    assert len(pandas.read_parquet(opened.scope("other ' --").files("decisions"))) == 2
+    assert set(opened.files("decisions")) == {
+        file for name in opened.scopes for file in opened.scope(name).files("decisions")
+    }
     with pytest.raises(OperatorError) as caught:
         opened.scope("nobody")
     assert caught.value.code == "LAKE_SCOPE_UNKNOWN"

@@ -33,5 +33,5 @@ def test_the_programs_of_the_page_run(
     names: dict[str, object] = {}
     for block in blocks:
         exec(block, names)  # noqa: S102 - the page's own text
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     assert "read_parquet" in capsys.readouterr().out

@@ -123,6 +123,19 @@ def moment(name: str, value: object) -> datetime | None:
     )
 
 
+def require_rulebook(value: object) -> None:
+    """Refuses what is no body of a rulebook; what is wrong with one, `gate.rulebook.load` says.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
+    """
+    if value is not None and not isinstance(value, Mapping):
+        raise refusal(
+            f"rulebook is {_told(value)}: give the body of a rulebook, a dict; those that decided stand in "
+            f"table('rulebooks'), as JSON in the column body."
+        )
+
+
 def facts_patch(value: object) -> dict[str, Any]:
     """A patch over facts, empty for None.
 

@@ -33,6 +33,7 @@ from workbench.engines.arguments import (
     moment,
     refusal,
     require_limit,
+    require_rulebook,
     require_snapshot,
     require_text,
     require_verdict,
@@ -194,6 +195,7 @@ def counterfactuals(
     require_limit(limit)
     since, until = moment("since", since), moment("until", until)
     patch = facts_patch(patch)
+    require_rulebook(rulebook)
     other = None if rulebook is None else load(rulebook)
     _require_own(policy_id, other)
     cases = _sliced(snapshot, policy_id, policy_version, verdict, since, until)

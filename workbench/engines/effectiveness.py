@@ -20,7 +20,7 @@ import polars as pl
 from gate.confidence import MIN_SAMPLE, Counts, wilson_interval
 from gate.effectiveness import Counted, Group, Metric, Standing
 from gate.ids import timestamp
-from gate.policy_reports import effectiveness_report
+from gate.policy_reports import MAX_METRICS, effectiveness_report
 from workbench.engines.arguments import require_limit, require_min_sample, require_snapshot, require_text
 from workbench.engines.charts import COLOURS, PERCENT, SHAPES, SHARE, SUCCESS, empty, rates
 from workbench.engines.rendering import cut, interval, listed, of_terminal, page, percent, prompt, readable
@@ -33,6 +33,7 @@ _PLOTTED_VERSIONS: Final = len(COLOURS)
 # Below it a week's rate is that of those whose outcomes came first.
 _COVERED: Final = 0.5
 _FEW_DAYS: Final = 60
+_MOST_FIRST: Final = ("decisions", "name")
 _NAMED: Final = {"version": "Policy version", "verdict": "Verdict", "rule": "What decided"}
 
 
@@ -63,7 +64,7 @@ class EffectivenessReport:
         outcomes = body["outcomes"]
         terminal = sum(outcomes[status] for status in _TERMINAL)
         counts = f"{of_terminal(body['success_rate'], terminal)}, {body['coverage']['decisions']:,} decisions"
-        below = f"below others: {self._below()}; " if body["versions_below_others"] else ""
+        below = f"below the other versions: {self._below()}; " if body["versions_below_others"] else ""
         return prompt(
             "Effectiveness", body["policy_id"], self.scope, self._asked(), counts, f"{below}{body['recommendation']}"
         )
@@ -98,7 +99,7 @@ class EffectivenessReport:
     def _about(self) -> list[str]:
         """What was looked at, and which versions lie below the others, for subtitles."""
         asked = f"; {self._asked()}" if self._asked() else ""
-        below = [f"Below the others: {self._below()}."] if self.body["versions_below_others"] else []
+        below = [f"Below the other versions: {self._below()}."] if self.body["versions_below_others"] else []
         return [f"Scope {cut(self.scope)}{asked}.", *below]
 
     def plot(self, by: str = "week") -> alt.LayerChart | alt.FacetChart:
@@ -156,7 +157,9 @@ def effectiveness(
         by_rule={name: standing for name, standing, *_ in _standings(groups, "rule")},
         by_week={week.isoformat(): standing for week, standing, *_ in _standings(groups, "week")},
         acted=next((standing for acted, standing, *_ in _standings(groups, "acted") if acted), Standing()),
-        metrics=[Metric(*row) for row in measured.rows()],
+        # As many as a report lists: callers choose the names, and may choose a new one each time.
+        metrics=[Metric(*row) for row in measured.sort(_MOST_FIRST, descending=[True, False]).head(MAX_METRICS).rows()],
+        more_metrics=max(measured.height - MAX_METRICS, 0),
         first=date_of(groups["first"].min()),
         last=date_of(groups["last"].max()),
         chain_position=snapshot.position,
@@ -197,7 +200,10 @@ def _measured(metrics: pl.LazyFrame) -> pl.LazyFrame:
     """The metrics by name. Only what orders them: sums of floats depend on the order they are added in."""
     value = pl.col("value")
     return metrics.group_by("name").agg(
-        pl.len(), value.min().alias("min"), value.quantile(0.5, "lower").alias("median"), value.max().alias("max")
+        pl.len().alias("decisions"),
+        value.min().alias("min"),
+        value.quantile(0.5, "lower").alias("median"),
+        value.max().alias("max"),
     )
 
 

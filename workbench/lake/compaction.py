@@ -36,7 +36,7 @@ from workbench.lake.lease import unwritable
 from workbench.lake.manifest import LakeFile, Manifest, save
 
 STEP: Final = 200_000
-"""How many chain positions one step resolves: what it holds in memory is bounded by it."""
+"""How many chain positions one step resolves at most; fewer where their outcomes are `LARGE`."""
 
 FULL: Final = 250_000
 """How many rows make a file that is not merged any more."""
@@ -74,7 +74,7 @@ class Compactor:
         """
         try:
             while manifest.compacted + behind < manifest.position:
-                manifest = self._resolve(manifest, min(manifest.compacted + STEP, manifest.position))
+                manifest = self._resolve(manifest, _step_end(manifest))
                 yield manifest
             for small in list(_small(manifest, many)):
                 manifest = self._merge(manifest, small)
@@ -140,10 +140,9 @@ class Compactor:
             if here.is_empty() or scan([path], schema("metrics")).filter(again).head(1).collect().is_empty():
                 continue
             old.append(file)
-            if (rest := read(path).filter(~again)).height:
-                written.append(files.write("metrics", file.month, rest))
-        new = measured(outcomes)
-        written += [files.write("metrics", month, rows) for month, rows in by_month(new, TIME_COLUMNS["metrics"])]
+            written += [files.write("metrics", file.month, rest) for rest in _pieces(read(path).filter(~again))]
+        for month, rows in by_month(measured(outcomes), TIME_COLUMNS["metrics"]):
+            written += [files.write("metrics", month, piece) for piece in _pieces(rows)]
         return old, written
 
     def _merge(self, manifest: Manifest, small: Sequence[LakeFile]) -> Manifest:
@@ -181,6 +180,33 @@ class Compactor:
             if found.height:
                 return str(found["merkle_root"][0])
         return str(manifest.merkle_root)
+
+
+def _step_end(manifest: Manifest) -> int:
+    """Up to which position a step resolves: by the number of positions, and by what their outcomes take in memory,
+    which may be a handful of numbers or many long names.
+    """
+    end = min(manifest.compacted + STEP, manifest.position)
+    room = LARGE
+    for file in manifest.of("outcomes"):
+        if file.last_position > manifest.compacted:
+            room -= file.unpacked
+            if room < 0 and file.first_position - 1 > manifest.compacted:
+                return min(end, file.first_position - 1)
+    return end
+
+
+def _pieces(metrics: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Metrics in parts of at most about a full file, those of a decision in one: a file is named by its positions."""
+    metrics = metrics.sort("position")
+    positions = metrics["position"]
+    number = max(math.ceil(metrics.height / FULL), math.ceil(metrics.estimated_size() / LARGE), 1)
+    start = 0
+    while start < metrics.height:
+        last = positions[min(start + math.ceil(metrics.height / number), metrics.height) - 1]
+        end = int(positions.search_sorted(last, side="right"))
+        yield metrics.slice(start, end - start)
+        start = end
 
 
 def _span(file: LakeFile) -> tuple[int, int]:

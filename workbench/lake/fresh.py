@@ -21,6 +21,9 @@ _RETRY_SECONDS: Final = 5
 MAX_UNRESOLVED: Final = 100_000
 """By how many entries the lake's cases may be behind; where it is more, a report waits for the compaction."""
 
+MAX_UNRESOLVED_BYTES: Final = 512 * 1024 * 1024
+"""How much memory those entries take at most, in bytes."""
+
 MAX_TAIL_BYTES: Final = 256 * 1024 * 1024
 """How much memory the entries that a report reads from the ledger take at most, in bytes."""
 
@@ -63,10 +66,11 @@ def _fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal, *, fac
         if manifest.position and manifest.personal != personal.marks:
             raise _unavailable("The lake is being made anew, for other fields are personal now.")
     behind = scope.head.size - manifest.position
-    if behind > MAX_TAIL or manifest.position - manifest.compacted > MAX_UNRESOLVED:
+    unresolved = manifest.position - manifest.compacted
+    if behind > MAX_TAIL or unresolved > MAX_UNRESOLVED or _unresolved_bytes(manifest) > MAX_UNRESOLVED_BYTES:
         raise _unavailable(
             f"The lake is being brought up to the ledger: {behind} entries are missing, and of {manifest.position} "
-            f"{manifest.position - manifest.compacted} are not compacted."
+            f"{unresolved} are not compacted."
         )
     rulebooks = rulebooks_of(ledger, scope_id) if facts else None
     parts = []
@@ -80,6 +84,18 @@ def _fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal, *, fac
             if room < 0:
                 raise _unavailable("The entries that the lake lacks are too large to be read at once.")
     return Snapshot(lake, manifest, scope.head.size, scope.head.merkle_root, concat(parts))
+
+
+def _unresolved_bytes(manifest: Manifest) -> float:
+    """What the entries after the lake's cases take in memory, about."""
+    return sum(
+        file.unpacked
+        * (file.last_position - max(file.first_position - 1, manifest.compacted))
+        / (file.last_position - file.first_position + 1)
+        for table in ("decisions", "outcomes", "executions")
+        for file in manifest.of(table)
+        if file.last_position > manifest.compacted
+    )
 
 
 def _unavailable(why: str) -> GateError:

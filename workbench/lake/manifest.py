@@ -17,7 +17,9 @@ import orjson
 from gate.canonical import content_hash
 from gate.errors import OperatorError
 
-LAKE_VERSION: Final = "decision_lake_v1"
+LAKE_VERSION: Final = "decision_lake_v2"
+# Their tables were others.
+_EARLIER: Final = ("decision_lake_v1",)
 FILE_NAME: Final = "manifest.json"
 
 
@@ -122,7 +124,8 @@ def directory_of(lake: Path, scope_id: str) -> Path:
 
 
 def load(lake: Path, scope_id: str) -> Manifest | None:
-    """The manifest of a scope; None where the lake has nothing of it.
+    """The manifest of a scope; None where the lake has nothing of it, or what an earlier release made, which the next
+    export makes anew.
 
     Raises:
         OperatorError: LAKE_MANIFEST_INVALID.
@@ -133,7 +136,8 @@ def load(lake: Path, scope_id: str) -> Manifest | None:
     except FileNotFoundError:
         return None
     try:
-        return _read(orjson.loads(text))
+        body = orjson.loads(text)
+        return None if body["lake_version"] in _EARLIER else _read(body)
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise OperatorError(
             "LAKE_MANIFEST_INVALID",

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -34,8 +34,16 @@ from workbench.lake.files import scan
 from workbench.lake.manifest import LakeFile, Manifest, load_all
 
 _TYPE: Final = ":type"
-# Tables that compaction makes.
-_RESOLVED: Final = ("cases", "metrics")
+_SQL_TYPES: Final[Mapping[Any, str]] = {
+    pl.Int64: "BIGINT",
+    pl.Float64: "DOUBLE",
+    pl.Boolean: "BOOLEAN",
+    pl.Date: "DATE",
+    pl.Datetime: "TIMESTAMP WITH TIME ZONE",
+}
+
+RESOLVED: Final = ("cases", "metrics")
+"""The tables that compaction makes of the others."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -165,6 +173,39 @@ class Snapshot:
         columns |= {name for name in self.tail.get("facts", pl.DataFrame()).columns if name.endswith(_TYPE)}
         return sorted(name.removesuffix(_TYPE) for name in columns)
 
+    def files(self, table: str, *, stale: bool = False) -> list[Path]:
+        """The files that hold a table's rows, for whatever reads Parquet.
+
+        Args:
+            table: The table.
+            stale: Whether cases and metrics may be those of when they were last resolved, without what came since.
+
+        Raises:
+            OperatorError: LAKE_TABLE_UNKNOWN; LAKE_NOT_COMPACTED where cases or metrics lack what came since.
+        """
+        _require_table(table)
+        if table in RESOLVED and self.manifest.compacted < self.position and not stale:
+            raise OperatorError(
+                "LAKE_NOT_COMPACTED",
+                f"The files of {table} lack the latest entries of scope {self.scope} (resolved: "
+                f"{self.manifest.compacted} of {self.position}). Run `gate lake compact` on the lake's instance "
+                f"(--home, where that is not var) and open the lake again; or use table({table!r}), which adds them; "
+                f"or say stale=True.",
+            )
+        return [self.lake / file.path for file in self.manifest.of(table)]
+
+    def sql(self, table: str, *, stale: bool = False) -> str:
+        """A query for DuckDB that gives a table's rows; print it, or run it as `duckdb.sql(...)`.
+
+        Args:
+            table: The table.
+            stale: As `files` takes it.
+
+        Raises:
+            OperatorError: As `files`.
+        """
+        return _query(table, self.files(table, stale=stale))
+
     def _recent(self, table: str, columns: Sequence[str] | None, policy_id: str | None) -> pl.DataFrame:
         """What came after the cases were resolved."""
         after = self.manifest.compacted
@@ -221,7 +262,7 @@ class Lake:
             raise OperatorError(
                 "LAKE_SCOPE_UNKNOWN",
                 f"The lake {self.directory} holds no scope {name!r}, but {', '.join(self.scopes) or 'none at all'}; "
-                f"`gate lake export` brings it up to the ledger.",
+                f"`gate lake export` on its instance (--home, where that is not var) brings it up to the ledger.",
             )
         return self.snapshots[name]
 
@@ -235,43 +276,29 @@ class Lake:
         return pl.concat([pl.LazyFrame(schema=schema(name)), *(of.table(name) for of in self.snapshots.values())])
 
     def files(self, table: str, *, stale: bool = False) -> list[Path]:
-        """The files that hold a table's rows, of all scopes, for whatever reads Parquet.
+        """The files that hold a table's rows, of all scopes; of one, `scope(name).files(table)`.
 
         Args:
             table: The table.
-            stale: Whether cases and metrics may be those of when they were last resolved, without what came since.
+            stale: As `Snapshot.files` takes it.
 
         Raises:
-            OperatorError: LAKE_TABLE_UNKNOWN; LAKE_NOT_COMPACTED where cases or metrics lack what came since.
+            OperatorError: LAKE_TABLE_UNKNOWN, LAKE_NOT_COMPACTED.
         """
         _require_table(table)
-        behind = [of for of in self.snapshots.values() if of.manifest.compacted < of.manifest.position]
-        if table in _RESOLVED and behind and not stale:
-            told = ", ".join(f"{of.scope} to {of.manifest.compacted} of {of.manifest.position}" for of in behind)
-            raise OperatorError(
-                "LAKE_NOT_COMPACTED",
-                f"The files of {table} lack the latest entries (resolved: {told}); run `gate lake compact` and open "
-                f"the lake again, use table({table!r}), which adds them, or say stale=True.",
-            )
-        return [self.directory / file.path for of in self.snapshots.values() for file in of.manifest.of(table)]
+        return [file for of in self.snapshots.values() for file in of.files(table, stale=stale)]
 
     def sql(self, table: str, *, stale: bool = False) -> str:
-        """A query for DuckDB that gives a table's rows, of all scopes; print it, or run it as `duckdb.sql(...)`.
+        """A query for DuckDB that gives a table's rows, of all scopes; of one, `scope(name).sql(table)`.
 
         Args:
             table: The table.
-            stale: As `files` takes it.
+            stale: As `Snapshot.files` takes it.
 
         Raises:
-            OperatorError: As `files`.
+            OperatorError: LAKE_TABLE_UNKNOWN, LAKE_NOT_COMPACTED.
         """
-        files = self.files(table, stale=stale)
-        if not files:
-            columns = ", ".join(f'NULL AS "{name}"' for name in TABLES[table])
-            return f"SELECT {columns} WHERE false"
-        listed = ",\n  ".join(_quoted(str(file)) for file in files)
-        # Made of the manifest's own paths, quoted; nobody else's text is in it.
-        return f"SELECT * FROM read_parquet([\n  {listed}\n], union_by_name = true, hive_partitioning = false)"  # noqa: S608
+        return _query(table, self.files(table, stale=stale))
 
 
 def open_lake(path: str | Path) -> Lake:
@@ -316,6 +343,26 @@ def _require_table(name: str) -> None:
         raise OperatorError(
             "LAKE_TABLE_UNKNOWN", f"The lake has no table {name!r}; its tables are {', '.join(TABLES)}."
         )
+
+
+def _query(table: str, files: Sequence[Path]) -> str:
+    if not files:
+        columns = ", ".join(
+            f'CAST(NULL AS {_sql_type(column.dtype)}) AS "{name}"' for name, column in TABLES[table].items()
+        )
+        return f"SELECT {columns} WHERE false"
+    listed = ",\n  ".join(_quoted(str(file)) for file in files)
+    # Made of the manifest's own paths, quoted; nobody else's text is in it.
+    return f"SELECT * FROM read_parquet([\n  {listed}\n], union_by_name = true, hive_partitioning = false)"  # noqa: S608
+
+
+def _sql_type(dtype: Any) -> str:
+    """What DuckDB calls a type of the lake."""
+    if isinstance(dtype, pl.List):
+        return f"{_sql_type(dtype.inner)}[]"
+    if isinstance(dtype, pl.Struct):
+        return f"STRUCT({', '.join(f'{field.name} {_sql_type(field.dtype)}' for field in dtype.fields)})"
+    return next((name for of, name in _SQL_TYPES.items() if dtype == of), "VARCHAR")
 
 
 def _quoted(text: str) -> str:

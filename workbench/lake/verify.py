@@ -10,6 +10,7 @@ What a row holds beside its hashes is compared with the ledger's own entries whe
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,7 @@ from workbench.lake.entries import Personal, chunks, concat, frames
 from workbench.lake.export import require_same_chain, rulebooks_of
 from workbench.lake.files import scan
 from workbench.lake.manifest import LakeFile, Manifest
-from workbench.lake.reader import Snapshot
+from workbench.lake.reader import RESOLVED, Snapshot
 
 _WINDOW: Final = 50_000
 _PIECE: Final = 1024 * 1024
@@ -68,10 +69,18 @@ def verify(
     if ledger is not None and scope is not None:
         checks.append(lambda: _ledger(lake, manifest, ledger, scope))
     for check in checks:
-        found = list(check())
+        found = list(_carried_out(check))
         yield from found
         if found:
             return
+
+
+def _carried_out(check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    try:
+        yield from check()
+    except pl.exceptions.PolarsError as error:
+        told = str(error).partition("\n")[0]
+        yield Finding("rows", f"A file holds what its table does not: {told}.")
 
 
 def _files(lake: Path, manifest: Manifest) -> Iterator[Finding]:
@@ -95,26 +104,38 @@ def _digest(file: Path) -> tuple[str, int]:
 
 
 def _rows(lake: Path, manifest: Manifest) -> Iterator[Finding]:
+    """The rows that the manifest tells of, within the stretch of the chain that the lake holds: what is computed anew
+    after this is nothing beyond it.
+    """
+    if not 0 <= manifest.compacted <= manifest.position:
+        yield Finding("rows", f"Cases cannot be resolved to {manifest.compacted} of {manifest.position} entries.")
     for file in manifest.files:
-        told = (file.rows, file.first_position, file.last_position, {manifest.scope_id})
+        last = manifest.compacted if file.table in RESOLVED else manifest.position
+        if not 1 <= file.first_position <= file.last_position <= last:
+            yield Finding("rows", f"{file.path} holds positions outside 1 to {last}.")
+        told = (file.rows, file.first_position, file.last_position, {manifest.scope_id}, 0)
         if (found := _told(lake, file)) != told:
             yield Finding("rows", f"{file.path} holds {found[0]} rows, positions {found[1]} to {found[2]}, not those.")
 
 
-def _told(lake: Path, file: LakeFile) -> tuple[int, int, int, set[str]]:
+def _told(lake: Path, file: LakeFile) -> tuple[int, int, int, set[str], int]:
     rows = scan([lake / file.path], schema(file.table)).select(
         pl.len().alias("rows"),
         pl.col("position").min().alias("first"),
         pl.col("position").max().alias("last"),
         pl.col("scope_id").unique().implode().alias("scopes"),
+        pl.col("position").null_count().alias("nowhere"),
     )
-    height, first, last, scopes = rows.collect(engine="streaming").row(0)
-    return height, first, last, set(scopes)
+    height, first, last, scopes, nowhere = rows.collect(engine="streaming").row(0)
+    return height, first, last, set(scopes), nowhere
 
 
 def _chain(lake: Path, manifest: Manifest) -> Iterator[Finding]:
     """Leaves and roots, computed anew in the order of the chain."""
     snapshot = Snapshot(lake, manifest, manifest.position, manifest.merkle_root)
+    written: defaultdict[int, set[str]] = defaultdict(set)
+    for file in manifest.files:
+        written[file.chain_position].add(file.merkle_root)
     root: str | None = None
     for after in range(0, manifest.position, _WINDOW):
         up_to = min(after + _WINDOW, manifest.position)
@@ -129,9 +150,14 @@ def _chain(lake: Path, manifest: Manifest) -> Iterator[Finding]:
             if (leaf, root) != (leaf_hash, merkle_root):
                 yield Finding("chain", f"The entry at position {position} is not the one that the chain has there.")
                 return
+            if written.pop(position, {root}) != {root}:
+                yield Finding("chain", f"A file says that the chain had another root at position {position}.")
+                return
         if rows.height != up_to - after:
             yield Finding("chain", f"The entry at position {after + rows.height + 1} is missing.")
             return
+    if written:
+        yield Finding("chain", f"A file says that it was written at position {min(written)}, where the lake has none.")
     facts = snapshot.table("facts").select(pl.len().alias("rows"), pl.col("position").n_unique().alias("distinct"))
     decided = snapshot.table("decisions").select(pl.len().alias("decisions"))
     rows_, distinct, decisions = pl.concat([facts.collect(), decided.collect()], how="horizontal").row(0)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -14,6 +16,7 @@ from typing import Any, Final
 import orjson
 import pytest
 
+from api.cli.demo import demo as demo_command
 from api.cli.demo_ledger import Plan, key_file, make_ledger, scenario
 from api.cli.output import progress
 from gate.ids import timestamp, utc_now
@@ -22,6 +25,7 @@ from gate.scenario import Decide, Register
 from gate.settings import load_settings
 from gate.signing import load_registry
 from tests.command_line import run_gate
+from tests.syscalls import descendants
 
 UNTIL: Final = datetime(2026, 11, 22, tzinfo=UTC)
 PLAN: Final = Plan(200, 7, UNTIL)
@@ -71,6 +75,7 @@ def test_the_command_tells_what_it_made_and_how_to_go_on(demo: tuple[Path, dict[
         "until": "2026-11-22",
         "serve": f"gate serve --port 8081 --home {home}",
     }
+    assert json.loads((home / "demo.json").read_text()) == told
     assert [each["scope"] for each in told["scopes"]] == list(SCOPES)
     assert sum(each["decisions"] for each in told["scopes"]) == 200
     for each in told["scopes"]:
@@ -175,7 +180,22 @@ def test_a_person_hears_where_the_keys_are_and_what_comes_next(tmp_path: Path) -
     assert done.stdout.startswith("Made 100 decisions and ")
     for scope in SCOPES:
         assert str(home / f"{scope}.key") in done.stdout
+    assert "chance may hide them" in done.stdout
     assert done.stdout.endswith(f"Serve it: gate serve --port 8081 --home '{home}'\n")
+
+
+def test_what_is_to_be_pasted_names_the_command_as_it_was_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = tmp_path / "bin of it" / "gate"
+    command.parent.mkdir()
+    command.touch(mode=0o700)
+    for path, called in (("", f"'{command}'"), (str(command.parent), "gate")):
+        monkeypatch.setenv("PATH", path)
+        monkeypatch.setattr(sys, "argv", [str(command)])
+        home = tmp_path / ("on the path" if path else "off it")
+        demo_command(decisions=100, home=home)
+        assert json.loads((home / "demo.json").read_text())["serve"].startswith(f"{called} serve ")
 
 
 @pytest.mark.parametrize("name", ["settings.toml", "keys", "ledger.db"])
@@ -247,6 +267,30 @@ def test_an_interrupted_demo_ends_at_once(tmp_path: Path, processes: int) -> Non
     with pytest.raises(Interrupted):
         make_ledger(tmp_path, Plan(20_000, 1, UNTIL), told, processes=processes)
     assert run_gate("chain", "check", "--home", str(tmp_path)).returncode == 0
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there, and not only what it leaves for its parent to see."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_demo_that_is_killed_leaves_nobody_at_work(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    command = [sys.executable, "-c", "from api.cli.main import main; main()", "demo", "--home", str(home)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        deadline = time.monotonic() + 60
+        while len(list(home.glob("*.key"))) < len(SCOPES) or len(started := descendants(process.pid)) < 2:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        process.kill()
+    while any(map(runs, started)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert not (home / "demo.json").exists()
 
 
 class Terminal(io.StringIO):
