@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 import workbench
 from tests.command_line import run_gate
 from tests.notebooks.executed import ROOT, SOURCES, executed, outputs
+from workbench.columns import TABLES
 
 NAMES: Final = ["counterfactuals", "effectiveness", "reading_the_lake"]
 MOST_BYTES: Final = 1_500_000
@@ -82,6 +84,13 @@ def test_the_notebook_beside_a_source_holds_its_cells_with_outputs(name: str) ->
     assert counts == list(range(1, len(counts) + 1))
     require_clean(notebook)
     assert file.stat().st_size < MOST_BYTES
+
+
+def test_what_a_notebook_shows_of_the_tables_is_what_they_are() -> None:
+    shown = jupytext.read(ROOT / "notebooks" / "reading_the_lake.ipynb")
+    (cell,) = (cell for cell in shown.cells if 'TABLES["cases"].items()' in cell.source)
+    listed = re.findall(r"^│ (\w+) +┆ \w+ +┆ .+\. +│$", cell.outputs[0]["data"]["text/plain"], re.MULTILINE)
+    assert listed == list(TABLES["cases"])
 
 
 @pytest.mark.parametrize("name", NAMES)
