@@ -28,7 +28,7 @@ from bench.measure import Mismatch
 from bench.samples import ROOT, decide_request
 from bench.subjects import SCOPE, count_records, sqlite_url
 from gate.chain import Head, append, find_break, head_of, link_material
-from gate.decide import is_link_of, stored_record
+from gate.decide import found_by, is_link_of, stored_record
 from gate.ids import new_id, timestamp, utc_now
 from gate.instance import create_instance
 from gate.ledger.access import FULL_ACCESS
@@ -169,6 +169,7 @@ def _begin(home: Path) -> _Chain:
             body=stored.body,
             request=pack(stored.request),
             claim=Claim("decide", "", key, made.record["input_hash"]),
+            decided=found_by(made.record),
         )
         return _Chain(first, instance.ledger.entries.head(scope.scope_id))
 

@@ -401,10 +401,13 @@ def _entry(authority: Authority, request: DecisionRequest, record: dict[str, Any
             {name: value for name, value in request.body.items() if name != "rulebook"}, plain=request.plain
         ),
         claim=claim,
-        decided=Decided(
-            record["verdict"], record["action"], record["reason_code"], record["action_binding"]["resource"]
-        ),
+        decided=found_by(record),
     )
+
+
+def found_by(record: Mapping[str, Any]) -> Decided:
+    """What a decision is found by in the ledger, and what its outcomes are counted under."""
+    return Decided(record["verdict"], record["action"], record["reason_code"], record["action_binding"]["resource"])
 
 
 def is_link_of(link: Mapping[str, Any], record: dict[str, Any]) -> bool:
