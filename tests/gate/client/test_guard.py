@@ -202,11 +202,11 @@ class TestAYes:
 
     def test_a_body_that_fails_is_reported_by_the_type_of_its_error_and_the_error_goes_on(self, gate: Client) -> None:
         with pytest.raises(ZeroDivisionError), guarding(gate) as permit:
-            raise ZeroDivisionError("the card 4111 was refused")
+            raise ZeroDivisionError("the card of Mrs Smith was refused")
         (receipt,) = executions(gate, permit)
         assert receipt["execution_status"] == "failed"
         assert receipt["execution_result"] == "raised ZeroDivisionError"
-        assert "4111" not in json.dumps(receipt)
+        assert "Smith" not in json.dumps(receipt)
 
     @pytest.mark.parametrize("name", ["E" * 2500, "E\ud800"])
     def test_the_name_of_an_error_spoils_no_receipt(self, gate: Client, name: str) -> None:
