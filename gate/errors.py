@@ -94,6 +94,14 @@ class LimitReached(GateError):
     """A rate limit or a monthly cap; details carry retry_after, in seconds."""
 
 
+class AdapterRefused(RequestRefused):
+    """An adapter that a request invokes is not registered as it says, or not for such input."""
+
+
+class AdapterFailed(GateError):
+    """An adapter ran, or should have run, and made no facts. Nothing was recorded."""
+
+
 class LineageMismatch(GateError):
     """What a stored decision was made from is not there as it was, or not for anything that this release evaluates."""
 

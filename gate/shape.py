@@ -21,10 +21,10 @@ MAX_ERRORS: Final = 50
 class Shape:
     """One compiled schema."""
 
-    def __init__(self, name: str) -> None:
-        """Compiles `schemas/<name>.schema.json`; references to anything outside it are refused."""
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        """Compiles a schema; references to anything outside it are refused."""
         self._validator = jsonschema_rs.validator_for(
-            resources.schema(name), validate_formats=True, offline=True, ignore_unknown_formats=False
+            dict(schema), validate_formats=True, offline=True, ignore_unknown_formats=False
         )
 
     def errors(self, value: Any, *, root: str = "") -> list[FieldError]:
@@ -46,8 +46,8 @@ class Shape:
 
 @cache
 def shape(name: str) -> Shape:
-    """The compiled schema of that name."""
-    return Shape(name)
+    """The compiled schema `schemas/<name>.schema.json`."""
+    return Shape(resources.schema(name))
 
 
 def dotted(value: Any, steps: Sequence[str | int], *, root: str = "") -> str:

@@ -1,0 +1,126 @@
+"""What an adapter is: its manifest, and the source that the manifest is the manifest of.
+
+    builtin/<adapter_id>-<version>.json      the manifest, with manifest_hash
+    builtin/<adapter_id>-<version>.py        the implementation: a function `facts` from the input to the facts
+
+Neither is ever changed once it is released: manifest_hash is H of the manifest without it, implementation_hash the
+SHA-256 of the source's bytes, and records cite both. The worker runs those bytes, and no copy of them that was compiled
+before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from gate.canonical import content_hash
+from gate.errors import MaterialRefused, OperatorError
+from gate.shape import Shape, shape
+from gate.strict_json import parse
+
+MANIFEST: Final = "trusted_adapter_manifest_v1"
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A registered adapter.
+
+    Attributes:
+        manifest: Its manifest, with manifest_hash; its shape is that of schemas/trusted-adapter-manifest.schema.json.
+        source: The bytes of its implementation.
+    """
+
+    manifest: Mapping[str, Any]
+    source: bytes
+
+    @property
+    def adapter_id(self) -> str:
+        """Its id."""
+        return str(self.manifest["adapter_id"])
+
+    @property
+    def version(self) -> str:
+        """Its exact version."""
+        return str(self.manifest["version"])
+
+    @property
+    def name(self) -> str:
+        """`adapter_id@version`, as records name it."""
+        return f"{self.adapter_id}@{self.version}"
+
+    @property
+    def manifest_hash(self) -> str:
+        """H of the manifest without it."""
+        return str(self.manifest["manifest_hash"])
+
+    @property
+    def timeout_ms(self) -> int:
+        """How long a call may take, in milliseconds."""
+        return int(self.manifest["limits"]["timeout_ms"])
+
+    @property
+    def memory_bytes(self) -> int:
+        """How much a worker may allocate, in bytes."""
+        return int(self.manifest["limits"]["memory_bytes"])
+
+    @property
+    def output_bytes(self) -> int:
+        """How long the JSON text of the facts may be, in bytes."""
+        return int(self.manifest["limits"]["output_bytes"])
+
+    @cached_property
+    def input_shape(self) -> Shape:
+        """The compiled input schema."""
+        return Shape(self.manifest["input_schema"])
+
+    @cached_property
+    def output_shape(self) -> Shape:
+        """The compiled output schema."""
+        return Shape(self.manifest["output_schema"])
+
+    @property
+    def dependency(self) -> dict[str, str]:
+        """{adapter_id, version, manifest_hash, implementation_hash}: what a rulebook is bound to."""
+        names = ("adapter_id", "version", "manifest_hash", "implementation_hash")
+        return {name: str(self.manifest[name]) for name in names}
+
+
+def manifest_hash(manifest: Mapping[str, Any]) -> str:
+    """H of a manifest without manifest_hash."""
+    return content_hash({name: value for name, value in manifest.items() if name != "manifest_hash"})
+
+
+def load_adapter(folder: Path, name: str) -> Adapter:
+    """The adapter whose files lie in a folder, held against its own hashes.
+
+    Args:
+        folder: The folder.
+        name: `adapter_id@version`.
+
+    Raises:
+        OperatorError: ADAPTER_DAMAGED: a file is missing, or is not the one that was released.
+    """
+    file = folder / name.replace("@", "-")
+    try:
+        manifest = parse(file.with_name(f"{file.name}.json").read_bytes())
+        source = file.with_name(f"{file.name}.py").read_bytes()
+    except (OSError, MaterialRefused) as error:
+        raise _damaged(name, f"a file of it cannot be read ({error})") from error
+    if errors := shape("trusted-adapter-manifest").errors(manifest):
+        raise _damaged(name, f"its manifest has no {errors[0].field} as it should be")
+    adapter = Adapter(manifest, source)
+    if adapter.name != name or manifest_hash(manifest) != adapter.manifest_hash:
+        raise _damaged(name, "its manifest does not hash to its manifest_hash")
+    if hashlib.sha256(source).hexdigest() != manifest["implementation_hash"]:
+        raise _damaged(name, "its source does not hash to its implementation_hash")
+    return adapter
+
+
+def _damaged(name: str, why: str) -> OperatorError:
+    return OperatorError(
+        "ADAPTER_DAMAGED", f"The adapter {name} is not the one that was released: {why}. Install the release again."
+    )
