@@ -151,9 +151,8 @@ class Containment:
             OSError: This system has not what the baseline needs.
         """
         if not _SUPPORTED:
-            raise OSError(
-                0, f"workers can be contained on Linux on x86_64 and aarch64, and not on {platform.platform()}"
-            )
+            where = f"{platform.system()} on {platform.machine()}"
+            raise OSError(0, f"workers can be contained on Linux on x86_64 or aarch64, and this is {where}")
         self.in_force: list[str] = []
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._instructions = _filter(platform.machine())
@@ -246,15 +245,15 @@ class Containment:
     def _empty_root(self) -> None:
         """Makes an empty directory the root. It is removed first, so that nothing can be made in it."""
         for folder in ("/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108 -- it has a random name, and is removed at once
-            path = f"{folder}/gate-{os.urandom(16).hex()}"
+            path = Path(folder, f"gate-{os.urandom(16).hex()}")
             try:
-                os.mkdir(path, 0o500)
+                path.mkdir(0o500)
             except OSError:
                 continue
             try:
                 os.chdir(path)
             finally:
-                os.rmdir(path)
+                path.rmdir()
             os.chroot(".")
             return
         raise OSError
@@ -269,8 +268,8 @@ class Containment:
     def _stop_clocks(self) -> None:
         """Puts zeros where the kernel keeps its clocks.
 
-        By them the code that reads the clocks takes a coarse one to stand at 0, and asks the kernel for the others, which
-        refuses. The interpreter looks at a clock whenever it takes a lock, and can do without; so that code stays.
+        By them the code that reads the clocks takes a coarse one to stand at 0, and asks the kernel for the others,
+        which refuses. The interpreter looks at a clock whenever it takes a lock, and can do without; so that code stays.
         """
         for start, length in self._clocks:
             flags = _MAP_PRIVATE | _MAP_ANONYMOUS | _MAP_FIXED

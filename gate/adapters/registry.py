@@ -30,6 +30,5 @@ def registered() -> tuple[Adapter, ...]:
 
 def find_adapter(adapters: Sequence[Adapter], adapter_id: str, version: str) -> Adapter | None:
     """The adapter of that id and exact version."""
-    return next(
-        (adapter for adapter in adapters if (adapter.adapter_id, adapter.version) == (adapter_id, version)), None
-    )
+    asked = (adapter_id, version)
+    return next((adapter for adapter in adapters if (adapter.adapter_id, adapter.version) == asked), None)

@@ -162,7 +162,7 @@ class _Zygote:
         self.started = time.monotonic()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self.process = subprocess.Popen(
+            self.process = subprocess.Popen(  # noqa: S603 -- this interpreter, on a module of this package
                 [sys.executable, "-P", "-S", "-s", "-B", "-m", zygote.__name__, str(theirs.fileno())],
                 # Nothing of this process's own; and a set of texts is in the same order in every zygote.
                 env={"PYTHONHASHSEED": "0", "PYTHONPATH": str(_PACKAGES)},

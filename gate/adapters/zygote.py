@@ -68,22 +68,8 @@ MODULES: Final = (
 
 # What an adapter has no use for: what reaches beyond the facts, and what differs from one run to the next.
 _WITHHELD: Final = frozenset(
-    [
-        "breakpoint",
-        "compile",
-        "eval",
-        "exec",
-        "globals",
-        "help",
-        "id",
-        "input",
-        "locals",
-        "memoryview",
-        "open",
-        "print",
-        "vars",
-    ]
-)
+    ("breakpoint", "compile", "eval", "exec", "globals", "help", "id", "input", "locals", "memoryview", "open", "print")
+) | {"vars"}
 
 _PIECE: Final = 64 * 1024
 # linux/time.h
