@@ -13,15 +13,15 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
-from flask import has_request_context, request
 
+from api.requests import others_working
 from gate.errors import GateError, ServiceUnavailable
 
 ADDRESS_VARIABLE: Final = "GATE_ANALYTICS"
@@ -29,9 +29,6 @@ ADDRESS_VARIABLE: Final = "GATE_ANALYTICS"
 
 SOCKET: Final = "analytics"
 """The name of its socket."""
-
-TURN: Final = "gate.turn"
-"""The member of a request's environ that gives up its turn to another request while it waits for something."""
 
 _SECONDS: Final = 30.0
 _CONNECT_SECONDS: Final = 2.0
@@ -71,7 +68,7 @@ class AnalyticsClient:
         if not self._waiting.acquire(blocking=False):
             raise _unavailable("Too many reports are being waited for.")
         try:
-            with _others_working(), self._connected() as connection:
+            with others_working(), self._connected() as connection:
                 connection.send_bytes(orjson.dumps({"report": report, **arguments}))
                 if not connection.poll(self._seconds):
                     raise _unavailable(f"The report took longer than {self._seconds:g} seconds.")
@@ -97,13 +94,6 @@ class AnalyticsClient:
             return Connection(link.detach())
         finally:
             link.close()
-
-
-def _others_working() -> AbstractContextManager[None]:
-    """Lets other requests of the worker go on while this one waits."""
-    waiting = request.environ.get(TURN) if has_request_context() else None
-    found: AbstractContextManager[None] = nullcontext() if waiting is None else waiting()
-    return found
 
 
 def _unavailable(why: str) -> GateError:

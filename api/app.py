@@ -40,7 +40,7 @@ from api.metrics import Metrics
 from api.observation import observe
 from api.placement import keep_to_one
 from api.readiness import Readiness
-from api.requests import assign_request_id, finish_response
+from api.requests import assign_request_id, finish_response, others_working
 from api.state import NO_REPORTS, Operations, Reports, State
 from gate.errors import GateError, ServiceUnavailable
 from gate.instance import Instance, open_instance
@@ -85,6 +85,7 @@ def create_app(
     log = log or open_log(instance.settings.log_level)
     metrics = metrics or Metrics()
     instance.ledger.entries.observe(metrics)
+    instance.adapters.waiting = others_working
     watched = Readiness(lambda: readiness.readiness(instance), log)
     app = _application(
         Operations(log, metrics, watched, instance.settings.metrics_token, lambda: _gauges(instance, watched))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
 from functools import cache
 from typing import Any, Final, TypeVar
 
 import orjson
-from flask import Response, g, request
+from flask import Response, g, has_request_context, request
 from werkzeug.exceptions import RequestTimeout
 
 from gate import resources
@@ -22,6 +22,9 @@ from gate.shape import MAX_ERRORS
 from gate.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, parse, parse_document
 
 Default = TypeVar("Default", int, None)
+
+TURN: Final = "gate.turn"
+"""The member of a request's environ that gives up its turn to another request while it waits for something."""
 
 MAX_BODY: Final = 1024 * 1024
 """The largest request body, in bytes."""
@@ -292,4 +295,11 @@ def _declared_parameters() -> Mapping[str, Sequence[str]]:
             ]
             names = [one["name"] for one in listed if one["in"] == "query"]
             found[path.replace("{", "<").replace("}", ">")] = names
+    return found
+
+
+def others_working() -> AbstractContextManager[None]:
+    """Lets other requests of the worker go on while this one waits for something."""
+    waiting = request.environ.get(TURN) if has_request_context() else None
+    found: AbstractContextManager[None] = nullcontext() if waiting is None else waiting()
     return found

@@ -22,8 +22,7 @@ from typing import Any, Final, Protocol
 from werkzeug.exceptions import RequestTimeout
 
 from api import app
-from api.analytics import TURN
-from api.requests import MAX_BODY
+from api.requests import MAX_BODY, TURN
 
 SECONDS_VARIABLE: Final = "GATE_REQUEST_SECONDS"
 PORT_VARIABLE: Final = "GATE_PORT"

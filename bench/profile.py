@@ -29,7 +29,7 @@ from bench.subjects import SCOPE, sqlite_url
 from bench.tables import table
 from gate.canonical import content_hash, is_plain
 from gate.chain import record_link
-from gate.decide import DecisionGate, _entry, _require_binding, facts_of, read_claim
+from gate.decide import DecisionGate, _entry, _require_binding, read_claim
 from gate.envelope import input_material
 from gate.ids import new_id, timestamp, utc_now
 from gate.instance import Instance, create_instance, open_instance
@@ -187,15 +187,17 @@ def _decide(setting: _Setting, idempotency_key: str, lap: Callable[[str], None])
     lap("request shape and conflicts")
     rulebook = gate.rulebook(authority.scope_id, request)
     lap("rulebook through the cache")
-    facts = facts_of(request)
-    registered = gate._registered(authority, rulebook, claim)
+    facts = gate.facts(request, gate.invocation(request))
+    registered = gate._registered(authority, rulebook, None, claim)
     signers, now = gate.signing()
     lap("registration and signing keys")
-    explained = rulebook.evaluator.explain(facts)
+    explained = rulebook.evaluator.explain(facts.values)
     lap("evaluation with explanation")
     identity = Identity(new_id("dec", now), request_id, idempotency_key, timestamp(now))
     schema_url = setting.instance.settings.schema_url
-    record = build_record(request, rulebook, registered.metadata, explained, identity, signers, schema_url=schema_url)
+    record = build_record(
+        request, rulebook, registered.metadata, facts, explained, identity, signers, schema_url=schema_url
+    )
     lap("record (hashes, two signatures)")
     entry = _entry(authority, request, record, claim)
     lap("entry (bytes to store)")

@@ -29,6 +29,7 @@ def rulebook_attestation(
     runtime_binding: Mapping[str, str],
     signer: Signer | None,
     *,
+    trusted_adapter: Mapping[str, Any] | None = None,
     plain: bool = False,
     earlier: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -43,6 +44,7 @@ def rulebook_attestation(
         outcome: What it said about them.
         runtime_binding: Who decided, and on whose facts.
         signer: The registry key; None where registry signing is off.
+        trusted_adapter: The adapter's invocation; None without one.
         plain: Whether the rulebook is plain, as `canonical.is_plain` says.
         earlier: An attestation made before, whose signature is taken over where it is of the same bundle.
     """
@@ -60,7 +62,7 @@ def rulebook_attestation(
             "matched_rule_id": outcome.matched_rule_id,
         },
         "runtime_binding": runtime_binding,
-        "trusted_adapter": None,
+        "trusted_adapter": trusted_adapter,
     }
     bundle_hash = content_hash(bundle, plain=plain)
     if earlier is not None and earlier["bundle_hash"] == bundle_hash:
@@ -92,7 +94,12 @@ def attestation_signature(signer: Signer, bundle_hash: str) -> str:
 
 
 def registration(
-    rulebook: Mapping[str, str], scope_id: str, registered_at: str, signer: Signer | None
+    rulebook: Mapping[str, str],
+    scope_id: str,
+    registered_at: str,
+    signer: Signer | None,
+    *,
+    adapter_dependency: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The metadata of a rulebook's registration in a scope, made once, with its attestation.
 
@@ -101,6 +108,8 @@ def registration(
         scope_id: The internal scope id; only its hash appears.
         registered_at: UTC timestamp of the first registration.
         signer: The registry key; None where registry signing is off.
+        adapter_dependency: {adapter_id, version, manifest_hash, implementation_hash} of the adapter that makes the
+            rulebook's facts; None where callers send them.
     """
     metadata: dict[str, Any] = {
         "rulebook_registry_version": RULEBOOK_REGISTRY,
@@ -114,6 +123,8 @@ def registration(
         "scope_hash": content_hash({"scope": scope_id}),
         "registered_at": registered_at,
     }
+    if adapter_dependency is not None:
+        metadata["adapter_dependency"] = dict(adapter_dependency)
     attestation_hash = registration_hash(metadata)
     metadata["registry_attestation"] = {
         "registry_attestation_version": REGISTRY_ATTESTATION,

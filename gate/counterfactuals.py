@@ -8,7 +8,7 @@ Simulation only: nothing here is stored, signed or dated, and nothing authorizes
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -36,11 +36,13 @@ class Scenario:
         scenario_id: The caller's id for it, unique in the request.
         label: What it stands for, for people.
         context_patch: An RFC 7396 merge patch over the stored context.
+        adapter_input_patch: One over the stored input of the adapter; None where there is none.
     """
 
     scenario_id: str
     label: str
     context_patch: Mapping[str, Any]
+    adapter_input_patch: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
 
 
 def facts_of_scenarios(context: Mapping[str, Any], scenarios: Sequence[Scenario]) -> list[Mapping[str, Any]]:
-    """The facts of each scenario.
+    """The facts of each scenario of a decision whose request carried its facts.
 
     Args:
         context: The stored context.
@@ -120,37 +122,81 @@ def facts_of_scenarios(context: Mapping[str, Any], scenarios: Sequence[Scenario]
         RequestRefused: COUNTERFACTUAL_SCENARIOS_INVALID: a patched context is one that a decision would refuse, or the
             scenarios together are more than is simulated at a time.
     """
-    room = MAX_MATERIAL // max(1, len(canonical(context)))
+
+    def patched(scenario: Scenario, at: str) -> tuple[Mapping[str, Any], list[FieldError]]:
+        merged = merge_patch(context, scenario.context_patch)
+        faults = _faults({"context": merged}, {"context": f"{at}.context_patch"})
+        if scenario.adapter_input_patch is not None:
+            message = "The facts of this decision came with its request; patch context.inputs instead."
+            faults.append(FieldError(f"{at}.adapter_input_patch", "no_adapter", message))
+        return merged.get("inputs", {}), faults
+
+    return _each(scenarios, len(canonical(context)), patched)
+
+
+def adapter_inputs_of_scenarios(
+    context: Mapping[str, Any], adapter: Mapping[str, Any], scenarios: Sequence[Scenario]
+) -> list[Mapping[str, Any]]:
+    """The input that an adapter is given in each scenario of a decision whose facts came from it.
+
+    Args:
+        context: The stored context.
+        adapter: The stored invocation.
+        scenarios: The scenarios.
+
+    Raises:
+        RequestRefused: COUNTERFACTUAL_SCENARIOS_INVALID, as above.
+    """
+
+    def patched(scenario: Scenario, at: str) -> tuple[Mapping[str, Any], list[FieldError]]:
+        given = merge_patch(adapter["input"], scenario.adapter_input_patch or {})
+        body = {"context": merge_patch(context, scenario.context_patch), "adapter": {**adapter, "input": given}}
+        places = {"context": f"{at}.context_patch", "adapter.input": f"{at}.adapter_input_patch"}
+        return given, _faults(body, places)
+
+    return _each(scenarios, len(canonical(context)) + len(canonical(adapter)), patched)
+
+
+def _each(
+    scenarios: Sequence[Scenario],
+    size: int,
+    patched: Callable[[Scenario, str], tuple[Mapping[str, Any], list[FieldError]]],
+) -> list[Mapping[str, Any]]:
+    room = MAX_MATERIAL // max(1, size)
     if len(scenarios) > max(1, room):
         fault = FieldError(
             "scenarios", "too_large", f"The stored context is large; send at most {max(1, room)} at a time."
         )
         raise _invalid([fault])
-    facts: list[Mapping[str, Any]] = []
-    errors: list[FieldError] = []
-    for index, scenario in enumerate(scenarios):
-        patched = merge_patch(context, scenario.context_patch)
-        try:
-            # Of the request only the context is another, so that nothing else can be at fault.
-            check_request({"mode": "rulebook", "rulebook": {}, "context": patched})
-            facts.append(patched.get("inputs", {}))
-        except RequestRefused as refusal:
-            errors += _faults(refusal, f"scenarios[{index}].context_patch")
-    if errors:
+    found = [patched(scenario, f"scenarios[{index}]") for index, scenario in enumerate(scenarios)]
+    if errors := [error for _, faults in found for error in faults]:
         raise _invalid(errors[:MAX_ERRORS])
-    return facts
+    return [value for value, _ in found]
 
 
-def _faults(refusal: RequestRefused, patch: str) -> list[FieldError]:
-    """What is wrong with a patched context, told of its patch."""
+def _faults(body: Mapping[str, Any], places: Mapping[str, str]) -> list[FieldError]:
+    """What makes a patched request one that a decision would refuse.
+
+    Args:
+        body: What was patched of the request; of the rest nothing is at fault.
+        places: Which patch was merged into what.
+    """
 
     def at(field: str) -> str:
-        return patch + field.removeprefix("context")
+        patched = next(name for name in places if field == name or field.startswith(f"{name}."))
+        return places[patched] + field.removeprefix(patched)
 
-    if refusal.errors:
-        return [FieldError(at(error.field), error.code, error.message) for error in refusal.errors]
-    message = "A request may not carry it, for only a response does; leave it out of the patch."
-    return [FieldError(at(name), "output_material", message) for name in refusal.details["forbidden_fields"]]
+    try:
+        check_request({"mode": "rulebook", "rulebook": {}, **body})
+    except RequestRefused as refusal:
+        if refusal.errors:
+            return [FieldError(at(error.field), error.code, error.message) for error in refusal.errors]
+        if "forbidden_fields" in refusal.details:
+            message = "A request may not carry it, for only a response does; leave it out of the patch."
+            return [FieldError(at(name), "output_material", message) for name in refusal.details["forbidden_fields"]]
+        message = "The facts of this decision come from its adapter; patch the adapter's input instead."
+        return [FieldError(at("context.inputs"), "adapter_facts", message)]
+    return []
 
 
 def simulate(

@@ -13,6 +13,7 @@ from typing import Any, Final
 import orjson
 
 from gate import chain
+from gate.adapters.invocation import Invocation, TrustedAdapters
 from gate.attestation import registration
 from gate.canonical import canonical, content_hash, is_plain
 from gate.chain import link_material
@@ -27,6 +28,7 @@ from gate.errors import (
     ServiceUnavailable,
     member,
 )
+from gate.facts import Facts
 from gate.ids import month_end, new_id, timestamp
 from gate.ledger import Ledger
 from gate.ledger.access import Authority
@@ -60,7 +62,12 @@ class DecisionGate:
     """Decides, and finds what was decided."""
 
     def __init__(
-        self, ledger: Ledger, signers: Callable[[], Signers], clock: Callable[[], datetime], schema_url: str
+        self,
+        ledger: Ledger,
+        signers: Callable[[], Signers],
+        clock: Callable[[], datetime],
+        schema_url: str,
+        adapters: TrustedAdapters,
     ) -> None:
         """Composes the gate.
 
@@ -69,7 +76,9 @@ class DecisionGate:
             signers: What signs a record made now; raises ServiceUnavailable where that cannot be said.
             clock: The current moment, in UTC.
             schema_url: Where the Rulebook v1 schema is published.
+            adapters: The adapters that requests may invoke.
         """
+        self.adapters: Final = adapters
         self._ledger = ledger
         self._signers = signers
         self._clock = clock
@@ -95,7 +104,8 @@ class DecisionGate:
             refusal: What is wrong with the request beside its body; a used key still replays.
 
         Raises:
-            RequestRefused, RulebookRefused: The request cannot be decided.
+            RequestRefused, RulebookRefused, AdapterRefused: The request cannot be decided.
+            AdapterFailed: The adapter made no facts. Nothing was recorded.
             IdempotencyConflict: SVC_API_IDEMPOTENCY_CONFLICT.
             AccessForbidden: The key may no longer decide, or may not register the rulebook it sent.
             LimitReached: SVC_API_MONTHLY_CAP_EXCEEDED.
@@ -111,8 +121,9 @@ class DecisionGate:
             request = read_request(body, input_hash, plain=plain)
             _require_binding(request)
             rulebook = self.rulebook(authority.scope_id, request)
-            facts = facts_of(request)
-            registered = self._registered(authority, rulebook, claim)
+            invocation = self.invocation(request)
+            registered = self._registered(authority, rulebook, _dependency(invocation), claim)
+            facts = self.facts(request, invocation)
             signers, now = self.signing()
         except GateError:
             authority = self._confirmed(authority)
@@ -120,10 +131,10 @@ class DecisionGate:
             if (replayed := self._replay(authority, claim)) is not None:
                 return replayed
             raise
-        explained = rulebook.evaluator.explain(facts)
+        explained = rulebook.evaluator.explain(facts.values)
         identity = Identity(new_id("dec", now), request_id, idempotency_key, timestamp(now))
         record = build_record(
-            request, rulebook, registered.metadata, explained, identity, signers, schema_url=self._schema_url
+            request, rulebook, registered.metadata, facts, explained, identity, signers, schema_url=self._schema_url
         )
         outcome, authority = self._append(authority, _entry(authority, request, record, claim))
         if isinstance(outcome, Appended):
@@ -222,25 +233,56 @@ class DecisionGate:
             rulebook = self.rulebooks.load(body)
         return rulebook
 
-    def _registered(self, authority: Authority, rulebook: Rulebook, claim: Claim | None) -> Registered:
+    def invocation(self, request: DecisionRequest, *, root: str = "") -> Invocation | None:
+        """The invocation of an adapter that a request sends, checked; None where it sends its facts.
+
+        Raises:
+            AdapterRefused: As `TrustedAdapters.invocation`.
+        """
+        if request.adapter is None:
+            return None
+        return self.adapters.invocation(request.adapter, root=member(root, "adapter"))
+
+    def facts(self, request: DecisionRequest, invocation: Invocation | None) -> Facts:
+        """The facts of a request: those that it sends, or those that its adapter makes, in one call.
+
+        Raises:
+            AdapterFailed: As `TrustedAdapters.facts`.
+        """
+        return Facts(request.inputs, request.plain) if invocation is None else self.adapters.facts(invocation)
+
+    def _registered(
+        self, authority: Authority, rulebook: Rulebook, dependency: Mapping[str, Any] | None, claim: Claim | None
+    ) -> Registered:
         registered = self._ledger.rulebooks.find(authority.scope_id, rulebook.hash)
         if registered is not None:
+            require_dependency(registered, dependency)
             return registered
         # An idempotency key that was used before binds nothing new, not even a rulebook.
         if claim is not None and self._ledger.entries.claimed(authority.scope_id, claim) is not None:
             raise IdempotencyConflict("SVC_API_IDEMPOTENCY_CONFLICT", "The idempotency key was used before.")
         self._confirmed(authority).require("register")
-        return self.register(authority.scope_id, rulebook)
+        return self.register(authority.scope_id, rulebook, dependency)
 
-    def register(self, scope_id: str, rulebook: Rulebook) -> Registered:
+    def register(self, scope_id: str, rulebook: Rulebook, dependency: Mapping[str, Any] | None = None) -> Registered:
         """Registers a rulebook in a scope, or finds it registered.
+
+        Args:
+            scope_id: The scope.
+            rulebook: The rulebook.
+            dependency: {adapter_id, version, manifest_hash, implementation_hash} of the adapter that makes its facts;
+                None where callers send them.
 
         Raises:
             RulebookRefused: RULEBOOK_VERSION_CONFLICT.
         """
         signers, now = self.signing()
-        metadata = registration(rulebook.reference, scope_id, timestamp(now), signers.registry)
-        return self._ledger.rulebooks.register(scope_id, rulebook, metadata)
+        metadata = registration(
+            rulebook.reference, scope_id, timestamp(now), signers.registry, adapter_dependency=dependency
+        )
+        registered = self._ledger.rulebooks.register(scope_id, rulebook, metadata)
+        require_dependency(registered, dependency)
+        return registered
 
     def _replay(self, authority: Authority, claim: Claim | None) -> Decision | None:
         claimed = None if claim is None else self._ledger.entries.claimed(authority.scope_id, claim)
@@ -377,18 +419,36 @@ def _require_binding(request: DecisionRequest) -> None:
         )
 
 
-def facts_of(request: DecisionRequest) -> Mapping[str, Any]:
-    """The facts that a request's rulebook consumes.
+def _dependency(invocation: Invocation | None) -> dict[str, Any] | None:
+    return None if invocation is None else invocation.adapter.dependency
+
+
+def require_dependency(registered: Registered, dependency: Mapping[str, Any] | None) -> None:
+    """Requires that a rulebook's facts come from where they came from when it was registered.
+
+    A rulebook that was bound to an adapter would else decide over whatever a caller claims.
+
+    Args:
+        registered: The registration.
+        dependency: The adapter that makes the facts now, as `register` takes it.
 
     Raises:
-        RequestRefused: TRUSTED_ADAPTER_NOT_REGISTERED.
+        RulebookRefused: RULEBOOK_VERSION_CONFLICT.
     """
-    if request.adapter is None:
-        return request.inputs
-    adapter = f"{request.adapter['adapter_id']}@{request.adapter['version']}"
-    raise RequestRefused(
-        "TRUSTED_ADAPTER_NOT_REGISTERED", f"No trusted adapter {adapter} is registered; send context.inputs instead."
-    )
+    bound = registered.metadata.get("adapter_dependency")
+    if bound != dependency:
+        raise RulebookRefused(
+            "RULEBOOK_VERSION_CONFLICT",
+            f"{registered.rulebook_id} {registered.version} is registered with {_source(bound)}, and this request has "
+            f"{_source(dependency)}; keep to it, or give the rulebook a version of its own.",
+            details={"adapter_dependency": dependency, "registered_adapter_dependency": bound},
+        )
+
+
+def _source(dependency: Mapping[str, Any] | None) -> str:
+    if dependency is None:
+        return "facts from context.inputs"
+    return f"facts from the adapter {dependency.get('adapter_id')}@{dependency.get('version')}"
 
 
 def _entry(authority: Authority, request: DecisionRequest, record: dict[str, Any], claim: Claim | None) -> NewEntry:

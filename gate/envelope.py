@@ -128,6 +128,15 @@ def evidence_codes(reason_code: str, matched_rule_id: str | None, status: str) -
     return [reason_code, f"rule:{matched_rule_id}" if matched_rule_id is not None else "rule:default"]
 
 
+def adapter_source(trusted_adapter: Mapping[str, Any]) -> dict[str, Any]:
+    """What an evidence manifest names an adapter as."""
+    return {
+        "id": f"adapter:{trusted_adapter.get('adapter_id')}@{trusted_adapter.get('version')}",
+        "type": "adapter",
+        "snapshot_hash": trusted_adapter.get("manifest_hash"),
+    }
+
+
 def compact_verdict(verdict: str) -> str:
     """`c`: yes and no as they are, unclear for review."""
     return verdict if verdict in ("yes", "no") else "unclear"

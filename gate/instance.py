@@ -10,6 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from gate.adapters.invocation import TrustedAdapters
+from gate.adapters.registry import registered
+from gate.adapters.worker import Workers
 from gate.decide import DecisionGate
 from gate.errors import OperatorError
 from gate.ids import utc_now
@@ -47,6 +50,15 @@ class Instance:
         """What counts requests; opened when it is first asked for."""
         return open_limits(self.ledger.store)
 
+    @cached_property
+    def adapters(self) -> TrustedAdapters:
+        """The trusted adapters of this release; what runs them is started when the first is called.
+
+        Raises:
+            OperatorError: ADAPTER_DAMAGED.
+        """
+        return TrustedAdapters(registered(), Workers(registered(), required=self.settings.adapter_isolation))
+
     def signers(self) -> Signers:
         """What signs a record made now.
 
@@ -74,14 +86,16 @@ class Instance:
 
     def gate(self, clock: Callable[[], datetime] = utc_now) -> DecisionGate:
         """The gate over this instance's ledger and keys."""
-        return DecisionGate(self.ledger, self.signers, clock, self.settings.schema_url)
+        return DecisionGate(self.ledger, self.signers, clock, self.settings.schema_url, self.adapters)
 
     def lifecycle(self, clock: Callable[[], datetime] = utc_now) -> Lifecycle:
         """What takes reports about this instance's decisions."""
         return Lifecycle(self.ledger, clock)
 
     def close(self) -> None:
-        """Closes the ledger and the limits."""
+        """Closes the ledger and the limits, and ends what runs adapters."""
+        if "adapters" in self.__dict__:
+            self.adapters.close()
         if "limiter" in self.__dict__:
             self.limiter.close()
         self.ledger.close()

@@ -38,6 +38,7 @@ PRODUCTION_CORE: Final = "hybrid_declarative_rulebook_with_trusted_adapters"
 BINDING_DIRECT: Final = "direct_declarative_rulebook"
 BINDING_ADAPTER: Final = "trusted_adapter_facts_then_declarative_rulebook"
 BINDING_MODES: Final = (BINDING_DIRECT, BINDING_ADAPTER)
+ADAPTER_AUTHORITY: Final = "facts_only"
 VERDICT_AUTHORITY: Final = "declarative_rulebook"
 CUSTOMER_CODE: Final = "rejected"
 

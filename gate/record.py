@@ -11,6 +11,7 @@ from gate.attestation import rulebook_attestation
 from gate.canonical import content_hash
 from gate.envelope import (
     action_binding,
+    adapter_source,
     compact_verdict,
     decision_url,
     envelope,
@@ -21,8 +22,10 @@ from gate.envelope import (
     receipt_payload,
 )
 from gate.evaluate import Explained
+from gate.facts import Facts
 from gate.labels import (
-    BINDING_DIRECT,
+    ADAPTER_AUTHORITY,
+    BINDING_ADAPTER,
     CUSTOMER_CODE,
     EVALUATOR,
     PRODUCTION_CORE,
@@ -65,6 +68,7 @@ def build_record(
     request: DecisionRequest,
     rulebook: Rulebook,
     registry: Mapping[str, Any],
+    facts: Facts,
     explained: Explained,
     identity: Identity,
     signers: Signers,
@@ -78,18 +82,19 @@ def build_record(
         request: The request that is answered.
         rulebook: The rulebook that decided.
         registry: Its registration as stored, with registry_attestation.
+        facts: What it decided over.
         explained: What the rulebook said about the facts, and why.
         identity: The record's ids and date.
         signers: What signs it.
         schema_url: Where the Rulebook v1 schema is published.
         earlier: The rulebook attestation of a record made before, which stands again where it is of the same bundle.
     """
-    # What goes into a record beside these two is text and small integers under names of ours.
-    plain = request.plain and rulebook.plain
+    # What goes into a record beside these three is text and small integers under names of ours.
+    plain = request.plain and rulebook.plain and facts.plain
     outcome = explained.outcome
     evidence = evidence_codes(outcome.reason_code, outcome.matched_rule_id, outcome.status)
     policy_bundle = rulebook.policy_bundle
-    runtime_binding = runtime_binding_of(BINDING_DIRECT)
+    runtime_binding = runtime_binding_of(facts.binding_mode)
     record: dict[str, Any] = {
         "decision_record_version": RECORD,
         "decision_protocol_version": PROTOCOL,
@@ -104,7 +109,7 @@ def build_record(
         "action": outcome.action,
         "action_binding": action_binding(request.context),
         "evidence": evidence,
-        "evidence_manifest": _evidence_manifest(evidence, rulebook, explained, plain),
+        "evidence_manifest": _evidence_manifest(evidence, rulebook, facts, explained, plain),
         "evaluation": explained.evaluation,
         "policy_id": rulebook.rulebook_id,
         "policy_version": rulebook.version,
@@ -120,10 +125,11 @@ def build_record(
         "registry_attestation": registry["registry_attestation"],
         "rulebook_attestation": rulebook_attestation(
             rulebook.reference,
-            content_hash(request.inputs, plain=plain),
+            content_hash(facts.values, plain=plain),
             outcome,
             runtime_binding,
             signers.registry,
+            trusted_adapter=facts.trusted_adapter,
             plain=plain,
             earlier=earlier,
         ),
@@ -133,6 +139,8 @@ def build_record(
         "decision_url": decision_url(identity.decision_id),
         "created_at": identity.created_at,
     }
+    if facts.trusted_adapter is not None:
+        record |= {"trusted_adapter": facts.trusted_adapter, "adapter_facts": facts.values}
     if identity.idempotency_key is not None:
         record["idempotency_key"] = identity.idempotency_key
     record["output_hash"] = content_hash(output_material(record, outcome.status), plain=plain)
@@ -143,28 +151,28 @@ def build_record(
     return record
 
 
-def _evidence_manifest(evidence: list[str], rulebook: Rulebook, explained: Explained, plain: bool) -> dict[str, Any]:
+def _evidence_manifest(
+    evidence: list[str], rulebook: Rulebook, facts: Facts, explained: Explained, plain: bool
+) -> dict[str, Any]:
     """The evidence with what it came from; so the record hash binds the explanation."""
     source = f"rulebook:{rulebook.rulebook_id}@{rulebook.version}"
-    return {
-        "codes": evidence,
-        "sources": [
-            {"id": source, "type": "rulebook", "snapshot_hash": rulebook.hash},
-            {
-                "id": "evaluation",
-                "type": "evaluation",
-                "snapshot_hash": content_hash(explained.evaluation, plain=plain),
-            },
-        ],
-    }
+    sources = [
+        {"id": source, "type": "rulebook", "snapshot_hash": rulebook.hash},
+        {"id": "evaluation", "type": "evaluation", "snapshot_hash": content_hash(explained.evaluation, plain=plain)},
+    ]
+    if facts.trusted_adapter is not None:
+        sources.append(adapter_source(facts.trusted_adapter))
+    return {"codes": evidence, "sources": sources}
 
 
 def runtime_binding_of(binding_mode: str) -> dict[str, str]:
     """Who decides, and on whose facts."""
+    authority = {"adapter_authority": ADAPTER_AUTHORITY} if binding_mode == BINDING_ADAPTER else {}
     return {
         "production_core": PRODUCTION_CORE,
         "binding_mode": binding_mode,
         "verdict_authority": VERDICT_AUTHORITY,
+        **authority,
         "customer_supplied_code": CUSTOMER_CODE,
     }
 

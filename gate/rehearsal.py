@@ -7,12 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from gate import chain
+from gate.adapters.invocation import Invocation
 from gate.attestation import registration
 from gate.canonical import content_hash, is_plain
 from gate.counterfactuals import CounterfactualsRequest, facts_of_scenarios, simulate
-from gate.decide import DecisionGate, decision_not_found, facts_of, is_link_of, stored_record, stored_request
+from gate.decide import (
+    DecisionGate,
+    decision_not_found,
+    is_link_of,
+    require_dependency,
+    stored_record,
+    stored_request,
+)
 from gate.envelope import erased_members, input_material
-from gate.errors import FieldError, RequestRefused, RulebookRefused
+from gate.errors import AdapterRefused, FieldError, RequestRefused, RulebookRefused
+from gate.facts import Facts
 from gate.ledger import Ledger
 from gate.ledger.entries import StoredEntry
 from gate.replay import (
@@ -25,7 +34,8 @@ from gate.replay import (
     mismatch,
     request_again,
     require_evaluator,
-    require_original,
+    require_original_facts,
+    require_original_rulebook,
     summary,
 )
 from gate.request import BINDING_MEMBERS, DecisionRequest, read_request
@@ -77,13 +87,15 @@ class Rehearsal:
 
         Raises:
             RequestRefused, RulebookRefused: REPLAY_INPUT_UNAVAILABLE, or why `input` is no request to decide.
+            AdapterFailed: The adapter made no facts.
             LineageMismatch: REPLAY_LINEAGE_MISMATCH.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
         if asked.input is not None:
-            request, rulebook = self._sent(stored.scope_id, asked.input)
+            request, rulebook, invocation = self._sent(stored.scope_id, asked.input)
             lineage = _lineage(stored)
-            cited = self._registration(stored.scope_id, rulebook, lineage)
+            cited = self._registration(stored.scope_id, rulebook, invocation, lineage)
+            facts = self._gate.facts(request, invocation)
         else:
             mode = "" if asked.mode == CURRENT else "replay_mode current with "
             body = self._request(stored, "REPLAY_INPUT_UNAVAILABLE", f"send {mode}an input of your own")
@@ -93,9 +105,11 @@ class Rehearsal:
             request = request_again(lineage, body)
             if asked.mode == HISTORICAL:
                 rulebook, cited = self._original(stored.scope_id, lineage, request), lineage.registration
+                facts = self._original_facts(lineage, request)
             else:
                 rulebook, cited = self._current(stored.scope_id, lineage)
-        replayed = decide_again(lineage, request, rulebook, cited)
+                facts = self._current_facts(request, cited)
+        replayed = decide_again(lineage, request, facts, rulebook, cited)
         return summary(stored.record, replayed, asked.mode, view)
 
     def counterfactuals(self, stored: StoredDecision, asked: CounterfactualsRequest, view: str) -> dict[str, Any]:
@@ -128,8 +142,48 @@ class Rehearsal:
         body = request.rulebook
         if request.rulebook_ref is not None:
             body = self._ledger.rulebooks.body(scope_id, lineage.policy_hash)
-        require_original(lineage, request, body)
+        require_original_rulebook(lineage, body)
         return self._gate.rulebooks.load(body)
+
+    def _original_facts(self, lineage: Lineage, request: DecisionRequest) -> Facts:
+        """The facts that were decided over: those of the request, or those that the adapter that it invoked makes again."""
+        if lineage.trusted_adapter is None or request.adapter is None:
+            facts = Facts(request.inputs, request.plain)
+        else:
+            try:
+                invocation = self._gate.adapters.pinned(lineage.trusted_adapter, request.adapter["input"])
+            except AdapterRefused as error:
+                raise mismatch("the adapter of the record does not take the stored input") from error
+            if invocation is None:
+                named = f"{lineage.trusted_adapter.get('adapter_id')}@{lineage.trusted_adapter.get('version')}"
+                raise mismatch(f"this release has not the adapter {named} as the record tells of it")
+            facts = self._gate.adapters.facts(invocation)
+        require_original_facts(lineage, facts)
+        return facts
+
+    def _current_facts(self, request: DecisionRequest, registration: Mapping[str, Any]) -> Facts:
+        """The facts of a stored request as a rulebook that is registered takes them now.
+
+        Raises:
+            LineageMismatch: It takes them from elsewhere than the request has them.
+        """
+        dependency = registration.get("adapter_dependency")
+        if dependency is None and request.adapter is None:
+            return Facts(request.inputs, request.plain)
+        if dependency is None or request.adapter is None or dependency["adapter_id"] != request.adapter["adapter_id"]:
+            raise mismatch(
+                "the version of the rulebook that was registered last takes its facts from elsewhere than the stored "
+                "request has them; send an input of your own"
+            )
+        try:
+            invocation = self._gate.adapters.pinned(dependency, request.adapter["input"])
+        except AdapterRefused as error:
+            raise mismatch(
+                "the adapter of the version that was registered last does not take the stored input"
+            ) from error
+        if invocation is None:
+            raise mismatch("this release has not the adapter that the rulebook is bound to")
+        return self._gate.adapters.facts(invocation)
 
     def _current(self, scope_id: str, lineage: Lineage) -> tuple[Rulebook, Mapping[str, Any]]:
         """What the scope would decide by now: the version of the rulebook that it registered last."""
@@ -138,8 +192,8 @@ class Rehearsal:
             raise mismatch(f"no version of {lineage.policy_id} is registered")
         return self._gate.registered_rulebook(scope_id, latest.hash), latest.metadata
 
-    def _sent(self, scope_id: str, body: Mapping[str, Any]) -> tuple[DecisionRequest, Rulebook]:
-        """The request of a caller's own, read as a decision would read it, and its rulebook."""
+    def _sent(self, scope_id: str, body: Mapping[str, Any]) -> tuple[DecisionRequest, Rulebook, Invocation | None]:
+        """The request of a caller's own, read as a decision would read it, its rulebook, and the adapter it invokes."""
         if body.get("mode") != "rulebook" and not body.keys() & set(BINDING_MEMBERS):
             fault = FieldError("input.mode", "enum" if "mode" in body else "required", "It must be rulebook.")
             raise RequestRefused(
@@ -152,15 +206,18 @@ class Rehearsal:
         input_hash = content_hash(input_material(body), plain=plain)
         request = read_request(body, input_hash, plain=plain, root="input")
         rulebook = self._gate.rulebook(scope_id, request, root="input")
-        facts_of(request)
-        return request, rulebook
+        return request, rulebook, self._gate.invocation(request, root="input")
 
-    def _registration(self, scope_id: str, rulebook: Rulebook, lineage: Lineage) -> Mapping[str, Any]:
+    def _registration(
+        self, scope_id: str, rulebook: Rulebook, invocation: Invocation | None, lineage: Lineage
+    ) -> Mapping[str, Any]:
         """The registration that a record would cite. One that does not exist is told without a signature."""
         registry = self._ledger.rulebooks
         registered = registry.find_version(scope_id, rulebook.rulebook_id, rulebook.version)
+        dependency = None if invocation is None else invocation.adapter.dependency
         if registered is None:
-            return registration(rulebook.reference, scope_id, lineage.identity.created_at, None)
+            created_at = lineage.identity.created_at
+            return registration(rulebook.reference, scope_id, created_at, None, adapter_dependency=dependency)
         if registered.hash != rulebook.hash:
             raise RulebookRefused(
                 "RULEBOOK_VERSION_CONFLICT",
@@ -168,6 +225,7 @@ class Rehearsal:
                 f"give the changed rulebook a version of its own.",
                 details={"hash": rulebook.hash, "registered_hash": registered.hash},
             )
+        require_dependency(registered, dependency)
         return registered.metadata
 
 

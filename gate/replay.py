@@ -17,7 +17,8 @@ from typing import Any, Final
 from gate.canonical import content_hash, is_plain
 from gate.envelope import envelope
 from gate.errors import LineageMismatch, RequestRefused
-from gate.labels import BINDING_DIRECT, EVALUATOR, HISTORICAL_REPLAY
+from gate.facts import Facts
+from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, EVALUATOR, HISTORICAL_REPLAY
 from gate.record import RULEBOOK_SCHEMA_HASH, Identity, Signers, build_record
 from gate.request import DecisionRequest, accepted_request
 from gate.rulebook import Rulebook
@@ -95,6 +96,8 @@ class Lineage:
         evaluators: The evaluator versions that it names: as a whole, in its contract and in its registration.
         schema_hash: The hash of its contract's schema.
         binding_mode: Where its facts came from.
+        trusted_adapter: The invocation that its facts came from; None where its request carried them.
+        adapter_facts: The facts that came of it; None where there are none, or where they were erased.
     """
 
     identity: Identity
@@ -108,6 +111,8 @@ class Lineage:
     evaluators: frozenset[str]
     schema_hash: str
     binding_mode: str
+    trusted_adapter: Mapping[str, Any] | None
+    adapter_facts: Mapping[str, Any] | None
 
 
 def lineage_of(record: Mapping[str, Any]) -> Lineage:
@@ -136,6 +141,8 @@ def lineage_of(record: Mapping[str, Any]) -> Lineage:
             ),
             schema_hash=contract["schema_hash"],
             binding_mode=record["runtime_binding"]["binding_mode"],
+            trusted_adapter=record.get("trusted_adapter"),
+            adapter_facts=record.get("adapter_facts"),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise mismatch("the stored record lacks members that every record has") from error
@@ -159,29 +166,40 @@ def request_again(lineage: Lineage, body: Mapping[str, Any]) -> DecisionRequest:
     """The stored request of a record, as it was accepted: today's checks do not judge it again.
 
     Raises:
-        LineageMismatch: It is not the request that was decided, or its facts came from an adapter.
+        LineageMismatch: It is not the request that was decided, or the record does not say where its facts came from.
     """
-    if lineage.binding_mode != BINDING_DIRECT:
-        raise mismatch("the record's facts came from a trusted adapter, and none is registered")
+    told = BINDING_DIRECT if lineage.trusted_adapter is None else BINDING_ADAPTER
+    if lineage.binding_mode != told or (lineage.trusted_adapter is None) != ("adapter" not in body):
+        raise mismatch("the record does not say where its facts came from as its request does")
     plain = is_plain(body)
     if content_hash(body, plain=plain) != lineage.input_hash:
         raise mismatch("the stored request does not hash to the record's input_hash")
     return accepted_request(body, lineage.input_hash, plain=plain)
 
 
-def require_original(lineage: Lineage, request: DecisionRequest, rulebook: Any) -> None:
-    """Requires that facts and rulebook are those that were decided over.
-
-    Args:
-        lineage: What the record says.
-        request: The stored request.
-        rulebook: The stored body of the rulebook; None where there is none.
+def require_original_facts(lineage: Lineage, facts: Facts) -> None:
+    """Requires that facts are those that were decided over, and that they came from where these came from.
 
     Raises:
         LineageMismatch: They are not.
     """
-    if content_hash(request.inputs, plain=request.plain) != lineage.facts_hash:
-        raise mismatch("the stored facts do not hash to the input_hash of the record's attestation")
+    if content_hash(facts.values, plain=facts.plain) != lineage.facts_hash:
+        where = "the stored facts do" if facts.trusted_adapter is None else "the facts that the adapter makes now do"
+        raise mismatch(f"{where} not hash to the input_hash of the record's attestation")
+    if facts.trusted_adapter != lineage.trusted_adapter:
+        raise mismatch("the adapter's invocation is not the one that the record tells of")
+
+
+def require_original_rulebook(lineage: Lineage, rulebook: Any) -> None:
+    """Requires that a rulebook is the one that decided.
+
+    Args:
+        lineage: What the record says.
+        rulebook: The stored body of the rulebook; None where there is none.
+
+    Raises:
+        LineageMismatch: It is not.
+    """
     if rulebook is None or content_hash(rulebook) != lineage.policy_hash:
         raise mismatch("no stored rulebook hashes to the record's policy_hash")
 
@@ -195,13 +213,14 @@ def mismatch(what: str) -> LineageMismatch:
 
 
 def decide_again(
-    lineage: Lineage, request: DecisionRequest, rulebook: Rulebook, registration: Mapping[str, Any]
+    lineage: Lineage, request: DecisionRequest, facts: Facts, rulebook: Rulebook, registration: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The record that a decision would be.
 
     Args:
         lineage: What the stored record says; its ids and dates are taken over.
         request: The request to decide.
+        facts: The facts to decide over.
         rulebook: The rulebook to decide by.
         registration: The registration of that rulebook, with registry_attestation.
     """
@@ -209,7 +228,8 @@ def decide_again(
         request,
         rulebook,
         registration,
-        rulebook.evaluator.explain(request.inputs),
+        facts,
+        rulebook.evaluator.explain(facts.values),
         lineage.identity,
         _UNSIGNED,
         schema_url=lineage.schema_url,

@@ -10,9 +10,10 @@ import tomllib
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
+from gate.adapters.containment import MEASURES
 from gate.errors import OperatorError
 
 FILE_NAME: Final = "settings.toml"
@@ -47,6 +48,8 @@ class Settings(BaseSettings):
         log_level: info (every request), warning or error.
         lake: The directory that the ledger is exported to for reports; by default `lake` in the home directory.
         personal_fields: What the export leaves out: facts as `inputs.<path>`, or columns of the lake by their names.
+        adapter_isolation: Measures without which no adapter runs, of those in gate/adapters/containment.py; the
+            baseline is always required.
     """
 
     model_config = SettingsConfigDict(env_prefix="GATE_", frozen=True, extra="forbid", validate_default=True)
@@ -61,6 +64,14 @@ class Settings(BaseSettings):
     log_level: Literal["info", "warning", "error"] = "info"
     lake: Path | None = None
     personal_fields: tuple[str, ...] = ()
+    adapter_isolation: tuple[str, ...] = ()
+
+    @field_validator("adapter_isolation")
+    @classmethod
+    def _require_known(cls, measures: tuple[str, ...]) -> tuple[str, ...]:
+        if unknown := [measure for measure in measures if measure not in MEASURES]:
+            raise ValueError(f"{', '.join(unknown)} is none of {', '.join(MEASURES)}")
+        return measures
 
     @property
     def ledger_url(self) -> str:

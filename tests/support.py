@@ -21,6 +21,7 @@ from gate.chain import link_material
 from gate.confidence import Counts, Coverage, decision_confidence
 from gate.effectiveness import Counted, Group, Metric, Standing
 from gate.envelope import input_material
+from gate.facts import Facts, dependency_of
 from gate.ids import timestamp
 from gate.ledger import Ledger, schema
 from gate.ledger.packing import unpack
@@ -145,15 +146,22 @@ def make_record(
     signers: Signers = SIGNERS,
     idempotency_key: str | None = "order-1",
     serial: int = 1,
+    facts: Facts | None = None,
 ) -> dict[str, Any]:
-    """A full record over fixed ids, date and keys, the first link of its chain."""
+    """A full record over fixed ids, date and keys, the first link of its chain; over the facts of an adapter where they
+    are given.
+    """
     body = sample_request() if request is None else request
     read = read_request(body, content_hash(input_material(body)))
     rulebook = load(read.rulebook)
-    registered = registration(rulebook.reference, "scope-1", timestamp(NOW), signers.registry)
+    facts = facts or Facts(read.inputs, plain=False)
+    dependency = None if facts.trusted_adapter is None else dependency_of(facts.trusted_adapter)
+    registered = registration(
+        rulebook.reference, "scope-1", timestamp(NOW), signers.registry, adapter_dependency=dependency
+    )
     identity = Identity(f"dec_{serial:032x}", f"req_{serial:032x}", idempotency_key, timestamp(NOW))
-    explained = rulebook.evaluator.explain(read.inputs)
-    record = build_record(read, rulebook, registered, explained, identity, signers, schema_url=SCHEMA_URL)
+    explained = rulebook.evaluator.explain(facts.values)
+    record = build_record(read, rulebook, registered, facts, explained, identity, signers, schema_url=SCHEMA_URL)
     link = chain.append(chain.Head("chain_test"), link_material(record))
     return {**record, "audit_chain": chain.record_link(link)}
 

@@ -269,7 +269,7 @@ class Containment:
         """Puts zeros where the kernel keeps its clocks.
 
         By them the code that reads the clocks takes a coarse one to stand at 0, and asks the kernel for the others,
-        which refuses. The interpreter looks at a clock whenever it takes a lock, and can do without; so that code stays.
+        which refuses. That code stays, for the interpreter looks at a clock whenever it takes a lock.
         """
         for start, length in self._clocks:
             flags = _MAP_PRIVATE | _MAP_ANONYMOUS | _MAP_FIXED

@@ -15,14 +15,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from gate.canonical import content_hash
 from gate.errors import MaterialRefused, OperatorError
+from gate.facts import dependency_of
 from gate.shape import Shape, shape
 from gate.strict_json import parse
-
-MANIFEST: Final = "trusted_adapter_manifest_v1"
 
 
 @dataclass(frozen=True)
@@ -83,10 +82,9 @@ class Adapter:
         return Shape(self.manifest["output_schema"])
 
     @property
-    def dependency(self) -> dict[str, str]:
+    def dependency(self) -> dict[str, Any]:
         """{adapter_id, version, manifest_hash, implementation_hash}: what a rulebook is bound to."""
-        names = ("adapter_id", "version", "manifest_hash", "implementation_hash")
-        return {name: str(self.manifest[name]) for name in names}
+        return dependency_of(self.manifest)
 
 
 def manifest_hash(manifest: Mapping[str, Any]) -> str:

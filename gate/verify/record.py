@@ -9,6 +9,7 @@ from typing import Any, Final
 from gate.canonical import compact, content_hash, is_plain
 from gate.chain import RECORD_LINK_MEMBERS, leaf
 from gate.envelope import (
+    adapter_source,
     compact_verdict,
     decision_url,
     envelope,
@@ -20,7 +21,8 @@ from gate.envelope import (
     receipt_material,
 )
 from gate.errors import MaterialRefused
-from gate.labels import BINDING_ADAPTER, CHAIN, EVALUATOR, PROTOCOL, RECORD
+from gate.facts import dependency_of
+from gate.labels import ADAPTER_AUTHORITY, BINDING_ADAPTER, CHAIN, EVALUATOR, PROTOCOL, RECORD
 from gate.verify.attestations import check_attestations
 from gate.verify.members import at, check_members, is_erasure_note, receipt_members_agree
 from gate.verify.receipt import check_receipt
@@ -181,15 +183,37 @@ def _check_derived(result: Verification, record: Mapping[str, Any]) -> None:
     for name, (expected, actual) in derived.items():
         result.compare(name, expected, actual)
     result.checks["verdict"] = record["verdict"] in ("yes", "no", "review")
+    result.checks["trusted_adapter"] = _adapter_holds(record)
     # Only advisory records carry a decision contract, and no advisory record has a rulebook.
     result.checks["decision_contract"] = "decision_contract" not in record
     result.checks["idempotency_key"] = record.get("idempotency_key") != ""
+
+
+def _adapter_holds(record: Mapping[str, Any]) -> bool:
+    """Whether a record says of an adapter the same wherever it names one, and names none where it had none."""
+    named = record.get("trusted_adapter")
+    sources = record["evidence_manifest"]["sources"]
+    of_adapter = [source for source in sources if at(source, "type") == "adapter"]
+    dependency = record["rulebook_registry"].get("adapter_dependency")
+    binding = record["runtime_binding"]
+    if named is None:
+        told = binding.get("binding_mode") == BINDING_ADAPTER or "adapter_authority" in binding
+        return not told and not of_adapter and dependency is None
+    return (
+        binding.get("binding_mode") == BINDING_ADAPTER
+        and binding.get("adapter_authority") == ADAPTER_AUTHORITY
+        and of_adapter == [adapter_source(named)]
+        and dependency == dependency_of(named)
+        and named.get("output_hash") == record["rulebook_attestation"]["bundle"].get("input_hash")
+        and "adapter_facts" in record
+    )
 
 
 def _check_input(result: Verification, record: Mapping[str, Any], request_body: Any) -> None:
     facts_hash = record["rulebook_attestation"]["bundle"].get("input_hash")
     binding_mode = record["runtime_binding"].get("binding_mode")
     if binding_mode == BINDING_ADAPTER:
+        result.checks["adapter_input_hash"] = None
         if "adapter_facts" in erased_members(record):
             result.checks["facts_hash"] = None
         else:
@@ -202,7 +226,10 @@ def _check_input(result: Verification, record: Mapping[str, Any], request_body: 
     if request_body is None:
         return
     result.compare("input_hash", content_hash(input_material(request_body)), record["input_hash"])
-    if binding_mode != BINDING_ADAPTER:
+    if binding_mode == BINDING_ADAPTER:
+        given = at(request_body, "adapter", "input")
+        result.compare("adapter_input_hash", content_hash(given), at(record, "trusted_adapter", "input_hash"))
+    else:
         inputs = at(request_body, "context", "inputs")
         result.compare("facts_hash", content_hash({} if inputs is None else inputs), facts_hash)
     rulebook = at(request_body, "rulebook")

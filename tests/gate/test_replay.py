@@ -15,6 +15,7 @@ from gate.canonical import canonical, content_hash
 from gate.contract import GoldenCase, golden_cases
 from gate.envelope import envelope, input_material
 from gate.errors import LineageMismatch, RequestRefused
+from gate.facts import Facts
 from gate.ids import timestamp
 from gate.record import Signers
 from gate.replay import (
@@ -27,7 +28,8 @@ from gate.replay import (
     read_replay,
     request_again,
     require_evaluator,
-    require_original,
+    require_original_facts,
+    require_original_rulebook,
     summary,
 )
 from gate.rulebook import load
@@ -56,8 +58,10 @@ def historical(record: dict[str, Any], request: dict[str, Any]) -> dict[str, Any
     lineage = lineage_of(record)
     require_evaluator(lineage)
     again = request_again(lineage, stored_body(request))
-    require_original(lineage, again, request["rulebook"])
-    return decide_again(lineage, again, load(request["rulebook"]), lineage.registration)
+    facts = Facts(again.inputs, again.plain)
+    require_original_facts(lineage, facts)
+    require_original_rulebook(lineage, request["rulebook"])
+    return decide_again(lineage, again, facts, load(request["rulebook"]), lineage.registration)
 
 
 def stricter_rulebook() -> dict[str, Any]:
@@ -74,7 +78,8 @@ def against(rulebook: dict[str, Any], record: dict[str, Any], request: dict[str,
     """The record of a request made again by another rulebook."""
     lineage, current = lineage_of(record), load(rulebook)
     metadata = registration(current.reference, "scope-1", timestamp(NOW), REGISTRY_SIGNER)
-    return decide_again(lineage, request_again(lineage, stored_body(request)), current, metadata)
+    again = request_again(lineage, stored_body(request))
+    return decide_again(lineage, again, Facts(again.inputs, again.plain), current, metadata)
 
 
 def rehashed(record: dict[str, Any], **members: Any) -> dict[str, Any]:
@@ -216,7 +221,7 @@ def test_a_rulebook_that_was_changed_or_lost_is_not_replayed() -> None:
     request = request_again(lineage, stored_body(sample_request()))
     for rulebook in (None, stricter_rulebook()):
         with pytest.raises(LineageMismatch, match="policy_hash"):
-            require_original(lineage, request, rulebook)
+            require_original_rulebook(lineage, rulebook)
 
 
 def test_facts_other_than_the_attested_ones_are_not_replayed() -> None:
@@ -226,7 +231,7 @@ def test_facts_other_than_the_attested_ones_are_not_replayed() -> None:
     lineage = lineage_of(rehashed(record, rulebook_attestation=attestation))
     request = request_again(lineage, stored_body(sample_request()))
     with pytest.raises(LineageMismatch, match="facts"):
-        require_original(lineage, request, sample_rulebook())
+        require_original_facts(lineage, Facts(request.inputs, request.plain))
 
 
 @pytest.mark.parametrize("view", ["minimal", "standard", "full"])

@@ -1,0 +1,164 @@
+"""An invocation of an adapter, from what a request sends to the facts and what a record says of them.
+
+adapters = TrustedAdapters(registered(), workers)
+invocation = adapters.invocation(request["adapter"])     # checked; nothing has run
+facts = adapters.facts(invocation)                       # one call, in a worker of its own
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gate.adapters.manifest import Adapter
+from gate.adapters.registry import find_adapter
+from gate.adapters.worker import Measures, Workers, failed
+from gate.canonical import canonical, content_hash, is_plain
+from gate.errors import AdapterRefused, FieldError, MaterialRefused, member
+from gate.facts import Facts
+from gate.shape import shape, to_mend
+from gate.strict_json import MAX_REQUEST_DEPTH, parse
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """An adapter with an input that it takes.
+
+    Attributes:
+        adapter: The adapter.
+        given: The input, as canonical JSON.
+    """
+
+    adapter: Adapter
+    given: bytes
+
+
+class TrustedAdapters:
+    """The registered adapters, and what runs them.
+
+    Attributes:
+        adapters: The adapters.
+        waiting: What a thread enters while it waits for a worker.
+    """
+
+    def __init__(self, adapters: Sequence[Adapter], workers: Workers) -> None:
+        """Takes the adapters, and what runs them."""
+        self.adapters: Final = tuple(adapters)
+        self.waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+        self._workers = workers
+
+    def invocation(self, sent: Any, *, root: str = "adapter") -> Invocation:
+        """The invocation that a request sends.
+
+        Args:
+            sent: The parsed JSON value of its member `adapter`.
+            root: What to call that member in the paths of errors.
+
+        Raises:
+            AdapterRefused: TRUSTED_ADAPTER_INVALID, TRUSTED_ADAPTER_NOT_REGISTERED, TRUSTED_ADAPTER_MANIFEST_MISMATCH or
+                TRUSTED_ADAPTER_INPUT_INVALID, whichever comes first.
+        """
+        if errors := shape("trusted-adapter-invocation").errors(sent, root=root):
+            raise AdapterRefused("TRUSTED_ADAPTER_INVALID", to_mend(f"{root} is no invocation", errors), errors)
+        adapter = find_adapter(self.adapters, sent["adapter_id"], sent["version"])
+        if adapter is None:
+            raise AdapterRefused(
+                "TRUSTED_ADAPTER_NOT_REGISTERED",
+                f"No trusted adapter {sent['adapter_id']}@{sent['version']} is registered; GET /api/decision/adapters "
+                f"lists those that are.",
+                details={"registered_adapters": [registered.name for registered in self.adapters]},
+            )
+        if sent["manifest_hash"] != adapter.manifest_hash:
+            raise AdapterRefused(
+                "TRUSTED_ADAPTER_MANIFEST_MISMATCH",
+                f"{root}.manifest_hash is not the one that {adapter.name} is registered with; look at what that adapter "
+                f"is now, and send the hash of the manifest that you mean.",
+                details={"manifest_hash": sent["manifest_hash"], "registered_manifest_hash": adapter.manifest_hash},
+            )
+        return accepted_invocation(adapter, sent["input"], root=root)
+
+    def pinned(self, trusted_adapter: Mapping[str, Any], given: Any) -> Invocation | None:
+        """The invocation that a record tells of, over the input of its request; None where there is no such adapter.
+
+        Raises:
+            AdapterRefused: TRUSTED_ADAPTER_INPUT_INVALID.
+        """
+        adapter = find_adapter(
+            self.adapters, str(trusted_adapter.get("adapter_id")), str(trusted_adapter.get("version"))
+        )
+        if adapter is None or any(trusted_adapter.get(name) != value for name, value in adapter.dependency.items()):
+            return None
+        return accepted_invocation(adapter, given)
+
+    def facts(self, invocation: Invocation) -> Facts:
+        """The facts that an adapter makes, in one call.
+
+        Raises:
+            AdapterFailed: TRUSTED_ADAPTER_OUTPUT_INVALID, or what `Workers.run` raises.
+        """
+        adapter = invocation.adapter
+        with self.waiting():
+            answer = self._workers.run(adapter, invocation.given)
+        try:
+            facts = parse(answer, max_depth=MAX_REQUEST_DEPTH)
+        except MaterialRefused as error:
+            raise failed(adapter, "OUTPUT_INVALID", "its facts are not the JSON that the protocol admits") from error
+        if errors := adapter.output_shape.errors(facts, root="adapter_facts"):
+            where = ", ".join(error.field for error in errors[:_MOST_NAMED])
+            raise failed(adapter, "OUTPUT_INVALID", f"its facts break its output schema at {where}")
+        return Facts(facts, is_plain(facts), trusted_adapter(invocation, facts))
+
+    def measures(self) -> Measures:
+        """What holds a worker on this machine."""
+        return self._workers.measures()
+
+    def manifests(self) -> list[Mapping[str, Any]]:
+        """The manifest of each adapter, with manifest_hash."""
+        return [adapter.manifest for adapter in self.adapters]
+
+    def close(self) -> None:
+        """Ends what runs them."""
+        self._workers.close()
+
+
+_MOST_NAMED: Final = 5
+
+
+def accepted_invocation(adapter: Adapter, given: Any, *, root: str = "adapter") -> Invocation:
+    """An invocation of an adapter.
+
+    Raises:
+        AdapterRefused: TRUSTED_ADAPTER_INPUT_INVALID: it takes no such input.
+    """
+    at = member(root, "input")
+    if errors := adapter.input_shape.errors(given, root=at):
+        raise input_refused(adapter, at, errors)
+    return Invocation(adapter, canonical(given))
+
+
+def input_refused(adapter: Adapter, at: str, errors: list[FieldError]) -> AdapterRefused:
+    """The refusal of an input that stands at a path."""
+    return AdapterRefused(
+        "TRUSTED_ADAPTER_INPUT_INVALID", to_mend(f"{at} is no input of {adapter.name}", errors), errors
+    )
+
+
+def trusted_adapter(invocation: Invocation, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record and its attestation say of an invocation.
+
+    Nothing in it is of the machine that it ran on: what contained the worker there is told by the status alone.
+    """
+    manifest = invocation.adapter.manifest
+    named = ("manifest_version", "adapter_id", "version", "implementation_revision", "implementation_hash")
+    return {
+        **{name: manifest[name] for name in named},
+        "manifest_hash": invocation.adapter.manifest_hash,
+        "input_hash": hashlib.sha256(invocation.given).hexdigest(),
+        "output_hash": content_hash(facts),
+        "execution_isolation": manifest["execution_isolation"],
+        "capability_enforcement": manifest["capability_enforcement"],
+        "execution_timeout_ms": invocation.adapter.timeout_ms,
+    }

@@ -1,0 +1,38 @@
+"""What a rulebook decides over: the facts, and where they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gate.labels import BINDING_ADAPTER, BINDING_DIRECT
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The facts of a decision.
+
+    Attributes:
+        values: The facts, by name.
+        plain: Whether they are plain, as `canonical.is_plain` says.
+        trusted_adapter: The adapter's invocation, as records tell it; None where the caller sent the facts.
+    """
+
+    values: Mapping[str, Any]
+    plain: bool
+    trusted_adapter: Mapping[str, Any] | None = None
+
+    @property
+    def binding_mode(self) -> str:
+        """Where they came from."""
+        return BINDING_DIRECT if self.trusted_adapter is None else BINDING_ADAPTER
+
+
+DEPENDENCY: tuple[str, ...] = ("adapter_id", "version", "manifest_hash", "implementation_hash")
+"""The members of a trusted_adapter, and of a manifest, that a rulebook is bound to."""
+
+
+def dependency_of(trusted_adapter: Mapping[str, Any]) -> dict[str, Any]:
+    """The adapter_dependency of a registration whose facts come from an adapter: a trusted_adapter or a manifest."""
+    return {name: trusted_adapter.get(name) for name in DEPENDENCY}
