@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gate import chain
 from gate.adapters.invocation import Invocation
 from gate.attestation import registration
 from gate.canonical import content_hash, is_plain
-from gate.counterfactuals import CounterfactualsRequest, facts_of_scenarios, simulate
+from gate.counterfactuals import (
+    CounterfactualsRequest,
+    Scenario,
+    adapter_inputs_of_scenarios,
+    facts_of_scenarios,
+    simulate,
+)
 from gate.decide import (
     DecisionGate,
     decision_not_found,
@@ -126,8 +132,11 @@ class Rehearsal:
         )
         lineage = _lineage(stored)
         request = request_again(lineage, body)
-        rulebook, _ = self._current(stored.scope_id, lineage)
-        facts = facts_of_scenarios(request.context, asked.scenarios)
+        rulebook, cited = self._current(stored.scope_id, lineage)
+        if request.adapter is None:
+            facts = facts_of_scenarios(request.context, asked.scenarios)
+        else:
+            facts = [self._current_facts(again, cited).values for again in _with_inputs(request, asked.scenarios)]
         return simulate(stored.record, rulebook, asked.scenarios, facts, view)
 
     def _request(self, stored: StoredDecision, code: str, remedy: str) -> Mapping[str, Any]:
@@ -146,7 +155,7 @@ class Rehearsal:
         return self._gate.rulebooks.load(body)
 
     def _original_facts(self, lineage: Lineage, request: DecisionRequest) -> Facts:
-        """The facts that were decided over: those of the request, or those that the adapter that it invoked makes again."""
+        """The facts that were decided over: those of the request, or those that the adapter it invoked makes again."""
         if lineage.trusted_adapter is None or request.adapter is None:
             facts = Facts(request.inputs, request.plain)
         else:
@@ -166,6 +175,7 @@ class Rehearsal:
 
         Raises:
             LineageMismatch: It takes them from elsewhere than the request has them.
+            AdapterRefused: TRUSTED_ADAPTER_INPUT_INVALID: its adapter does not take the request's input.
         """
         dependency = registration.get("adapter_dependency")
         if dependency is None and request.adapter is None:
@@ -175,12 +185,7 @@ class Rehearsal:
                 "the version of the rulebook that was registered last takes its facts from elsewhere than the stored "
                 "request has them; send an input of your own"
             )
-        try:
-            invocation = self._gate.adapters.pinned(dependency, request.adapter["input"])
-        except AdapterRefused as error:
-            raise mismatch(
-                "the adapter of the version that was registered last does not take the stored input"
-            ) from error
+        invocation = self._gate.adapters.pinned(dependency, request.adapter["input"])
         if invocation is None:
             raise mismatch("this release has not the adapter that the rulebook is bound to")
         return self._gate.adapters.facts(invocation)
@@ -227,6 +232,13 @@ class Rehearsal:
             )
         require_dependency(registered, dependency)
         return registered.metadata
+
+
+def _with_inputs(request: DecisionRequest, scenarios: Sequence[Scenario]) -> Iterator[DecisionRequest]:
+    """A request with the adapter's input of each scenario."""
+    adapter = request.adapter or {}
+    for given in adapter_inputs_of_scenarios(request.context, adapter, scenarios):
+        yield replace(request, adapter={**adapter, "input": given})
 
 
 def _lineage(stored: StoredDecision) -> Lineage:

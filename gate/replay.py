@@ -170,7 +170,7 @@ def request_again(lineage: Lineage, body: Mapping[str, Any]) -> DecisionRequest:
     """
     told = BINDING_DIRECT if lineage.trusted_adapter is None else BINDING_ADAPTER
     if lineage.binding_mode != told or (lineage.trusted_adapter is None) != ("adapter" not in body):
-        raise mismatch("the record does not say where its facts came from as its request does")
+        raise mismatch("the record does not say of an adapter what its request says")
     plain = is_plain(body)
     if content_hash(body, plain=plain) != lineage.input_hash:
         raise mismatch("the stored request does not hash to the record's input_hash")

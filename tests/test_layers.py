@@ -15,6 +15,7 @@ LAYERS = ("gate", "workbench", "api")
 
 # The pure part takes values and returns values.
 PURE = (
+    "facts",
     "strict_json",
     "canonical",
     "errors",
@@ -127,7 +128,9 @@ def test_nothing_evaluates_code_or_unpickles() -> None:
                 for node in ast.walk(tree)
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
             }
-            assert not calls & {"eval", "exec", "__import__"}, file
+            # What runs adapters executes their sources, which are registered in the code and known by their hashes.
+            executes = {"exec", "__import__"} if file.name == "zygote.py" else set()
+            assert not calls & {"eval", "exec", "__import__"} - executes, file
             assert not {name.split(".")[0] for name in imports(file)} & {"pickle", "marshal", "shelve", "dill"}, file
 
 

@@ -58,8 +58,8 @@ class TrustedAdapters:
             root: What to call that member in the paths of errors.
 
         Raises:
-            AdapterRefused: TRUSTED_ADAPTER_INVALID, TRUSTED_ADAPTER_NOT_REGISTERED, TRUSTED_ADAPTER_MANIFEST_MISMATCH or
-                TRUSTED_ADAPTER_INPUT_INVALID, whichever comes first.
+            AdapterRefused: TRUSTED_ADAPTER_INVALID, TRUSTED_ADAPTER_NOT_REGISTERED,
+                TRUSTED_ADAPTER_MANIFEST_MISMATCH or TRUSTED_ADAPTER_INPUT_INVALID, whichever comes first.
         """
         if errors := shape("trusted-adapter-invocation").errors(sent, root=root):
             raise AdapterRefused("TRUSTED_ADAPTER_INVALID", to_mend(f"{root} is no invocation", errors), errors)
@@ -74,8 +74,8 @@ class TrustedAdapters:
         if sent["manifest_hash"] != adapter.manifest_hash:
             raise AdapterRefused(
                 "TRUSTED_ADAPTER_MANIFEST_MISMATCH",
-                f"{root}.manifest_hash is not the one that {adapter.name} is registered with; look at what that adapter "
-                f"is now, and send the hash of the manifest that you mean.",
+                f"{root}.manifest_hash is not the one that {adapter.name} is registered with; "
+                f"GET /api/decision/adapters shows what is.",
                 details={"manifest_hash": sent["manifest_hash"], "registered_manifest_hash": adapter.manifest_hash},
             )
         return accepted_invocation(adapter, sent["input"], root=root)

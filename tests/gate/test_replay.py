@@ -218,7 +218,6 @@ def test_a_request_that_was_changed_is_not_replayed() -> None:
 
 def test_a_rulebook_that_was_changed_or_lost_is_not_replayed() -> None:
     lineage = lineage_of(make_record())
-    request = request_again(lineage, stored_body(sample_request()))
     for rulebook in (None, stricter_rulebook()):
         with pytest.raises(LineageMismatch, match="policy_hash"):
             require_original_rulebook(lineage, rulebook)
