@@ -17,6 +17,7 @@ from flask import Flask, request
 from structlog.typing import FilteringBoundLogger
 
 from api import (
+    adapters,
     chains,
     contract,
     decisions,
@@ -100,6 +101,7 @@ def create_app(
         packets.blueprint,
         searches.blueprint,
         registries.blueprint,
+        adapters.blueprint,
         replays.blueprint,
         reports.blueprint,
         contract.blueprint,

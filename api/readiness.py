@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 from structlog.typing import FilteringBoundLogger
 
 from gate import __version__, labels
+from gate.adapters.containment import BASELINE
 from gate.attestation import rulebook_attestation
 from gate.canonical import content_hash
 from gate.contract import GoldenCase, golden_cases
@@ -70,7 +71,8 @@ class Readiness:
 
     def report(self) -> Report:
         """The report: {ok, status, version, interface_version, signing, rulebook_runtime, ledger, idempotency,
-        registries, auth, backends, disk, contracts}. Each part says `ready`, and `reason` where it is not.
+        registries, auth, backends, disk, trusted_adapters, contracts}. Each part says `ready`, and `reason` where it is
+        not; trusted_adapters alone takes nothing from `ok`.
         """
         with self._lock:
             if self._report is None or time.monotonic() >= self._until:
@@ -102,6 +104,7 @@ def readiness(instance: Instance) -> Report:
     return _report(
         settings,
         {
+            "trusted_adapters": _adapters(instance),
             "signing": _part("A signing key", lambda: _require_keys(settings), instance.gate().signing),
             "rulebook_runtime": _part("The evaluator", _evaluates),
             "ledger": _part("The ledger", ledger.store.probe),
@@ -127,7 +130,7 @@ def closed(settings: Settings | None, reason: str) -> Report:
         reason: Why it cannot be opened.
     """
     unknown = {"ready": False, "reason": "It is not known as long as the ledger cannot be opened."}
-    parts = dict.fromkeys(("signing", "idempotency", "registries", "auth", "disk"), unknown)
+    parts = dict.fromkeys(("signing", "idempotency", "registries", "auth", "disk", "trusted_adapters"), unknown)
     if settings is not None:
         parts["signing"] = _part("A signing key", lambda: _require_keys(settings))
     return _report(
@@ -142,7 +145,8 @@ def closed(settings: Settings | None, reason: str) -> Report:
 
 
 def _report(settings: Settings | None, found: dict[str, dict[str, Any]]) -> Report:
-    ready = all(part["ready"] for part in found.values())
+    # Who sends facts needs no adapter, and who needs one is told by its own code.
+    ready = all(part["ready"] for name, part in found.items() if name != "trusted_adapters")
     backend = None if settings is None else settings.ledger_url.partition(":")[0].partition("+")[0]
     about: dict[str, dict[str, Any]] = {
         "signing": {
@@ -154,7 +158,7 @@ def _report(settings: Settings | None, found: dict[str, dict[str, Any]]) -> Repo
             "schema_url": settings and settings.schema_url,
             "schema_hash": RULEBOOK_SCHEMA_HASH,
             "evaluator_version": labels.EVALUATOR,
-            "binding_modes": [labels.BINDING_DIRECT],
+            "binding_modes": list(labels.BINDING_MODES),
         },
         "ledger": {"backend": backend},
         "idempotency": {"header": "x-idempotency-key"},
@@ -166,8 +170,13 @@ def _report(settings: Settings | None, found: dict[str, dict[str, Any]]) -> Repo
         },
         "auth": {"header": "x-api-key"},
         # What is not wired answers with its own code and takes nothing from the rest.
-        "backends": {"ledger": backend, "advisory": "unconfigured", "trusted_adapters": "none registered"},
+        "backends": {
+            "ledger": backend,
+            "advisory": "unconfigured",
+            "trusted_adapters": "ready" if found["trusted_adapters"]["ready"] else "unavailable",
+        },
         "disk": {},
+        "trusted_adapters": {"adapters_url": "/api/decision/adapters"},
     }
     return {
         "ok": ready,
@@ -190,6 +199,23 @@ def _part(what: str, *probes: Callable[[], object]) -> dict[str, Any]:
     except GateError as error:
         return {"ready": False, "reason": error.message}
     return {"ready": True}
+
+
+def _adapters(instance: Instance) -> dict[str, Any]:
+    """What can be invoked, and what holds a worker on this machine, found out by trying."""
+    try:
+        measures = instance.adapters.measures()
+    except (GateError, OSError) as error:
+        return {"ready": False, "reason": str(error)}
+    part: dict[str, Any] = {
+        "ready": measures.reason is None,
+        "registered": [adapter.name for adapter in instance.adapters.adapters],
+        "required": [*BASELINE, *(name for name in instance.settings.adapter_isolation if name not in BASELINE)],
+        "in_force": list(measures.in_force),
+    }
+    if measures.reason is not None:
+        part["reason"] = f"No adapter can run, for {measures.reason}."
+    return part
 
 
 def _require_keys(settings: Settings) -> None:
@@ -218,10 +244,12 @@ def _golden_failures() -> list[str]:
 
 
 def _decides_as_frozen(golden: GoldenCase) -> bool:
-    rulebook, facts = load(golden.rulebook), golden.case.get("inputs", {})
-    outcome = rulebook.evaluator.decide(facts)
-    binding = runtime_binding_of(labels.BINDING_DIRECT)
-    attested = rulebook_attestation(rulebook.reference, content_hash(facts), outcome, binding, None)
+    rulebook, facts = load(golden.rulebook), golden.facts
+    outcome = rulebook.evaluator.decide(facts.values)
+    binding = runtime_binding_of(facts.binding_mode)
+    attested = rulebook_attestation(
+        rulebook.reference, content_hash(facts.values), outcome, binding, None, trusted_adapter=facts.trusted_adapter
+    )
     return bool(attested["bundle_hash"] == golden.case["frozen"]["bundle_hash"])
 
 

@@ -177,7 +177,7 @@ def _golden_check(golden: GoldenCase) -> Check:
     evaluation = {name: said.pop(name) for name in ("missing_fields", "invalid_fields")}
     if (rules := said.pop("evaluated_rules", None)) is not None:
         evaluation["rules"] = [{"rule_id": rule_id} for rule_id in rules]
-    body = {
+    body: dict[str, Any] = {
         "decision_record_version": RECORD,
         **said,
         "evaluation": evaluation,
@@ -191,6 +191,8 @@ def _golden_check(golden: GoldenCase) -> Check:
         "rulebook_contract": {"schema_hash": published()["/schemas/rulebook-v1.schema.json"].hash},
         "rulebook_attestation": {"bundle": {"input_hash": frozen["input_hash"]}, "bundle_hash": frozen["bundle_hash"]},
     }
+    if "adapter" in case:
+        body |= {"trusted_adapter": frozen["trusted_adapter"], "adapter_facts": case["adapter_facts"]}
     return Check(
         name=f"replay/{case['case_id']}",
         request={

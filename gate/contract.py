@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from gate import resources
 from gate.canonical import content_hash
+from gate.facts import Facts
 from gate.labels import COMPATIBILITY_POLICY, INTERFACE_VERSION
 from gate.strict_json import parse
 
@@ -44,7 +45,8 @@ class GoldenCase:
     """One case of the golden replay corpus.
 
     Attributes:
-        case: The case as its file holds it: {case_id, title, covers, rulebook, inputs?, expected, frozen}.
+        case: The case as its file holds it: {case_id, title, covers, rulebook, inputs?, adapter?, adapter_facts?,
+            expected, frozen}.
         rulebook: The body of the rulebook that the case names.
     """
 
@@ -53,8 +55,16 @@ class GoldenCase:
 
     def request(self) -> dict[str, Any]:
         """The Decision Request that asks a service for the case's verdict."""
+        if "adapter" in self.case:
+            return {"mode": "rulebook", "rulebook": self.rulebook, "adapter": self.case["adapter"], "context": {}}
         context = {"inputs": self.case["inputs"]} if "inputs" in self.case else {}
         return {"mode": "rulebook", "rulebook": self.rulebook, "context": context}
+
+    @property
+    def facts(self) -> Facts:
+        """The facts of the case: those that it sends, or those that its adapter makes."""
+        values = self.case.get("adapter_facts", self.case.get("inputs", {}))
+        return Facts(values, plain=False, trusted_adapter=self.case["frozen"].get("trusted_adapter"))
 
 
 @cache

@@ -101,6 +101,7 @@ def _sentence(error: jsonschema_rs.ValidationError) -> tuple[str, str]:
         "minProperties": ("too_few", lambda: f"It must have at least {_count(value, 'member')}."),
         "maxProperties": ("too_many", lambda: f"It must have at most {_count(value, 'member')}."),
         "minimum": ("too_small", lambda: f"It must be at least {value}."),
+        "exclusiveMinimum": ("too_small", lambda: f"It must be greater than {value}."),
         "maximum": ("too_large", lambda: f"It must be at most {value}."),
         "uniqueItems": ("duplicate", lambda: "It names something twice; keep one."),
     }

@@ -25,6 +25,7 @@ _MODULES: Final = {
     "keys": "api.cli.keys",
     "signing-keys": "api.cli.signing_keys",
     "rulebook": "api.cli.rulebook",
+    "adapters": "api.cli.adapters",
     "verify": "api.cli.verify",
     "verify-packet": "api.cli.verify_packet",
     "conformance": "api.cli.conformance",

@@ -38,6 +38,11 @@ RUNTIME_BINDING = {
     "customer_supplied_code": "rejected",
 }
 
+OF_ADAPTERS = RUNTIME_BINDING | {
+    "binding_mode": "trusted_adapter_facts_then_declarative_rulebook",
+    "adapter_authority": "facts_only",
+}
+
 
 def cases_of(file: str) -> list[GoldenCase]:
     found = [golden for golden in GOLDEN if golden.case["case_id"].startswith(file.removesuffix("json"))]
@@ -46,8 +51,7 @@ def cases_of(file: str) -> list[GoldenCase]:
 
 
 def facts_of(golden: GoldenCase) -> dict[str, Any]:
-    facts: dict[str, Any] = golden.case.get("inputs", {})
-    return facts
+    return dict(golden.facts.values)
 
 
 def said_by(record: dict[str, Any], expected: dict[str, Any]) -> dict[str, Any]:
@@ -58,13 +62,14 @@ def said_by(record: dict[str, Any], expected: dict[str, Any]) -> dict[str, Any]:
         "rulebook_hash": record["rulebook"]["hash"],
         "input_hash": record["rulebook_attestation"]["bundle"]["input_hash"],
         "bundle_hash": record["rulebook_attestation"]["bundle_hash"],
+        **({"trusted_adapter": record["trusted_adapter"]} if "trusted_adapter" in record else {}),
     }
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_the_product_replays_every_case(file: str) -> None:
     for golden in cases_of(file):
-        record = make_record(golden.request())
+        record = make_record(golden.request(), facts=golden.facts)
         expected = golden.case["expected"]
         assert said_by(record, expected) == expected | golden.case["frozen"], golden.case["case_id"]
 
@@ -73,7 +78,7 @@ def test_the_product_replays_every_case(file: str) -> None:
 def test_a_second_verifier_agrees_with_every_record(file: str) -> None:
     for golden in cases_of(file):
         failures = verifier.record_failures(
-            make_record(golden.request()),
+            make_record(golden.request(), facts=golden.facts),
             RECEIPT_KEYS.to_dict(),
             attestation_keys=ATTESTATION_KEYS.to_dict(),
             request_body=golden.request(),
@@ -86,6 +91,10 @@ def test_a_second_verifier_agrees_with_every_record(file: str) -> None:
 def test_a_second_evaluator_and_hasher_replays_every_case(file: str) -> None:
     for golden in cases_of(file):
         case, facts = golden.case, facts_of(golden)
+        told = case["frozen"].get("trusted_adapter")
+        if told is not None:
+            hashes = canonical_hash(case["adapter"]["input"]), canonical_hash(case["adapter_facts"])
+            assert hashes == (told["input_hash"], told["output_hash"]), case["case_id"]
         found = reference.evaluate(dict(golden.rulebook), facts)
         evaluation = found["evaluation"]
         outcome = {
@@ -109,15 +118,15 @@ def test_a_second_evaluator_and_hasher_replays_every_case(file: str) -> None:
             },
             "input_hash": canonical_hash(facts),
             "outcome": {"status": found["status"], **outcome},
-            "runtime_binding": RUNTIME_BINDING,
-            "trusted_adapter": None,
+            "runtime_binding": RUNTIME_BINDING if told is None else OF_ADAPTERS,
+            "trusted_adapter": told,
         }
-        hashes = {
+        frozen = {
             "rulebook_hash": bundle["rulebook"]["hash"],
             "input_hash": bundle["input_hash"],
             "bundle_hash": canonical_hash(bundle),
         }
-        assert hashes == case["frozen"], case["case_id"]
+        assert frozen == {name: hash_ for name, hash_ in case["frozen"].items() if name in frozen}, case["case_id"]
 
 
 @pytest.mark.parametrize("file", FILES)

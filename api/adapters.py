@@ -1,0 +1,16 @@
+"""GET /api/decision/adapters: the trusted adapters that requests may invoke."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response
+
+from api.requests import json_response
+from api.state import state
+
+blueprint = Blueprint("adapters", __name__)
+
+
+@blueprint.get("/api/decision/adapters")
+def adapters() -> Response:
+    """The manifest of every registered adapter, with its hash."""
+    return json_response({"adapters": state().instance.adapters.manifests()})
