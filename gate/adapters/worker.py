@@ -19,6 +19,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -173,6 +174,8 @@ class _Zygote:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
+        # Also where whoever started it is gone, or this process ends.
+        self._end = weakref.finalize(self, _end, self.owner, self._control, self.process)
         if self.process.stdin is not None:
             with suppress(BrokenPipeError), self.process.stdin as stdin:
                 stdin.write(setup)
@@ -196,9 +199,7 @@ class _Zygote:
 
     def end(self) -> None:
         """Ends it."""
-        self._control.close()
-        self.process.kill()
-        self.process.wait()
+        self._end()
 
     def call(self, number: int, given: bytes, adapter: Adapter) -> tuple[tuple[int, int] | None, bytes | None]:
         """Runs an adapter.
@@ -242,6 +243,13 @@ class _Zygote:
             except OSError:
                 return None, b""
         return (zygote.ENDING.unpack(told) if len(told) == zygote.ENDING.size else None), answer
+
+
+def _end(owner: int, control: socket.socket, process: subprocess.Popen[bytes]) -> None:
+    control.close()
+    if os.getpid() == owner:
+        process.kill()
+        process.wait()
 
 
 def _read(descriptor: int, most: int, deadline: float) -> bytes | None:

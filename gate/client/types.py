@@ -1343,6 +1343,7 @@ class Status(TypedDict):
     auth: StatusPart
     backends: StatusPart
     disk: StatusPart
+    trusted_adapters: StatusPart
     contracts: dict[str, str]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pytest
@@ -15,6 +16,9 @@ from api.app import create_app
 from api.errors import codes
 from api.requests import MAX_BODY
 from gate import resources
+from gate.adapters.invocation import TrustedAdapters
+from gate.adapters.registry import registered
+from gate.adapters.worker import Workers
 from gate.errors import ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance import Instance
@@ -22,6 +26,7 @@ from gate.ledger.access import Scope
 from gate.ledger.writer import Claim
 from gate.receipts import KINDS, Kind
 from gate.strict_json import parse
+from tests.gate.adapters.support import adapter as make_adapter
 from tests.reports import FixedReports, give_reports
 from tests.support import REPORTS, LimitClock, cases, sample_request
 
@@ -85,11 +90,51 @@ def adapter_conflict(caller: Caller) -> TestResponse:
     return caller.send({"json": {**sample_request(), "adapter": adapter}})
 
 
-def unregistered_adapter(caller: Caller) -> TestResponse:
-    request = sample_request()
-    del request["context"]["inputs"]
-    adapter = {"adapter_id": "pricing", "version": "1", "manifest_hash": "0" * 64, "input": {}}
-    return caller.send({"json": {**request, "adapter": adapter}})
+def invocation(**members: Any) -> Provoke:
+    """A request that invokes an adapter, with members of the invocation as they are given; without those of None."""
+
+    def provoke(caller: Caller) -> TestResponse:
+        request = sample_request()
+        del request["context"]["inputs"]
+        sent = {"adapter_id": "pricing", "version": "1", "manifest_hash": "0" * 64, "input": {}, **members}
+        adapter = {name: value for name, value in sent.items() if value is not None}
+        return caller.send({"json": {**request, "adapter": adapter}})
+
+    return provoke
+
+
+SOLANA: dict[str, Any] = {"adapter_id": "solana_execution_gate", "version": "1.0.0"}
+TRANSFER: dict[str, Any] = {
+    "sol_amount": 0,
+    "risk_level": "low",
+    "evidence_level": "strong",
+    "quorum_signed": True,
+    "budget_within_policy": True,
+    "recipient_verified": True,
+}
+
+
+FACTS_SCHEMA: dict[str, Any] = {"type": "object", "properties": {"margin": {"type": "number"}}}
+
+
+def failing_adapter(source: str, **limits: int) -> Provoke:
+    """A request that invokes an adapter of that source, which the instance has instead of the product's own."""
+
+    def provoke(caller: Caller) -> TestResponse:
+        made = make_adapter("pricing", source, **limits)
+        manifest = {**made.manifest, "output_schema": FACTS_SCHEMA, "manifest_hash": "0" * 64}
+        adapter = replace(made, manifest=manifest)
+        caller.instance.adapters.close()
+        workers = Workers([adapter])
+        caller.instance.__dict__["adapters"] = TrustedAdapters([adapter], workers)
+        caller.app = create_app(caller.instance)
+        caller.client = caller.app.test_client()
+        try:
+            return invocation(version=adapter.version)(caller)
+        finally:
+            workers.close()
+
+    return provoke
 
 
 def binding_mode(caller: Caller) -> TestResponse:
@@ -221,7 +266,14 @@ PROVOKED: dict[str, Provoke] = {
     "SVC_API_IDEMPOTENCY_CONFLICT": key_conflict,
     "RULEBOOK_VERSION_CONFLICT": version_conflict,
     "TRUSTED_ADAPTER_INPUT_CONFLICT": adapter_conflict,
-    "TRUSTED_ADAPTER_NOT_REGISTERED": unregistered_adapter,
+    "TRUSTED_ADAPTER_INVALID": invocation(version=None),
+    "TRUSTED_ADAPTER_NOT_REGISTERED": invocation(),
+    "TRUSTED_ADAPTER_MANIFEST_MISMATCH": invocation(**SOLANA),
+    "TRUSTED_ADAPTER_INPUT_INVALID": invocation(**SOLANA, manifest_hash=registered()[-1].manifest_hash, input=TRANSFER),
+    "TRUSTED_ADAPTER_OUTPUT_INVALID": failing_adapter("def facts(given):\n    return {'margin': 'wide'}\n"),
+    "TRUSTED_ADAPTER_EXECUTION_FAILED": failing_adapter("def facts(given):\n    return 1 / 0\n"),
+    "TRUSTED_ADAPTER_CAPABILITY_DENIED": failing_adapter("import socket\n"),
+    "TRUSTED_ADAPTER_EXECUTION_TIMEOUT": failing_adapter("while True:\n    pass\n", timeout_ms=200),
     "RULEBOOK_BINDING_MODE_UNSUPPORTED": binding_mode,
     "RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN": output_material,
     "RULEBOOK_BINDING_MODE_CONFLICT": two_rulebooks,
