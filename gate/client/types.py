@@ -177,6 +177,7 @@ class Scenario(TypedDict):
     scenario_id: str
     label: str
     context_patch: Mapping[str, Any]
+    adapter_input_patch: NotRequired[Mapping[str, Any]]
 
 
 class CounterfactualsRequest(TypedDict):
@@ -993,6 +994,7 @@ class DecisionRequestTemplate(TypedDict):
     mode: str
     question: str
     rulebook: Rulebook
+    adapter: NotRequired[AdapterInvocation]
     context: DecisionContext
 
 
@@ -1063,6 +1065,51 @@ class PolicyPatternAnswer(TypedDict):
     """The pattern that was asked for."""
 
     policy_pattern: PolicyPattern
+
+
+class AdapterLimits(TypedDict):
+    """What a call of an adapter may take."""
+
+    timeout_ms: int
+    memory_bytes: int
+    output_bytes: int
+
+
+class AdapterManifest(TypedDict):
+    """What a registered adapter is."""
+
+    manifest_version: Literal["trusted_adapter_manifest_v1"]
+    adapter_id: str
+    version: str
+    title: str
+    description: str
+    implementation_revision: str
+    implementation_hash: str
+    adapter_authority: Literal["facts_only"]
+    execution_isolation: Literal["process_one_shot_v1"]
+    capability_enforcement: Literal["seccomp_allow_list_v1"]
+    denied_capabilities: list[
+        Literal[
+            "child_processes",
+            "clock",
+            "environment",
+            "file_system",
+            "network",
+            "other_processes",
+            "randomness",
+            "shared_memory",
+        ]
+    ]
+    limits: AdapterLimits
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any]
+    manifest_hash: str
+
+
+class TrustedAdapters(TypedDict):
+    """The adapters that requests may invoke."""
+
+    adapters: list[AdapterManifest]
 
 
 class PolicyBundleEntry(TypedDict):
@@ -1534,6 +1581,7 @@ class GoldenHashes(TypedDict):
     rulebook_hash: str
     input_hash: str
     bundle_hash: str
+    trusted_adapter: NotRequired[dict[str, Any]]
 
 
 class GoldenCase(TypedDict):
@@ -1544,6 +1592,8 @@ class GoldenCase(TypedDict):
     covers: list[str]
     rulebook: GoldenRulebook
     inputs: NotRequired[dict[str, Any]]
+    adapter: NotRequired[AdapterInvocation]
+    adapter_facts: NotRequired[dict[str, Any]]
     expected: GoldenOutcome
     frozen: GoldenHashes
 

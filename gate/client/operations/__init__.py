@@ -47,6 +47,7 @@ from gate.client.operations.registries import (
     list_policy_patterns,
     list_policy_sources,
     list_receipt_keys,
+    list_trusted_adapters,
 )
 from gate.client.operations.replays import (
     diff_decision,
@@ -112,6 +113,7 @@ __all__ = [
     "list_policy_sources",
     "list_receipt_keys",
     "list_schemas",
+    "list_trusted_adapters",
     "replay_decision",
     "report_crm_sync",
     "report_execution",

@@ -28,6 +28,7 @@ _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,160}")
 # Where a decision's id stands in a path, these words lead elsewhere.
 _NO_DECISIONS: Final = frozenset(
     {
+        "adapters",
         "chains",
         "packet",
         "policies",

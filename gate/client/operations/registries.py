@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         PolicySources,
         Rulebook,
         RulebookMetadata,
+        TrustedAdapters,
     )
 
 
@@ -76,6 +77,11 @@ def list_policy_patterns(
     query = {"pattern_id": pattern_id, "tag": tag}
     path = "/api/decision/policy-patterns"
     return asked("listPolicyPatterns", path, query=query, request_id=request_id, credential=None)
+
+
+def list_trusted_adapters(*, request_id: str | None = None) -> Call[TrustedAdapters]:
+    """The adapters that requests may invoke, each with its manifest and manifest_hash."""
+    return asked("listTrustedAdapters", "/api/decision/adapters", request_id=request_id, credential=None)
 
 
 def list_policy_sources(*, request_id: str | None = None) -> Call[PolicySources]:

@@ -457,6 +457,7 @@ ROUND_TRIPS: Final[dict[str, Callable[[dict[str, Any], Wire], Call[Any]]]] = {
         hash=record["policy_hash"], rulebook_id="pricing_exception", version=record["policy_version"]
     ),
     "listPolicyPatterns": lambda record, wire: operations.list_policy_patterns(tag="refund"),
+    "listTrustedAdapters": lambda record, wire: operations.list_trusted_adapters(),
     "listPolicySources": lambda record, wire: operations.list_policy_sources(),
     "getPolicySource": lambda record, wire: operations.get_policy_source("refund_policy", "2026-02-01"),
     "listSchemas": lambda record, wire: operations.list_schemas(),

@@ -17,6 +17,7 @@ from tests.test_layers import imports
 VIEWS = ("/$defs/full", "/$defs/standard", "/$defs/minimal", "/$defs/after_erasure")
 ROOTS: dict[Any, tuple[str, tuple[str, ...]]] = {
     types.DecisionRequest: ("decision-request", ("",)),
+    types.AdapterInvocation: ("trusted-adapter-invocation", ("",)),
     types.ExecutionReport: ("execution-request", ("",)),
     types.OutcomeReport: ("outcome-request", ("",)),
     types.CrmSyncReport: ("crm-sync-request", ("",)),
@@ -42,6 +43,8 @@ ROOTS: dict[Any, tuple[str, tuple[str, ...]]] = {
     types.PolicyPatternAnswer: ("policy-patterns", ("/$defs/single",)),
     types.PolicyBundleRegistry: ("policy-bundles", ("/$defs/registry",)),
     types.PolicyBundleAnswer: ("policy-bundles", ("/$defs/single",)),
+    types.TrustedAdapters: ("trusted-adapters", ("",)),
+    types.AdapterManifest: ("trusted-adapter-manifest", ("",)),
     types.PolicySources: ("policy-sources", ("",)),
     types.RulebookMetadata: ("rulebook-metadata", ("",)),
     types.DecisionPacket: ("decision-packet-v1", ("",)),
