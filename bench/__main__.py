@@ -15,6 +15,7 @@ from typing import Any, Final, NoReturn
 import orjson
 
 from bench import (
+    adapters,
     evaluation,
     guard,
     lake,
@@ -34,6 +35,7 @@ _PARTS: Final = {
     "service": service,
     "lifecycle": lifecycle,
     "guard": guard,
+    "adapters": adapters,
     "profile": profile,
     "postgres": postgres,
     "memory": memory,

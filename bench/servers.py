@@ -50,8 +50,13 @@ def cpu_of(pid: int, *, and_ended_children: bool = False) -> Cpu:
 
 
 def children_of(pid: int) -> list[int]:
-    """The processes that a process started and that still run."""
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """The processes that a process started, by whichever of its threads, and that still run."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        # A thread may end at any moment, and leaves its children to another one.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found += [int(child) for child in (task / "children").read_text().split()]
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +80,8 @@ class Server:
         return {pid: _resident_kb(pid) / 1024 for pid in self.workers()}
 
     def cpu(self) -> Cpu:
-        """The CPU time that the workers have taken."""
-        return sum((cpu_of(pid) for pid in self.workers()), Cpu(0, 0))
+        """The CPU time that the workers have taken, with that of what runs adapters for them."""
+        return sum((_cpu_of_tree(pid) for pid in self.workers()), Cpu(0, 0))
 
 
 @contextmanager
@@ -175,6 +180,16 @@ def _sockets(pid: int) -> set[str]:
         with suppress(FileNotFoundError):
             found.add(str(descriptor.readlink()))
     return found
+
+
+def _cpu_of_tree(pid: int) -> Cpu:
+    """The CPU time of a process and of all that it started, what ended and was waited for included."""
+    taken = cpu_of(pid, and_ended_children=True)
+    for child in children_of(pid):
+        # It may end at any moment.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            taken += _cpu_of_tree(child)
+    return taken
 
 
 def _resident_kb(pid: int) -> int:

@@ -7,6 +7,8 @@ adapter's code runs (`contain`). Neither can be undone. The standard library alo
     seccomp              every system call but those of computing, of memory and of writing the answer ends the worker
     rlimits              address space, processor time, files, descriptors, processes and core dumps are bounded
     clock_stopped        the clocks that can be read without a system call stand at 0 or cannot be read
+    addresses_fixed      where things lie in memory is not drawn anew for each zygote, and neither is what the kernel
+                         hands a new process to draw from; who starts the zygote sets it (`fixed_addresses`)
     not_dumpable         no process of the same user can trace it or read its memory
     unprivileged_user    it is not root's
     no_capabilities      it has no capability, not even in a user namespace of its own
@@ -28,7 +30,8 @@ import resource
 import signal
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +41,7 @@ BASELINE: Final = ("no_new_privs", "seccomp", "rlimits")
 MEASURES: Final = (
     *BASELINE,
     "clock_stopped",
+    "addresses_fixed",
     "not_dumpable",
     "unprivileged_user",
     "no_capabilities",
@@ -80,6 +84,14 @@ _PROT_EXEC: Final = 4
 _MAP_PRIVATE: Final = 0x02
 _MAP_FIXED: Final = 0x10
 _MAP_ANONYMOUS: Final = 0x20
+_MADV_DONTNEED: Final = 4
+_MADV_FREE: Final = 8
+
+# linux/personality.h, linux/auxvec.h
+_ADDR_NO_RANDOMIZE: Final = 0x0040000
+_PERSONALITY_ASKED: Final = 0xFFFFFFFF
+_AT_RANDOM: Final = 25
+_AT_RANDOM_BYTES: Final = 16
 
 # linux/audit.h and each architecture's unistd.h.
 _ARCHITECTURES: Final = {
@@ -174,6 +186,11 @@ class Containment:
             OSError: The baseline cannot be applied.
         """
         self._prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        if self._libc.personality(ctypes.c_ulong(_PERSONALITY_ASKED)) & _ADDR_NO_RANDOMIZE:
+            self._libc.getauxval.restype = ctypes.c_void_p
+            if (drawn := self._libc.getauxval(ctypes.c_ulong(_AT_RANDOM))) is not None:
+                ctypes.memset(drawn, 0, _AT_RANDOM_BYTES)
+            self.in_force.append("addresses_fixed")
         for limit in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE):
             resource.setrlimit(limit, (0, 0))
         resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
@@ -262,8 +279,12 @@ class Containment:
         for capability in range(_LAST_CAPABILITY + 1):
             # Needs a capability itself, and only bounds what executing a file could give, which seccomp denies.
             self._libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
-        header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)
-        self._call("capset", self._libc.capset(header, bytes(24)))
+        header, held = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0), ctypes.create_string_buffer(24)
+        self._libc.capset(header, bytes(24))
+        # Where a filter of the service's own forbids it, there may be none to drop.
+        self._call("capget", self._libc.capget(header, held))
+        if any(held.raw):
+            raise OSError(errno.EPERM, "capabilities are left")
 
     def _stop_clocks(self) -> None:
         """Puts zeros where the kernel keeps its clocks.
@@ -303,6 +324,24 @@ class Containment:
             raise OSError(number, f"{what}: {os.strerror(number)}")
 
 
+@contextmanager
+def fixed_addresses() -> Iterator[None]:
+    """While the block runs, what this thread executes has its addresses where they always are, if that may be set.
+
+    Of this process nothing changes: addresses are drawn when a file is executed.
+    """
+    if not _SUPPORTED:
+        yield
+        return
+    libc = ctypes.CDLL(None)
+    before = libc.personality(ctypes.c_ulong(_PERSONALITY_ASKED))
+    libc.personality(ctypes.c_ulong(before | _ADDR_NO_RANDOMIZE))
+    try:
+        yield
+    finally:
+        libc.personality(ctypes.c_ulong(before))
+
+
 def _drop_user() -> None:
     if os.geteuid() == 0:
         os.setgroups([])
@@ -333,10 +372,15 @@ def _filter(machine: str) -> bytes:
         (_RETURN, 0, 0, _KILL_PROCESS),
         (_LOAD, 0, 0, _NUMBER),
     ]
-    for name in ("exit_group", "brk", "munmap", "mremap", "madvise"):
+    for name in ("exit_group", "brk", "munmap", "mremap"):
         code += [(_JUMP_IF_EQUAL, 0, 1, numbers[name]), (_RETURN, 0, 0, _ALLOW)]
     code += [(_JUMP_IF_EQUAL, 0, 1, numbers["clock_gettime"]), (_RETURN, 0, 0, _REFUSE)]
     code += _where(numbers["write"], [(_LOAD, 0, 0, _argument(0)), (_JUMP_IF_EQUAL, 0, 1, ANSWER)])
+    # Of the kinds of advice, some are orders to the kernel.
+    code += _where(
+        numbers["madvise"],
+        [(_LOAD, 0, 0, _argument(2)), (_JUMP_IF_EQUAL, 1, 0, _MADV_DONTNEED), (_JUMP_IF_EQUAL, 0, 1, _MADV_FREE)],
+    )
     code += _where(numbers["mprotect"], [(_LOAD, 0, 0, _argument(2)), (_JUMP_IF_ANY_BIT, 1, 0, _PROT_EXEC)])
     code += _where(
         numbers["mmap"],

@@ -27,10 +27,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from gate.adapters import zygote
+from gate.adapters.containment import fixed_addresses
 from gate.adapters.manifest import Adapter
 from gate.errors import AdapterFailed
 
-WORKERS: Final = 2 * (os.cpu_count() or 1) + 1
+WORKERS: Final = min(64, 2 * (os.cpu_count() or 1) + 1)
 """How many workers a process has at a time; more of them would only take processor time from each other."""
 
 _START_SECONDS: Final = 20.0
@@ -38,6 +39,7 @@ _RETRY_SECONDS: Final = 30.0
 _WAIT_SECONDS: Final = 5.0
 # Beyond the worker's own time: until it is forked, and until its end is told.
 _GRACE_SECONDS: Final = 2.0
+_ENDING_MILLISECONDS: Final = 200
 _PIECE: Final = 64 * 1024
 
 _NO_REPORT: Final = b'{"error": "what forks them ended at its start"}'
@@ -105,13 +107,19 @@ class Workers:
             if (reason := _lacking(started, self._required)) is not None:
                 raise failed(adapter, "EXECUTION_FAILED", f"no worker can run on this machine, for {reason}")
             ending, answer = started.call(self._numbers[adapter.name], given, adapter)
+        except OSError as error:
+            # No descriptor, no memory, no such kind of socket.
+            raise failed(adapter, "EXECUTION_FAILED", f"no worker can run now, for {error.strerror}") from error
         finally:
             self._free.release()
         return _answered(adapter, ending, answer)
 
     def measures(self) -> Measures:
         """What holds a worker on this machine, found out by trying."""
-        started = self._started()
+        try:
+            started = self._started()
+        except OSError as error:
+            return Measures((), f"what forks them cannot be started: {error.strerror}")
         return Measures(() if started.error is not None else started.in_force, _lacking(started, self._required))
 
     def process_id(self) -> int | None:
@@ -162,7 +170,7 @@ class _Zygote:
         self.owner = os.getpid()
         self.started = time.monotonic()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
+        with theirs, fixed_addresses():
             self.process = subprocess.Popen(  # noqa: S603 -- this interpreter, on a module of this package
                 [sys.executable, "-P", "-S", "-s", "-B", "-m", zygote.__name__, str(theirs.fileno())],
                 # Nothing of this process's own; and a set of texts is in the same order in every zygote.
@@ -194,8 +202,18 @@ class _Zygote:
         return report
 
     def is_alive(self) -> bool:
-        """Whether its process runs."""
-        return self.process.poll() is None
+        """Whether it still listens."""
+        return self._end.alive and not self._hangs_up(0)
+
+    def _hangs_up(self, milliseconds: int) -> bool:
+        """Whether the other end of the control socket is closed, or will be so soon."""
+        poll = select.poll()
+        try:
+            poll.register(self._control, 0)
+        except ValueError:
+            # Closed here, by another thread that found it out.
+            return True
+        return bool(poll.poll(milliseconds))
 
     def end(self) -> None:
         """Ends it."""
@@ -221,6 +239,7 @@ class _Zygote:
                 with theirs:
                     socket.send_fds(self._control, [zygote.CALL.pack(number)], [theirs.fileno(), writes])
             except OSError:
+                self.end()
                 return None, b""
             finally:
                 os.close(writes)
@@ -238,11 +257,16 @@ class _Zygote:
                 told = called.recv(zygote.ENDING.size)
             except TimeoutError:
                 # It watches over no worker any more. The next call starts another.
-                self.process.kill()
+                self.end()
                 return (zygote.TIMED_OUT, 0), b""
             except OSError:
-                return None, b""
-        return (zygote.ENDING.unpack(told) if len(told) == zygote.ENDING.size else None), answer
+                told = b""
+        if len(told) == zygote.ENDING.size:
+            return zygote.ENDING.unpack(told), answer
+        # Either it has no room for one more process, or it is ending, and the last of what it forked ends with it.
+        if self._hangs_up(_ENDING_MILLISECONDS):
+            self.end()
+        return None, answer
 
 
 def _end(owner: int, control: socket.socket, process: subprocess.Popen[bytes]) -> None:

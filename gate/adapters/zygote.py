@@ -17,7 +17,6 @@ import errno
 import gc
 import json
 import os
-import resource
 import select
 import signal
 import socket
@@ -30,7 +29,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Final
 
-from gate.adapters.containment import ANSWER, BASELINE, MEASURES, Containment
+from gate.adapters.containment import ANSWER, BASELINE, DESCRIPTORS, MEASURES, Containment
 
 # How a worker ended, as the zygote tells it.
 EXITED: Final = 1
@@ -72,6 +71,7 @@ _WITHHELD: Final = frozenset(
 ) | {"vars"}
 
 _PIECE: Final = 64 * 1024
+_DESCRIPTORS: Final = struct.Struct("=2i")
 # linux/time.h
 _CLOCK_REALTIME_COARSE: Final = 5
 _PROBE_SECONDS: Final = 1
@@ -119,15 +119,29 @@ def main() -> None:
         containment.enclose(beyond_baseline=told["beyond_baseline"])
         zygote = _Zygote(control, containment, adapters, modules)
         in_force = zygote.prove()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SyntaxError) as error:
         control.send(json.dumps({"error": str(error)}).encode())
         return
     control.send(json.dumps({"in_force": in_force}).encode())
+    clock = "clock_stopped" in in_force
+    # What adapters do not import is gone from here on.
+    sys.modules.clear()
+    sys.modules.update(modules)
     # What is here stays, so that no collection has to look through it, and no worker has to copy its pages for that.
     gc.collect()
     gc.disable()
     gc.freeze()
-    zygote.serve()
+    call = zygote.serve()
+    if call is None:
+        os._exit(0)
+    # From here on it is a worker's process. That of the zygote's own is gone with its frames: an adapter that looked
+    # through them would find until when calls may last, and so the time.
+    del zygote, control, told, in_force
+    status = NOT_CONTAINED
+    try:
+        status = _work(containment, modules, *call, clock=clock)
+    finally:
+        os._exit(status)
 
 
 def _preload() -> dict[str, Any]:
@@ -181,8 +195,13 @@ class _Zygote:
         _, status = os.waitpid(pid, 0)
         return os.WIFSIGNALED(status) and os.WTERMSIG(status) in signals
 
-    def serve(self) -> None:
-        """Answers calls until the control socket ends."""
+    def serve(self) -> tuple[_Adapter, socket.socket, int] | None:
+        """Answers calls until the control socket ends.
+
+        Returns:
+            In the zygote, None, once no call will come any more. In each worker that it forked, the call: the adapter,
+            the call's socket, and the descriptor to answer to.
+        """
         woken, wakes = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -195,18 +214,18 @@ class _Zygote:
             wait = -1.0 if due is None else max(0.0, due - time.monotonic())
             for descriptor, _ in poll.poll(wait):
                 if descriptor == self._control.fileno():
-                    try:
-                        pid = self._begin()
-                    except EOFError:
+                    called = self._receive()
+                    if called is None:
                         # Workers end with this process, which forked them.
-                        return
-                    except OSError:
-                        # No room for one more process: whoever called sees the call's socket closed.
-                        continue
-                    held = self._calls[pid].socket.fileno()
-                    callers[held] = pid
-                    # Without a mask it tells one thing: that whoever called has gone.
-                    poll.register(held, 0)
+                        return None
+                    pid = self._fork(*called)
+                    if pid == 0:
+                        return called
+                    if pid is not None:
+                        held = called[1].fileno()
+                        callers[held] = pid
+                        # Without a mask it tells one thing: that whoever called has gone.
+                        poll.register(held, 0)
                 elif descriptor == woken:
                     with suppress(BlockingIOError):
                         os.read(woken, _PIECE)
@@ -224,72 +243,77 @@ class _Zygote:
                         poll.unregister(ended.socket.fileno())
                     _tell(ended, status)
 
-    def _begin(self) -> int:
-        """Forks a worker for the next call, and gives its process id.
-
-        Raises:
-            EOFError: No call will come any more.
-            OSError: There is no room for a process.
-        """
-        message, descriptors, _, _ = socket.recv_fds(self._control, CALL.size, 2)
+    def _receive(self) -> tuple[_Adapter, socket.socket, int] | None:
+        """The next call; None where none will come any more."""
+        message, told, _, _ = self._control.recvmsg(CALL.size, socket.CMSG_SPACE(_DESCRIPTORS.size))
         if not message:
-            raise EOFError
-        adapter = self._adapters[CALL.unpack(message)[0]]
-        called, answer = socket.socket(fileno=descriptors[0]), descriptors[1]
+            return None
+        called, answer = _DESCRIPTORS.unpack(told[0][2])
+        return self._adapters[CALL.unpack(message)[0]], socket.socket(fileno=called), answer
+
+    def _fork(self, adapter: _Adapter, called: socket.socket, answer: int) -> int | None:
+        """Forks a worker for a call, and gives its process id, 0 in the worker; None where there is no room for one."""
         try:
             pid = os.fork()
         except OSError:
+            # Whoever called sees the call's socket closed.
             called.close()
             os.close(answer)
-            raise
+            return None
         if pid == 0:
-            status = NOT_CONTAINED
-            try:
-                status = self._work(adapter, called, answer)
-            finally:
-                os._exit(status)
+            signal.set_wakeup_fd(-1)
+            self._containment.die_with_parent(self._pid)
+            return 0
         os.close(answer)
         self._calls[pid] = _Call(called, time.monotonic() + adapter.seconds)
         return pid
 
-    def _work(self, adapter: _Adapter, called: socket.socket, answer: int) -> int:
-        """Runs an adapter, in the worker; the status to exit with."""
-        signal.set_wakeup_fd(-1)
-        self._containment.die_with_parent(self._pid)
-        pieces = []
-        while piece := called.recv(_PIECE):
-            pieces.append(piece)
-        given = json.loads(b"".join(pieces))
-        if answer != ANSWER:
-            os.dup2(answer, ANSWER)
-        os.closerange(0, ANSWER)
-        os.closerange(ANSWER + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-        sys.modules.clear()
-        sys.modules.update(self._modules)
-        self._containment.contain(adapter.memory, int(adapter.seconds) + 1, clock=self._clock)
-        denied: list[str] = []
-        try:
-            namespace: dict[str, Any] = {
-                "__builtins__": _builtins(self._modules, denied),
-                "__name__": "adapter",
-            }
-            exec(adapter.code, namespace)  # noqa: S102 -- the registered source, by its hash
-            facts = namespace["facts"](given)
-        except BaseException as error:  # noqa: BLE001 -- whatever it is, it is the adapter's, and this process ends
-            # Where its facts are made: of what it was given, nothing is told.
-            _write(_fault(error, adapter.code.co_filename))
-            return DENIED if denied else RAISED
-        if denied:
-            # It may have been swallowed, and is told all the same.
-            _write(f"it imports {denied[0]}")
-            return DENIED
-        try:
-            text = json.dumps(_plain(facts), ensure_ascii=False, separators=(",", ":"))
-        except (TypeError, ValueError, RecursionError) as error:
-            _write(str(error))
-            return NOT_JSON
-        _write(text)
-        return ANSWERED
+
+def _work(
+    containment: Containment,
+    modules: Mapping[str, Any],
+    adapter: _Adapter,
+    called: socket.socket,
+    answer: int,
+    *,
+    clock: bool,
+) -> int:
+    """Runs an adapter, in the worker; the status to exit with."""
+    pieces = []
+    while piece := called.recv(_PIECE):
+        pieces.append(piece)
+    given = json.loads(b"".join(pieces))
+    if answer != ANSWER:
+        os.dup2(answer, ANSWER)
+    os.closerange(0, ANSWER)
+    os.closerange(ANSWER + 1, DESCRIPTORS)
+    containment.contain(adapter.memory, int(adapter.seconds) + 1, clock=clock)
+    denied: list[str] = []
+    try:
+        namespace: dict[str, Any] = {"__builtins__": _builtins(modules, denied), "__name__": "adapter"}
+        exec(adapter.code, namespace)  # noqa: S102 -- the registered source, by its hash
+        facts = namespace["facts"](given)
+    except BaseException as error:  # noqa: BLE001 -- whatever it is, it is the adapter's, and this process ends
+        # Where its facts are made: of what it was given, nothing is told.
+        _write(_fault(error, adapter.code.co_filename).encode())
+        return DENIED if denied else RAISED
+    if denied:
+        # It may have been swallowed, and is told all the same.
+        _write(f"it imports {denied[0]}".encode())
+        return DENIED
+    try:
+        text = json.dumps(_plain(facts), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        _write(b"a fact holds half of a character")
+        return NOT_JSON
+    except ValueError:
+        _write(b"a fact is no finite number, or holds itself")
+        return NOT_JSON
+    except (TypeError, RecursionError) as error:
+        _write(str(error).encode())
+        return NOT_JSON
+    _write(text)
+    return ANSWERED
 
 
 def _tell_time() -> None:
@@ -360,11 +384,13 @@ def _fault(error: BaseException, file: str) -> str:
         at = at.tb_next
     if isinstance(error, _Denied):
         return str(error)
-    return f"it raises {type(error).__name__} in line {lines[-1] if lines else 0}"
+    # By the name that the language has for it: an adapter may make a name of what it was given.
+    known = next(kind.__name__ for kind in type(error).__mro__ if vars(builtins).get(kind.__name__) is kind)
+    return f"it raises {known} in line {lines[-1] if lines else 0}"
 
 
-def _write(text: str) -> None:
-    rest = memoryview(text.encode("utf-8", "surrogatepass"))
+def _write(text: bytes) -> None:
+    rest = memoryview(text)
     while rest:
         try:
             rest = rest[os.write(ANSWER, rest) :]

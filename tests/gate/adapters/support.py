@@ -1,0 +1,137 @@
+"""Adapters made from a source text, and what tests see of the processes that run them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from gate.adapters.manifest import Adapter
+from gate.adapters.worker import Workers
+
+DEADLINE_SECONDS: Final = 90.0
+"""How long a condition may take to come about, on however slow a machine."""
+
+KIND: Final = """
+def facts(given):
+    return {"sum": sum(given["numbers"]), "name": given["name"].upper()}
+"""
+"""A well-behaved adapter: it answers `KIND_FACTS` to `KIND_GIVEN`."""
+
+KIND_GIVEN: Final = b'{"name":"ada","numbers":[1,2,3]}'
+KIND_FACTS: Final = {"sum": 6, "name": "ADA"}
+
+
+def adapter(
+    adapter_id: str,
+    source: str,
+    *,
+    timeout_ms: int = 10_000,
+    memory_bytes: int = 64 * 1024 * 1024,
+    output_bytes: int = 64 * 1024,
+) -> Adapter:
+    """An adapter of that source that takes and gives any JSON."""
+    manifest = {
+        "adapter_id": adapter_id,
+        "version": "1.0.0",
+        "implementation_hash": hashlib.sha256(source.encode()).hexdigest(),
+        "limits": {"timeout_ms": timeout_ms, "memory_bytes": memory_bytes, "output_bytes": output_bytes},
+        "input_schema": {},
+        "output_schema": {},
+    }
+    return Adapter(manifest, source.encode())
+
+
+def facts(workers: Workers, called: Adapter, given: bytes = b"{}") -> Any:
+    """What an adapter answers, parsed."""
+    return json.loads(workers.run(called, given))
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    """Whether a condition comes about before the deadline."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def parent_of(pid: int) -> int | None:
+    """A process's parent; None where there is no such process, or only its exit status is left."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    # The name in parentheses may hold anything.
+    state, parent = text.rpartition(")")[2].split()[:2]
+    return None if state in "ZX" else int(parent)
+
+
+def descendants(pid: int) -> list[int]:
+    """The living descendants of a process, parents first."""
+    names = [path.name for path in Path("/proc").iterdir()]
+    parents = {int(name): parent_of(int(name)) for name in names if name.isdigit()}
+    found = [pid]
+    for known in found:
+        found += [child for child, parent in parents.items() if parent == known and child not in found]
+    return found[1:]
+
+
+def zygotes(workers: Workers) -> list[int]:
+    """The processes of a zygote, which is started where there is none: the outer, and the inner where there is one."""
+    in_force = workers.measures().in_force
+    outer = workers.process_id()
+    assert outer is not None
+    return [outer, *descendants(outer)[:1]] if "process_namespace" in in_force else [outer]
+
+
+def workers_of(workers: Workers) -> list[int]:
+    """The workers that a zygote runs now."""
+    own = zygotes(workers)
+    return [pid for pid in descendants(own[0]) if pid not in own]
+
+
+def has_no_workers(workers: Workers) -> bool:
+    """Whether a zygote comes to have no worker left."""
+    return eventually(lambda: not workers_of(workers))
+
+
+def descriptors(pid: int) -> list[str]:
+    """What a process's descriptors stand for; nothing where that is not for this user to see."""
+    folder = Path(f"/proc/{pid}/fd")
+    found = []
+    try:
+        links = list(folder.iterdir())
+    except PermissionError:
+        return []
+    for link in links:
+        try:
+            target = str(link.readlink())
+        except FileNotFoundError:
+            # Another thread's, closed meanwhile.
+            continue
+        # This listing has a descriptor, too.
+        if target != str(folder):
+            found.append(target)
+    return sorted(found)
+
+
+def resident_bytes(pids: Sequence[int]) -> int:
+    """How much memory some processes take, what they share counted once."""
+    total = 0
+    for pid in pids:
+        try:
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        except PermissionError:
+            lines = []
+        held = [int(line.split()[1]) for line in lines if line.startswith("Pss:")]
+        if held:
+            total += held[0] * 1024
+        else:
+            total += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return total
