@@ -71,7 +71,7 @@ def read_counterfactuals(body: Any) -> CounterfactualsRequest:
     """
     errors = shape("counterfactuals-request").errors(body)
     if any(error.field.partition("[")[0] in ("", "scenarios") for error in errors):
-        raise _invalid(errors)
+        raise invalid_scenarios(errors)
     if errors:
         raise RequestRefused(
             "SVC_API_REQUEST_INVALID", to_mend("The body is not a Counterfactuals Request", errors), errors
@@ -83,13 +83,14 @@ def read_counterfactuals(body: Any) -> CounterfactualsRequest:
         if counts[scenario["scenario_id"]] > 1
     ]
     if repeated:
-        raise _invalid(repeated)
+        raise invalid_scenarios(repeated)
     return CounterfactualsRequest(
         tuple(Scenario(**scenario) for scenario in body["scenarios"]), body.get("response_view")
     )
 
 
-def _invalid(errors: Sequence[FieldError]) -> RequestRefused:
+def invalid_scenarios(errors: Sequence[FieldError]) -> RequestRefused:
+    """The refusal of scenarios with these faults."""
     return RequestRefused(
         "COUNTERFACTUAL_SCENARIOS_INVALID", to_mend("The scenarios cannot be simulated", errors), errors
     )
@@ -167,10 +168,10 @@ def _each(
         fault = FieldError(
             "scenarios", "too_large", f"The stored context is large; send at most {max(1, room)} at a time."
         )
-        raise _invalid([fault])
+        raise invalid_scenarios([fault])
     found = [patched(scenario, f"scenarios[{index}]") for index, scenario in enumerate(scenarios)]
     if errors := [error for _, faults in found for error in faults]:
-        raise _invalid(errors[:MAX_ERRORS])
+        raise invalid_scenarios(errors[:MAX_ERRORS])
     return [value for value, _ in found]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from gate.counterfactuals import (
     Scenario,
     adapter_inputs_of_scenarios,
     facts_of_scenarios,
+    invalid_scenarios,
     simulate,
 )
 from gate.decide import (
@@ -46,6 +47,7 @@ from gate.replay import (
 )
 from gate.request import BINDING_MEMBERS, DecisionRequest, read_request
 from gate.rulebook import Rulebook
+from gate.shape import MAX_ERRORS
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ class Rehearsal:
 
         Raises:
             RequestRefused: COUNTERFACTUAL_INPUT_UNAVAILABLE or COUNTERFACTUAL_SCENARIOS_INVALID.
+            AdapterFailed: The adapter made no facts.
             LineageMismatch: REPLAY_LINEAGE_MISMATCH.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
@@ -136,7 +139,7 @@ class Rehearsal:
         if request.adapter is None:
             facts = facts_of_scenarios(request.context, asked.scenarios)
         else:
-            facts = [self._current_facts(again, cited).values for again in _with_inputs(request, asked.scenarios)]
+            facts = self._adapter_facts(request, cited, asked.scenarios)
         return simulate(stored.record, rulebook, asked.scenarios, facts, view)
 
     def _request(self, stored: StoredDecision, code: str, remedy: str) -> Mapping[str, Any]:
@@ -170,8 +173,33 @@ class Rehearsal:
         require_original_facts(lineage, facts)
         return facts
 
+    def _adapter_facts(
+        self, request: DecisionRequest, registration: Mapping[str, Any], scenarios: Sequence[Scenario]
+    ) -> list[Mapping[str, Any]]:
+        """The facts of each scenario; the adapter runs once all of its inputs are known to be such."""
+        adapter = request.adapter or {}
+        invocations, faults = [], []
+        for index, given in enumerate(adapter_inputs_of_scenarios(request.context, adapter, scenarios)):
+            try:
+                invocations.append(
+                    self._current_invocation(replace(request, adapter={**adapter, "input": given}), registration)
+                )
+            except AdapterRefused as refusal:
+                at = f"scenarios[{index}].adapter_input_patch"
+                faults += [
+                    FieldError(at + error.field.removeprefix("adapter.input"), error.code, error.message)
+                    for error in refusal.errors
+                ]
+        if faults:
+            raise invalid_scenarios(faults[:MAX_ERRORS])
+        return [self._gate.facts(request, invocation).values for invocation in invocations]
+
     def _current_facts(self, request: DecisionRequest, registration: Mapping[str, Any]) -> Facts:
-        """The facts of a stored request as a rulebook that is registered takes them now.
+        """The facts of a stored request as a rulebook that is registered takes them now, made in one call."""
+        return self._gate.facts(request, self._current_invocation(request, registration))
+
+    def _current_invocation(self, request: DecisionRequest, registration: Mapping[str, Any]) -> Invocation | None:
+        """The invocation by which a rulebook that is registered takes its facts now; None where the request has them.
 
         Raises:
             LineageMismatch: It takes them from elsewhere than the request has them.
@@ -179,7 +207,7 @@ class Rehearsal:
         """
         dependency = registration.get("adapter_dependency")
         if dependency is None and request.adapter is None:
-            return Facts(request.inputs, request.plain)
+            return None
         if dependency is None or request.adapter is None or dependency["adapter_id"] != request.adapter["adapter_id"]:
             raise mismatch(
                 "the version of the rulebook that was registered last takes its facts from elsewhere than the stored "
@@ -188,7 +216,7 @@ class Rehearsal:
         invocation = self._gate.adapters.pinned(dependency, request.adapter["input"])
         if invocation is None:
             raise mismatch("this release has not the adapter that the rulebook is bound to")
-        return self._gate.adapters.facts(invocation)
+        return invocation
 
     def _current(self, scope_id: str, lineage: Lineage) -> tuple[Rulebook, Mapping[str, Any]]:
         """What the scope would decide by now: the version of the rulebook that it registered last."""
@@ -232,13 +260,6 @@ class Rehearsal:
             )
         require_dependency(registered, dependency)
         return registered.metadata
-
-
-def _with_inputs(request: DecisionRequest, scenarios: Sequence[Scenario]) -> Iterator[DecisionRequest]:
-    """A request with the adapter's input of each scenario."""
-    adapter = request.adapter or {}
-    for given in adapter_inputs_of_scenarios(request.context, adapter, scenarios):
-        yield replace(request, adapter={**adapter, "input": given})
 
 
 def _lineage(stored: StoredDecision) -> Lineage:

@@ -112,7 +112,7 @@ def _verdict_on(failed: list[str]) -> tuple[str, str]:
 
 def _is_another_input(result: Verification, record: Mapping[str, Any], failed: list[str]) -> bool:
     """Whether nothing is wrong but that the record was made from another request than the one at hand."""
-    of_input = {"input_hash", "facts_hash", "rulebook_hash"}
+    of_input = {"input_hash", "adapter_input_hash", "facts_hash", "rulebook_hash"}
     if record["runtime_binding"].get("binding_mode") == BINDING_ADAPTER:
         # They are the record's own, and not the request's.
         of_input.remove("facts_hash")

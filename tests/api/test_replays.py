@@ -235,10 +235,24 @@ class TestHistorical:
         # The present may still be compared with it: that reinterprets nothing.
         assert caller.answer(record, "diff")["replay_status"] == "drifted"
 
-    def test_the_record_of_an_adapter_is_not_replayed_without_it(self, caller: Caller, instance: Instance) -> None:
+    @pytest.mark.parametrize(
+        "members",
+        [
+            {"runtime_binding": {"binding_mode": "trusted_adapter_facts_then_declarative_rulebook"}},
+            {"trusted_adapter": {"adapter_id": "refund_facts", "version": "1.0.0"}},
+            {
+                "runtime_binding": {"binding_mode": "trusted_adapter_facts_then_declarative_rulebook"},
+                "trusted_adapter": {"adapter_id": "refund_facts", "version": "1.0.0"},
+                "adapter_facts": {"discount_percent": 10, "margin_percent": 22},
+            },
+        ],
+        ids=["binding mode", "invocation", "both"],
+    )
+    def test_the_record_of_an_adapter_is_not_replayed_without_it(
+        self, caller: Caller, instance: Instance, members: dict[str, Any]
+    ) -> None:
         record = caller.decide()
-        binding = {**record["runtime_binding"], "binding_mode": "trusted_adapter_facts_then_declarative_rulebook"}
-        store_as(instance, record, runtime_binding=binding)
+        store_as(instance, record, **{name: {**record.get(name, {}), **value} for name, value in members.items()})
         for endpoint in ENDPOINTS:
             body = SCENARIOS if endpoint == "counterfactuals" else None
             refused(caller.ask(record, endpoint, body), 409, "REPLAY_LINEAGE_MISMATCH")

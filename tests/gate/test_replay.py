@@ -53,12 +53,14 @@ def stored_body(request: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def historical(record: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
-    """The record of a request with an inline rulebook, made again as it was made."""
+def historical(record: dict[str, Any], request: dict[str, Any], made: Facts | None = None) -> dict[str, Any]:
+    """The record of a request with an inline rulebook, made again as it was made; over the facts of an adapter where
+    they are given.
+    """
     lineage = lineage_of(record)
     require_evaluator(lineage)
     again = request_again(lineage, stored_body(request))
-    facts = Facts(again.inputs, again.plain)
+    facts = made or Facts(again.inputs, again.plain)
     require_original_facts(lineage, facts)
     require_original_rulebook(lineage, request["rulebook"])
     return decide_again(lineage, again, facts, load(request["rulebook"]), lineage.registration)
@@ -119,9 +121,9 @@ def test_a_record_that_was_attested_without_a_key_matches() -> None:
 
 @pytest.mark.parametrize("golden", [pytest.param(golden, id=golden.case["case_id"]) for golden in golden_cases()])
 def test_every_golden_case_is_replayed_as_matched(golden: GoldenCase) -> None:
-    request = golden.request()
-    record = make_record(request)
-    answer = summary(record, historical(record, request), HISTORICAL, "full")
+    request, facts = golden.request(), golden.facts
+    record = make_record(request, facts=facts)
+    answer = summary(record, historical(record, request, facts), HISTORICAL, "full")
     assert (answer["replay_status"], answer["drift"]) == ("matched", [])
     assert {name: answer["decision"][name] for name in ("verdict", "reason_code", "matched_rule_id")} == {
         name: golden.case["expected"][name] for name in ("verdict", "reason_code", "matched_rule_id")
@@ -188,12 +190,79 @@ def test_a_record_of_another_evaluator_is_not_reinterpreted(path: tuple[str, ...
     assert "svc_rulebook_v1" in refusal.value.message
 
 
-def test_facts_of_an_adapter_are_not_guessed() -> None:
-    record = make_record()
-    binding = {**record["runtime_binding"], "binding_mode": "trusted_adapter_facts_then_declarative_rulebook"}
-    lineage = lineage_of(rehashed(record, runtime_binding=binding))
+ADAPTER_FACTS = Facts(
+    {"discount_percent": 10, "margin_percent": 22},
+    plain=True,
+    trusted_adapter={
+        "adapter_id": "margins",
+        "version": "1.0.0",
+        "manifest_hash": "0" * 64,
+        "implementation_hash": "1" * 64,
+    },
+)
+"""Facts as an adapter makes them."""
+
+
+def adapter_request() -> dict[str, Any]:
+    """A request that invokes an adapter."""
+    request = sample_request()
+    del request["context"]["inputs"]
+    return {**request, "adapter": {"adapter_id": "margins", "version": "1.0.0", "manifest_hash": "0" * 64, "input": {}}}
+
+
+@pytest.mark.parametrize(
+    ("record", "members", "request_body"),
+    [
+        (make_record(), {"binding_mode": "trusted_adapter_facts_then_declarative_rulebook"}, sample_request()),
+        (make_record(), {}, adapter_request()),
+        (make_record(adapter_request(), facts=ADAPTER_FACTS), {}, sample_request()),
+        (
+            make_record(adapter_request(), facts=ADAPTER_FACTS),
+            {"binding_mode": "direct_declarative_rulebook"},
+            adapter_request(),
+        ),
+    ],
+    ids=[
+        "binding mode without adapter",
+        "another request",
+        "a request without adapter",
+        "adapter without binding mode",
+    ],
+)
+def test_facts_of_an_adapter_are_not_guessed(
+    record: dict[str, Any], members: dict[str, Any], request_body: dict[str, Any]
+) -> None:
+    lineage = lineage_of(rehashed(record, runtime_binding={**record["runtime_binding"], **members}))
     with pytest.raises(LineageMismatch, match="adapter"):
-        request_again(lineage, stored_body(sample_request()))
+        request_again(lineage, stored_body(request_body))
+
+
+def test_a_record_without_its_invocation_is_not_taken_for_a_direct_one() -> None:
+    record = make_record(adapter_request(), facts=ADAPTER_FACTS)
+    lineage = lineage_of(rehashed({name: value for name, value in record.items() if name != "trusted_adapter"}))
+    with pytest.raises(LineageMismatch, match="adapter"):
+        request_again(lineage, stored_body(adapter_request()))
+
+
+def test_the_facts_of_an_adapter_have_to_come_from_it_again() -> None:
+    """Equal facts from elsewhere, or of another invocation, are others."""
+    record = make_record(adapter_request(), facts=ADAPTER_FACTS)
+    lineage = lineage_of(record)
+    again = request_again(lineage, stored_body(adapter_request()))
+    require_original_facts(lineage, ADAPTER_FACTS)
+    replayed = decide_again(lineage, again, ADAPTER_FACTS, load(sample_rulebook()), lineage.registration)
+    assert differences(record, replayed, COMPARED_FIELDS, "replayed") == []
+    assert replayed["trusted_adapter"] == record["trusted_adapter"]
+    invocation = ADAPTER_FACTS.trusted_adapter
+    assert invocation is not None
+    others = (
+        Facts(ADAPTER_FACTS.values, plain=True),
+        Facts(ADAPTER_FACTS.values, plain=True, trusted_adapter={**invocation, "version": "1.0.1"}),
+        Facts({**ADAPTER_FACTS.values, "note": ""}, plain=True, trusted_adapter=invocation),
+    )
+    for other in others:
+        with pytest.raises(LineageMismatch, match="adapter"):
+            require_original_facts(lineage, other)
 
 
 @pytest.mark.parametrize("name", ["verdict", "policy_hash", "rulebook_registry", "created_at", "record_hash"])

@@ -12,13 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gate import chain, resources
-from gate.canonical import content_hash
+from gate.attestation import registration_hash
+from gate.canonical import canonical, content_hash, is_plain
 from gate.chain import link_material
 from gate.envelope import envelope, receipt_material, receipt_payload
 from gate.erasure import build, left_of
-from gate.labels import BINDING_ADAPTER
-from gate.record import Signers, runtime_binding_of
+from gate.facts import Facts
+from gate.record import Signers
 from gate.signing import Ed25519Signer, HmacSigner, KeyRegistry
+from gate.strict_json import MAX_VERIFY_DEPTH, parse
 from gate.verify import FULL_RECORD, OPTIONAL_MEMBERS, Trust, verify_record
 from gate.views import project
 from tests.independent import verifier
@@ -34,7 +36,7 @@ from tests.support import (
     public_key,
     sample_request,
 )
-from tests.tampering import changed, places, with_value
+from tests.tampering import at, changed, places, with_value
 
 HMAC_SECRET = b"a secret of at least 32 bytes, yes"
 HMAC_TRUST = Trust(hmac_secret=HMAC_SECRET, attestation_keys=ATTESTATION_KEYS, source="hmac_secret")
@@ -45,30 +47,39 @@ def make_erased(record: dict[str, Any]) -> dict[str, Any]:
     return left_of(record, build(record, True, "asked for", "era_1", record["created_at"]))
 
 
-def make_adapter_record() -> dict[str, Any]:
-    """A record whose facts an adapter emitted, hashed and signed as any other."""
-    record = make_record()
-    facts = sample_request()["context"]["inputs"]
-    adapter = {"adapter_id": "margins", "version": "1.0.0", "output_hash": content_hash(facts)}
-    binding = runtime_binding_of(BINDING_ADAPTER) | {"adapter_authority": "facts_only"}
-    bundle = record["rulebook_attestation"]["bundle"] | {"runtime_binding": binding, "trusted_adapter": adapter}
-    unsigned = {"status": "unsigned", "key_id": None, "signature": None}
-    record |= {
-        "runtime_binding": binding,
-        "trusted_adapter": adapter,
-        "adapter_facts": facts,
-        "rulebook_attestation": record["rulebook_attestation"]
-        | {
-            "bundle": bundle,
-            "bundle_hash": content_hash(bundle),
-            "signature": record["rulebook_attestation"]["signature"] | unsigned,
-        },
+ADAPTER_INPUT = {"list_price": 100, "price": 90.5, "cost": 70}
+ADAPTER_REQUEST: dict[str, Any] = {
+    **sample_request(),
+    "context": {name: value for name, value in sample_request()["context"].items() if name != "inputs"},
+    "adapter": {
+        "adapter_id": "margins",
+        "version": "1.0.0",
+        "manifest_hash": content_hash("the manifest"),
+        "input": ADAPTER_INPUT,
+    },
+}
+
+
+def make_adapter_record(**facts: Any) -> dict[str, Any]:
+    """A record whose facts an adapter emitted; by default they are approved."""
+    values = facts or sample_request()["context"]["inputs"]
+    invocation = {
+        "manifest_version": "trusted_adapter_manifest_v1",
+        "adapter_id": "margins",
+        "version": "1.0.0",
+        "implementation_revision": "1",
+        "implementation_hash": content_hash("the source"),
+        "manifest_hash": content_hash("the manifest"),
+        "input_hash": content_hash(ADAPTER_INPUT),
+        "output_hash": content_hash(values),
+        "execution_isolation": "process_one_shot_v1",
+        "capability_enforcement": "seccomp_allow_list_v1",
+        "execution_timeout_ms": 1000,
     }
-    record["record_hash"] = content_hash(envelope(record))
-    record["receipt_hash"] = content_hash(receipt_material(record))
-    record["receipt_signature"] = RECEIPT_SIGNER.sign(receipt_payload(record, RECEIPT_SIGNER.key_id))
-    link = chain.append(chain.Head("chain_test"), link_material(record))
-    return record | {"audit_chain": chain.record_link(link)}
+    # Read again as it is sent, so that what it says twice is there twice, and can be changed in one place.
+    record = make_record(ADAPTER_REQUEST, facts=Facts(values, is_plain(values), invocation))
+    sent: dict[str, Any] = parse(canonical(record), max_depth=MAX_VERIFY_DEPTH)
+    return sent
 
 
 VARIANTS: dict[str, tuple[dict[str, Any], Trust]] = {
@@ -82,13 +93,22 @@ VARIANTS: dict[str, tuple[dict[str, Any], Trust]] = {
     "hmac receipt": (make_record(signers=replace(SIGNERS, receipt=HmacSigner("h", HMAC_SECRET))), HMAC_TRUST),
 }
 
+ADAPTER_VARIANTS: dict[str, tuple[dict[str, Any], Trust]] = {
+    "facts of an adapter": (make_adapter_record(), TRUST),
+    "facts of an adapter with empty values, doubles and other names": (
+        make_adapter_record(discount_percent=1e-7, margin_percent=1e21, note="", é=[], deep={"x": None}, none=0.0),
+        TRUST,
+    ),
+    "facts of an adapter that need input": (make_adapter_record(margin_percent=None), TRUST),
+}
+
 # They stand outside the signature: the first is checked against its own hash, the others against the chain.
 OUTSIDE = ("decision_confidence", "audit_chain", "erased")
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", [*VARIANTS, *ADAPTER_VARIANTS])
 def test_a_true_record_verifies_here_and_in_an_independent_verifier(name: str) -> None:
-    record, trust = VARIANTS[name]
+    record, trust = (VARIANTS | ADAPTER_VARIANTS)[name]
     result = verify_record(record, trust)
     assert result.verified
     assert result.error is None
@@ -150,9 +170,9 @@ def test_a_record_does_not_verify_with_another_request(change: Callable[[Any], A
 ERASED = {f"{name}, erased": (make_erased(record), trust) for name, (record, trust) in VARIANTS.items()}
 
 
-@pytest.mark.parametrize("name", [*VARIANTS, "approved, erased"])
+@pytest.mark.parametrize("name", [*VARIANTS, *ADAPTER_VARIANTS, "approved, erased"])
 def test_no_record_verifies_after_a_change_to_any_one_of_its_members(name: str) -> None:
-    record, trust = (VARIANTS | ERASED)[name]
+    record, trust = (VARIANTS | ADAPTER_VARIANTS | ERASED)[name]
     tried, survived = 0, []
     for path in places({name: value for name, value in record.items() if name not in OUTSIDE}):
         for what, tampered in changed(record, path):
@@ -161,6 +181,90 @@ def test_no_record_verifies_after_a_change_to_any_one_of_its_members(name: str) 
                 survived.append(what)
     assert survived == []
     assert tried > 1000
+
+
+OF_AN_ADAPTER = (
+    ("trusted_adapter",),
+    ("adapter_facts",),
+    ("rulebook_attestation", "bundle", "trusted_adapter"),
+    ("rulebook_registry", "adapter_dependency"),
+    ("evidence_manifest", "sources", 2),
+    ("runtime_binding", "adapter_authority"),
+    ("runtime_binding", "binding_mode"),
+)
+
+
+def remade(record: dict[str, Any]) -> dict[str, Any]:
+    """A record whose hashes were computed anew, as far as that goes without the registry key, and signed."""
+    bundle = record["rulebook_attestation"]["bundle"]
+    made: dict[str, Any] = with_value(record, ("rulebook_attestation", "bundle_hash"), content_hash(bundle))
+    registered = registration_hash(made["rulebook_registry"])
+    for path in (("registry_attestation",), ("rulebook_registry", "registry_attestation")):
+        made = with_value(made, (*path, "attestation_hash"), registered)
+    made["record_hash"] = content_hash(envelope(made))
+    made["receipt_hash"] = content_hash(receipt_material(made))
+    made["receipt_signature"] = RECEIPT_SIGNER.sign(receipt_payload(made, RECEIPT_SIGNER.key_id))
+    made["audit_chain"] = chain.record_link(chain.append(chain.Head("chain_test"), link_material(made)))
+    return made
+
+
+@pytest.mark.parametrize("path", OF_AN_ADAPTER, ids=lambda path: ".".join(map(str, path)))
+def test_what_a_record_says_of_an_adapter_is_bound_in_more_than_one_place(path: tuple[Any, ...]) -> None:
+    """Even where whoever changed one place computed every hash anew, and has the key that signs receipts."""
+    record = make_adapter_record()
+    assert verify_record(remade(record), TRUST).verified
+    found = [path, *((*path, *inner) for inner in places(at(record, path)))]
+    survived = [
+        what
+        for place in found
+        for what, tampered in changed(record, place)
+        if verify_record(remade(tampered), replace(TRUST, attestation_keys=KeyRegistry())).verified
+    ]
+    assert survived == []
+
+
+def test_every_member_of_an_invocation_is_among_what_is_tampered_with() -> None:
+    tried = set(places(ADAPTER_VARIANTS["facts of an adapter"][0]))
+    for holder in (("trusted_adapter",), ("rulebook_attestation", "bundle", "trusted_adapter")):
+        assert len([path for path in tried if path[:-1] == holder]) == 11
+    assert len([path for path in tried if path[:-1] == ("rulebook_registry", "adapter_dependency")]) == 4
+    assert len([path for path in tried if path[:-1] == ("evidence_manifest", "sources", 2)]) == 3
+
+
+def test_a_record_verifies_with_the_request_that_invoked_its_adapter() -> None:
+    record = make_adapter_record()
+    result = verify_record(record, TRUST, request_body=ADAPTER_REQUEST)
+    assert (result.verified, result.error) == (True, None)
+    names = ("input_hash", "adapter_input_hash", "facts_hash", "rulebook_hash")
+    assert [result.checks[name] for name in names] == [True] * 4
+    failures = verifier.record_failures(
+        record,
+        RECEIPT_KEYS.to_dict(),
+        attestation_keys=ATTESTATION_KEYS.to_dict(),
+        request_body=ADAPTER_REQUEST,
+    )
+    assert failures == []
+    alone = verify_record(record, TRUST)
+    assert [alone.checks[name] for name in names] == [None, None, True, None]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "failing"),
+    [
+        (("adapter", "input", "price"), 91, {"input_hash", "adapter_input_hash"}),
+        (("adapter", "manifest_hash"), "0" * 64, {"input_hash"}),
+        (("adapter", "version"), "1.0.1", {"input_hash"}),
+        (("adapter",), {}, {"input_hash", "adapter_input_hash"}),
+        (("context", "workflow"), "other", {"input_hash"}),
+        (("rulebook", "version"), "other", {"input_hash", "rulebook_hash"}),
+    ],
+    ids=lambda value: ".".join(value) if isinstance(value, tuple) else None,
+)
+def test_a_record_does_not_verify_with_another_invocation(path: tuple[str, ...], value: Any, failing: set[str]) -> None:
+    other = with_value(ADAPTER_REQUEST, path, value)
+    result = verify_record(make_adapter_record(), TRUST, request_body=other)
+    assert {name for name, holds in result.checks.items() if holds is False} == failing
+    assert (result.verified, result.error) == (False, "INPUT_MISMATCH")
 
 
 def test_a_member_that_was_never_there_cannot_be_added() -> None:

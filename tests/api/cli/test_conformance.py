@@ -120,7 +120,7 @@ def test_a_service_that_answers_rightly_conforms(instance: Instance, conformance
     with altered(instance, rightly) as url:
         done = conformance(url, "--only", "conformance/")
     # Two addresses of the index, the fixtures' documents, the fixtures themselves, and two key registries.
-    assert done.stdout == f"conforms: {2 + 5 + 5 + 2} checks hold at {url}\n"
+    assert done.stdout == f"conforms: {2 + 6 + 6 + 2} checks hold at {url}\n"
     assert (done.returncode, done.stderr) == (0, "")
 
 

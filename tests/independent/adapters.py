@@ -1,0 +1,107 @@
+"""A second, independent implementation of the adapters, from their descriptions and the formula of the score alone.
+
+It shares no code with the product, and computes with integers, decimals and the calendar of `datetime`, where the
+product has fractions and a calendar of its own, so that a mistake on one side does not hide on the other. Both take
+what `json.loads` reads.
+"""
+
+from __future__ import annotations
+
+import datetime
+from decimal import ROUND_FLOOR, Context, Decimal, localcontext
+from typing import Any
+
+_EXACT = Context(prec=2000, rounding=ROUND_FLOOR)
+
+_EVIDENCE_POINTS = {"thin": 28, "usable": 52, "strong": 74}
+_RISK_POINTS = {"low": 6, "medium": 16, "high": 32}
+
+# ISO 4217, table A.1: the minor units that are not 2.
+_WITHOUT_MINOR_UNIT = frozenset(
+    ("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF")
+) | {"XPF"}
+_THOUSANDTHS = frozenset(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"))
+_TEN_THOUSANDTHS = frozenset(("CLF", "UYW"))
+
+
+def solana_execution_gate(given: dict[str, Any]) -> dict[str, Any]:
+    """The facts of solana_execution_gate@1.0.0.
+
+    score = round((48 + evidence + quorum + budget + recipient - risk - min(18, round(sol / 18))) / 1.55), from 0 to
+    100; halves are rounded up.
+    """
+    with localcontext(_EXACT):
+        # A double is a decimal of at most 1,075 digits.
+        doubled = 2 * Decimal(given["sol_amount"])
+        eighteenths = int((doubled + 18) // 36)
+    size = eighteenths if eighteenths < 18 else 18
+    signed = 13 if given["quorum_signed"] is True else -24
+    covered = 13 if given["budget_within_policy"] is True else -24
+    known = 12 if given["recipient_verified"] is True else -28
+    evidence, risk = _EVIDENCE_POINTS[given["evidence_level"]], _RISK_POINTS[given["risk_level"]]
+    hundredfold = 100 * (48 + evidence + signed + covered + known - risk - size)
+    # round(x / 155) is floor((2 x + 155) / 310).
+    score = sorted((0, (2 * hundredfold + 155) // 310, 100))[1]
+    sure = score + 4 if given["evidence_level"] == "strong" else score - 2
+    return given | {
+        "decision_score": score,
+        "decision_edge_points": score - 57,
+        "confidence_pct": sorted((38, sure, 94))[1],
+    }
+
+
+def refund_facts(given: dict[str, Any]) -> dict[str, Any]:
+    """The facts of refund_facts@1.0.0; one is left out where what it is made of is not given."""
+    order, payment, claim = given["order"], given["payment"], given["claim"]
+    facts: dict[str, Any] = {}
+    if "amount_minor" in claim and "currency" in payment:
+        facts["amount"] = float(Decimal(claim["amount_minor"]).scaleb(-_digits(payment["currency"])))
+    if "amount_minor" in claim and payment.get("captured_minor", 0) > 0 and "refunded_minor" in payment:
+        gone, captured = claim["amount_minor"] + payment["refunded_minor"], payment["captured_minor"]
+        hundredths = (2 * 10000 * gone + captured) // (2 * captured)
+        facts["share_of_payment_percent"] = float(Decimal(hundredths).scaleb(-2))
+    if "placed_on" in order and "claimed_on" in claim:
+        facts["days_since_purchase"] = _days(order["placed_on"], claim["claimed_on"])
+    if "customer_refunds_on" in order and "claimed_on" in claim:
+        ages = [_days(day, claim["claimed_on"]) for day in order["customer_refunds_on"]]
+        facts["prior_refunds_12_months"] = len([age for age in ages if age in range(366)])
+    if "dispute_statuses" in payment:
+        facts["chargeback_open"] = payment["dispute_statuses"].count("open") > 0
+    if "payout_method_id" in claim and "method_id" in payment:
+        facts["to_original_payment_method"] = claim["payout_method_id"] == payment["method_id"]
+    if "evidence" in claim:
+        facts["evidence"] = sorted(dict.fromkeys(claim["evidence"]))
+    for holder, name in ((payment, "currency"), (payment, "fraud_flag"), (claim, "reason")):
+        if name in holder:
+            facts[name] = holder[name]
+    return facts | _of_lines(order.get("lines", []), claim.get("line_ids", []))
+
+
+def _of_lines(lines: list[dict[str, Any]], claimed: list[str]) -> dict[str, Any]:
+    if not claimed:
+        return {}
+    final, returned = [], []
+    for wanted in claimed:
+        same = [line for line in lines if line["line_id"] == wanted]
+        if not same:
+            return {}
+        final.append(same[-1].get("final_sale"))
+        returned.append(same[-1].get("returned"))
+    facts = {}
+    if None not in final:
+        facts["final_sale"] = final.count(True) > 0
+    if None not in returned:
+        facts["item_returned"] = returned.count(False) == 0
+    return facts
+
+
+def _digits(currency: str) -> int:
+    if currency in _WITHOUT_MINOR_UNIT:
+        return 0
+    if currency in _THOUSANDTHS:
+        return 3
+    return 4 if currency in _TEN_THOUSANDTHS else 2
+
+
+def _days(earlier: str, later: str) -> int:
+    return (datetime.date.fromisoformat(later) - datetime.date.fromisoformat(earlier)).days
