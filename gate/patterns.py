@@ -1,7 +1,7 @@
 """Policy patterns: complete starting points, each a policy with a request, templates and examples that run as they are.
 
 A pattern's file in data/patterns/ holds what is its own; rulebook, versions and hashes come from the product's active
-rulebook of its policy, and the hash of a manifest from the adapter that makes its facts. Nothing in a pattern depends on the instance that serves it.
+rulebook of its policy. Nothing in a pattern depends on the instance that serves it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any, Final
 
 from gate import bundles, resources
-from gate.adapters.registry import find_adapter, registered
 from gate.canonical import content_hash
 from gate.rulebook import Rulebook
 from gate.strict_json import parse
@@ -50,7 +49,7 @@ def _pattern(pattern_id: str, own: Mapping[str, Any]) -> dict[str, Any]:
         "context": own["context"],
     }
     if "adapter" in own:
-        request["adapter"] = _invocation(own["adapter"])
+        request["adapter"] = own["adapter"]
     pattern = {
         "pattern_id": pattern_id,
         "policy_id": own["policy_id"],
@@ -65,18 +64,6 @@ def _pattern(pattern_id: str, own: Mapping[str, Any]) -> dict[str, Any]:
         "sdk_examples": {name: _example(file, request, rulebook.hash) for name, file in _EXAMPLES.items()},
     }
     return {**pattern, "pattern_hash": content_hash(pattern)}
-
-
-def _invocation(own: Mapping[str, Any]) -> dict[str, Any]:
-    adapter = find_adapter(registered(), own["adapter_id"], own["version"])
-    if adapter is None:
-        raise LookupError(f"no adapter {own['adapter_id']}@{own['version']} is registered")
-    return {
-        "adapter_id": adapter.adapter_id,
-        "version": adapter.version,
-        "manifest_hash": adapter.manifest_hash,
-        "input": own["input"],
-    }
 
 
 def _outcome_template(own: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A year of a few companies' decisions, made up from parameters and a seed: what a demo ledger is made of.
 
-    scenario = Scenario(parameters, rulebooks)
+    scenario = Scenario(parameters, rulebooks, registered())
     for event in scenario.events("harbor-supply", decisions=20_000, seed=1, start=start): ...
 
 The same parameters, seed and start give the same events, in the same order, wherever they are made. Each decision has
@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
 from heapq import heappop, heappush
 from itertools import accumulate
 from random import Random
 from typing import Any, Final, TypeAlias
 
+from gate.adapters.manifest import Adapter
 from gate.evaluate import Outcome
 from gate.ids import timestamp
 from gate.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
@@ -27,6 +28,8 @@ from gate.rulebook import Rulebook, load
 _HOUR_MS: Final = 60 * 60 * 1000
 _SYNC_MINUTES: Final = (0.2, 10.0)
 _SYNCS: Final = {"written": 0.94, "failed": 0.04, "pending": 0.02}
+# Nine of them are within a year.
+_DAYS_BETWEEN_REFUNDS: Final = 37
 _PENDING_AT: Final = (0.1, 0.5)
 """Between which parts of the time to an end the word that it is pending comes."""
 
@@ -38,10 +41,12 @@ class Register:
     Attributes:
         moment: When.
         rulebook: The rulebook.
+        dependency: The adapter that makes its facts there, as `DecisionGate.register` takes it.
     """
 
     moment: datetime
     rulebook: Rulebook
+    dependency: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,7 @@ class Decide:
         moment: When.
         number: Its number in its scope, from 0.
         request: The Decision Request.
+        facts: The facts: those that it sends, or that its adapter is to make.
         rulebook: The rulebook that it refers to.
         kind: The kind of request it is, by the parameters; `fraud_burst` for those that are planted.
         verdict: What the rulebook will say: yes, no or review.
@@ -61,6 +67,7 @@ class Decide:
     moment: datetime
     number: int
     request: dict[str, Any]
+    facts: Mapping[str, Any]
     rulebook: Rulebook
     kind: str
     verdict: str
@@ -95,10 +102,13 @@ class Scenario:
         scopes: The companies' scopes.
     """
 
-    def __init__(self, parameters: Mapping[str, Any], rulebooks: Iterable[Mapping[str, Any]]) -> None:
-        """Takes the parameters, as in data/demo/scenario.json, and the bodies of the rulebooks that they name.
+    def __init__(
+        self, parameters: Mapping[str, Any], rulebooks: Iterable[Mapping[str, Any]], adapters: Iterable[Adapter]
+    ) -> None:
+        """Takes the parameters, as in data/demo/scenario.json, and the rulebooks' bodies and adapters that they name.
 
         Raises:
+            KeyError: They name an adapter that is not among these.
             RulebookRefused: A version that the parameters make of one is no rulebook.
         """
         self.days: Final = int(parameters["days"])
@@ -110,6 +120,12 @@ class Scenario:
         }
         rollout = parameters["incidents"]["bad_rollout"]
         self._rollout = self._policies[rollout["policy"]].version(rollout)
+        by_name = {adapter.name: adapter for adapter in adapters}
+        self._adapters = {
+            (scope, policy_id): by_name[name]
+            for scope, settings in parameters["scopes"].items()
+            for policy_id, name in settings.get("adapters", {}).items()
+        }
 
     def versions(self, policy_id: str) -> list[Rulebook]:
         """The versions of a policy, the oldest first; the one of the bad rollout, if it is this policy's, last."""
@@ -146,6 +162,7 @@ class Scenario:
                 moment=moment,
                 number=number,
                 request=decided.request,
+                facts=decided.facts,
                 rulebook=decided.rulebook,
                 kind=decided.kind,
                 verdict=decided.outcome.decision,
@@ -162,10 +179,15 @@ class Scenario:
     ) -> Iterator[Register]:
         for policy_id in settings["policies"]:
             for day, rulebook in self._policies[policy_id].versions:
-                yield Register(start + timedelta(days=day), rulebook)
+                yield Register(start + timedelta(days=day), rulebook, self._dependency(scope, policy_id))
         rollout = self._parameters["incidents"]["bad_rollout"]
         if scope == rollout["scope"] and not clean:
-            yield Register(start + timedelta(days=rollout["from_day"]), self._rollout)
+            dependency = self._dependency(scope, rollout["policy"])
+            yield Register(start + timedelta(days=rollout["from_day"]), self._rollout, dependency)
+
+    def _dependency(self, scope: str, policy_id: str) -> Mapping[str, Any] | None:
+        adapter = self._adapters.get((scope, policy_id))
+        return None if adapter is None else adapter.dependency
 
     def _rulebook(self, scope: str, policy_id: str, day: int, clean: bool) -> Rulebook:
         """The version that decides on a day."""
@@ -222,6 +244,9 @@ class Scenario:
         rulebook = self._rulebook(scope, policy_id, (moment - start).days, clean)
         values: dict[str, Any] = {"domain": settings["domain"], "scope": scope, "number": number}
         decided = _decide(random, policy, parts, rulebook, values)
+        adapter = self._adapters.get((scope, policy_id))
+        if adapter is not None:
+            decided = _by_adapter(decided, adapter, moment.date())
         reports = _Reports(random, self._parameters["reports"], policy, parts, decided, number, moment)
         return decided, list(reports.made())
 
@@ -287,6 +312,7 @@ class _Decided:
     """A request, all that was drawn for it, and what its rulebook says."""
 
     request: dict[str, Any]
+    facts: Mapping[str, Any]
     rulebook: Rulebook
     kind: str
     values: Mapping[str, Any]
@@ -311,7 +337,84 @@ def _decide(random: Random, policy: _Policy, parts: _Parts, rulebook: Rulebook, 
         "rulebook_ref": {"hash": rulebook.hash},
         "context": {"workflow": parameters["workflow"], **context, "inputs": facts},
     }
-    return _Decided(request, rulebook, parts.name, values, rulebook.evaluator.decide(facts))
+    return _Decided(request, facts, rulebook, parts.name, values, rulebook.evaluator.decide(facts))
+
+
+def _by_adapter(decided: _Decided, adapter: Adapter, day: date) -> _Decided:
+    """The same decision, whose request says of what an adapter makes the facts; those that it does not make go."""
+    made = adapter.manifest["output_schema"]["properties"]
+    facts = {name: value for name, value in decided.facts.items() if name in made}
+    context = {name: value for name, value in decided.request["context"].items() if name != "inputs"}
+    invocation = {
+        "adapter_id": adapter.adapter_id,
+        "version": adapter.version,
+        "manifest_hash": adapter.manifest_hash,
+        "input": _SOURCES[adapter.name](facts, decided.values, day),
+    }
+    request = {**decided.request, "context": context, "adapter": invocation}
+    return replace(decided, request=request, facts=facts)
+
+
+def _refund_sources(facts: Mapping[str, Any], values: Mapping[str, Any], day: date) -> dict[str, Any]:
+    """An order, its payment and a claim, of which refund_facts makes facts; where one is missing, a source is.
+
+    Args:
+        facts: The facts.
+        values: All that was drawn, missing facts as well.
+        day: The day of the claim.
+    """
+    claimed = round(values["amount"] * 100)
+    captured, refunded = claimed, 0
+    if values["share_of_payment_percent"] != 100:
+        # What was paid back before makes up the share, which has one digit, to the cent.
+        tenths = round(values["share_of_payment_percent"] * 10)
+        tens = -(-claimed // tenths)
+        captured, refunded = tens * 1000, tens * tenths - claimed
+    line, method = f"{values['order']}-1", f"method-{values['customer']}"
+    payout = method if values["to_original_payment_method"] else f"{method}-other"
+    earlier = range(1, values["prior_refunds_12_months"] + 1)
+    told: Mapping[str, Mapping[str, tuple[str, Any]]] = {
+        "order": {
+            "placed_on": ("days_since_purchase", _days_before(day, values["days_since_purchase"])),
+            "customer_refunds_on": (
+                "prior_refunds_12_months",
+                [_days_before(day, _DAYS_BETWEEN_REFUNDS * number) for number in earlier],
+            ),
+        },
+        "payment": {
+            "currency": ("currency", values["currency"]),
+            "captured_minor": ("share_of_payment_percent", captured),
+            "refunded_minor": ("share_of_payment_percent", refunded),
+            "fraud_flag": ("fraud_flag", values["fraud_flag"]),
+            "dispute_statuses": ("chargeback_open", ["open"] if values["chargeback_open"] else []),
+        },
+        "claim": {
+            "amount_minor": ("amount", claimed),
+            "reason": ("reason", values["reason"]),
+            "payout_method_id": ("to_original_payment_method", payout),
+            "evidence": ("evidence", values["evidence"]),
+        },
+    }
+    order, payment, claim = (
+        {name: value for name, (fact, value) in sources.items() if fact in facts} for sources in told.values()
+    )
+    of_line = {"final_sale": "final_sale", "returned": "item_returned"}
+    states = {name: values[fact] for name, fact in of_line.items() if fact in facts}
+    return {
+        "order": {**order, "lines": [{"line_id": line, **states}]},
+        "payment": {**payment, "method_id": method},
+        "claim": {**claim, "claimed_on": day.isoformat(), "line_ids": [line]},
+    }
+
+
+def _days_before(day: date, days: int) -> str:
+    return (day - timedelta(days=days)).isoformat()
+
+
+_SOURCES: Final[Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any], date], dict[str, Any]]]] = {
+    "refund_facts@1.0.0": _refund_sources,
+}
+"""What makes the input of each adapter that scopes may name."""
 
 
 @dataclass(frozen=True, slots=True)

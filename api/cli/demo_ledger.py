@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from gate import bundles, resources
+from gate.adapters.registry import registered
 from gate.errors import OperatorError
 from gate.instance import Instance, create_instance
 from gate.keys import write_private
@@ -77,7 +78,7 @@ class Made:
 def scenario() -> Scenario:
     """The scenario of data/demo. Shared: callers do not change it."""
     parameters = parse(resources.path("data", "demo", "scenario.json").read_bytes())
-    return Scenario(parameters, [own.rulebook.body for own in bundles.own_rulebooks()])
+    return Scenario(parameters, [own.rulebook.body for own in bundles.own_rulebooks()], registered())
 
 
 def key_file(home: Path, scope: str) -> Path:
@@ -263,7 +264,7 @@ def _make_scope(instance: Instance, plan: Plan, scope: str, add: Callable[[int],
     for event in scenario().events(scope, decisions=plan.decisions, seed=plan.seed, start=plan.start, clean=plan.clean):
         moment = event.moment
         if isinstance(event, Register):
-            gate.register(authority.scope_id, event.rulebook)
+            gate.register(authority.scope_id, event.rulebook, event.dependency)
         elif isinstance(event, Decide):
             decision = gate.decide(authority, event.request, request_id=f"req_{scope}_{event.number}")
             if event.reports:

@@ -30,7 +30,13 @@ BUNDLES: Final = "/api/decision/policy-bundles"
 SOURCES: Final = "/rules/policy-sources.json"
 PATTERNS: Final = "/api/decision/policy-patterns"
 RULEBOOKS: Final = "/api/decision/rulebooks"
-PATTERN_IDS: Final = ["agent_action_gate", "crm_writeback_gate", "pricing_exception", "refund_review"]
+PATTERN_IDS: Final = [
+    "agent_action_gate",
+    "crm_writeback_gate",
+    "pricing_exception",
+    "refund_from_order",
+    "refund_review",
+]
 UNKNOWN: Final = "0" * 64
 
 HOSTILE: Final = {
@@ -90,11 +96,12 @@ def test_the_bundle_registry_lists_the_services_own_policies(client: FlaskClient
     response = client.get(BUNDLES)
     body = body_of(response, "policy-bundles", "registry")
     assert response.headers["cache-control"] == "public, max-age=3600"
-    assert body["count"] == len(body["policy_bundles"]) == len(own_rulebooks()) == 5
+    assert body["count"] == len(body["policy_bundles"]) == len(own_rulebooks()) == 6
     assert [(entry["policy_id"], entry["policy_version"], entry["status"]) for entry in body["policy_bundles"]] == [
         ("agent_action_policy", "2026-09-01", "active"),
         ("crm_writeback_policy", "2026-09-01", "active"),
         ("pricing_exception", "2026-06-11", "active"),
+        ("refund_order_policy", "2026-11-16", "active"),
         ("refund_policy", "2026-02-01", "historical"),
         ("refund_policy", "2026-09-01", "active"),
     ]
@@ -151,7 +158,7 @@ def test_the_source_of_every_own_policy_is_served(client: FlaskClient) -> None:
     assert response.headers["cache-control"] == "public, max-age=3600"
     entries = client.get(BUNDLES).get_json()["policy_bundles"]
     told = ("policy_id", "policy_version", "policy_hash", "status", "source")
-    assert body == {"policy_sources": [{name: entry[name] for name in told} for entry in entries], "count": 5}
+    assert body == {"policy_sources": [{name: entry[name] for name in told} for entry in entries], "count": 6}
     for source in body["policy_sources"]:
         served = client.get(source["source"])
         assert served.status_code == 200
@@ -195,7 +202,7 @@ def test_the_pattern_registry_lists_every_pattern(client: FlaskClient) -> None:
     body = body_of(response, "policy-patterns", "registry")
     assert response.headers["cache-control"] == "public, max-age=3600"
     assert [pattern["pattern_id"] for pattern in body["patterns"]] == PATTERN_IDS
-    assert body["count"] == 4
+    assert body["count"] == 5
 
 
 def test_a_pattern_is_found_by_its_id_and_by_its_policys(client: FlaskClient) -> None:
@@ -209,7 +216,7 @@ def test_a_pattern_is_found_by_its_id_and_by_its_policys(client: FlaskClient) ->
     ("tag", "found"),
     [
         ("crm", ["crm_writeback_gate", "pricing_exception"]),
-        ("payments", ["refund_review"]),
+        ("payments", ["refund_from_order", "refund_review"]),
         ("CRM", []),
         ("nothing", []),
     ],

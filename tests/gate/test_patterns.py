@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import jsonschema
 import pytest
 
 from gate import resources
+from gate.adapters.invocation import TrustedAdapters
+from gate.adapters.registry import registered
+from gate.adapters.worker import Workers
 from gate.bundles import own_rulebooks
 from gate.patterns import find_pattern, patterns, with_tag
 from gate.rulebook import Rulebook, find_warnings
@@ -24,6 +28,23 @@ PATTERNS: Final = [pattern["pattern_id"] for pattern in patterns()]
 def facts_of(table: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
     facts = {**table["base"], **case["facts"]}
     return {name: value for name, value in facts.items() if name not in case.get("absent", [])}
+
+
+@pytest.fixture(scope="module")
+def adapters() -> Iterator[TrustedAdapters]:
+    """The adapters of this release, and what runs them."""
+    running = TrustedAdapters(registered(), Workers(registered()))
+    yield running
+    running.close()
+
+
+def facts_for(request: dict[str, Any], adapters: TrustedAdapters) -> Mapping[str, Any]:
+    """The facts of a request: those that it sends, or those that its adapter makes."""
+    if "adapter" not in request:
+        sent: dict[str, Any] = request["context"]["inputs"]
+        return sent
+    assert "inputs" not in request["context"]
+    return adapters.facts(adapters.invocation(request["adapter"])).values
 
 
 def rulebook(name: str) -> Rulebook:
@@ -96,11 +117,12 @@ def test_the_policy_that_the_documents_cite_is_unchanged() -> None:
     )
 
 
-def test_the_patterns_are_the_four_over_their_policies() -> None:
+def test_the_patterns_are_the_five_over_their_policies() -> None:
     assert [(pattern["pattern_id"], pattern["policy_id"]) for pattern in patterns()] == [
         ("agent_action_gate", "agent_action_policy"),
         ("crm_writeback_gate", "crm_writeback_policy"),
         ("pricing_exception", "pricing_exception"),
+        ("refund_from_order", "refund_order_policy"),
         ("refund_review", "refund_policy"),
     ]
 
@@ -121,7 +143,7 @@ def test_a_pattern_is_whole_and_hashed(pattern_id: str) -> None:
 
 
 @pytest.mark.parametrize("pattern_id", PATTERNS)
-def test_the_templates_of_a_pattern_speak_of_its_decision(pattern_id: str) -> None:
+def test_the_templates_of_a_pattern_speak_of_its_decision(pattern_id: str, adapters: TrustedAdapters) -> None:
     pattern = find_pattern(pattern_id)
     assert pattern is not None
     context, outcome, sync = (
@@ -130,7 +152,7 @@ def test_the_templates_of_a_pattern_speak_of_its_decision(pattern_id: str) -> No
         pattern["crm_sync_template"],
     )
     approved = rulebook(f"{pattern['policy_id']} {pattern['recommended_policy_version']}").evaluator.decide(
-        context["inputs"]
+        facts_for(pattern["decision_request_template"], adapters)
     )
     assert (approved.decision, approved.action) == ("yes", context["requested_action"])
     assert outcome["action_taken"] == approved.action
@@ -144,6 +166,48 @@ def test_the_templates_of_a_pattern_speak_of_its_decision(pattern_id: str) -> No
         "decision_verdict": "<verdict>",
         "decision_action": "<action>",
     }
+
+
+def test_the_policy_over_an_order_reads_what_its_adapter_makes_and_declares_it_the_same(
+    adapters: TrustedAdapters,
+) -> None:
+    pattern = find_pattern("refund_order_policy")
+    assert pattern is not None
+    request = pattern["decision_request_template"]
+    adapter = adapters.invocation(request["adapter"]).adapter
+    assert request["adapter"]["manifest_hash"] == adapter.manifest_hash
+    made = adapter.manifest["output_schema"]["properties"]
+    declared = request["rulebook"]["input_schema"]["properties"]
+    assert {name: of["type"] for name, of in declared.items()} == {name: of["type"] for name, of in made.items()}
+    base = TABLES["refund_order_policy 2026-11-16"]["base"]
+    assert facts_for(request, adapters) == base
+    for table_case in TABLES["refund_order_policy 2026-11-16"]["cases"]:
+        facts = facts_of(TABLES["refund_order_policy 2026-11-16"], table_case)
+        assert adapter.output_shape.errors(facts, root="adapter_facts") == []
+
+
+@pytest.mark.parametrize(
+    ("of", "member", "value"),
+    [
+        ("payment", "refunded_minor", 2491),
+        ("claim", "line_ids", ["lamp", "bulbs"]),
+        ("claim", "line_ids", ["desk"]),
+        ("claim", "claimed_on", "2026-11-03"),
+        ("claim", "payout_method_id", "card-1"),
+        ("claim", "reason", "not_received"),
+        ("payment", "dispute_statuses", ["won", "open"]),
+        ("order", "customer_refunds_on", ["2025-11-16", "2026-11-16", "2026-01-01"]),
+    ],
+)
+def test_what_the_order_or_the_payment_says_against_it_keeps_a_refund_from_being_paid(
+    of: str, member: str, value: Any, adapters: TrustedAdapters
+) -> None:
+    pattern = find_pattern("refund_from_order")
+    assert pattern is not None
+    request = json.loads(json.dumps(pattern["decision_request_template"]))
+    request["adapter"]["input"][of][member] = value
+    outcome = rulebook("refund_order_policy 2026-11-16").evaluator.decide(facts_for(request, adapters))
+    assert outcome.decision != "yes"
 
 
 @pytest.mark.parametrize("pattern_id", PATTERNS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from random import Random
@@ -15,6 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gate import bundles, resources
+from gate.adapters.invocation import TrustedAdapters
+from gate.adapters.registry import registered
+from gate.adapters.worker import Workers
 from gate.canonical import content_hash
 from gate.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
 from gate.report_request import check_request
@@ -24,11 +28,14 @@ from gate.strict_json import parse
 
 START: Final = datetime(2025, 11, 22, tzinfo=UTC)
 PARAMETERS: Final[dict[str, Any]] = parse(resources.path("data", "demo", "scenario.json").read_bytes())
-BODIES: Final = [own.rulebook.body for own in bundles.own_rulebooks()]
-SCENARIO: Final = Scenario(PARAMETERS, BODIES)
+BODIES: Final = [
+    own.rulebook.body for own in bundles.own_rulebooks() if own.rulebook.rulebook_id in PARAMETERS["policies"]
+]
+SCENARIO: Final = Scenario(PARAMETERS, BODIES, registered())
 ROLLOUT: Final = PARAMETERS["incidents"]["bad_rollout"]
 BURST: Final = PARAMETERS["incidents"]["fraud_burst"]
 README: Final = resources.path("data", "demo", "README.md").read_text()
+ADAPTED: Final = tuple(scope for scope, settings in PARAMETERS["scopes"].items() if "adapters" in settings)
 SETTLED: Final = ("succeeded", "partial", "reverted", "failed")
 
 
@@ -44,7 +51,7 @@ def decided(scope: str, decisions: int, *, clean: bool = False) -> dict[int, Dec
 def told(events: tuple[Event, ...]) -> list[Any]:
     """What of events is to be the same, or not."""
     return [
-        (event.moment, event.rulebook.hash) if isinstance(event, Register) else
+        (event.moment, event.rulebook.hash, event.dependency) if isinstance(event, Register) else
         (event.moment, event.number, event.request, event.verdict) if isinstance(event, Decide) else
         (event.moment, event.number, event.kind.name, event.body)
         for event in events
@@ -77,7 +84,7 @@ def success(scope: str, decisions: list[Decide], ends: dict[int, str]) -> float:
 
 def test_the_same_seed_gives_the_same_year_and_another_seed_another() -> None:
     for scope in SCENARIO.scopes:
-        again = tuple(Scenario(PARAMETERS, BODIES).events(scope, decisions=400, seed=1, start=START))
+        again = tuple(Scenario(PARAMETERS, BODIES, registered()).events(scope, decisions=400, seed=1, start=START))
         assert told(again) == told(year(scope, 400))
         assert told(year(scope, 400, 2)) != told(again)
 
@@ -116,16 +123,78 @@ def test_every_request_can_be_decided_as_said_and_every_report_taken() -> None:
     for _, event in everywhere(1500):
         if isinstance(event, Decide):
             request = read_request(event.request, content_hash(event.request))
-            assert event.rulebook.evaluator.decide(request.inputs).decision == event.verdict
+            assert event.rulebook.evaluator.decide(event.facts).decision == event.verdict
+            assert request.adapter is not None or request.inputs == event.facts
         elif isinstance(event, Report):
             check_request(event.kind, event.body)
+
+
+class TestAdapters:
+    """What an adapter is given in the scopes that name one."""
+
+    def test_an_adapter_makes_the_facts_that_were_drawn_and_the_verdict_stays(self) -> None:
+        # What cannot be made either without the source of another fact.
+        besides = {"amount": {"share_of_payment_percent"}, "currency": {"amount"}}
+        given = [event for event in decided(ADAPTED[0], 4000).values() if "adapter" in event.request]
+        left_out: Counter[str] = Counter()
+        with closing(TrustedAdapters(registered(), Workers(registered()))) as adapters:
+            made_of = [adapters.facts(adapters.invocation(event.request["adapter"])).values for event in given]
+        for event, made in zip(given, made_of, strict=True):
+            required = set(event.rulebook.body["input_schema"]["required"])
+            missing = required - event.facts.keys()
+            gone = {of for name in missing for of in besides.get(name, ())}
+            expected = {name: value for name, value in event.facts.items() if name not in gone}
+            assert made == {**expected, "evidence": sorted(expected["evidence"])}
+            evaluator = event.rulebook.evaluator
+            assert evaluator.decide(made) == evaluator.decide(event.facts)
+            assert evaluator.decide(made).decision == event.verdict
+            left_out.update(missing)
+        assert len(given) > 100
+        assert len(left_out) > 1
+
+    def test_it_is_asked_in_its_scope_for_its_policy_alone(self) -> None:
+        for scope, event in everywhere(1500):
+            if isinstance(event, Decide):
+                by_adapter = (scope, event.rulebook.rulebook_id) == (ADAPTED[0], "refund_policy")
+                assert ("adapter" in event.request) == by_adapter
+                assert ("inputs" in event.request["context"]) != by_adapter
+            elif isinstance(event, Register):
+                by_adapter = (scope, event.rulebook.rulebook_id) == (ADAPTED[0], "refund_policy")
+                assert (event.dependency is not None) == by_adapter
+
+    def test_all_else_is_as_it_is_without_an_adapter(self) -> None:
+        scopes = {
+            name: {member: value for member, value in settings.items() if member != "adapters"}
+            for name, settings in PARAMETERS["scopes"].items()
+        }
+        without = Scenario({**PARAMETERS, "scopes": scopes}, BODIES, ())
+        for scope in SCENARIO.scopes:
+            events = year(scope, 1500)
+            others = tuple(without.events(scope, decisions=1500, seed=1, start=START))
+            assert list(map(_common, events)) == list(map(_common, others))
+            if scope not in ADAPTED:
+                assert told(events) == told(others)
+
+    def test_an_adapter_that_is_not_there_is_told_of_at_once(self) -> None:
+        with pytest.raises(KeyError, match="refund_facts"):
+            Scenario(PARAMETERS, BODIES, ())
+
+
+def _common(event: Event) -> Any:
+    """What of an event does not depend on where facts come from."""
+    if isinstance(event, Register):
+        return event.moment, event.rulebook.hash
+    if isinstance(event, Report):
+        return event
+    context = {name: value for name, value in event.request["context"].items() if name != "inputs"}
+    return event.moment, event.number, context, event.rulebook.hash, event.kind, event.verdict, event.reports
 
 
 def test_every_policy_has_every_verdict_and_sometimes_a_fact_is_missing() -> None:
     found: dict[str, set[str]] = {}
     for _, event in everywhere(4000):
         if isinstance(event, Decide):
-            outcome = event.rulebook.evaluator.decide(event.request["context"]["inputs"])
+            outcome = event.rulebook.evaluator.decide(event.facts)
             found.setdefault(event.rulebook.rulebook_id, set()).update((outcome.decision, outcome.verdict))
     every = {"yes", "no", "review", "APPROVE", "BLOCK", "REVIEW", "NEEDS_INPUT"}
     assert found == dict.fromkeys(PARAMETERS["policies"], every)
@@ -135,7 +204,7 @@ def test_every_rule_of_the_products_own_rulebooks_matches_sometimes_or_guards_ag
     matched = {
         (
             event.rulebook.rulebook_id,
-            event.rulebook.evaluator.decide(event.request["context"]["inputs"]).matched_rule_id,
+            event.rulebook.evaluator.decide(event.facts).matched_rule_id,
         )
         for _, event in everywhere(10_000)
         if isinstance(event, Decide)
@@ -238,7 +307,7 @@ def test_the_bad_rollout_shows_in_its_scope_and_weeks_alone(seed: int) -> None:
     good = success(scope, [event for event in of_policy if event not in bad and event.verdict == "yes"], ends)
     approved = [event for event in bad if event.verdict == "yes"]
     (before,) = [rulebook for rulebook in SCENARIO.versions(ROLLOUT["policy"]) if rulebook.version == "2026-06-11"]
-    besides = [e for e in approved if before.evaluator.decide(e.request["context"]["inputs"]).decision != "yes"]
+    besides = [e for e in approved if before.evaluator.decide(e.facts).decision != "yes"]
     assert len(besides) > len(approved) / 4
     assert good > 0.85
     assert success(scope, approved, ends) < good - 0.15
@@ -313,6 +382,8 @@ def test_a_version_keeps_all_but_the_conditions_that_it_changes() -> None:
 def test_the_readme_names_every_scope_policy_version_kind_and_day() -> None:
     for scope, settings in PARAMETERS["scopes"].items():
         assert f"| `{scope}` | {settings['share']} % |" in README
+        for policy_id, adapter in settings.get("adapters", {}).items():
+            assert f"`{policy_id}` in `{scope}` gets its facts from `{adapter}`" in README
     for policy_id, policy in PARAMETERS["policies"].items():
         for version in policy["versions"]:
             assert f"| `{policy_id}` | `{version['version']}` | {version['from_day']} |" in README

@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from gate.adapters.registry import find_adapter, registered
 from gate.erasure import erase
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import Authority
 from gate.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
-from tests.support import sample_request
+from tests.support import sample_request, sample_rulebook
 
 SYNCED: Final[dict[str, Any]] = {
     "sync_status": "written",
@@ -21,6 +22,78 @@ SYNCED: Final[dict[str, Any]] = {
     "crm_record_url": "https://crm.example/deals/1042",
     "mapped_fields": {"owner": {"name": "Ada"}, "stage": "won"},
 }
+
+
+def claim_rulebook(rulebook_id: str = "claims", version: str = "1") -> dict[str, Any]:
+    """A rulebook over what refund_facts makes: it pays small claims, blocks shares over 100, holds the rest."""
+    blocked, paid = (rule["outcome"] for rule in sample_rulebook()["rules"])
+    return {
+        **sample_rulebook(),
+        "rulebook_id": rulebook_id,
+        "version": version,
+        "input_schema": {
+            "required": ["amount", "share_of_payment_percent"],
+            "properties": {
+                "amount": {"type": "number"},
+                "reason": {"type": "string"},
+                "share_of_payment_percent": {"type": "number"},
+            },
+        },
+        "rules": [
+            {
+                "rule_id": "block_more_than_was_paid",
+                "priority": 100,
+                "condition": {"field": "share_of_payment_percent", "operator": "gt", "value": 100},
+                "outcome": blocked,
+            },
+            {
+                "rule_id": "pay_small",
+                "priority": 50,
+                "condition": {
+                    "all": [
+                        {"field": "amount", "operator": "lte", "value": 50},
+                        {"field": "evidence", "operator": "not_contains", "value": "forged"},
+                    ]
+                },
+                "outcome": paid,
+            },
+        ],
+    }
+
+
+def claim_request(
+    payment: dict[str, Any] | None = None, claim: dict[str, Any] | None = None, rulebook: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """A Decision Request whose facts refund_facts makes; by default a claim of 45 EUR, half of the payment, is paid.
+
+    Args:
+        payment: Members of the payment instead of those that it has, or more of them; null takes one away.
+        claim: Of the claim likewise.
+        rulebook: The rulebook; by default `claim_rulebook`.
+    """
+    adapter = find_adapter(registered(), "refund_facts", "1.0.0")
+    assert adapter is not None
+    context = {name: value for name, value in sample_request()["context"].items() if name != "inputs"}
+    given = {
+        "order": {},
+        "payment": {"currency": "EUR", "captured_minor": 9000, "refunded_minor": 0, **(payment or {})},
+        "claim": {"amount_minor": 4500, "reason": "defective", "evidence": ["photo"], **(claim or {})},
+    }
+    return {
+        "mode": "rulebook",
+        "rulebook": claim_rulebook() if rulebook is None else rulebook,
+        "context": context,
+        "adapter": {
+            "adapter_id": adapter.adapter_id,
+            "version": adapter.version,
+            "manifest_hash": adapter.manifest_hash,
+            "input": {of: _without_null(members) for of, members in given.items()},
+        },
+    }
+
+
+def _without_null(members: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
 
 
 class Chain:

@@ -22,7 +22,7 @@ from gate.instance import Instance
 from gate.ledger.access import Authority, Scope
 from gate.rulebook import load
 from tests.support import sample_request, sample_rulebook
-from tests.workbench.support import Chain
+from tests.workbench.support import Chain, claim_request, claim_rulebook
 from workbench.engines.counterfactuals import MAX_TRANSITIONS, CounterfactualReport, counterfactuals
 from workbench.lake.entries import Personal
 from workbench.lake.fresh import fresh
@@ -263,6 +263,39 @@ def test_what_is_not_known_is_not_guessed(
     assert body["unknown"] == 1 + sum("customer" in facts for facts in FACTS) * 2
     body = asked(fresh(instance.ledger, lake, scope.scope_id, personal), patch={"customer": None}).body
     assert body["unknown"] == 1
+
+
+def test_facts_that_an_adapter_made_are_decided_over_again(
+    instance: Instance, authority: Authority, scope: Scope, lake: Path, export: Step
+) -> None:
+    grown = Chain(instance, authority)
+    given: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({}, {}),
+        ({"refunded_minor": 9000}, {}),
+        ({}, {"amount_minor": 6000}),
+        ({"captured_minor": None}, {}),
+        ({}, {"evidence": ["forged"]}),
+        ({}, {"amount_minor": 4999}),
+    ]
+    for payment, claim in given:
+        grown.decide(claim_request(payment, claim))
+    grown.decide(discount_percent=10, margin_percent=22)
+    export()
+    grown.erase(grown.decided[5])
+    stricter = claim_rulebook(version="2")
+    stricter["rules"][0]["condition"]["value"] = 40
+    for body, patch in ((None, {}), (None, {"amount": 60}), (None, {"evidence": None}), (stricter, {})):
+        expected_: Counter[Any] = Counter()
+        for decision_id in grown.decided[:5]:
+            record = instance.gate().decision(authority, decision_id)
+            assert record is not None
+            then = load(body or claim_rulebook()).evaluator.decide(merge_patch(record["adapter_facts"], patch))
+            expected_[record["verdict"], record["evidence"][1], then.decision, rule_of(then)] += 1
+        seen_now = fresh(instance.ledger, lake, scope.scope_id, Personal())
+        report = counterfactuals(seen_now, "claims", patch=patch, rulebook=body)
+        assert told(report) == expected_
+        assert (report.body["decisions"], report.body["unknown"]) == (6, 1)
+    assert len(expected_) > 2
 
 
 def test_a_policy_without_decisions_gives_an_empty_report(seen: Snapshot) -> None:

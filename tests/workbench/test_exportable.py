@@ -26,6 +26,7 @@ from gate.strict_json import MAX_REQUEST_DEPTH, parse
 from tests.reference.strategies import facts as any_facts
 from tests.reference.strategies import json_numbers, json_texts, json_values, rulebooks
 from tests.support import sample_rulebook
+from tests.workbench.support import claim_request
 from workbench.engines.counterfactuals import counterfactuals
 from workbench.engines.effectiveness import effectiveness
 from workbench.lake.compaction import Compactor
@@ -125,6 +126,11 @@ def requests() -> Iterator[Body]:
         yield {"mode": "rulebook", "rulebook_ref": {"hash": content_hash(rulebook)}}
         known = {name: rulebook[name] for name in ("rulebook_id", "version")}
         yield {"mode": "rulebook", "rulebook_ref": known, "context": {"inputs": {"amount": 1e16}}}
+    yield claim_request()
+    for amount in (0, 2**53 - 1):
+        yield claim_request({"captured_minor": 2**53 - 1, "refunded_minor": amount}, {"amount_minor": amount})
+    for text in ("\u0000", "\U0001f600", "x" * 80):
+        yield claim_request({"currency": None}, {"reason": text, "evidence": [text, "\ue000", "\uffff"]})
     yield asked(question="\u0000", binding_mode="direct_declarative_rulebook", response_view="minimal")
 
 

@@ -24,7 +24,7 @@ from gate.instance import Instance
 from gate.ledger.access import FULL_ACCESS, Authority, Scope
 from tests.support import EXECUTED, sample_request
 from tests.torture import size
-from tests.workbench.support import Chain
+from tests.workbench.support import Chain, claim_request
 from workbench.columns import ENTRY_TABLES, TABLES, schema
 from workbench.lake import compaction
 from workbench.lake.compaction import Compactor
@@ -265,6 +265,112 @@ def test_what_an_operator_marks_as_personal_is_left_out_and_taken_out(
     assert decided["target_system"].to_list() == ["crm"]
     assert not [file for file in lake.rglob("*.parquet") if b"ada@shop" in file.read_bytes()]
     assert len(list(lake.rglob("*.parquet"))) == len(manifest.files)
+
+
+def test_facts_that_an_adapter_made_lie_beside_those_that_callers_sent(
+    instance: Instance,
+    lake: Path,
+    scope: Scope,
+    authority: Authority,
+    chain: Chain,
+    export: Step,
+    compact: Step,
+    snapshot: Callable[[], Snapshot],
+) -> None:
+    chain.decide(discount_percent=10, margin_percent=22)
+    made = [chain.decide(claim_request()), chain.decide(claim_request({"captured_minor": None}))]
+    chain.decide(discount_percent=20, margin_percent=22)
+    for decision_id in made:
+        chain.outcome(decision_id)
+    export(batch=2)
+    compact()
+    found = snapshot()
+    facts = found.facts(["amount", "share_of_payment_percent", "evidence"]).sort("position").collect()
+    assert facts["inputs"].to_list() == [
+        '{"discount_percent":10,"margin_percent":22}',
+        '{"amount":45,"currency":"EUR","evidence":["photo"],"reason":"defective","share_of_payment_percent":50}',
+        '{"amount":45,"currency":"EUR","evidence":["photo"],"reason":"defective"}',
+        '{"discount_percent":20,"margin_percent":22}',
+    ]
+    assert facts["known"].to_list() == [True] * 4
+    assert facts["amount:number"].to_list() == [None, 45.0, 45.0, None]
+    assert facts["share_of_payment_percent:type"].to_list() == [None, "number", "absent", None]
+    assert facts["evidence:json"].to_list() == [None, '["photo"]', '["photo"]', None]
+    decided = found.table("decisions").sort("position").collect()
+    records = [instance.gate().decision(authority, decision_id) for decision_id in chain.decided]
+    told = [(record or {}).get("trusted_adapter") for record in records]
+    assert decided["adapter"].to_list() == [None, "refund_facts@1.0.0", "refund_facts@1.0.0", None]
+    for name in ("manifest_hash", "input_hash"):
+        assert decided[f"adapter_{name}"].to_list() == [None if of is None else of[name] for of in told]
+    assert decided["rule"].to_list()[1:3] == ["rule:pay_small", "schema:failed"]
+    claims = found.cases().filter(pl.col("policy_id") == "claims").collect()
+    assert claims["outcome_status"].to_list() == ["succeeded"] * 2
+    assert faults(instance, lake, scope) == []
+
+
+def test_facts_that_an_adapter_made_are_in_no_file_any_more_once_they_were_erased(
+    instance: Instance,
+    lake: Path,
+    scope: Scope,
+    chain: Chain,
+    export: Step,
+    compact: Step,
+    snapshot: Callable[[], Snapshot],
+) -> None:
+    secret = "needle-7f3a"
+    erased = chain.decide(claim_request(claim={"reason": secret}))
+    chain.decide(claim_request(claim={"reason": "defective"}))
+    export()
+    compact()
+    assert [file for file in lake.rglob("*.parquet") if secret.encode() in _unpacked(file)]
+    chain.erase(erased)
+    tail = fresh(instance.ledger, lake, scope.scope_id, Personal())
+    assert tail.facts(["reason"]).sort("position").collect()["reason:string"].to_list() == [None, "defective"]
+    export()
+    assert not [file for file in lake.rglob("*.parquet") if secret.encode() in _unpacked(file)]
+    assert faults(instance, lake, scope) == []
+
+    # Made anew, the lake never had them; what is not known is not taken for a decision without facts.
+    shutil.rmtree(directory_of(lake, scope.scope_id))
+    export()
+    facts = snapshot().facts(["reason"]).sort("position").collect()
+    assert facts["known"].to_list() == [False, True]
+    assert facts["inputs"][0] is None
+    assert facts["reason:type"].to_list() == [None, "string"]
+    assert snapshot().table("decisions").collect()["adapter"].to_list() == ["refund_facts@1.0.0"] * 2
+    assert faults(instance, lake, scope) == []
+
+
+def _unpacked(file: Path) -> bytes:
+    return pl.read_parquet(file).write_json().encode()
+
+
+def test_facts_that_an_adapter_made_are_left_out_where_they_are_marked(
+    instance: Instance, lake: Path, scope: Scope, chain: Chain, export: Step, snapshot: Callable[[], Snapshot]
+) -> None:
+    chain.decide(claim_request())
+    export(personal=Personal.of(["inputs.reason", "inputs.amount"]))
+    facts = snapshot().facts(["amount", "reason"]).collect()
+    assert facts["inputs"].to_list() == ['{"currency":"EUR","evidence":["photo"],"share_of_payment_percent":50}']
+    assert facts["amount:type"].to_list() == facts["reason:type"].to_list() == ["withheld"]
+    assert faults(instance, lake, scope) == []
+
+
+def test_what_is_changed_in_the_facts_of_an_adapter_or_in_its_name_is_found(
+    instance: Instance, lake: Path, scope: Scope, chain: Chain, export: Step
+) -> None:
+    chain.decide(claim_request())
+    manifest = export()
+    followed = instance.ledger.tail.scope(scope.scope_id)
+    for table, column in (("facts", "inputs"), ("decisions", "adapter"), ("decisions", "adapter_input_hash")):
+        (file,) = manifest.of(table)
+        path = lake / file.path
+        content = path.read_bytes()
+        pl.read_parquet(path).with_columns(pl.lit("{}").alias(column)).write_parquet(path)
+        told = replace(file, sha256=sha256(path.read_bytes()).hexdigest(), bytes=path.stat().st_size)
+        forged = replace(manifest, files=(*(of for of in manifest.files if of is not file), told))
+        assert [found.check for found in verify(lake, forged, instance.ledger, followed)] == ["ledger"]
+        path.write_bytes(content)
 
 
 def test_a_name_that_is_no_column_cannot_be_marked_as_personal() -> None:
@@ -549,7 +655,9 @@ def test_a_forged_manifest_that_binds_a_file_to_another_place_of_the_chain_is_to
         assert [found.check for found in verify(lake, forged_)] == ["chain"]
 
 
+@pytest.mark.parametrize("earlier", ["decision_lake_v1", "decision_lake_v2"])
 def test_a_lake_of_an_earlier_release_is_made_anew(
+    earlier: str,
     lake: Path,
     chain: Chain,
     export: Step,
@@ -563,7 +671,7 @@ def test_a_lake_of_an_earlier_release_is_made_anew(
     compact()
     expected = rows(snapshot())
     file = directory_of(lake, scope.scope_id) / FILE_NAME
-    file.write_text(file.read_text().replace("decision_lake_v2", "decision_lake_v1"))
+    file.write_text(file.read_text().replace("decision_lake_v3", earlier))
     with pytest.raises(OperatorError, match="gate lake export"):
         open_lake(lake)
     assert fresh(instance.ledger, lake, scope.scope_id, Personal()).manifest.position == 0

@@ -22,7 +22,7 @@ from gate.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind
 from gate.settings import load_settings
 from tests.independent import recount
 from tests.support import REPORTS, sample_request, sample_rulebook
-from tests.workbench.support import SYNCED
+from tests.workbench.support import SYNCED, claim_request, claim_rulebook
 from workbench.engines.confidence import confidence
 from workbench.engines.effectiveness import effectiveness
 from workbench.engines.roll_up import roll_up
@@ -43,6 +43,7 @@ POLICIES: Final = {
     "refunds": ["1", "2", "2026 é/1", "<b>10</b>"],
     "refunds.fast": ["1", "2"],
     "shipping": ["only"],
+    "claims": ["1", "2"],
 }
 SAMPLES: Final = (1, 3, 20)
 UNHEARD: Final = "nobody.decides.by-it"
@@ -91,6 +92,19 @@ class Site:
 
     def _decide(self, name: str) -> None:
         policy_id = self.chance.choice(list(POLICIES))
+        version = self.chance.choice(POLICIES[policy_id])
+        request = self._claim(version) if policy_id == "claims" else self._sent(policy_id, version)
+        record = self.gate.decide(self.callers[name], request, request_id="req_1").record
+        self.entries[name].append(record)
+        self.decided[name].append(record["decision_id"])
+
+    def _claim(self, version: str) -> dict[str, Any]:
+        """A request whose facts an adapter makes."""
+        payment: dict[str, Any] = self.chance.choice([{}, {}, {"refunded_minor": 8000}, {"captured_minor": None}])
+        claim: dict[str, Any] = self.chance.choice([{}, {}, {"amount_minor": 8000}, {"evidence": ["forged"]}])
+        return claim_request(payment, claim, claim_rulebook(version=version))
+
+    def _sent(self, policy_id: str, version: str) -> dict[str, Any]:
         facts: dict[str, Any] = self.chance.choice(
             [
                 {"discount_percent": 10, "margin_percent": 22},
@@ -103,10 +117,8 @@ class Site:
             ]
         )
         request = sample_request(**facts)
-        request["rulebook"] = rulebook(policy_id, self.chance.choice(POLICIES[policy_id]))
-        record = self.gate.decide(self.callers[name], request, request_id="req_1").record
-        self.entries[name].append(record)
-        self.decided[name].append(record["decision_id"])
+        request["rulebook"] = rulebook(policy_id, version)
+        return request
 
     def _report(self, name: str) -> None:
         if not self.decided[name]:

@@ -128,6 +128,17 @@ class _Binding(Struct, gc=False):
     currency: Any = None
 
 
+class _TrustedAdapter(Struct, gc=False):
+    adapter_id: str
+    version: str
+    manifest_hash: str
+    input_hash: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.adapter_id}@{self.version}"
+
+
 class _Record(Struct, gc=False):
     policy_hash: str
     verdict: str
@@ -140,6 +151,8 @@ class _Record(Struct, gc=False):
     input_hash: str
     output_hash: str
     idempotency_key: str | None = None
+    trusted_adapter: _TrustedAdapter | None = None
+    adapter_facts: dict[str, Any] | None = None
 
 
 class _Confidence(Struct, gc=False):
@@ -266,7 +279,7 @@ def frames(scope_id: str, entries: Sequence[FollowedEntry], rulebooks: Rulebooks
         found[ENTRY_TABLES[entry_type]] = _frame(ENTRY_TABLES[entry_type], scope_id, rows, columns, personal)
         if entry_type == "decision" and rulebooks is not None:
             hashes = [body.policy_hash for body in bodies]
-            found["facts"] = _facts(scope_id, rows, hashes, rulebooks, personal)
+            found["facts"] = _facts(scope_id, rows, bodies, rulebooks, personal)
             if (new := _new_rulebooks(scope_id, rows, hashes, rulebooks)).height:
                 found["rulebooks"] = new
     return found
@@ -335,6 +348,7 @@ def _series(name: str, dtype: pl.DataType, values: Sequence[Any] | pl.Series) ->
 
 def _decision_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_Record]) -> dict[str, Any]:
     bindings = [body.action_binding for body in bodies]
+    adapters = [body.trusted_adapter for body in bodies]
     confidences = [None if row.confidence is None else _read(_CONFIDENCE, row, row.confidence) for row in rows]
     return {
         "created_at": [row.created_at for row in rows],
@@ -348,6 +362,9 @@ def _decision_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_Record]) 
         "subject": [_text(binding.subject) for binding in bindings],
         "amount": [float(binding.amount) if type(binding.amount) in (int, float) else None for binding in bindings],
         "currency": [binding.currency if type(binding.currency) is str else None for binding in bindings],
+        "adapter": [None if adapter is None else adapter.name for adapter in adapters],
+        "adapter_manifest_hash": [None if adapter is None else adapter.manifest_hash for adapter in adapters],
+        "adapter_input_hash": [None if adapter is None else adapter.input_hash for adapter in adapters],
         "confidence_score": [None if found is None else found.score for found in confidences],
         "confidence_level": [None if found is None else found.level for found in confidences],
     }
@@ -426,11 +443,12 @@ def _metrics(observed: Sequence[Mapping[str, float] | None]) -> pl.Series:
 def _facts(
     scope_id: str,
     rows: Sequence[FollowedEntry],
-    hashes: Sequence[str],
+    bodies: Sequence[_Record],
     rulebooks: Rulebooks,
     personal: Personal,
 ) -> pl.DataFrame:
-    texts = [_inputs(row) for row in rows]
+    hashes = [body.policy_hash for body in bodies]
+    texts = [_inputs(row, body) for row, body in zip(rows, bodies, strict=True)]
     inputs = [None if text is None else _FACTS.decode(text) for text in texts]
     if personal.facts:
         kept = [None if facts is None else canonical_text(without(facts, personal.facts)) for facts in inputs]
@@ -485,8 +503,12 @@ def _by_policy(rows: Iterable[FollowedEntry]) -> Iterable[list[int]]:
     return found.values()
 
 
-def _inputs(row: FollowedEntry) -> str | None:
-    """The facts as they stand in the request, which is kept in its canonical form."""
+def _inputs(row: FollowedEntry, body: _Record) -> str | None:
+    """The facts: those of the record where an adapter made them, else as they stand in the request, which is kept in
+    its canonical form.
+    """
+    if body.trusted_adapter is not None:
+        return None if body.adapter_facts is None else canonical_text(body.adapter_facts)
     if row.request is None:
         return None
     return bytes(_read(_REQUEST, row, row.request).context.inputs).decode()

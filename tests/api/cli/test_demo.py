@@ -107,6 +107,7 @@ def test_its_ledger_is_the_scenario_event_by_event_with_each_ones_date(opened: I
                 ids[event.number] = body["decision_id"]
                 assert (kind, body["verdict"], request) == ("decision", event.verdict, event.request)
                 assert body["policy_version"] == event.rulebook.version
+                assert ("trusted_adapter" in body) == ("adapter" in request)
                 assert body["created_at"] == timestamp(event.moment)
             else:
                 assert (kind, body["decision_id"]) == (event.kind.entry_type, ids[event.number])
@@ -118,6 +119,7 @@ def test_its_ledger_is_the_scenario_event_by_event_with_each_ones_date(opened: I
                 registered = opened.ledger.rulebooks.find(scope_id, came.rulebook.hash)
                 assert registered is not None
                 assert registered.metadata["registered_at"] == timestamp(came.moment)
+                assert registered.metadata.get("adapter_dependency") == came.dependency
 
 
 def test_keys_and_scopes_are_as_old_as_the_first_day(demo: tuple[Path, dict[str, Any]], opened: Instance) -> None:
