@@ -17,7 +17,14 @@ from gate.adapters.invocation import Invocation, TrustedAdapters
 from gate.attestation import registration
 from gate.canonical import canonical, content_hash, is_plain
 from gate.chain import link_material
-from gate.envelope import envelope, erased_members, input_material
+from gate.envelope import (
+    compact_verdict,
+    envelope,
+    erased_members,
+    input_material,
+    output_material,
+    receipt_material,
+)
 from gate.errors import (
     GateError,
     IdempotencyConflict,
@@ -30,6 +37,7 @@ from gate.errors import (
 )
 from gate.facts import Facts
 from gate.ids import month_end, new_id, timestamp
+from gate.labels import BINDING_ADAPTER
 from gate.ledger import Ledger
 from gate.ledger.access import Authority
 from gate.ledger.entries import StoredEntry
@@ -326,13 +334,34 @@ def _answers(entry: StoredEntry, record: dict[str, Any], claim: Claim) -> bool:
         return (
             record["idempotency_key"] == claim.key
             and record["input_hash"] == claim.input_hash
-            # Of what was erased, one member goes into the hash.
-            and ("adapter_facts" in erased_members(record) or record["record_hash"] == content_hash(envelope(record)))
+            and (record["record_hash"] == content_hash(envelope(record)) or _lost_facts(record))
             and is_link_of(entry.link, record)
             and chain.find_break([entry.link]) is None
         )
     except (KeyError, TypeError, AttributeError):
         return False
+
+
+def _lost_facts(record: dict[str, Any]) -> bool:
+    """Whether a record's facts were erased, without which it does not hash, and what else it says still follows from
+    what its receipt and its attestation were made over.
+    """
+    bundle = record["rulebook_attestation"]["bundle"]
+    outcome = {name: record[name] for name in ("verdict", "application_verdict", *_OUTCOME)}
+    return (
+        {"adapter_facts", "evaluation"} <= erased_members(record)
+        and record["adapter_facts"] is None
+        and record["runtime_binding"]["binding_mode"] == BINDING_ADAPTER
+        and record["receipt_hash"] == content_hash(receipt_material(record))
+        and record["output_hash"] == content_hash(output_material(record, bundle["outcome"]["status"]))
+        and record["rulebook_attestation"]["bundle_hash"] == content_hash(bundle)
+        and bundle["outcome"] == {"status": bundle["outcome"]["status"], **outcome}
+        and bundle["trusted_adapter"] == record["trusted_adapter"]
+        and (record["c"], record["v"]) == (compact_verdict(record["verdict"]), record["application_verdict"])
+    )
+
+
+_OUTCOME: Final = ("action", "reason_code", "matched_rule_id")
 
 
 def _cap_reached(cap: int, now: datetime) -> LimitReached:

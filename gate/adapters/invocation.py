@@ -113,7 +113,8 @@ class TrustedAdapters:
 
     def measures(self) -> Measures:
         """What holds a worker on this machine."""
-        return self._workers.measures()
+        with self.waiting():
+            return self._workers.measures()
 
     def manifests(self) -> list[Mapping[str, Any]]:
         """The manifest of each adapter, with manifest_hash."""

@@ -34,7 +34,7 @@ from gate.errors import AdapterFailed
 WORKERS: Final = min(64, 2 * (os.cpu_count() or 1) + 1)
 """How many workers a process has at a time; more of them would only take processor time from each other."""
 
-_START_SECONDS: Final = 20.0
+_START_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 30.0
 _WAIT_SECONDS: Final = 5.0
 # Beyond the worker's own time: until it is forked, and until its end is told.
@@ -137,7 +137,7 @@ class Workers:
     def _started(self) -> _Zygote:
         with self._lock:
             if self._zygote is not None and self._zygote.owner == os.getpid() and not self._zygote.is_alive():
-                if self._zygote.error is not None and time.monotonic() < self._zygote.started + _RETRY_SECONDS:
+                if self._zygote.error is not None and time.monotonic() < self._zygote.tried + _RETRY_SECONDS:
                     return self._zygote
                 self._zygote.end()
                 self._zygote = None
@@ -161,14 +161,13 @@ class _Zygote:
     Attributes:
         process: The process.
         owner: The process that started it.
-        started: When, in monotonic seconds.
+        tried: When it was known whether it runs anything, in monotonic seconds.
         in_force: The measures that it found in force.
         error: Why it runs nothing, as a clause; None where it does.
     """
 
     def __init__(self, setup: bytes) -> None:
         self.owner = os.getpid()
-        self.started = time.monotonic()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, fixed_addresses():
             self.process = subprocess.Popen(  # noqa: S603 -- this interpreter, on a module of this package
@@ -190,16 +189,19 @@ class _Zygote:
         told = self._report()
         self.in_force: Final[tuple[str, ...]] = tuple(told.get("in_force", ()))
         self.error: Final[str | None] = told.get("error")
+        self.tried: Final = time.monotonic()
         if self.error is not None:
             self.end()
 
     def _report(self) -> dict[str, Any]:
         self._control.settimeout(_START_SECONDS)
         try:
-            report: dict[str, Any] = json.loads(self._control.recv(_PIECE) or _NO_REPORT)
-        except OSError:
+            report = json.loads(self._control.recv(_PIECE) or _NO_REPORT)
+        except TimeoutError:
             return {"error": f"what forks them was not ready within {_START_SECONDS:g} seconds"}
-        return report
+        except (OSError, ValueError):
+            report = None
+        return report if isinstance(report, dict) else {"error": "what forks them could not be understood"}
 
     def is_alive(self) -> bool:
         """Whether it still listens."""

@@ -240,7 +240,9 @@ def _check_input(result: Verification, record: Mapping[str, Any], request_body: 
 def _check_erasure(result: Verification, record: Mapping[str, Any]) -> None:
     """Checks what a record says of its erasure as far as a record can tell; the chain's entry confirms it, or not."""
     if "erased" in record:
-        result.checks["erased"] = is_erasure_note(record)
+        by_adapter = record["runtime_binding"].get("binding_mode") == BINDING_ADAPTER
+        # What was never there cannot have been erased.
+        result.checks["erased"] = is_erasure_note(record) and ("adapter_facts" in erased_members(record)) == by_adapter
         result.checks["erasure"] = None
 
 

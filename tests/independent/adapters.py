@@ -16,7 +16,141 @@ _EXACT = Context(prec=2000, rounding=ROUND_FLOOR)
 _EVIDENCE_POINTS = {"thin": 28, "usable": 52, "strong": 74}
 _RISK_POINTS = {"low": 6, "medium": 16, "high": 32}
 
-# ISO 4217, table A.1: the minor units that are not 2.
+# ISO 4217, table A.1: the minor units.
+_HUNDREDTHS = frozenset(
+    [
+        "AED",
+        "AFN",
+        "ALL",
+        "AMD",
+        "AOA",
+        "ARS",
+        "AUD",
+        "AWG",
+        "AZN",
+        "BAM",
+        "BBD",
+        "BDT",
+        "BGN",
+        "BMD",
+        "BND",
+        "BOB",
+        "BRL",
+        "BSD",
+        "BTN",
+        "BWP",
+        "BYN",
+        "BZD",
+        "CAD",
+        "CDF",
+        "CHF",
+        "CNY",
+        "COP",
+        "CRC",
+        "CUP",
+        "CVE",
+        "CZK",
+        "DKK",
+        "DOP",
+        "DZD",
+        "EGP",
+        "ERN",
+        "ETB",
+        "EUR",
+        "FJD",
+        "FKP",
+        "GBP",
+        "GEL",
+        "GHS",
+        "GIP",
+        "GMD",
+        "GTQ",
+        "GYD",
+        "HKD",
+        "HNL",
+        "HTG",
+        "HUF",
+        "IDR",
+        "ILS",
+        "INR",
+        "IRR",
+        "JMD",
+        "KES",
+        "KGS",
+        "KHR",
+        "KPW",
+        "KYD",
+        "KZT",
+        "LAK",
+        "LBP",
+        "LKR",
+        "LRD",
+        "LSL",
+        "MAD",
+        "MDL",
+        "MGA",
+        "MKD",
+        "MMK",
+        "MNT",
+        "MOP",
+        "MRU",
+        "MUR",
+        "MVR",
+        "MWK",
+        "MXN",
+        "MYR",
+        "MZN",
+        "NAD",
+        "NGN",
+        "NIO",
+        "NOK",
+        "NPR",
+        "NZD",
+        "PAB",
+        "PEN",
+        "PGK",
+        "PHP",
+        "PKR",
+        "PLN",
+        "QAR",
+        "RON",
+        "RSD",
+        "RUB",
+        "SAR",
+        "SBD",
+        "SCR",
+        "SDG",
+        "SEK",
+        "SGD",
+        "SHP",
+        "SLE",
+        "SOS",
+        "SRD",
+        "SSP",
+        "STN",
+        "SVC",
+        "SYP",
+        "SZL",
+        "THB",
+        "TJS",
+        "TMT",
+        "TOP",
+        "TRY",
+        "TTD",
+        "TWD",
+        "TZS",
+        "UAH",
+        "USD",
+        "UYU",
+        "UZS",
+        "VES",
+        "WST",
+        "XCD",
+        "YER",
+        "ZAR",
+        "ZMW",
+    ]
+)
 _WITHOUT_MINOR_UNIT = frozenset(
     ("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF")
 ) | {"XPF"}
@@ -54,14 +188,16 @@ def refund_facts(given: dict[str, Any]) -> dict[str, Any]:
     """The facts of refund_facts@1.0.0; one is left out where what it is made of is not given."""
     order, payment, claim = given["order"], given["payment"], given["claim"]
     facts: dict[str, Any] = {}
-    if "amount_minor" in claim and "currency" in payment:
-        facts["amount"] = float(Decimal(claim["amount_minor"]).scaleb(-_digits(payment["currency"])))
+    digits = _digits(payment.get("currency", ""))
+    if "amount_minor" in claim and digits is not None:
+        facts["amount"] = float(Decimal(claim["amount_minor"]).scaleb(-digits))
     if "amount_minor" in claim and payment.get("captured_minor", 0) > 0 and "refunded_minor" in payment:
         gone, captured = claim["amount_minor"] + payment["refunded_minor"], payment["captured_minor"]
-        hundredths = (2 * 10000 * gone + captured) // (2 * captured)
+        hundredths = (10000 * gone + captured - 1) // captured
         facts["share_of_payment_percent"] = float(Decimal(hundredths).scaleb(-2))
     if "placed_on" in order and "claimed_on" in claim:
-        facts["days_since_purchase"] = _days(order["placed_on"], claim["claimed_on"])
+        days = _days(order["placed_on"], claim["claimed_on"])
+        facts |= {"days_since_purchase": days} if days >= 0 else {}
     if "customer_refunds_on" in order and "claimed_on" in claim:
         ages = [_days(day, claim["claimed_on"]) for day in order["customer_refunds_on"]]
         facts["prior_refunds_12_months"] = len([age for age in ages if age in range(366)])
@@ -78,7 +214,8 @@ def refund_facts(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_lines(lines: list[dict[str, Any]], claimed: list[str]) -> dict[str, Any]:
-    if not claimed:
+    ids = [line["line_id"] for line in lines]
+    if not claimed or len(set(ids)) < len(ids):
         return {}
     final, returned = [], []
     for wanted in claimed:
@@ -95,12 +232,14 @@ def _of_lines(lines: list[dict[str, Any]], claimed: list[str]) -> dict[str, Any]
     return facts
 
 
-def _digits(currency: str) -> int:
+def _digits(currency: str) -> int | None:
     if currency in _WITHOUT_MINOR_UNIT:
         return 0
     if currency in _THOUSANDTHS:
         return 3
-    return 4 if currency in _TEN_THOUSANDTHS else 2
+    if currency in _TEN_THOUSANDTHS:
+        return 4
+    return 2 if currency in _HUNDREDTHS else None
 
 
 def _days(earlier: str, later: str) -> int:

@@ -1,19 +1,27 @@
 """Makes the facts of a refund policy of what the systems of record say: an order, its payment, and the claim.
 
 Amounts come in minor units, as payment providers keep them, and dates as YYYY-MM-DD. What cannot be said for want of
-what it is made of is left out, so that a policy that requires it does not approve. A claim counts for what the customer
-wants and why; currency, age, share and destination of the money are the order's and the payment's.
+what it is made of, or because that contradicts itself, is left out, so that a policy that requires it does not approve.
+What the customer wants and why is the claim's; currency, share and destination of the money are the payment's, and the
+age of the purchase runs from the order's day to the day on which the claim came in, which whoever calls sets.
 """
 
 from fractions import Fraction
-from math import floor
+from math import ceil
 
-# ISO 4217: the currencies whose minor unit is not a hundredth.
+# ISO 4217: the currencies whose minor unit is a hundredth, and of all how many digits it has.
+HUNDREDTHS = (
+    "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY "
+    "COP CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR "
+    "ILS INR IRR JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK "
+    "MXN MYR MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP "
+    "SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD UYU UZS VES WST XCD YER ZAR ZMW"
+)
 DIGITS = {
-    **dict.fromkeys(("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG"), 0),
-    **dict.fromkeys(("RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF"), 0),
-    **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
-    **dict.fromkeys(("CLF", "UYW"), 4),
+    **dict.fromkeys("BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF".split(), 0),
+    **dict.fromkeys(HUNDREDTHS.split(), 2),
+    **dict.fromkeys("BHD IQD JOD KWD LYD OMR TND".split(), 3),
+    **dict.fromkeys("CLF UYW".split(), 4),
 }
 
 
@@ -27,7 +35,7 @@ def facts(given):
         "share_of_payment_percent": when(
             share, claim.get("amount_minor"), payment.get("refunded_minor"), payment.get("captured_minor")
         ),
-        "days_since_purchase": when(days_between, order.get("placed_on"), claim.get("claimed_on")),
+        "days_since_purchase": when(age, order.get("placed_on"), claim.get("claimed_on")),
         "reason": claim.get("reason"),
         "final_sale": when(any, told_of(lines, "final_sale")),
         "fraud_flag": payment.get("fraud_flag"),
@@ -46,9 +54,10 @@ def when(make, *sources):
 
 
 def claimed_lines(lines, line_ids):
-    """The lines of the order that are claimed; None where one of them is no line of the order, or none is claimed."""
+    """The lines of the order that are claimed; None where none is, or one is no single line of the order."""
     found = {line["line_id"]: line for line in lines or []}
-    if not line_ids or any(line_id not in found for line_id in line_ids):
+    # Of two lines with one id, nobody can tell which is meant.
+    if not line_ids or len(found) != len(lines or []) or any(line_id not in found for line_id in line_ids):
         return None
     return [found[line_id] for line_id in line_ids]
 
@@ -60,16 +69,14 @@ def told_of(lines, name):
 
 
 def major(minor, currency):
-    """An amount in the currency's own unit."""
-    digits = DIGITS.get(currency, 2)
-    return minor if digits == 0 else minor / 10**digits
+    """An amount in the currency's own unit; None where that is not known."""
+    digits = DIGITS.get(currency)
+    return None if digits is None else minor / 10**digits
 
 
 def share(minor, refunded, captured):
-    """How much of the payment would have gone back, in percent, to two digits; halves are rounded up."""
-    if captured == 0:
-        return None
-    return floor(Fraction((minor + refunded) * 10000, captured) + Fraction(1, 2)) / 100
+    """How much of the payment would have gone back, in percent, rounded up to two digits: more than all is over 100."""
+    return None if captured == 0 else ceil(Fraction((minor + refunded) * 10000, captured)) / 100
 
 
 def is_disputed(statuses):
@@ -82,8 +89,14 @@ def is_same(one, other):
     return one == other
 
 
+def age(placed, claimed):
+    """The days from an order to its claim; None where the claim came before the order."""
+    days = days_between(placed, claimed)
+    return days if days >= 0 else None
+
+
 def within_a_year(dates, day):
-    """How many of the dates are in the twelve months up to a day: 365 days."""
+    """How many of the dates are the day itself or one of the 365 days before it."""
     return sum(0 <= days_between(date, day) <= 365 for date in dates)
 
 

@@ -1,8 +1,8 @@
 """Scores a transfer of SOL: how well it is evidenced and covered against how much and how risky it is.
 
-    score = (48 + evidence + quorum + budget + recipient - risk - min(18, sol_amount / 18)) / 1.55, from 0 to 100
+    score = round((48 + evidence + quorum + budget + recipient - risk - min(18, round(sol_amount / 18))) / 1.55), 0..100
 
-Everything is computed with exact fractions, and halves are rounded up.
+Everything is computed with exact fractions, and round is to the nearest whole number, halves up.
 """
 
 from fractions import Fraction
