@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from pydantic import Field, ValidationError, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
 
 from gate.adapters.containment import MEASURES
 from gate.errors import OperatorError
@@ -127,6 +133,12 @@ def load_settings(home: Path, *, database_url: str | None = None) -> Settings:
         raise OperatorError(
             "SETTINGS_INVALID",
             f"The settings in {home / FILE_NAME}, or in the environment as GATE_*, are unusable: {faults}.",
+        ) from error
+    except SettingsError as error:
+        raise OperatorError(
+            "SETTINGS_INVALID",
+            "In the environment a setting that is a list is written as JSON, for example "
+            f'GATE_PERSONAL_FIELDS=["target_object_id"], and one is not: {error}.',
         ) from error
     except (tomllib.TOMLDecodeError, OSError) as error:
         raise OperatorError("SETTINGS_INVALID", f"{home / FILE_NAME} cannot be read: {error}.") from error

@@ -54,12 +54,23 @@ def test_settings_have_defaults_and_the_environment_wins(home: Path, monkeypatch
         ('receipt_signing = "rsa"', "receipt_signing"),
         ('registry_signing = "hmac-sha256"', "registry_signing"),
         ("unknown = 1", "unknown"),
+        ('adapter_isolation = ["seccomp", "a_moat"]', "a_moat is none of no_new_privs"),
         ("base_url = ", "settings.toml"),
     ],
 )
 def test_unusable_settings_are_named(home: Path, text: str, named: str) -> None:
     (home / "settings.toml").write_text(text)
     with pytest.raises(OperatorError, match=named) as refusal:
+        load_settings(home)
+    assert refusal.value.code == "SETTINGS_INVALID"
+
+
+@pytest.mark.parametrize("name", ["adapter_isolation", "personal_fields"])
+def test_a_list_that_the_environment_does_not_give_as_json_is_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(f"GATE_{name.upper()}", "clock_stopped")
+    with pytest.raises(OperatorError, match=name) as refusal:
         load_settings(home)
     assert refusal.value.code == "SETTINGS_INVALID"
 
