@@ -66,6 +66,7 @@ def verify_record(
         result.checks.get("receipt_signature") is True
         and result.checks.get("receipt_key") is True
         and not [name for name in failed if name in AUTHENTICITY]
+        and _vouched_for(result, record)
     )
     if failed and (result.error is None or (changed and result.error not in _UNREADABLE)):
         result.error, result.message = _verdict_on(failed)
@@ -74,6 +75,18 @@ def verify_record(
     if result.error is None and "erased" in result.checks:
         result.error, result.message = "MATERIAL_ERASED", _erased_message(record)
     return result
+
+
+def _vouched_for(result: Verification, record: Any) -> bool:
+    """Whether a signature covers where the facts came from.
+
+    The receipt's does by record_hash. Where the facts were erased nobody can compute that again, and the signatures of
+    both attestations have to.
+    """
+    if not isinstance(record, dict) or "adapter_facts" not in erased_members(record):
+        return True
+    signatures = ("attestation_signature", "registry_attestation_signature")
+    return all(result.checks.get(name) is True for name in signatures)
 
 
 def _erased_message(record: Mapping[str, Any]) -> str:

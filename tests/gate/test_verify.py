@@ -523,6 +523,30 @@ class TestErased:
         other = verify_record(record, TRUST, request_body=sample_request(margin_percent=1))
         assert (other.verified, other.error) == (False, "INPUT_MISMATCH")
 
+    def test_who_says_that_facts_were_erased_makes_no_other_adapter_authentic(self) -> None:
+        erased = make_erased(make_adapter_record())
+        assert verify_record(erased, TRUST).authenticity_valid
+        lineage = {"implementation_hash": "0" * 64}
+        forged = {**erased, "trusted_adapter": erased["trusted_adapter"] | lineage}
+        registry = forged["rulebook_registry"] = dict(erased["rulebook_registry"])
+        registry["adapter_dependency"] = registry["adapter_dependency"] | lineage
+        unsigned = {"status": "unsigned", "key_id": None, "signature": None}
+        registry["registry_attestation"] = forged["registry_attestation"] = {
+            **registry["registry_attestation"],
+            "attestation_hash": registration_hash(registry),
+            **unsigned,
+        }
+        bundle = {**erased["rulebook_attestation"]["bundle"], "trusted_adapter": forged["trusted_adapter"]}
+        forged["rulebook_attestation"] = {
+            **erased["rulebook_attestation"],
+            "bundle": bundle,
+            "bundle_hash": content_hash(bundle),
+            "signature": erased["rulebook_attestation"]["signature"] | unsigned,
+        }
+        result = verify_record(forged, TRUST)
+        assert [name for name, holds in result.checks.items() if holds is False] == []
+        assert (result.verified, result.authenticity_valid) == (False, False)
+
     def test_without_the_facts_of_an_adapter_integrity_is_not_established(self) -> None:
         whole = make_adapter_record()
         assert verify_record(whole, TRUST).verified
