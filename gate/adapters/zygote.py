@@ -117,10 +117,11 @@ def main() -> None:
         ]
         containment = Containment()
         containment.enclose(beyond_baseline=told["beyond_baseline"])
-        zygote = _Zygote(control, containment, adapters, modules)
+        zygote = _Zygote(control, containment, adapters)
         in_force = zygote.prove()
     except (OSError, ValueError, SyntaxError) as error:
-        control.send(json.dumps({"error": str(error)}).encode())
+        # The words of an OSError, without its number.
+        control.send(json.dumps({"error": getattr(error, "strerror", None) or str(error)}).encode())
         return
     control.send(json.dumps({"in_force": in_force}).encode())
     clock = "clock_stopped" in in_force
@@ -156,13 +157,10 @@ def _preload() -> dict[str, Any]:
 class _Zygote:
     """Forks workers, and looks after them."""
 
-    def __init__(
-        self, control: socket.socket, containment: Containment, adapters: list[_Adapter], modules: dict[str, Any]
-    ) -> None:
+    def __init__(self, control: socket.socket, containment: Containment, adapters: list[_Adapter]) -> None:
         self._control = control
         self._containment = containment
         self._adapters = adapters
-        self._modules = modules
         self._pid = os.getpid()
         self._calls: dict[int, _Call] = {}
         self._clock = False
