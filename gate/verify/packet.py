@@ -63,7 +63,7 @@ def verify_packet(
     """Verifies an exported packet.
 
     Args:
-        packet: The parsed packet.
+        packet: The parsed packet, with its integers as such (`canonical.with_integers`).
         trust: What the verifier trusts.
         request_body: The original Decision Request, where it is at hand; without it, the packet's own `input` is used.
         untrusted_key: A PEM key that came with the packet. It serves diagnosis where no trusted key is known and never

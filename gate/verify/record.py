@@ -35,7 +35,7 @@ def verify_record(
     """Verifies an exported full record.
 
     Args:
-        record: The parsed record.
+        record: The parsed record, with its integers as such (`canonical.with_integers`).
         trust: What the verifier trusts.
         request_body: The original Decision Request, where it is at hand: its hashes are then checked as well.
         untrusted_key: A PEM key that came with the record. It serves diagnosis where no trusted key is known and never

@@ -122,16 +122,20 @@ def descriptors(pid: int) -> list[str]:
 
 
 def resident_bytes(pids: Sequence[int]) -> int:
-    """How much memory some processes take, what they share counted once."""
+    """How much memory of their own some processes take, what they share counted once.
+
+    What comes from files is left out: how much of that is a process's depends on who else has the file.
+    """
     total = 0
     for pid in pids:
         try:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
         except PermissionError:
             lines = []
-        held = [int(line.split()[1]) for line in lines if line.startswith("Pss:")]
+        held = [int(line.split()[1]) for line in lines if line.startswith("Pss_Anon:")]
         if held:
             total += held[0] * 1024
         else:
-            total += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+            _, resident, shared, *_ = map(int, Path(f"/proc/{pid}/statm").read_text().split())
+            total += (resident - shared) * os.sysconf("SC_PAGE_SIZE")
     return total
