@@ -87,7 +87,7 @@ def create_app(
     metrics = metrics or Metrics()
     instance.ledger.entries.observe(metrics)
     instance.adapters.waiting = others_working
-    watched = Readiness(lambda: readiness.readiness(instance), log)
+    watched = Readiness(lambda: readiness.readiness(instance, wait=0), log)
     app = _application(
         Operations(log, metrics, watched, instance.settings.metrics_token, lambda: _gauges(instance, watched))
     )
@@ -197,7 +197,9 @@ class Worker:
 
     def _open(self) -> Flask | None:
         try:
-            return create_app(load_settings(self._home), log=self._log, metrics=self._metrics)
+            instance = open_instance(load_settings(self._home))
+            instance.adapters.start()
+            return create_app(instance, log=self._log, metrics=self._metrics)
         except (GateError, OSError) as error:
             self._log.error("closed", reason=str(error))
             self._next_try = time.monotonic() + _REOPEN_SECONDS

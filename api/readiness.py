@@ -15,6 +15,7 @@ from structlog.typing import FilteringBoundLogger
 
 from gate import __version__, labels
 from gate.adapters.containment import BASELINE
+from gate.adapters.worker import WAIT_SECONDS
 from gate.attestation import rulebook_attestation
 from gate.canonical import content_hash
 from gate.contract import GoldenCase, golden_cases
@@ -98,13 +99,18 @@ def reasons(report: Report) -> dict[str, str]:
     }
 
 
-def readiness(instance: Instance) -> Report:
-    """The report on an open instance. It writes to the ledger, and waits until that is durable."""
+def readiness(instance: Instance, *, wait: float = WAIT_SECONDS) -> Report:
+    """The report on an open instance. It writes to the ledger, and waits until that is durable.
+
+    Args:
+        instance: The instance.
+        wait: How long to wait until it is known whether adapters can run, in seconds.
+    """
     ledger, settings = instance.ledger, instance.settings
     return _report(
         settings,
         {
-            "trusted_adapters": _adapters(instance),
+            "trusted_adapters": _adapters(instance, wait),
             "signing": _part("A signing key", lambda: _require_keys(settings), instance.gate().signing),
             "rulebook_runtime": _part("The evaluator", _evaluates),
             "ledger": _part("The ledger", ledger.store.probe),
@@ -201,20 +207,19 @@ def _part(what: str, *probes: Callable[[], object]) -> dict[str, Any]:
     return {"ready": True}
 
 
-def _adapters(instance: Instance) -> dict[str, Any]:
+def _adapters(instance: Instance, wait: float) -> dict[str, Any]:
     """What can be invoked, and what holds a worker on this machine, found out by trying."""
-    try:
-        measures = instance.adapters.measures()
-    except (GateError, OSError) as error:
-        return {"ready": False, "reason": str(error)}
+    measures, damaged = instance.adapters.measures(wait=wait), instance.adapters.damaged
     part: dict[str, Any] = {
-        "ready": measures.reason is None,
+        "ready": measures.reason is None and not damaged,
         "registered": [adapter.name for adapter in instance.adapters.adapters],
         "required": [*BASELINE, *(name for name in instance.settings.adapter_isolation if name not in BASELINE)],
         "in_force": list(measures.in_force),
     }
     if measures.reason is not None:
         part["reason"] = f"No adapter can run, for {measures.reason}."
+    elif damaged:
+        part["reason"] = f"These are damaged, and the others run: {', '.join(damaged)}. Install the release again."
     return part
 
 

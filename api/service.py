@@ -34,7 +34,7 @@ def runtime_config() -> Response:
                 "multi": "unconfigured",
                 "runtime": "unconfigured",
             },
-            "binding_modes": [labels.BINDING_DIRECT],
+            "binding_modes": list(labels.BINDING_MODES),
             "response_views": list(labels.VIEWS),
             "receipt_signing": settings.receipt_signing,
             "registry_signing": settings.registry_signing,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from gate.adapters.invocation import TrustedAdapters
-from gate.adapters.registry import registered
+from gate.adapters.registry import damaged, registered
 from gate.adapters.worker import Workers
 from gate.decide import DecisionGate
 from gate.errors import OperatorError
@@ -52,12 +52,9 @@ class Instance:
 
     @cached_property
     def adapters(self) -> TrustedAdapters:
-        """The trusted adapters of this release; what runs them is started when the first is called.
-
-        Raises:
-            OperatorError: ADAPTER_DAMAGED.
-        """
-        return TrustedAdapters(registered(), Workers(registered(), required=self.settings.adapter_isolation))
+        """The trusted adapters of this release; what runs them is started when the first is called."""
+        workers = Workers(registered(), required=self.settings.adapter_isolation)
+        return TrustedAdapters(registered(), workers, damaged=damaged())
 
     def signers(self) -> Signers:
         """What signs a record made now.

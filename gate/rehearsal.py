@@ -103,7 +103,7 @@ class Rehearsal:
             request, rulebook, invocation = self._sent(stored.scope_id, asked.input)
             lineage = _lineage(stored)
             cited = self._registration(stored.scope_id, rulebook, invocation, lineage)
-            facts = self._gate.facts(request, invocation)
+            facts = self._facts(request, invocation)
         else:
             mode = "" if asked.mode == CURRENT else "replay_mode current with "
             body = self._request(stored, "REPLAY_INPUT_UNAVAILABLE", f"send {mode}an input of your own")
@@ -169,7 +169,7 @@ class Rehearsal:
             if invocation is None:
                 named = f"{lineage.trusted_adapter.get('adapter_id')}@{lineage.trusted_adapter.get('version')}"
                 raise mismatch(f"this release has not the adapter {named} as the record tells of it")
-            facts = self._gate.adapters.facts(invocation)
+            facts = self._facts(request, invocation)
         require_original_facts(lineage, facts)
         return facts
 
@@ -181,9 +181,9 @@ class Rehearsal:
         invocations, faults = [], []
         for index, given in enumerate(adapter_inputs_of_scenarios(request.context, adapter, scenarios)):
             try:
-                invocations.append(
-                    self._current_invocation(replace(request, adapter={**adapter, "input": given}), registration)
-                )
+                patched = replace(request, adapter={**adapter, "input": given})
+                if (invocation := self._current_invocation(patched, registration)) is not None:
+                    invocations.append(invocation)
             except AdapterRefused as refusal:
                 at = f"scenarios[{index}].adapter_input_patch"
                 faults += [
@@ -192,11 +192,17 @@ class Rehearsal:
                 ]
         if faults:
             raise invalid_scenarios(faults[:MAX_ERRORS])
-        return [self._gate.facts(request, invocation).values for invocation in invocations]
+        return [facts.values for facts in self._gate.adapters.rehearsed(invocations)]
 
     def _current_facts(self, request: DecisionRequest, registration: Mapping[str, Any]) -> Facts:
         """The facts of a stored request as a rulebook that is registered takes them now, made in one call."""
-        return self._gate.facts(request, self._current_invocation(request, registration))
+        return self._facts(request, self._current_invocation(request, registration))
+
+    def _facts(self, request: DecisionRequest, invocation: Invocation | None) -> Facts:
+        """The facts of a request: those that it sends, or those that its adapter makes."""
+        if invocation is None:
+            return Facts(request.inputs, request.plain)
+        return self._gate.adapters.rehearsed([invocation])[0]
 
     def _current_invocation(self, request: DecisionRequest, registration: Mapping[str, Any]) -> Invocation | None:
         """The invocation by which a rulebook that is registered takes its facts now; None where the request has them.

@@ -8,19 +8,24 @@ facts = adapters.facts(invocation)                       # one call, in a worker
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
 from gate.adapters.manifest import Adapter
 from gate.adapters.registry import find_adapter
-from gate.adapters.worker import Measures, Workers, failed
+from gate.adapters.worker import WAIT_SECONDS, WORKERS, Measures, Workers, failed
 from gate.canonical import canonical, content_hash, is_plain
 from gate.errors import AdapterRefused, FieldError, MaterialRefused, member
 from gate.facts import Facts
 from gate.shape import shape, to_mend
 from gate.strict_json import MAX_REQUEST_DEPTH, parse
+
+REHEARSALS: Final = max(1, WORKERS // 2)
+"""How many replays and counterfactuals run adapters at a time; the other workers are for decisions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +46,32 @@ class TrustedAdapters:
 
     Attributes:
         adapters: The adapters.
+        damaged: The names of those that are registered as well, whose files are not those that were released.
         waiting: What a thread enters while it waits for a worker.
     """
 
-    def __init__(self, adapters: Sequence[Adapter], workers: Workers) -> None:
-        """Takes the adapters, and what runs them."""
+    def __init__(
+        self,
+        adapters: Sequence[Adapter],
+        workers: Workers,
+        *,
+        damaged: Iterable[str] = (),
+        rehearsal_seconds: float = 10.0,
+    ) -> None:
+        """Takes the adapters, and what runs them.
+
+        Args:
+            adapters: Those that can be invoked.
+            workers: What runs them.
+            damaged: The names of those that are registered and cannot.
+            rehearsal_seconds: How long the calls of one replay, or of all scenarios of a request, may take together.
+        """
         self.adapters: Final = tuple(adapters)
+        self.damaged: Final = tuple(damaged)
         self.waiting: Callable[[], AbstractContextManager[None]] = nullcontext
         self._workers = workers
+        self._rehearsals = threading.BoundedSemaphore(REHEARSALS)
+        self._rehearsal_seconds = rehearsal_seconds
 
     def invocation(self, sent: Any, *, root: str = "adapter") -> Invocation:
         """The invocation that a request sends.
@@ -60,10 +83,11 @@ class TrustedAdapters:
         Raises:
             AdapterRefused: TRUSTED_ADAPTER_INVALID, TRUSTED_ADAPTER_NOT_REGISTERED,
                 TRUSTED_ADAPTER_MANIFEST_MISMATCH or TRUSTED_ADAPTER_INPUT_INVALID, whichever comes first.
+            AdapterFailed: TRUSTED_ADAPTER_EXECUTION_FAILED: its files are damaged.
         """
         if errors := shape("trusted-adapter-invocation").errors(sent, root=root):
             raise AdapterRefused("TRUSTED_ADAPTER_INVALID", to_mend(f"{root} is no invocation", errors), errors)
-        adapter = find_adapter(self.adapters, sent["adapter_id"], sent["version"])
+        adapter = self._find(sent["adapter_id"], sent["version"])
         if adapter is None:
             raise AdapterRefused(
                 "TRUSTED_ADAPTER_NOT_REGISTERED",
@@ -85,10 +109,9 @@ class TrustedAdapters:
 
         Raises:
             AdapterRefused: TRUSTED_ADAPTER_INPUT_INVALID.
+            AdapterFailed: TRUSTED_ADAPTER_EXECUTION_FAILED: its files are damaged.
         """
-        adapter = find_adapter(
-            self.adapters, str(trusted_adapter.get("adapter_id")), str(trusted_adapter.get("version"))
-        )
+        adapter = self._find(str(trusted_adapter.get("adapter_id")), str(trusted_adapter.get("version")))
         if adapter is None or any(trusted_adapter.get(name) != value for name, value in adapter.dependency.items()):
             return None
         return accepted_invocation(adapter, given)
@@ -105,16 +128,48 @@ class TrustedAdapters:
         try:
             facts = parse(answer, max_depth=MAX_REQUEST_DEPTH)
         except MaterialRefused as error:
-            raise failed(adapter, "OUTPUT_INVALID", "its facts are not the JSON that the protocol admits") from error
+            why = "its facts are not the JSON that the protocol admits"
+            raise failed(adapter.name, "OUTPUT_INVALID", why) from error
         if errors := adapter.output_shape.errors(facts, root="adapter_facts"):
             where = ", ".join(error.field for error in errors[:_MOST_NAMED])
-            raise failed(adapter, "OUTPUT_INVALID", f"its facts break its output schema at {where}")
+            raise failed(adapter.name, "OUTPUT_INVALID", f"its facts break its output schema at {where}")
         return Facts(facts, is_plain(facts), trusted_adapter(invocation, facts))
 
-    def measures(self) -> Measures:
-        """What holds a worker on this machine."""
+    def rehearsed(self, invocations: Sequence[Invocation]) -> list[Facts]:
+        """The facts of what is decided beside the ledger, made in one call after another.
+
+        What is only asked what would be leaves workers to what is to be done: `REHEARSALS` of these run at a time.
+
+        Raises:
+            AdapterFailed: As `facts`; TRUSTED_ADAPTER_EXECUTION_TIMEOUT also where all of them take too long.
+        """
+        if not invocations:
+            return []
+        name = invocations[0].adapter.name
         with self.waiting():
-            return self._workers.measures()
+            begins = self._rehearsals.acquire(timeout=WAIT_SECONDS)
+        if not begins:
+            why = f"{REHEARSALS} other requests run adapters beside the ledger, and no more do at a time"
+            raise failed(name, "EXECUTION_TIMEOUT", why)
+        try:
+            deadline = time.monotonic() + self._rehearsal_seconds
+            made: list[Facts] = []
+            for invocation in invocations:
+                if time.monotonic() >= deadline:
+                    why = f"{len(made)} of {len(invocations)} calls took {self._rehearsal_seconds:g} seconds"
+                    raise failed(name, "EXECUTION_TIMEOUT", f"{why}; send fewer scenarios at a time")
+                made.append(self.facts(invocation))
+            return made
+        finally:
+            self._rehearsals.release()
+
+    def start(self) -> None:
+        """Starts what runs them, and does not wait until it can."""
+        self._workers.start()
+
+    def measures(self, *, wait: float = WAIT_SECONDS) -> Measures:
+        """What holds a worker on this machine; `wait` is how long to wait until that is known, in seconds."""
+        return self._workers.measures(wait=wait)
 
     def manifests(self) -> list[Mapping[str, Any]]:
         """The manifest of each adapter, with manifest_hash."""
@@ -123,6 +178,13 @@ class TrustedAdapters:
     def close(self) -> None:
         """Ends what runs them."""
         self._workers.close()
+
+    def _find(self, adapter_id: str, version: str) -> Adapter | None:
+        name = f"{adapter_id}@{version}"
+        if name in self.damaged:
+            why = "its files are not those that were released, and the release has to be installed again"
+            raise failed(name, "EXECUTION_FAILED", why)
+        return find_adapter(self.adapters, adapter_id, version)
 
 
 _MOST_NAMED: Final = 5

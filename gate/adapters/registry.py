@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from gate.adapters.manifest import Adapter, load_adapter
+from gate.errors import OperatorError
 
 _BUILTIN: Final = Path(__file__).parent / "builtin"
 
@@ -18,14 +20,25 @@ _REGISTERED: Final = (
 )
 
 
-@cache
 def registered() -> tuple[Adapter, ...]:
-    """Every adapter, by id and version.
+    """Every adapter whose files are those that were released, by id and version."""
+    return _loaded()[0]
 
-    Raises:
-        OperatorError: ADAPTER_DAMAGED.
-    """
-    return tuple(load_adapter(_BUILTIN, name) for name in _REGISTERED)
+
+def damaged() -> Mapping[str, OperatorError]:
+    """What is wrong with every other adapter (ADAPTER_DAMAGED), by its name."""
+    return _loaded()[1]
+
+
+@cache
+def _loaded() -> tuple[tuple[Adapter, ...], Mapping[str, OperatorError]]:
+    whole, damages = [], {}
+    for name in _REGISTERED:
+        try:
+            whole.append(load_adapter(_BUILTIN, name))
+        except OperatorError as error:
+            damages[name] = error
+    return tuple(whole), MappingProxyType(damages)
 
 
 def find_adapter(adapters: Sequence[Adapter], adapter_id: str, version: str) -> Adapter | None:

@@ -5,11 +5,13 @@
     workers.measures()                          # what holds a worker on this machine
 
 A process that calls adapters starts a zygote for them, which ends with it, and starts another where that one is gone.
+That a start takes long holds up nothing but the calls of adapters.
 What is given to a worker is canonical JSON, so that equal inputs are the same to it.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
@@ -34,9 +36,16 @@ from gate.errors import AdapterFailed
 WORKERS: Final = min(64, 2 * (os.cpu_count() or 1) + 1)
 """How many workers a process has at a time; more of them would only take processor time from each other."""
 
-_START_SECONDS: Final = 5.0
+WAIT_SECONDS: Final = 5.0
+"""How long a call waits for a worker, and until workers can be had at all."""
+
+_CALLS: Final = 256
+"""How many calls may be under way or wait: half as many as a server has threads, so that those who call no adapter are
+answered however slow the adapters are.
+"""
+
+_START_SECONDS: Final = 20.0
 _RETRY_SECONDS: Final = 30.0
-_WAIT_SECONDS: Final = 5.0
 # Beyond the worker's own time: until it is forked, and until its end is told.
 _GRACE_SECONDS: Final = 2.0
 _ENDING_MILLISECONDS: Final = 200
@@ -85,9 +94,15 @@ class Workers:
             for adapter in adapters
         ]
         self._setup = json.dumps({"beyond_baseline": beyond_baseline, "adapters": told}).encode()
+        self._calls = threading.BoundedSemaphore(_CALLS)
         self._free = threading.BoundedSemaphore(WORKERS)
         self._lock = threading.Lock()
         self._zygote: _Zygote | None = None
+
+    def start(self) -> None:
+        """Starts what forks workers, where it is not running, and does not wait until it can."""
+        with suppress(OSError):
+            self._current()
 
     def run(self, adapter: Adapter, given: bytes) -> bytes:
         """The JSON text of the facts that an adapter makes; whether they are facts is not looked at.
@@ -100,27 +115,37 @@ class Workers:
             AdapterFailed: TRUSTED_ADAPTER_CAPABILITY_DENIED, TRUSTED_ADAPTER_EXECUTION_TIMEOUT,
                 TRUSTED_ADAPTER_EXECUTION_FAILED, or TRUSTED_ADAPTER_OUTPUT_INVALID where it is too much or no JSON.
         """
-        if not self._free.acquire(timeout=_WAIT_SECONDS):
-            raise failed(adapter, "EXECUTION_TIMEOUT", f"no worker was free for {_WAIT_SECONDS:g} seconds")
+        if not self._calls.acquire(blocking=False):
+            raise failed(adapter.name, "EXECUTION_TIMEOUT", f"{_CALLS} other calls are waiting for a worker")
         try:
-            started = self._started()
-            if (reason := _lacking(started, self._required)) is not None:
-                raise failed(adapter, "EXECUTION_FAILED", f"no worker can run on this machine, for {reason}")
-            ending, answer = started.call(self._numbers[adapter.name], given, adapter)
+            if not self._free.acquire(timeout=WAIT_SECONDS):
+                raise failed(adapter.name, "EXECUTION_TIMEOUT", f"no worker was free for {WAIT_SECONDS:g} seconds")
+            try:
+                ending, answer = self._started().call(self._numbers[adapter.name], given, adapter)
+            finally:
+                self._free.release()
+        except _Unavailable as why:
+            raise failed(adapter.name, "EXECUTION_FAILED", f"no worker can run on this machine, for {why}") from why
         except OSError as error:
             # No descriptor, no memory, no such kind of socket.
-            raise failed(adapter, "EXECUTION_FAILED", f"no worker can run now, for {error.strerror}") from error
+            raise failed(adapter.name, "EXECUTION_FAILED", f"no worker can run now, for {error.strerror}") from error
         finally:
-            self._free.release()
+            self._calls.release()
         return _answered(adapter, ending, answer)
 
-    def measures(self) -> Measures:
-        """What holds a worker on this machine, found out by trying."""
+    def measures(self, *, wait: float = WAIT_SECONDS) -> Measures:
+        """What holds a worker on this machine, found out by trying.
+
+        Args:
+            wait: How long to wait until that is known, in seconds.
+        """
         try:
-            started = self._started()
+            zygote = self._current()
         except OSError as error:
             return Measures((), f"what forks them cannot be started: {error.strerror}")
-        return Measures(() if started.error is not None else started.in_force, _lacking(started, self._required))
+        if not zygote.ready.wait(wait):
+            return Measures((), zygote.failed_before or "what forks them is being started")
+        return Measures(() if zygote.error is not None else zygote.in_force, self._lacking(zygote))
 
     def process_id(self) -> int | None:
         """The process id of the zygote, where there is one."""
@@ -135,24 +160,46 @@ class Workers:
                 self._zygote = None
 
     def _started(self) -> _Zygote:
+        """A zygote that runs what it is given.
+
+        Raises:
+            _Unavailable: There is none, and why.
+            OSError: None can be started.
+        """
+        zygote = self._current()
+        if not zygote.ready.wait(WAIT_SECONDS):
+            raise _Unavailable(zygote.failed_before or f"what forks them did not start within {WAIT_SECONDS:g} seconds")
+        if (reason := self._lacking(zygote)) is not None:
+            raise _Unavailable(reason)
+        return zygote
+
+    def _current(self) -> _Zygote:
+        """The zygote, ready or not, or one that failed to start and is not to be tried again yet."""
         with self._lock:
-            if self._zygote is not None and self._zygote.owner == os.getpid() and not self._zygote.is_alive():
-                if self._zygote.error is not None and time.monotonic() < self._zygote.tried + _RETRY_SECONDS:
-                    return self._zygote
-                self._zygote.end()
-                self._zygote = None
+            zygote, failed_before = self._zygote, None
             # A forked copy of this process leaves alone what is not its own.
-            if self._zygote is None or self._zygote.owner != os.getpid():
-                self._zygote = _Zygote(self._setup)
+            if zygote is not None and zygote.owner == os.getpid():
+                if not zygote.ready.is_set() or zygote.is_alive():
+                    return zygote
+                # One that fails may have been killed at its start, and another is tried at once; but that once.
+                again = zygote.failed_before is None or time.monotonic() >= zygote.tried + _RETRY_SECONDS
+                if zygote.error is not None and not again:
+                    return zygote
+                zygote.end()
+                failed_before = zygote.error
+            self._zygote = _Zygote(self._setup, failed_before)
             return self._zygote
 
+    def _lacking(self, zygote: _Zygote) -> str | None:
+        """Why a zygote that is ready may not run anything, as a clause; None where it may."""
+        if zygote.error is not None:
+            return zygote.error
+        missing = [measure for measure in self._required if measure not in zygote.in_force]
+        return f"adapter_isolation asks for what is not in force here: {', '.join(missing)}" if missing else None
 
-def _lacking(started: _Zygote, required: Sequence[str]) -> str | None:
-    """Why a zygote may not run anything, as a clause; None where it may."""
-    if started.error is not None:
-        return started.error
-    missing = [measure for measure in required if measure not in started.in_force]
-    return f"adapter_isolation asks for what is not in force here: {', '.join(missing)}" if missing else None
+
+class _Unavailable(Exception):
+    """No worker can run, and why, as a clause."""
 
 
 class _Zygote:
@@ -161,13 +208,21 @@ class _Zygote:
     Attributes:
         process: The process.
         owner: The process that started it.
-        tried: When it was known whether it runs anything, in monotonic seconds.
+        failed_before: Why the start before this one failed, as a clause; None where it did not, or there was none.
+        ready: Set once it is known whether it runs anything; what follows is to be read from then on.
+        tried: When that was, in monotonic seconds.
         in_force: The measures that it found in force.
         error: Why it runs nothing, as a clause; None where it does.
     """
 
-    def __init__(self, setup: bytes) -> None:
+    def __init__(self, setup: bytes, failed_before: str | None) -> None:
+        """Starts it, and does not wait until it is ready."""
         self.owner = os.getpid()
+        self.failed_before = failed_before
+        self.ready = threading.Event()
+        self.tried = 0.0
+        self.in_force: tuple[str, ...] = ()
+        self.error: str | None = None
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, fixed_addresses():
             self.process = subprocess.Popen(  # noqa: S603 -- this interpreter, on a module of this package
@@ -183,20 +238,28 @@ class _Zygote:
             )
         # Also where whoever started it is gone, or this process ends.
         self._end = weakref.finalize(self, _end, self.owner, self._control, self.process)
+        try:
+            threading.Thread(target=self._prepare, args=(setup,), daemon=True).start()
+        except RuntimeError as error:
+            self.end()
+            raise OSError(errno.EAGAIN, "There is no room for one more thread") from error
+
+    def _prepare(self, setup: bytes) -> None:
         if self.process.stdin is not None:
-            with suppress(BrokenPipeError), self.process.stdin as stdin:
+            with suppress(OSError), self.process.stdin as stdin:
                 stdin.write(setup)
         told = self._report()
-        self.in_force: Final[tuple[str, ...]] = tuple(told.get("in_force", ()))
-        self.error: Final[str | None] = told.get("error")
-        self.tried: Final = time.monotonic()
+        self.in_force, self.error = tuple(told.get("in_force", ())), told.get("error")
+        self.tried = time.monotonic()
         if self.error is not None:
             self.end()
+        self.ready.set()
 
     def _report(self) -> dict[str, Any]:
-        self._control.settimeout(_START_SECONDS)
         try:
+            self._control.settimeout(_START_SECONDS)
             report = json.loads(self._control.recv(_PIECE) or _NO_REPORT)
+            self._control.settimeout(_GRACE_SECONDS)
         except TimeoutError:
             return {"error": f"what forks them was not ready within {_START_SECONDS:g} seconds"}
         except (OSError, ValueError):
@@ -272,10 +335,10 @@ class _Zygote:
 
 
 def _end(owner: int, control: socket.socket, process: subprocess.Popen[bytes]) -> None:
-    control.close()
     if os.getpid() == owner:
         process.kill()
         process.wait()
+    control.close()
 
 
 def _read(descriptor: int, most: int, deadline: float) -> bytes | None:
@@ -305,9 +368,9 @@ def _answered(adapter: Adapter, ending: tuple[int, int] | None, answer: bytes | 
         AdapterFailed: It did not.
     """
     if answer is None:
-        raise failed(adapter, "OUTPUT_INVALID", f"it answers more than {adapter.output_bytes} bytes")
+        raise failed(adapter.name, "OUTPUT_INVALID", f"it answers more than {adapter.output_bytes} bytes")
     if ending is None:
-        raise failed(adapter, "EXECUTION_FAILED", "what runs it ended, and is started again")
+        raise failed(adapter.name, "EXECUTION_FAILED", "what runs it ended, and is started again")
     how, status = ending
     if ending == (zygote.EXITED, zygote.ANSWERED):
         return answer
@@ -315,26 +378,26 @@ def _answered(adapter: Adapter, ending: tuple[int, int] | None, answer: bytes | 
     text = answer.decode("utf-8", "replace")[:_LONGEST_TOLD]
     told = "".join(letter if letter.isprintable() else "?" for letter in text)
     if how == zygote.TIMED_OUT:
-        raise failed(adapter, "EXECUTION_TIMEOUT", f"it took longer than {adapter.timeout_ms} ms")
+        raise failed(adapter.name, "EXECUTION_TIMEOUT", f"it took longer than {adapter.timeout_ms} ms")
     if ending == (zygote.SIGNALLED, signal.SIGSYS):
-        raise failed(adapter, "CAPABILITY_DENIED", "it asks the operating system for more than it may")
+        raise failed(adapter.name, "CAPABILITY_DENIED", "it asks the operating system for more than it may")
     if how == zygote.SIGNALLED:
-        raise failed(adapter, "EXECUTION_FAILED", f"the operating system ended it ({signal.Signals(status).name})")
+        raise failed(adapter.name, "EXECUTION_FAILED", f"the operating system ended it ({signal.Signals(status).name})")
     if status == zygote.DENIED:
-        raise failed(adapter, "CAPABILITY_DENIED", told)
+        raise failed(adapter.name, "CAPABILITY_DENIED", told)
     if status == zygote.NOT_JSON:
-        raise failed(adapter, "OUTPUT_INVALID", told)
+        raise failed(adapter.name, "OUTPUT_INVALID", told)
     if status == zygote.RAISED:
-        raise failed(adapter, "EXECUTION_FAILED", told)
-    raise failed(adapter, "EXECUTION_FAILED", f"it ended with status {status}")
+        raise failed(adapter.name, "EXECUTION_FAILED", told)
+    raise failed(adapter.name, "EXECUTION_FAILED", f"it ended with status {status}")
 
 
 _LONGEST_TOLD: Final = 200
 
 
-def failed(adapter: Adapter, code: str, why: str) -> AdapterFailed:
-    """The error of a call; `code` without its prefix, `why` as a clause."""
+def failed(name: str, code: str, why: str) -> AdapterFailed:
+    """The error of a call of the adapter of that name; `code` without its prefix, `why` as a clause."""
     return AdapterFailed(
         f"TRUSTED_ADAPTER_{code}",
-        f"The trusted adapter {adapter.name} made no facts: {why}. Nothing was recorded, and nothing is approved.",
+        f"The trusted adapter {name} made no facts: {why}. Nothing was recorded, and nothing is approved.",
     )

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import copy
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Protocol
 
 import jsonschema
 import pytest
@@ -132,9 +135,9 @@ ONE_OF_EACH: Final = (
 EVERY: Final = (*registered(), ECHOING, OTHER, *(FAILING[name] for name in ONE_OF_EACH))
 
 
-def equip(instance: Instance, adapters: Sequence[Adapter]) -> Instance:
+def equip(instance: Instance, adapters: Sequence[Adapter], damaged: Sequence[str] = ()) -> Instance:
     """Gives an instance other adapters, before it is served."""
-    instance.__dict__["adapters"] = TrustedAdapters(adapters, Workers(adapters))
+    instance.__dict__["adapters"] = TrustedAdapters(adapters, Workers(adapters), damaged=damaged)
     return instance
 
 
@@ -196,16 +199,20 @@ def caller(client: FlaskClient, key: str) -> Caller:
     return Caller(client, key)
 
 
-Release = Callable[[Sequence[Adapter]], Caller]
+class Release(Protocol):
+    """Opens the same ledger as another release, which has other adapters."""
+
+    def __call__(self, adapters: Sequence[Adapter], damaged: Sequence[str] = ()) -> Caller: ...
 
 
 @pytest.fixture
 def release(instance: Instance, key: str) -> Iterator[Release]:
-    """Opens the same ledger as another release, which has other adapters."""
+    """What opens the same ledger as another release."""
     opened: list[Instance] = []
 
-    def open_(adapters: Sequence[Adapter]) -> Caller:
-        opened.append(equip(open_instance(load_settings(instance.settings.home)), adapters))
+    def open_(adapters: Sequence[Adapter], damaged: Sequence[str] = ()) -> Caller:
+        opened.append(equip(open_instance(load_settings(instance.settings.home)), adapters, damaged))
+        opened[-1].adapters.measures()
         return Caller(create_app(opened[-1]).test_client(), key)
 
     yield open_
@@ -583,6 +590,44 @@ class TestFailed:
             return Caller(client.application.test_client(), key).send(requests[number]).status_code
 
         assert in_threads(len(requests), send) == [502, 200] * 4
+
+
+class TestUnavailable:
+    """Where adapters cannot run, everything else does."""
+
+    def test_a_start_that_hangs_holds_up_no_probe_and_no_direct_decision(
+        self, caller: Caller, instance: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        program = tmp_path / "python"
+        program.write_text("#!/bin/sh\nexec sleep 1000\n")
+        program.chmod(0o700)
+        monkeypatch.setattr(sys, "executable", str(program))
+        with ThreadPoolExecutor(1) as pool:
+            held = pool.submit(caller.send, SOLANA_REQUEST)
+            assert caller.client.get("/livez").status_code == 200
+            status = caller.client.get("/api/decision/status").get_json()
+            assert caller.decide(sample_request())["verdict"] == "yes"
+            refused(held.result(), 502, "TRUSTED_ADAPTER_EXECUTION_FAILED")
+        assert (status["ok"], status["trusted_adapters"]["ready"]) == (True, False)
+        assert status["trusted_adapters"]["reason"] == "No adapter can run, for what forks them is being started."
+        instance.adapters.close()
+        monkeypatch.undo()
+        assert caller.decide(SOLANA_REQUEST)["verdict"] == "yes"
+
+    def test_a_damaged_adapter_is_told_and_the_others_run(self, caller: Caller, release: Release) -> None:
+        caller.decide(REFUND_REQUEST)
+        decided = caller.decide(SOLANA_REQUEST)
+        other = release([adapter for adapter in EVERY if adapter is not SOLANA], damaged=[SOLANA.name])
+        body = refused(other.send(SOLANA_REQUEST), 502, "TRUSTED_ADAPTER_EXECUTION_FAILED")
+        assert "installed again" in body["message"]
+        refused(other.ask(decided, "replay", {}), 502, "TRUSTED_ADAPTER_EXECUTION_FAILED")
+        assert other.decide(REFUND_REQUEST)["verdict"] == "yes"
+        assert other.decide(sample_request())["verdict"] == "yes"
+        assert other.verified(decided)["verified"] is True
+        status = other.client.get("/api/decision/status").get_json()
+        assert (status["ok"], status["trusted_adapters"]["ready"]) == (True, False)
+        assert SOLANA.name in status["trusted_adapters"]["reason"]
+        assert SOLANA.name not in status["trusted_adapters"]["registered"]
 
 
 class TestNeedsInput:

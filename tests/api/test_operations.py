@@ -123,6 +123,8 @@ class TestReadiness:
         parts: set[str],
     ) -> None:
         assert client.post("/api/decide", json=sample_request(), headers={"x-api-key": key}).status_code == 200
+        # Until that is known, the service does not wait for it.
+        assert instance.adapters.measures().reason is None
         ready = client.get(STATUS).get_json()
         with _FAULTS[fault](instance, monkeypatch):
             response = client.get(STATUS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from gate.adapters.invocation import Invocation, TrustedAdapters, accepted_invocation
 from gate.adapters.manifest import Adapter, manifest_hash
 from gate.adapters.registry import registered
-from gate.adapters.worker import Workers
+from gate.adapters.worker import WORKERS, Workers
 from gate.canonical import canonical
 from gate.errors import AdapterFailed, AdapterRefused
 from tests.gate.adapters.test_manifest import cases_of, registered_as
@@ -235,6 +236,62 @@ class TestPinned:
         with pytest.raises(AdapterRefused) as refused:
             trusted.pinned(registered()[1].dependency, {})
         assert refused.value.code == "TRUSTED_ADAPTER_INPUT_INVALID"
+
+
+ENDLESS: Final = make_adapter("endless", "def facts(given):\n    while True:\n        pass\n", timeout_ms=200)
+KIND: Final = make_adapter("kind", "def facts(given):\n    return {'kind': True}\n")
+
+
+class TestRehearsed:
+    """Calls for what is decided beside the ledger."""
+
+    @pytest.fixture
+    def opened(self) -> Iterator[TrustedAdapters]:
+        opened = TrustedAdapters([ENDLESS, KIND], Workers([ENDLESS, KIND]))
+        yield opened
+        opened.close()
+
+    def test_each_invocation_has_its_facts(self, opened: TrustedAdapters) -> None:
+        made = opened.rehearsed([accepted_invocation(KIND, {"n": n}) for n in range(3)])
+        assert [facts.values for facts in made] == [{"kind": True}] * 3
+        told = [facts.trusted_adapter or {} for facts in made]
+        assert [each["input_hash"] for each in told] == [verifier.canonical_hash({"n": n}) for n in range(3)]
+        assert opened.rehearsed([]) == []
+
+    def test_they_leave_workers_for_decisions(self, opened: TrustedAdapters) -> None:
+        def rehearse() -> str:
+            try:
+                opened.rehearsed([accepted_invocation(ENDLESS, {})] * 3)
+            except AdapterFailed as failure:
+                return failure.code
+            return ""
+
+        with ThreadPoolExecutor(4 * WORKERS) as pool:
+            rehearsals = [pool.submit(rehearse) for _ in range(4 * WORKERS)]
+            while not all(rehearsal.done() for rehearsal in rehearsals):
+                assert opened.facts(accepted_invocation(KIND, {})).values == {"kind": True}
+        assert {rehearsal.result() for rehearsal in rehearsals} == {"TRUSTED_ADAPTER_EXECUTION_TIMEOUT"}
+
+    def test_those_that_take_too_long_together_are_a_timeout(self) -> None:
+        opened = TrustedAdapters([KIND], Workers([KIND]), rehearsal_seconds=0.0)
+        try:
+            with pytest.raises(AdapterFailed, match="0 of 2 calls took 0 seconds; send fewer") as failure:
+                opened.rehearsed([accepted_invocation(KIND, {})] * 2)
+            assert failure.value.code == "TRUSTED_ADAPTER_EXECUTION_TIMEOUT"
+            assert opened.facts(accepted_invocation(KIND, {})).values == {"kind": True}
+        finally:
+            opened.close()
+
+
+def test_a_damaged_adapter_makes_no_facts() -> None:
+    whole = registered()[0]
+    opened = TrustedAdapters(registered()[1:], Workers(registered()[1:]), damaged=[whole.name])
+    with pytest.raises(AdapterFailed, match="has to be installed again") as failure:
+        opened.invocation(invocation_of(whole, {}))
+    assert failure.value.code == "TRUSTED_ADAPTER_EXECUTION_FAILED"
+    with pytest.raises(AdapterFailed, match="has to be installed again"):
+        opened.pinned(whole.dependency, {})
+    assert opened.pinned({**whole.dependency, "version": "9.9.9"}, {}) is None
 
 
 def test_manifests_are_told_whole_and_measures_hold_at_least_the_baseline(trusted: TrustedAdapters) -> None:

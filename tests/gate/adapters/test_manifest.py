@@ -163,6 +163,25 @@ def damaged(folder: Path, name: str) -> str:
     return refused.value.message
 
 
+def test_a_damaged_one_is_left_out_and_the_others_are_registered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "refund_facts-1.0.0.py").unlink()
+    (folder / "solana_execution_gate-1.0.0.json").write_text("{")
+    every = {adapter.name for adapter in registered()}
+    for mended, whole in (("", set()), ("solana_execution_gate-1.0.0.json", {"solana_execution_gate@1.0.0"})):
+        if mended:
+            shutil.copy(BUILTIN / mended, folder)
+        monkeypatch.setattr(registry, "_BUILTIN", folder)
+        registry._loaded.cache_clear()
+        try:
+            assert {adapter.name for adapter in registry.registered()} == whole
+            assert registry.damaged().keys() == every - whole
+            assert {error.code for error in registry.damaged().values()} == {"ADAPTER_DAMAGED"}
+        finally:
+            monkeypatch.undo()
+            registry._loaded.cache_clear()
+    assert {adapter.name for adapter in registry.registered()} == every
+
+
 @ADAPTERS
 class TestDamaged:
     """An adapter that is not as it was released is not run."""

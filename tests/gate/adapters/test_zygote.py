@@ -17,7 +17,7 @@ import pytest
 
 from gate.adapters import containment, zygote
 from gate.adapters.manifest import Adapter
-from gate.adapters.worker import Workers
+from gate.adapters.worker import Measures, Workers
 from gate.canonical import canonical
 from gate.errors import AdapterFailed
 from tests.gate.adapters.attacks import FAILED, TIMEOUT
@@ -107,6 +107,64 @@ def test_a_zygote_killed_before_the_first_call_and_between_calls_is_started_agai
         assert _gone(running)
         assert facts(workers, _KIND, KIND_GIVEN) == KIND_FACTS
         assert workers.process_id() not in running
+
+
+@pytest.fixture
+def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
+    """Workers whose zygotes hang at their start, for as long as `sys.executable` is what the fixture makes of it."""
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\nexec sleep 1000\n")
+    program.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(program))
+    made = Workers(_ALL)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def test_a_start_that_hangs_is_told_and_waited_for_by_calls_alone(
+    hanging: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hanging.start()
+    assert hanging.measures(wait=0) == Measures((), "what forks them is being started")
+    with ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(_code, hanging, _KIND) for _ in range(2)]
+        assert hanging.measures(wait=0) == Measures((), "what forks them is being started")
+        assert not any(call.done() for call in calls)
+        process = hanging.process_id()
+        assert process is not None
+        monkeypatch.undo()
+        os.kill(process, signal.SIGKILL)
+        assert [call.result() for call in calls] == [FAILED] * 2
+    # It may have been killed, as it was: another is tried at once.
+    assert facts(hanging, _KIND, KIND_GIVEN) == KIND_FACTS
+
+
+def test_a_start_that_fails_is_tried_again_at_once_and_then_not_for_a_while(hanging: Workers) -> None:
+    hanging.start()
+    first = hanging.process_id()
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    reason = hanging.measures().reason
+    assert reason == "what forks them ended at its start"
+    # While the second hangs, whoever asks is told of the first.
+    assert hanging.measures(wait=0) == Measures((), reason)
+    second = hanging.process_id()
+    assert second not in (None, first)
+    os.kill(second or 0, signal.SIGKILL)
+    assert hanging.measures().reason == reason
+    with pytest.raises(AdapterFailed, match=reason):
+        hanging.run(_KIND, KIND_GIVEN)
+    assert hanging.process_id() is None
+
+
+def test_close_ends_what_hangs_at_its_start(hanging: Workers) -> None:
+    hanging.start()
+    process = hanging.process_id()
+    assert process is not None
+    hanging.close()
+    assert _gone([process])
 
 
 @_EACH
