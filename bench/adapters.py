@@ -86,12 +86,18 @@ _GIVEN: Final[Mapping[str, Mapping[str, Any]]] = {
         "recipient_verified": True,
     },
     "refund_facts@1.0.0": {
+        "as_of": "2026-09-03",
         "order": {
+            "order_id": "order-1",
             "placed_on": "2026-08-20",
-            "lines": [{"line_id": "line-1", "final_sale": False, "returned": True}, {"line_id": "line-2"}],
+            "lines": [
+                {"line_id": "line-1", "paid_minor": 4900, "final_sale": False, "returned": True},
+                {"line_id": "line-2"},
+            ],
             "customer_refunds_on": ["2025-11-02"],
         },
         "payment": {
+            "order_id": "order-1",
             "currency": "EUR",
             "captured_minor": 12900,
             "refunded_minor": 0,
@@ -101,7 +107,6 @@ _GIVEN: Final[Mapping[str, Mapping[str, Any]]] = {
         },
         "claim": {
             "amount_minor": 4900,
-            "claimed_on": "2026-09-03",
             "reason": "item_defective",
             "line_ids": ["line-1"],
             "payout_method_id": "card-1",
@@ -120,11 +125,14 @@ _MADE: Final[Mapping[str, Mapping[str, Any]]] = {
         "amount": 49.0,
         "currency": "EUR",
         "share_of_payment_percent": 37.98,
+        "exceeds_claimed_lines": False,
+        "payment_of_order": True,
         "days_since_purchase": 14,
         "reason": "item_defective",
         "final_sale": False,
         "fraud_flag": False,
         "chargeback_open": False,
+        "chargeback_lost": False,
         "prior_refunds_12_months": 1,
         "to_original_payment_method": True,
         "evidence": ["photo"],

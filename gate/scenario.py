@@ -344,24 +344,30 @@ def _by_adapter(decided: _Decided, adapter: Adapter, day: date) -> _Decided:
     """The same decision, whose request says of what an adapter makes the facts; those that it does not make go."""
     made = adapter.manifest["output_schema"]["properties"]
     facts = {name: value for name, value in decided.facts.items() if name in made}
+    given, more = _SOURCES[adapter.name](facts, decided.values, day)
     context = {name: value for name, value in decided.request["context"].items() if name != "inputs"}
     invocation = {
         "adapter_id": adapter.adapter_id,
         "version": adapter.version,
         "manifest_hash": adapter.manifest_hash,
-        "input": _SOURCES[adapter.name](facts, decided.values, day),
+        "input": given,
     }
     request = {**decided.request, "context": context, "adapter": invocation}
-    return replace(decided, request=request, facts=facts)
+    return replace(decided, request=request, facts=facts | more)
 
 
-def _refund_sources(facts: Mapping[str, Any], values: Mapping[str, Any], day: date) -> dict[str, Any]:
+def _refund_sources(
+    facts: Mapping[str, Any], values: Mapping[str, Any], day: date
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """An order, its payment and a claim, of which refund_facts makes facts; where one is missing, a source is.
 
     Args:
         facts: The facts.
         values: All that was drawn, missing facts as well.
-        day: The day of the claim.
+        day: The day of the decision.
+
+    Returns:
+        The adapter's input, and the facts that it makes besides.
     """
     claimed = round(values["amount"] * 100)
     captured, refunded = claimed, 0
@@ -370,7 +376,8 @@ def _refund_sources(facts: Mapping[str, Any], values: Mapping[str, Any], day: da
         tenths = round(values["share_of_payment_percent"] * 10)
         tens = -(-claimed // tenths)
         captured, refunded = tens * 1000, tens * tenths - claimed
-    line, method = f"{values['order']}-1", f"method-{values['customer']}"
+    order_id, method = f"order-{values['order']}", f"method-{values['customer']}"
+    line = f"{order_id}-1"
     payout = method if values["to_original_payment_method"] else f"{method}-other"
     earlier = range(1, values["prior_refunds_12_months"] + 1)
     told: Mapping[str, Mapping[str, tuple[str, Any]]] = {
@@ -400,20 +407,25 @@ def _refund_sources(facts: Mapping[str, Any], values: Mapping[str, Any], day: da
     )
     of_line = {"final_sale": "final_sale", "returned": "item_returned"}
     states = {name: values[fact] for name, fact in of_line.items() if fact in facts}
-    return {
-        "order": {**order, "lines": [{"line_id": line, **states}]},
-        "payment": {**payment, "method_id": method},
-        "claim": {**claim, "claimed_on": day.isoformat(), "line_ids": [line]},
+    given = {
+        "as_of": day.isoformat(),
+        "order": {**order, "order_id": order_id, "lines": [{"line_id": line, "paid_minor": claimed, **states}]},
+        "payment": {**payment, "order_id": order_id, "method_id": method},
+        "claim": {**claim, "line_ids": [line]},
     }
+    more = {"payment_of_order": True}
+    more |= {"exceeds_claimed_lines": False} if "amount" in facts else {}
+    more |= {"chargeback_lost": False} if "chargeback_open" in facts else {}
+    return given, more
 
 
 def _days_before(day: date, days: int) -> str:
     return (day - timedelta(days=days)).isoformat()
 
 
-_SOURCES: Final[Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any], date], dict[str, Any]]]] = {
-    "refund_facts@1.0.0": _refund_sources,
-}
+_Sources: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any], date], tuple[dict[str, Any], dict[str, Any]]]
+
+_SOURCES: Final[Mapping[str, _Sources]] = {"refund_facts@1.0.0": _refund_sources}
 """What makes the input of each adapter that scopes may name."""
 
 

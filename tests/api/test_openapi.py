@@ -262,7 +262,10 @@ def test_the_chain_examples_hold() -> None:
         ("rulebook", "/rules/pricing_exception/2026-06-11.json"),
     ],
 )
-def test_the_examples_of_public_answers_are_what_the_service_answers(client: FlaskClient, name: str, path: str) -> None:
+def test_the_examples_of_public_answers_are_what_the_service_answers(
+    client: FlaskClient, instance: Instance, name: str, path: str
+) -> None:
+    assert instance.adapters.measures().reason is None
     answered = client.get(path).get_data(as_text=True).replace("http://gate.example", "https://gate.example")
     assert parse(answered.encode()) == example(name)
 

@@ -186,7 +186,7 @@ def solana_execution_gate(given: dict[str, Any]) -> dict[str, Any]:
 
 def refund_facts(given: dict[str, Any]) -> dict[str, Any]:
     """The facts of refund_facts@1.0.0; one is left out where what it is made of is not given."""
-    order, payment, claim = given["order"], given["payment"], given["claim"]
+    today, order, payment, claim = given["as_of"], given["order"], given["payment"], given["claim"]
     facts: dict[str, Any] = {}
     digits = _digits(payment.get("currency", ""))
     if "amount_minor" in claim and digits is not None:
@@ -195,14 +195,17 @@ def refund_facts(given: dict[str, Any]) -> dict[str, Any]:
         gone, captured = claim["amount_minor"] + payment["refunded_minor"], payment["captured_minor"]
         hundredths = (10000 * gone + captured - 1) // captured
         facts["share_of_payment_percent"] = float(Decimal(hundredths).scaleb(-2))
-    if "placed_on" in order and "claimed_on" in claim:
-        days = _days(order["placed_on"], claim["claimed_on"])
-        facts |= {"days_since_purchase": days} if days >= 0 else {}
-    if "customer_refunds_on" in order and "claimed_on" in claim:
-        ages = [_days(day, claim["claimed_on"]) for day in order["customer_refunds_on"]]
-        facts["prior_refunds_12_months"] = len([age for age in ages if age in range(366)])
+    if "placed_on" in order and order["placed_on"] <= today:
+        facts["days_since_purchase"] = _days(order["placed_on"], today)
+    # Days that are written alike come in the order of their texts.
+    earlier = order.get("customer_refunds_on")
+    if earlier is not None and max([today, *earlier]) == today:
+        facts["prior_refunds_12_months"] = len([day for day in earlier if _days(day, today) < 366])
     if "dispute_statuses" in payment:
-        facts["chargeback_open"] = payment["dispute_statuses"].count("open") > 0
+        disputes = payment["dispute_statuses"]
+        facts |= {"chargeback_open": disputes.count("open") > 0, "chargeback_lost": disputes.count("lost") > 0}
+    if "order_id" in order and "order_id" in payment:
+        facts["payment_of_order"] = order["order_id"] == payment["order_id"]
     if "payout_method_id" in claim and "method_id" in payment:
         facts["to_original_payment_method"] = claim["payout_method_id"] == payment["method_id"]
     if "evidence" in claim:
@@ -210,21 +213,25 @@ def refund_facts(given: dict[str, Any]) -> dict[str, Any]:
     for holder, name in ((payment, "currency"), (payment, "fraud_flag"), (claim, "reason")):
         if name in holder:
             facts[name] = holder[name]
-    return facts | _of_lines(order.get("lines", []), claim.get("line_ids", []))
+    return facts | _of_lines(order.get("lines", []), claim.get("line_ids", []), claim.get("amount_minor"))
 
 
-def _of_lines(lines: list[dict[str, Any]], claimed: list[str]) -> dict[str, Any]:
+def _of_lines(lines: list[dict[str, Any]], claimed: list[str], amount: int | None) -> dict[str, Any]:
     ids = [line["line_id"] for line in lines]
-    if not claimed or len(set(ids)) < len(ids):
+    if not claimed or len(set(ids)) < len(ids) or len(set(claimed)) < len(claimed):
         return {}
-    final, returned = [], []
+    final, returned, left = [], [], amount
     for wanted in claimed:
         same = [line for line in lines if line["line_id"] == wanted]
         if not same:
             return {}
         final.append(same[-1].get("final_sale"))
         returned.append(same[-1].get("returned"))
-    facts = {}
+        paid = same[-1].get("paid_minor")
+        left = None if left is None or paid is None else left - paid
+    facts: dict[str, Any] = {}
+    if left is not None:
+        facts["exceeds_claimed_lines"] = left > 0
     if None not in final:
         facts["final_sale"] = final.count(True) > 0
     if None not in returned:

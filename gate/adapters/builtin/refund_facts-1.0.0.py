@@ -3,7 +3,7 @@
 Amounts come in minor units, as payment providers keep them, and dates as YYYY-MM-DD. What cannot be said for want of
 what it is made of, or because that contradicts itself, is left out, so that a policy that requires it does not approve.
 What the customer wants and why is the claim's; currency, share and destination of the money are the payment's, and the
-age of the purchase runs from the order's day to the day on which the claim came in, which whoever calls sets.
+age of the purchase runs from the order's day to the day that whoever calls decides as of.
 """
 
 from fractions import Fraction
@@ -27,7 +27,7 @@ DIGITS = {
 
 def facts(given):
     """The facts that can be made of what is given."""
-    order, payment, claim = given["order"], given["payment"], given["claim"]
+    day, order, payment, claim = given["as_of"], given["order"], given["payment"], given["claim"]
     lines = claimed_lines(order.get("lines"), claim.get("line_ids"))
     made = {
         "amount": when(major, claim.get("amount_minor"), payment.get("currency")),
@@ -35,12 +35,15 @@ def facts(given):
         "share_of_payment_percent": when(
             share, claim.get("amount_minor"), payment.get("refunded_minor"), payment.get("captured_minor")
         ),
-        "days_since_purchase": when(age, order.get("placed_on"), claim.get("claimed_on")),
+        "exceeds_claimed_lines": when(exceeds, claim.get("amount_minor"), told_of(lines, "paid_minor")),
+        "payment_of_order": when(is_same, payment.get("order_id"), order.get("order_id")),
+        "days_since_purchase": when(age, order.get("placed_on"), day),
         "reason": claim.get("reason"),
         "final_sale": when(any, told_of(lines, "final_sale")),
         "fraud_flag": payment.get("fraud_flag"),
-        "chargeback_open": when(is_disputed, payment.get("dispute_statuses")),
-        "prior_refunds_12_months": when(within_a_year, order.get("customer_refunds_on"), claim.get("claimed_on")),
+        "chargeback_open": when(has_one, payment.get("dispute_statuses"), "open"),
+        "chargeback_lost": when(has_one, payment.get("dispute_statuses"), "lost"),
+        "prior_refunds_12_months": when(within_a_year, order.get("customer_refunds_on"), day),
         "to_original_payment_method": when(is_same, claim.get("payout_method_id"), payment.get("method_id")),
         "evidence": when(sorted, when(set, claim.get("evidence"))),
         "item_returned": when(all, told_of(lines, "returned")),
@@ -56,10 +59,10 @@ def when(make, *sources):
 def claimed_lines(lines, line_ids):
     """The lines of the order that are claimed; None where none is, or one is no single line of the order."""
     found = {line["line_id"]: line for line in lines or []}
-    # Of two lines with one id, nobody can tell which is meant.
-    if not line_ids or len(found) != len(lines or []) or any(line_id not in found for line_id in line_ids):
+    # Of two lines with one id, nobody can tell which is meant; and a line that is claimed twice was paid once.
+    if not line_ids or len(found) != len(lines or []) or len(set(line_ids)) != len(line_ids):
         return None
-    return [found[line_id] for line_id in line_ids]
+    return [found[line_id] for line_id in line_ids] if all(line_id in found for line_id in line_ids) else None
 
 
 def told_of(lines, name):
@@ -79,9 +82,14 @@ def share(minor, refunded, captured):
     return None if captured == 0 else ceil(Fraction((minor + refunded) * 10000, captured)) / 100
 
 
-def is_disputed(statuses):
-    """Whether a dispute of the payment is not settled."""
-    return "open" in statuses
+def exceeds(minor, paid):
+    """Whether an amount is more than what was paid for all of the lines."""
+    return minor > sum(paid)
+
+
+def has_one(statuses, status):
+    """Whether a dispute of the payment is in that state."""
+    return status in statuses
 
 
 def is_same(one, other):
@@ -89,15 +97,16 @@ def is_same(one, other):
     return one == other
 
 
-def age(placed, claimed):
-    """The days from an order to its claim; None where the claim came before the order."""
-    days = days_between(placed, claimed)
+def age(placed, day):
+    """The days from an order to a day; None where the order comes after it."""
+    days = days_between(placed, day)
     return days if days >= 0 else None
 
 
 def within_a_year(dates, day):
-    """How many of the dates are the day itself or one of the 365 days before it."""
-    return sum(0 <= days_between(date, day) <= 365 for date in dates)
+    """How many of the dates are the day itself or one of the 365 days before it; None where one comes after it."""
+    ages = [days_between(date, day) for date in dates]
+    return None if any(days < 0 for days in ages) else sum(days <= 365 for days in ages)
 
 
 def days_between(earlier, later):

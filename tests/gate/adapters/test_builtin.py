@@ -92,12 +92,16 @@ _CURRENCIES = st.one_of(
     st.from_regex(r"[A-Z]{3}", fullmatch=True),
 )
 _KINDS = st.one_of(st.sampled_from(["photo", "invoice", "\uff61", "\U0001f600"]), _IDS)
-_LINES = st.fixed_dictionaries({"line_id": _IDS}, optional={"final_sale": st.booleans(), "returned": st.booleans()})
+_LINES = st.fixed_dictionaries(
+    {"line_id": _IDS}, optional={"paid_minor": _MINOR, "final_sale": st.booleans(), "returned": st.booleans()}
+)
 CLAIMS = st.fixed_dictionaries(
     {
+        "as_of": _DAYS,
         "order": st.fixed_dictionaries(
             {},
             optional={
+                "order_id": _IDS,
                 "placed_on": _DAYS,
                 "lines": st.lists(_LINES, max_size=5),
                 "customer_refunds_on": st.lists(_DAYS, max_size=5),
@@ -106,6 +110,7 @@ CLAIMS = st.fixed_dictionaries(
         "payment": st.fixed_dictionaries(
             {},
             optional={
+                "order_id": _IDS,
                 "currency": _CURRENCIES,
                 "captured_minor": _MINOR,
                 "refunded_minor": _MINOR,
@@ -118,7 +123,6 @@ CLAIMS = st.fixed_dictionaries(
             {},
             optional={
                 "amount_minor": _MINOR,
-                "claimed_on": _DAYS,
                 "reason": _IDS,
                 "line_ids": st.lists(_IDS, max_size=4),
                 "payout_method_id": _IDS,
