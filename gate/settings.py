@@ -6,11 +6,15 @@ setting can be given in the file or as an environment variable `GATE_<NAME>`; th
 
 from __future__ import annotations
 
+import json
+import os
 import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from pydantic import Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -38,6 +42,23 @@ receipt_signing = "ed25519"
 # How rulebook attestations and registrations are signed: "ed25519" or "off".
 registry_signing = "ed25519"
 """
+
+TAKES: Final[Mapping[str, tuple[str, Any]]] = {
+    "database_url": ("the address of a ledger", "postgresql://gate@db.example.com/gate"),
+    "base_url": (
+        "an address that begins with http:// or https://, without white space and without a slash at the end",
+        "https://gate.example.com",
+    ),
+    "receipt_signing": ("ed25519, hmac-sha256 or off", "ed25519"),
+    "receipt_hmac_secret_file": ("the path of a file", "/etc/decision-gate/receipt.secret"),
+    "registry_signing": ("ed25519 or off", "ed25519"),
+    "metrics_token_file": ("the path of a file", "/etc/decision-gate/metrics.token"),
+    "log_level": ("info, warning or error", "warning"),
+    "lake": ("the path of a directory", "/srv/gate/lake"),
+    "personal_fields": ("a list of strings", ["inputs.customer.email", "target_object_id"]),
+    "adapter_isolation": ("a list of strings", ["clock_stopped", "network_namespace"]),
+}
+"""What each setting takes, as a person is told, and an example."""
 
 
 class Settings(BaseSettings):
@@ -76,8 +97,13 @@ class Settings(BaseSettings):
     @classmethod
     def _require_known(cls, measures: tuple[str, ...]) -> tuple[str, ...]:
         if unknown := [measure for measure in measures if measure not in MEASURES]:
-            raise ValueError(f"{', '.join(unknown)} is none of {', '.join(MEASURES)}")
+            raise ValueError(f"names what is no measure: {', '.join(unknown)}. The measures are {', '.join(MEASURES)}")
         return measures
+
+    @field_validator("adapter_isolation", "personal_fields")
+    @classmethod
+    def _name_each_once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(names))
 
     @property
     def ledger_url(self) -> str:
@@ -129,16 +155,82 @@ def load_settings(home: Path, *, database_url: str | None = None) -> Settings:
     try:
         return Settings(**given)
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
-        raise OperatorError(
-            "SETTINGS_INVALID",
-            f"The settings in {home / FILE_NAME}, or in the environment as GATE_*, are unusable: {faults}.",
-        ) from error
+        faults: dict[str, ErrorDetails] = {}
+        for fault in error.errors():
+            # Of several items at fault the first one tells enough.
+            faults.setdefault(str(fault["loc"][0]), fault)
+        raise _unusable(_fault(home, name, fault) for name, fault in faults.items()) from error
     except SettingsError as error:
+        raise _unusable(_not_json()) from error
+    except RecursionError as error:
         raise OperatorError(
-            "SETTINGS_INVALID",
-            "In the environment a setting that is a list is written as JSON, for example "
-            f'GATE_PERSONAL_FIELDS=["target_object_id"], and one is not: {error}.',
+            "SETTINGS_INVALID", f"A setting in {home / FILE_NAME} or in the environment is nested too deeply."
         ) from error
-    except (tomllib.TOMLDecodeError, OSError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise OperatorError("SETTINGS_INVALID", f"{home / FILE_NAME} cannot be read: {error}.") from error
+
+
+def _unusable(faults: Iterable[str]) -> OperatorError:
+    return OperatorError("SETTINGS_INVALID", " ".join(faults))
+
+
+def _fault(home: Path, name: str, fault: ErrorDetails) -> str:
+    """What is wrong with a setting, where it was read, and what to write there."""
+    file = home / FILE_NAME
+    if name not in TAKES:
+        return f"{file} has {name}, which is no setting; remove it, or check its spelling in docs/operating.md."
+    takes, example = TAKES[name]
+    variable = _variable(name)
+    if variable is None:
+        what, write = f"{name} in {file}", f"{name} = {json.dumps(example)}"
+    else:
+        what, write = f"{variable} in the environment", _assigned(name, example)
+    if fault["type"] == "value_error":
+        wrong = str(fault["ctx"]["error"])
+    elif isinstance(example, list):
+        is_ = "is" if len(fault["loc"]) == 1 else "holds"
+        wrong = f"{is_} {_called(fault['input'])}, and has to be {takes}"
+    else:
+        # What was written is not shown: an address may have a password in it.
+        wrong = f"has to be {takes}"
+    return f"{what} {wrong}. Write {write}, for example."
+
+
+def _not_json() -> Iterator[str]:
+    """What is wrong with each list in the environment that is no JSON."""
+    for name, (takes, example) in TAKES.items():
+        if not isinstance(example, list) or (variable := _variable(name)) is None:
+            continue
+        try:
+            json.loads(os.environ[variable])
+        except ValueError:
+            yield (
+                f"{variable} in the environment has to be {takes}, as JSON. "
+                f"Write {_assigned(name, example)}, for example."
+            )
+
+
+def _variable(name: str) -> str | None:
+    """The environment variable that gives a setting, as it is spelled there; None where none does."""
+    return next((variable for variable in os.environ if variable.lower() == f"gate_{name}"), None)
+
+
+def _assigned(name: str, example: Any) -> str:
+    text = f"'{json.dumps(example)}'" if isinstance(example, list) else example
+    return f"GATE_{name.upper()}={text}"
+
+
+_KINDS: Final[tuple[tuple[type, str], ...]] = (
+    (bool, "true or false"),
+    (str, "a string"),
+    (int, "a number"),
+    (float, "a number"),
+    (dict, "a table"),
+    (list, "a list"),
+    (type(None), "null"),
+)
+
+
+def _called(value: Any) -> str:
+    """What a value of the wrong type is called."""
+    return next((called for kind, called in _KINDS if isinstance(value, kind)), "a date or time")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from gate.errors import OperatorError
 from gate.instance import create_instance, open_instance
-from gate.settings import load_settings
+from gate.settings import TAKES, Settings, load_settings
 from gate.signing import HmacSigner
 
 
@@ -54,8 +56,9 @@ def test_settings_have_defaults_and_the_environment_wins(home: Path, monkeypatch
         ('receipt_signing = "rsa"', "receipt_signing"),
         ('registry_signing = "hmac-sha256"', "registry_signing"),
         ("unknown = 1", "unknown"),
-        ('adapter_isolation = ["seccomp", "a_moat"]', "a_moat is none of no_new_privs"),
+        ('adapter_isolation = ["seccomp", "a_moat"]', "no measure: a_moat. The measures are no_new_privs, seccomp, "),
         ("base_url = ", "settings.toml"),
+        ("base_url = " + 9999 * "[", "nested too deeply"),
     ],
 )
 def test_unusable_settings_are_named(home: Path, text: str, named: str) -> None:
@@ -65,14 +68,88 @@ def test_unusable_settings_are_named(home: Path, text: str, named: str) -> None:
     assert refusal.value.code == "SETTINGS_INVALID"
 
 
-@pytest.mark.parametrize("name", ["adapter_isolation", "personal_fields"])
-def test_a_list_that_the_environment_does_not_give_as_json_is_named(
-    home: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setenv(f"GATE_{name.upper()}", "clock_stopped")
-    with pytest.raises(OperatorError, match=name) as refusal:
+def test_settings_that_are_no_text_are_told_as_such(home: Path) -> None:
+    (home / "settings.toml").write_bytes(b'base_url = "http://\xff"')
+    with pytest.raises(OperatorError, match="cannot be read") as refusal:
         load_settings(home)
     assert refusal.value.code == "SETTINGS_INVALID"
+
+
+def told_of(home: Path) -> str:
+    with pytest.raises(OperatorError) as refusal:
+        load_settings(home)
+    assert refusal.value.code == "SETTINGS_INVALID"
+    return refusal.value.message
+
+
+FIELDS: Final = '["inputs.customer.email", "target_object_id"]'
+ISOLATION: Final = '["clock_stopped", "network_namespace"]'
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong", "write"),
+    [
+        ('adapter_isolation = "seccomp"', "is a string, and has to be a list of strings", ISOLATION),
+        ("adapter_isolation = {seccomp = true}", "is a table, and has to be a list of strings", ISOLATION),
+        ("adapter_isolation = [true, 5]", "holds true or false, and has to be a list of strings", ISOLATION),
+        ("adapter_isolation = [2026-01-01]", "holds a date or time, and has to be a list of strings", ISOLATION),
+        ("personal_fields = 5", "is a number, and has to be a list of strings", FIELDS),
+        ('personal_fields = ["a", ["b"], ["c"]]', "holds a list, and has to be a list of strings", FIELDS),
+        ("lake = 5", "has to be the path of a directory", '"/srv/gate/lake"'),
+        ("database_url = 5", "has to be the address of a ledger", '"postgresql://gate@db.example.com/gate"'),
+        ('log_level = "debug"', "has to be info, warning or error", '"warning"'),
+        ('receipt_signing = "rsa"', "has to be ed25519, hmac-sha256 or off", '"ed25519"'),
+    ],
+)
+def test_a_setting_in_the_file_is_told_what_it_takes(home: Path, text: str, wrong: str, write: str) -> None:
+    (home / "settings.toml").write_text(text)
+    name = text.partition(" ")[0]
+    told = f"{name} in {home / 'settings.toml'} {wrong}. Write {name} = {write}, for example."
+    assert told_of(home) == told
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "wrong", "write"),
+    [
+        ("ADAPTER_ISOLATION", "seccomp", "has to be a list of strings, as JSON", f"'{ISOLATION}'"),
+        ("PERSONAL_FIELDS", "", "has to be a list of strings, as JSON", f"'{FIELDS}'"),
+        ("ADAPTER_ISOLATION", '"seccomp"', "is a string, and has to be a list of strings", f"'{ISOLATION}'"),
+        ("PERSONAL_FIELDS", "[null, 1]", "holds null, and has to be a list of strings", f"'{FIELDS}'"),
+        ("LOG_LEVEL", "debug", "has to be info, warning or error", "warning"),
+    ],
+)
+def test_a_setting_in_the_environment_is_told_what_it_takes(
+    home: Path, monkeypatch: pytest.MonkeyPatch, name: str, given: str, wrong: str, write: str
+) -> None:
+    # What the file says there does not matter.
+    (home / "settings.toml").write_text('log_level = "error"\nadapter_isolation = []\n')
+    monkeypatch.setenv(f"GATE_{name}", given)
+    assert told_of(home) == f"GATE_{name} in the environment {wrong}. Write GATE_{name}={write}, for example."
+
+
+def test_what_is_told_to_write_can_be_written(home: Path) -> None:
+    assert TAKES.keys() == Settings.model_fields.keys() - {"home"}
+    (home / "settings.toml").write_text(
+        "".join(f"{name} = {json.dumps(given)}\n" for name, (_, given) in TAKES.items())
+    )
+    settings = load_settings(home)
+    assert (settings.log_level, settings.adapter_isolation) == ("warning", tuple(json.loads(ISOLATION)))
+
+
+def test_each_setting_at_fault_is_told_and_no_value_is_shown(home: Path) -> None:
+    (home / "settings.toml").write_text('base_url = "ftp://gate:a-password@host"\nlevel = "a-password"\n')
+    told = told_of(home)
+    assert f"base_url in {home / 'settings.toml'} has to be an address" in told
+    assert f"{home / 'settings.toml'} has level, which is no setting" in told
+    assert "a-password" not in told
+
+
+def test_what_a_list_names_twice_counts_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "settings.toml").write_text('adapter_isolation = ["seccomp", "clock_stopped", "seccomp"]\n')
+    monkeypatch.setenv("GATE_PERSONAL_FIELDS", '["target_object_id", "target_object_id"]')
+    settings = load_settings(home)
+    assert settings.adapter_isolation == ("seccomp", "clock_stopped")
+    assert settings.personal_fields == ("target_object_id",)
 
 
 def test_receipts_can_be_signed_with_hmac_or_not_at_all(home: Path) -> None:
