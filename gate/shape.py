@@ -93,7 +93,8 @@ def _sentence(error: jsonschema_rs.ValidationError) -> tuple[str, str]:
         "type": ("type", lambda: f"It must be {_either(value)}, and is {_CALLED[json_type(error.instance)]}."),
         "enum": ("enum", lambda: f"It must be one of {', '.join(map(str, value))}."),
         "const": ("const", lambda: f"It must be {value!r}."),
-        "pattern": ("pattern", lambda: f"It must be {FORMS.get(value, 'of the form that its schema describes')}."),
+        "pattern": ("pattern", lambda: f"It must be {FORMS.get(value, f'text that matches the pattern {value}')}."),
+        "format": ("format", lambda: f"It must be {FORMATS.get(value, f'of the format {value}')}."),
         "minLength": ("too_short", lambda: f"It must have at least {_count(value, 'character')}."),
         "maxLength": ("too_long", lambda: f"It must have at most {_count(value, 'character')}."),
         "minItems": ("too_few", lambda: f"It must have at least {_count(value, 'item')}."),
@@ -117,8 +118,24 @@ FORMS: Final[Mapping[str, str]] = {
     r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,119}$": "1 to 120 characters of A-Z a-z 0-9 _ . : -, a letter or digit first",
     r"^\S([\s\S]*\S)?$": "text without white space before and after it",
     r"^https?://[^\s]+$": "a web address that begins with http:// or https://, without white space",
+    r"^[A-Z]{3}$": "three capital letters",
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$": "a day written YYYY-MM-DD",
 }
 """What the patterns of the schemas ask for, for people."""
+
+FORMATS: Final[Mapping[str, str]] = {
+    "date": "a day of the calendar, written YYYY-MM-DD",
+    "date-time": "a moment with its time zone, written as 2026-07-31T09:30:00Z",
+    "time": "a time of day with its time zone, written as 09:30:00Z",
+    "duration": "a length of time, written as P1DT12H",
+    "email": "an e-mail address",
+    "hostname": "the name of a host",
+    "ipv4": "an IPv4 address",
+    "ipv6": "an IPv6 address",
+    "uri": "a whole address with its scheme, such as https://example.com/",
+    "uuid": "a UUID, written in hex with four hyphens",
+}
+"""What the formats of JSON Schema ask for, for people."""
 
 _CALLED: Final = {
     "object": "an object",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from gate import resources
+from gate.adapters.registry import registered
 from gate.errors import FieldError
 from gate.receipts import KINDS
-from gate.shape import FORMS, shape, to_mend
+from gate.shape import FORMATS, FORMS, Shape, shape, to_mend
 
 SCHEMAS = (
     "decision-request",
@@ -21,19 +22,34 @@ SCHEMAS = (
 )
 
 
-def patterns(node: Any) -> Iterator[str]:
+DAY: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+"""No schema of a request has it; adapters that are to come may."""
+
+
+def asked_for(keyword: str, node: Any) -> Iterator[str]:
+    """What a keyword says anywhere in a schema."""
     if isinstance(node, dict):
-        if isinstance(pattern := node.get("pattern"), str):
-            yield pattern
+        if isinstance(found := node.get(keyword), str):
+            yield found
         for value in node.values():
-            yield from patterns(value)
+            yield from asked_for(keyword, value)
     elif isinstance(node, list):
         for item in node:
-            yield from patterns(item)
+            yield from asked_for(keyword, item)
+
+
+def of_requests(keyword: str) -> set[str]:
+    """What a keyword says anywhere in what callers send, to adapters too."""
+    schemas = [resources.schema(name) for name in SCHEMAS]
+    return set(asked_for(keyword, [*schemas, *(adapter.manifest["input_schema"] for adapter in registered())]))
 
 
 def test_every_pattern_of_a_request_is_put_into_words() -> None:
-    assert {pattern for name in SCHEMAS for pattern in patterns(resources.schema(name))} == FORMS.keys()
+    assert of_requests("pattern") | {DAY} == FORMS.keys()
+
+
+def test_every_format_of_a_request_is_put_into_words() -> None:
+    assert {"date"} <= of_requests("format") <= FORMATS.keys()
 
 
 SCENARIO = {"scenario_id": "thin", "label": "Thin", "context_patch": {}}
@@ -67,6 +83,39 @@ def test_what_is_wrong_is_told_in_a_sentence(name: str, value: Any, said: str) -
     assert len(told) == 1
     assert told[0].startswith(said)
     assert told[0].endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("asked", "sent", "said"),
+    [
+        ({"format": "date"}, "2026-02-30", "It must be a day of the calendar, written YYYY-MM-DD."),
+        ({"format": "date"}, "31.07.2026", "It must be a day of the calendar, written YYYY-MM-DD."),
+        (
+            {"format": "date-time"},
+            "2026-07-31",
+            "It must be a moment with its time zone, written as 2026-07-31T09:30:00Z.",
+        ),
+        ({"format": "idn-hostname"}, "-", "It must be of the format idn-hostname."),
+        ({"pattern": "^[A-Z]{3}$"}, "eur", "It must be three capital letters."),
+        ({"pattern": DAY}, "2026-7-1", "It must be a day written YYYY-MM-DD."),
+        ({"pattern": "^[0-9]{1,18}$"}, "x", "It must be text that matches the pattern ^[0-9]{1,18}$."),
+    ],
+)
+def test_a_text_of_the_wrong_form_is_told_the_form(asked: dict[str, str], sent: str, said: str) -> None:
+    (error,) = Shape({"type": "string", **asked}).errors(sent)
+    assert (error.code, error.message) == (next(iter(asked)), said)
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_a_format_that_has_words_is_one_that_is_checked(name: str) -> None:
+    (error,) = Shape({"format": name}).errors("!")
+    assert error.message == f"It must be {FORMATS[name]}."
+
+
+def test_what_is_said_of_moments_and_times_gives_an_example_that_is_taken() -> None:
+    examples = {name: said.rpartition(" written as ")[2] for name, said in FORMATS.items() if " written as " in said}
+    assert examples.keys() == {"date-time", "time", "duration"}
+    assert all(Shape({"format": name}).errors(example) == [] for name, example in examples.items())
 
 
 @pytest.mark.parametrize(
