@@ -18,13 +18,22 @@ MAX_ERRORS: Final = 50
 # A name could be as long as a body, and stand in the path of each of its members.
 
 
+def _with_unsigned_year(name: str) -> Callable[[str], bool]:
+    checked = jsonschema_rs.validator_for({"format": name}, validate_formats=True)
+    return lambda text: not text.startswith(("+", "-")) and checked.is_valid(text)
+
+
+# The library takes +026-07-31 and -026-07-31 for days. RFC 3339 knows no signs, and neither does who counts with them.
+_STRICTER: Final = {name: _with_unsigned_year(name) for name in ("date", "date-time")}
+
+
 class Shape:
     """One compiled schema."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         """Compiles a schema; references to anything outside it are refused."""
         self._validator = jsonschema_rs.validator_for(
-            dict(schema), validate_formats=True, offline=True, ignore_unknown_formats=False
+            dict(schema), validate_formats=True, offline=True, ignore_unknown_formats=False, formats=_STRICTER
         )
 
     def errors(self, value: Any, *, root: str = "") -> list[FieldError]:

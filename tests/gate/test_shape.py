@@ -106,6 +106,14 @@ def test_a_text_of_the_wrong_form_is_told_the_form(asked: dict[str, str], sent: 
     assert (error.code, error.message) == (next(iter(asked)), said)
 
 
+@pytest.mark.parametrize("sign", ["+", "-"])
+def test_a_year_has_no_sign(sign: str) -> None:
+    for form, rest in (("date", ""), ("date-time", "T09:30:00Z")):
+        assert Shape({"format": form}).errors(f"2026-07-31{rest}") == []
+        assert len(Shape({"format": form}).errors(f"{sign}026-07-31{rest}")) == 1
+        assert len(Shape({"format": form}).errors(f"2026-02-30{rest}")) == 1
+
+
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_a_format_that_has_words_is_one_that_is_checked(name: str) -> None:
     (error,) = Shape({"format": name}).errors("!")
