@@ -135,6 +135,10 @@ def _application(watched: Operations) -> Flask:
 
 def _gauges(instance: Instance, watched: Readiness) -> dict[str, tuple[str, float]]:
     gauges = _ready_gauge(watched)
+    gauges["gate_trusted_adapters_ready"] = (
+        "1 where trusted adapters can run under what adapter_isolation asks for.",
+        watched.report()["trusted_adapters"]["ready"],
+    )
     with suppress(GateError, OSError):
         store, totals = instance.ledger.store, instance.ledger.entries.totals()
         gauges |= {

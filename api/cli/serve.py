@@ -23,15 +23,17 @@ from granian import Granian
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
+from structlog.typing import FilteringBoundLogger
 
 from api.analytics import ADDRESS_VARIABLE, SOCKET, analytics_process, is_installed
 from api.app import DRAIN_SECONDS, HOME_VARIABLE, SERVER_VARIABLE
 from api.cli.demo import demo_key_file
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say
-from api.logs import library_logging
+from api.logs import library_logging, open_log
 from api.metrics import DIRECTORY_VARIABLE, make_directory
 from api.placement import PROCESSORS_VARIABLE, processors_to_keep_to
+from api.readiness import Report
 from api.turns import PORT_VARIABLE, SECONDS_VARIABLE, WAITING
 from gate.errors import OperatorError
 from gate.instance import create_metrics_token
@@ -70,6 +72,7 @@ def serve(
         create_metrics_token(home)
         key_file = demo_key_file(instance) if demo else None
         ledger_url, base_url = instance.settings.ledger_url, instance.settings.base_url
+        log = open_log(instance.settings.log_level)
     if base_url != url and not as_json:
         say(f"Records cite {base_url}, as base_url in {home / 'settings.toml'} says.")
     os.environ[HOME_VARIABLE] = str(home.absolute())
@@ -103,7 +106,7 @@ def serve(
     )
     computes = analytics and is_installed()
     listens = metrics / SOCKET if computes else None
-    server.on_startup(lambda: _announce_when_ready(url, key_file, listens, as_json))
+    server.on_startup(lambda: _announce_when_ready(url, key_file, listens, log, as_json))
     server.on_shutdown(lambda: None if as_json else say("Stopped. Everything acknowledged is in the ledger."))
     # It warns of more threads than processors can serve at once; here they wait for their turn.
     logging.getLogger("_granian").addFilter(lambda record: "Configuration allows spawning" not in record.getMessage())
@@ -135,6 +138,18 @@ def first_request(url: str, key_file: Path) -> str:
     )
 
 
+def tell_of_adapters(report: Report, log: FilteringBoundLogger) -> None:
+    """Logs that no trusted adapter can run, where a report on readiness says so.
+
+    Args:
+        report: The report. As long as the ledger cannot be opened, nothing was tried, and nothing is logged.
+        log: The log.
+    """
+    part = report.get("trusted_adapters", {})
+    if "in_force" in part and not part["ready"]:
+        log.warning("adapters_not_ready", **{name: part[name] for name in ("reason", "required", "in_force")})
+
+
 def _reachable(host: str) -> str:
     """The name under which this machine reaches a listening address, as a URL writes it."""
     try:
@@ -146,17 +161,21 @@ def _reachable(host: str) -> str:
     return host if address.version == 4 else f"[{host}]"
 
 
-def _announce_when_ready(url: str, key_file: Path | None, listens: Path | None, as_json: bool) -> None:
-    threading.Thread(target=_announce, args=(url, key_file, listens, as_json), daemon=True).start()
+def _announce_when_ready(
+    url: str, key_file: Path | None, listens: Path | None, log: FilteringBoundLogger, as_json: bool
+) -> None:
+    threading.Thread(target=_announce, args=(url, key_file, listens, log, as_json), daemon=True).start()
 
 
-def _announce(url: str, key_file: Path | None, listens: Path | None, as_json: bool) -> None:
-    ready = _ready(url)
+def _announce(url: str, key_file: Path | None, listens: Path | None, log: FilteringBoundLogger, as_json: bool) -> None:
+    status = _first_status(url)
+    if status is not None:
+        tell_of_adapters(status.json(), log)
     # What computes reports takes longer to load, and who is told that the service is ready may ask for one at once.
     deadline = time.monotonic() + _ANALYTICS_SECONDS
     while listens is not None and not listens.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    if not ready:
+    if status is None or not status.is_success:
         say(f"The service at {url} is not ready; {url}/api/decision/status says why.", style="red")
         return
     command = None if key_file is None else first_request(url, key_file)
@@ -170,14 +189,15 @@ def _announce(url: str, key_file: Path | None, listens: Path | None, as_json: bo
         say("A year of made-up decisions to look at, in an instance of its own: make demo.")
 
 
-def _ready(url: str) -> bool:
+def _first_status(url: str) -> httpx.Response | None:
+    """What the service answers first when it is asked for its status; None where it does not answer."""
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         try:
-            return httpx.get(f"{url}/api/decision/status", timeout=10, trust_env=False).is_success
+            return httpx.get(f"{url}/api/decision/status", timeout=10, trust_env=False)
         except httpx.TransportError:
             time.sleep(0.1)
-    return False
+    return None
 
 
 def _check_port(host: str, port: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -19,9 +20,13 @@ from werkzeug.test import Client
 
 from api import readiness
 from api.app import Worker
+from api.cli.serve import tell_of_adapters
 from api.logs import open_log
 from api.readiness import CONTRACTS, Readiness
 from gate import __version__, ids, labels, resources
+from gate.adapters.invocation import TrustedAdapters
+from gate.adapters.registry import registered
+from gate.adapters.worker import Workers
 from gate.evaluate import Evaluator
 from gate.instance import Instance
 from gate.ledger.store import Store
@@ -196,7 +201,9 @@ class TestClosed:
         assert body["ledger"]["backend"] == "sqlite"
         assert str(home) not in status.get_data(as_text=True)
         assert (client.get("/livez").status_code, client.get("/readyz").status_code) == (200, 503)
-        assert samples(client, token)["gate_ready", ()] == 0
+        measured = samples(client, token)
+        assert measured["gate_ready", ()] == 0
+        assert ("gate_trusted_adapters_ready", ()) not in measured
         assert client.get("/metrics").status_code == 401
         refused_paths = ("/api/decide", "/api/decision/receipt-keys", "/openapi.json", "/api/proof-metrics", "/nothing")
         for path in refused_paths:
@@ -212,6 +219,44 @@ class TestClosed:
         status = Client(Worker(home)).get(STATUS)
         body = valid(status.get_json(), "status")
         assert (status.status_code, body["signing"]["receipt_signing"]) == (503, None)
+
+
+class TestAdaptersThatCannotRun:
+    """A measure is required that no machine has."""
+
+    @pytest.fixture
+    def instance(self, instance: Instance) -> Instance:
+        workers = Workers(registered(), required=["a_moat"])
+        instance.__dict__["adapters"] = TrustedAdapters(registered(), workers)
+        return instance
+
+    def test_they_are_measured_and_the_service_is_ready_all_the_same(self, client: FlaskClient, token: str) -> None:
+        measured = samples(client, token)
+        assert (measured["gate_trusted_adapters_ready", ()], measured["gate_ready", ()]) == (0, 1)
+
+    def test_the_start_logs_why(self, client: FlaskClient, log: BytesIO) -> None:
+        report = client.get(STATUS).get_json()
+        written = log.tell()
+        tell_of_adapters(report, open_log("info", log))
+        (line,) = [json.loads(line) for line in log.getvalue()[written:].splitlines()]
+        assert line.pop("time").endswith("Z")
+        assert line == {
+            "level": "warning",
+            "event": "adapters_not_ready",
+            "reason": "No adapter can run, for adapter_isolation asks for what is not in force here: a_moat.",
+            "required": ["no_new_privs", "seccomp", "rlimits"],
+            "in_force": report["trusted_adapters"]["in_force"],
+        }
+        assert {"no_new_privs", "seccomp", "rlimits"} <= set(line["in_force"])
+
+
+def test_the_start_logs_nothing_of_adapters_that_can_run_or_were_not_tried(
+    client: FlaskClient, instance: Instance
+) -> None:
+    log = BytesIO()
+    for report in (client.get(STATUS).get_json(), readiness.closed(instance.settings, "It is away."), {}):
+        tell_of_adapters(report, open_log("info", log))
+    assert log.getvalue() == b""
 
 
 class TestMetrics:
@@ -286,6 +331,7 @@ class TestMetrics:
         assert found["gate_commit_queue_entries_count", ()] == 3
         assert found["gate_commit_queue_entries_sum", ()] == 0
         assert found["gate_ready", ()] == 1
+        assert found["gate_trusted_adapters_ready", ()] == 1
         assert found["gate_chain_entries", ()] == 3
         assert found["gate_scopes", ()] == 1
         assert found["gate_registered_rulebooks", ()] == 1

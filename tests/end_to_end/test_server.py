@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
+from gate.adapters.containment import MEASURES
 from tests.end_to_end.site import Site, workers_of
 from tests.end_to_end.support import Server, free_port, post_decide
 from tests.support import sample_request
@@ -211,6 +212,18 @@ def test_a_chunked_body_is_never_cut_at_the_limit(site: Site, server: Server) ->
     assert post(request, padding, b" ") == 413
     assert post(request, padding) == 200
     require_whole(site, "chunked", 1)
+
+
+def test_the_start_logs_once_that_adapters_cannot_run_and_nothing_where_they_can(own: Site) -> None:
+    own.gate("scopes", "create", "first")
+    with (own.home / "settings.toml").open("a") as settings:
+        settings.write(f"adapter_isolation = {json.dumps(MEASURES)}\n")
+    with own.serving(workers=2) as server:
+        part = httpx.get(f"{server.url}/api/decision/status", trust_env=False).json()["trusted_adapters"]
+        # It is in the log before the start is announced.
+        told = [json.loads(line)["reason"] for line in server.lines if '"adapters_not_ready"' in line]
+    assert part["required"] == list(MEASURES)
+    assert told == ([] if part["ready"] else [part["reason"]])
 
 
 def test_serving_where_nothing_can_be_written_is_refused(tmp_path: Path) -> None:
