@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, read_json
+from api.cli.options import DEFAULT_HOME, Json, read_json
 from api.cli.output import note, print_json, say, table
-from gate.adapters.containment import MEASURES
+from gate.adapters.containment import BASELINE, MEASURES
 from gate.adapters.invocation import TrustedAdapters, accepted_invocation
 from gate.adapters.manifest import Adapter
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
 from gate.errors import OperatorError
+from gate.instance import require_instance
+from gate.settings import load_settings
+from gate.shape import FORMATS, FORMS
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -24,12 +28,26 @@ app = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(metavar="ADAPTER", help="An adapter: its id, or adapter_id@version.")]
+Heeded = Annotated[
+    Path | None,
+    typer.Option(
+        "--home",
+        envvar="GATE_HOME",
+        help="The instance whose setting adapter_isolation is heeded; where none is named, that in var, if there is "
+        "one.",
+        show_default=False,
+    ),
+]
+# Every command takes the options of an instance. Who writes one down for all of them is not refused.
+UnusedHome = Annotated[Path | None, typer.Option("--home", hidden=True)]
+UnusedDatabaseUrl = Annotated[str | None, typer.Option("--database-url", hidden=True)]
 
 
 @app.command("list")
-def list_(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+def list_(home: Heeded = None, database_url: UnusedDatabaseUrl = None, as_json: Json = False) -> None:
     """List the adapters, and say what holds their workers on this machine."""
-    adapters = TrustedAdapters(registered(), Workers(registered()))
+    required = _isolation(home)
+    adapters = TrustedAdapters(registered(), Workers(registered(), required=required))
     try:
         measures = adapters.measures()
     finally:
@@ -37,7 +55,14 @@ def list_(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: 
     if as_json:
         names = ("adapter_id", "version", "title", "manifest_hash", "implementation_hash")
         listed = [{name: manifest[name] for name in names} for manifest in adapters.manifests()]
-        print_json({"adapters": listed, "in_force": list(measures.in_force), "reason": measures.reason})
+        print_json(
+            {
+                "adapters": listed,
+                "required": [*BASELINE, *(measure for measure in required if measure not in BASELINE)],
+                "in_force": list(measures.in_force),
+                "reason": measures.reason,
+            }
+        )
         return
     table(
         ["adapter", "version", "what it is", "manifest_hash"],
@@ -47,34 +72,49 @@ def list_(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: 
         ],
     )
     if measures.reason is not None:
-        note(f"gate: No adapter can run on this machine, for {measures.reason}.")
-        return
-    say(f"Workers are held here by {', '.join(measures.in_force)}.")
-    if missing := [measure for measure in MEASURES if measure not in measures.in_force]:
-        say(f"Not in force here: {', '.join(missing)}. docs/adapters.md tells what each needs.")
+        note(f"gate: No adapter can run here, for {measures.reason}.")
+    if measures.in_force:
+        say(f"Workers are held here by {', '.join(measures.in_force)}.")
+        if missing := [measure for measure in MEASURES if measure not in measures.in_force]:
+            say(f"Not in force here: {', '.join(missing)}. docs/adapters.md tells what each needs.")
 
 
 @app.command()
-def show(name: Name, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Show an adapter's manifest and, for people, the source that it is the manifest of."""
+def show(
+    name: Name,
+    source: Annotated[
+        bool, typer.Option("--source", help="Print the source, as it is hashed, and nothing else.")
+    ] = False,
+    home: UnusedHome = None,
+    database_url: UnusedDatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Show what an adapter is, what it takes and what it makes; with --json its manifest, with --source its source."""
+    if source and as_json:
+        raise OperatorError(
+            "USAGE_INVALID", "--json prints the manifest and --source the source; leave out one of them."
+        )
     adapter = _named(name)
-    print_json(adapter.manifest)
-    if not as_json:
+    if as_json:
+        print_json(adapter.manifest)
+    elif source:
         for line in adapter.source.decode().splitlines():
             say(line)
+    else:
+        _show(adapter)
 
 
 @app.command()
 def run(
     name: Name,
     input_: Annotated[Path, typer.Option("--input", help="A file with the adapter's input in JSON; - for stdin.")],
-    home: Home = DEFAULT_HOME,
-    database_url: DatabaseUrl = None,
+    home: Heeded = None,
+    database_url: UnusedDatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
     """Run an adapter on an input, in a worker as a decision would, and print its facts. Nothing is recorded."""
     adapter = _named(name)
-    adapters = TrustedAdapters(registered(), Workers(registered()))
+    adapters = TrustedAdapters(registered(), Workers(registered(), required=_isolation(home)))
     try:
         made = adapters.facts(accepted_invocation(adapter, read_json(input_), root=""))
     finally:
@@ -85,6 +125,17 @@ def run(
     table(["fact", "value"], [[fact, _shown(value)] for fact, value in made.values.items()])
     told = made.trusted_adapter or {}
     say(f"input_hash {told['input_hash']}, output_hash {told['output_hash']}")
+
+
+def _isolation(home: Path | None) -> tuple[str, ...]:
+    """What the setting adapter_isolation asks for: that of the instance that is named, or of the usual one.
+
+    Raises:
+        OperatorError: INSTANCE_MISSING: there is none in the directory that is named; or SETTINGS_INVALID.
+    """
+    if home is not None:
+        require_instance(home)
+    return load_settings(home or DEFAULT_HOME).adapter_isolation
 
 
 def _named(name: str) -> Adapter:
@@ -98,3 +149,81 @@ def _named(name: str) -> Adapter:
 
 def _shown(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _show(adapter: Adapter) -> None:
+    manifest, limits = adapter.manifest, adapter.manifest["limits"]
+    say(f"{adapter.name}: {manifest['title']}", style="bold")
+    say(manifest["description"])
+    say("")
+    hashes = ("manifest_hash", "implementation_hash", "implementation_revision")
+    labels = ("adapter_authority", "execution_isolation", "capability_enforcement")
+    table(
+        ["what it is", ""],
+        [
+            *([name, manifest[name]] for name in (*hashes, *labels)),
+            ["denied_capabilities", ", ".join(manifest["denied_capabilities"])],
+        ],
+    )
+    say("")
+    table(
+        ["limits of a call", ""],
+        [
+            ["time", f"{limits['timeout_ms']} ms"],
+            ["memory", _size(limits["memory_bytes"])],
+            ["facts", f"{_size(limits['output_bytes'])} of JSON"],
+        ],
+    )
+    for title, always, schema in (("input", "required", "input_schema"), ("facts", "always made", "output_schema")):
+        say("")
+        table([title, "of the form", always, "what it is"], _members(manifest[schema]))
+    say("")
+    say("With --json: the manifest as it is hashed, with both schemas. With --source: the source.")
+
+
+def _size(count: int) -> str:
+    for unit, size in (("MiB", 2**20), ("KiB", 2**10)):
+        if count % size == 0:
+            return f"{count // size} {unit}"
+    return f"{count} bytes"
+
+
+def _members(schema: Mapping[str, Any], within: str = "") -> Iterator[list[str]]:
+    """Each member of what a schema describes, and their members: path, form, whether it has to be there, meaning."""
+    for name, member in schema.get("properties", {}).items():
+        path = f"{within}{name}"
+        required = "yes" if name in schema.get("required", ()) else "no"
+        yield [path, _form(member), required, member.get("description", "")]
+        while "items" in member:
+            path, member = f"{path}[]", member["items"]
+        yield from _members(member, f"{path}.")
+
+
+def _form(schema: Mapping[str, Any]) -> str:
+    """What a schema asks of one value, in short."""
+    if "enum" in schema:
+        return ", ".join(map(str, schema["enum"]))
+    kind = schema.get("type")
+    if kind == "boolean":
+        return "true or false"
+    if kind == "array":
+        listed = _form(schema.get("items", {}))
+        return f"list{_bounds(schema, 'minItems', 'maxItems')} of: {listed}"
+    if kind == "string" and "format" in schema:
+        return FORMATS.get(schema["format"], schema["format"])
+    if kind == "string" and "pattern" in schema:
+        return FORMS.get(schema["pattern"], f"string that matches {schema['pattern']}")
+    if kind == "string":
+        return f"string{_bounds(schema, 'minLength', 'maxLength')}"
+    above = f", more than {schema['exclusiveMinimum']}" if "exclusiveMinimum" in schema else ""
+    kinds = " or ".join(kind) if isinstance(kind, list) else kind or "any value"
+    return f"{kinds}{above}{_bounds(schema, 'minimum', 'maximum')}"
+
+
+def _bounds(schema: Mapping[str, Any], least: str, most: str) -> str:
+    unit = {"minLength": " characters", "minItems": " items"}.get(least, "")
+    if least in schema and most in schema:
+        return f", {schema[least]} to {schema[most]}{unit}"
+    if least in schema:
+        return f", {schema[least]} or more{unit}"
+    return f", at most {schema[most]}{unit}" if most in schema else ""
