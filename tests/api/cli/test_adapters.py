@@ -96,7 +96,7 @@ class TestShow:
             "order.lines list, at most 200 items of: object no What was ordered.",
             "order.lines[].line_id string, 1 to 200 characters yes The line's id.",
             "payment.currency three capital letters no The currency's code in ISO 4217.",
-            "claim.evidence list, at most 50 items of: string, 1 to 80 characters no Kinds of evidence that lie at hand.",
+            "payment.refunded_minor integer, 0 to 9007199254740991 no What was paid back before, in minor units.",
             "days_since_purchase integer, 0 or more no The days from the order to the claim.",
         ):
             assert row in rows
@@ -108,6 +108,11 @@ class TestShow:
         first = [line.split()[0] for line in told.splitlines() if line]
         for schema in (adapter.manifest["input_schema"], adapter.manifest["output_schema"]):
             assert schema["properties"].keys() <= set(first)
+
+    def test_a_choice_is_told_by_what_there_is_to_choose(self) -> None:
+        rows = [" ".join(line.split()) for line in run_gate("adapters", "show", SOLANA.name).stdout.splitlines()]
+        assert "evidence_level thin, usable, strong yes How well it is evidenced." in rows
+        assert "sol_amount number, more than 0 yes How much is transferred, in SOL." in rows
 
     def test_machines_are_given_the_manifest_and_nothing_else(self) -> None:
         assert printed(run_gate("adapters", "show", SOLANA.name, "--json")) == SOLANA.manifest
