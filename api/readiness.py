@@ -214,8 +214,9 @@ def _adapters(instance: Instance, wait: float) -> dict[str, Any]:
         "ready": measures.reason is None and not damaged,
         "registered": [adapter.name for adapter in instance.adapters.adapters],
         "required": [*BASELINE, *(name for name in instance.settings.adapter_isolation if name not in BASELINE)],
-        "in_force": list(measures.in_force),
     }
+    if measures.known:
+        part["in_force"] = list(measures.in_force)
     if measures.reason is not None:
         part["reason"] = f"No adapter can run, for {measures.reason}."
     elif damaged:

@@ -138,16 +138,20 @@ def first_request(url: str, key_file: Path) -> str:
     )
 
 
-def tell_of_adapters(report: Report, log: FilteringBoundLogger) -> None:
-    """Logs that no trusted adapter can run, where a report on readiness says so.
+def tell_of_adapters(report: Report, log: FilteringBoundLogger) -> bool:
+    """Logs that trusted adapters cannot run, where a report on readiness says so.
 
     Args:
-        report: The report. As long as the ledger cannot be opened, nothing was tried, and nothing is logged.
+        report: The report.
         log: The log.
+
+    Returns:
+        Whether the report knows; not as long as that is being tried, or the ledger cannot be opened.
     """
     part = report.get("trusted_adapters", {})
     if "in_force" in part and not part["ready"]:
         log.warning("adapters_not_ready", **{name: part[name] for name in ("reason", "required", "in_force")})
+    return "in_force" in part
 
 
 def _reachable(host: str) -> str:
@@ -164,13 +168,20 @@ def _reachable(host: str) -> str:
 def _announce_when_ready(
     url: str, key_file: Path | None, listens: Path | None, log: FilteringBoundLogger, as_json: bool
 ) -> None:
-    threading.Thread(target=_announce, args=(url, key_file, listens, log, as_json), daemon=True).start()
+    threading.Thread(target=_announce, args=(url, key_file, listens, as_json), daemon=True).start()
+    threading.Thread(target=_tell_of_adapters, args=(url, log), daemon=True).start()
 
 
-def _announce(url: str, key_file: Path | None, listens: Path | None, log: FilteringBoundLogger, as_json: bool) -> None:
+def _tell_of_adapters(url: str, log: FilteringBoundLogger) -> None:
     status = _first_status(url)
-    if status is not None:
-        tell_of_adapters(status.json(), log)
+    deadline = time.monotonic() + _START_SECONDS
+    while status is not None and not tell_of_adapters(status.json(), log) and time.monotonic() < deadline:
+        time.sleep(0.5)
+        status = _first_status(url)
+
+
+def _announce(url: str, key_file: Path | None, listens: Path | None, as_json: bool) -> None:
+    status = _first_status(url)
     # What computes reports takes longer to load, and who is told that the service is ready may ask for one at once.
     deadline = time.monotonic() + _ANALYTICS_SECONDS
     while listens is not None and not listens.exists() and time.monotonic() < deadline:

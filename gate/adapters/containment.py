@@ -186,7 +186,8 @@ class Containment:
             OSError: The baseline cannot be applied.
         """
         self._prctl(_PR_SET_CHILD_SUBREAPER, 1)
-        if self._libc.personality(ctypes.c_ulong(_PERSONALITY_ASKED)) & _ADDR_NO_RANDOMIZE:
+        personality = self._libc.personality(ctypes.c_ulong(_PERSONALITY_ASKED))
+        if personality >= 0 and personality & _ADDR_NO_RANDOMIZE:
             self._libc.getauxval.restype = ctypes.c_void_p
             if (drawn := self._libc.getauxval(ctypes.c_ulong(_AT_RANDOM))) is not None:
                 ctypes.memset(drawn, 0, _AT_RANDOM_BYTES)
@@ -335,6 +336,10 @@ def fixed_addresses() -> Iterator[None]:
         return
     libc = ctypes.CDLL(None)
     before = libc.personality(ctypes.c_ulong(_PERSONALITY_ASKED))
+    if before < 0:
+        # A container may refuse the call.
+        yield
+        return
     libc.personality(ctypes.c_ulong(before | _ADDR_NO_RANDOMIZE))
     try:
         yield

@@ -63,10 +63,12 @@ class Measures:
     Attributes:
         in_force: The measures in force, of `containment.MEASURES`; empty where no worker can run.
         reason: Why none can run, as a clause; None where one can.
+        known: Whether that was found out; not where the first start is still under way.
     """
 
     in_force: tuple[str, ...]
     reason: str | None
+    known: bool = True
 
 
 class Workers:
@@ -144,7 +146,8 @@ class Workers:
         except OSError as error:
             return Measures((), f"what forks them cannot be started: {error.strerror}")
         if not zygote.ready.wait(wait):
-            return Measures((), zygote.failed_before or "what forks them is being started")
+            reason = zygote.failed_before
+            return Measures((), reason or "what forks them is being started", known=reason is not None)
         return Measures(() if zygote.error is not None else zygote.in_force, self._lacking(zygote))
 
     def process_id(self) -> int | None:

@@ -227,6 +227,7 @@ class TestAdaptersThatCannotRun:
     @pytest.fixture
     def instance(self, instance: Instance) -> Instance:
         workers = Workers(registered(), required=["a_moat"])
+        assert workers.measures().known
         instance.__dict__["adapters"] = TrustedAdapters(registered(), workers)
         return instance
 
@@ -237,7 +238,7 @@ class TestAdaptersThatCannotRun:
     def test_the_start_logs_why(self, client: FlaskClient, log: BytesIO) -> None:
         report = client.get(STATUS).get_json()
         written = log.tell()
-        tell_of_adapters(report, open_log("info", log))
+        assert tell_of_adapters(report, open_log("info", log))
         (line,) = [json.loads(line) for line in log.getvalue()[written:].splitlines()]
         assert line.pop("time").endswith("Z")
         assert line == {
@@ -254,8 +255,13 @@ def test_the_start_logs_nothing_of_adapters_that_can_run_or_were_not_tried(
     client: FlaskClient, instance: Instance
 ) -> None:
     log = BytesIO()
-    for report in (client.get(STATUS).get_json(), readiness.closed(instance.settings, "It is away."), {}):
-        tell_of_adapters(report, open_log("info", log))
+    starting = readiness.readiness(instance, wait=0)
+    assert starting["trusted_adapters"]["reason"] == "No adapter can run, for what forks them is being started."
+    assert instance.adapters.measures().known
+    told = {"known": client.get(STATUS).get_json(), "starting": starting}
+    told |= {"away": readiness.closed(instance.settings, "It is away."), "nothing": {}}
+    known = {name for name, report in told.items() if tell_of_adapters(report, open_log("info", log))}
+    assert known == {"known"}
     assert log.getvalue() == b""
 
 
@@ -300,7 +306,10 @@ class TestMetrics:
             _labels(kind="crm-sync", reported="skipped", status="created"): 1,
         }
 
-    def test_requests_decisions_errors_and_commits_are_counted(self, client: FlaskClient, key: str, token: str) -> None:
+    def test_requests_decisions_errors_and_commits_are_counted(
+        self, client: FlaskClient, instance: Instance, key: str, token: str
+    ) -> None:
+        assert instance.adapters.measures().known
         headers = {"x-api-key": key}
         for name in ("one", "one", "two"):
             client.post("/api/decide", json=sample_request(), headers=headers | {"x-idempotency-key": name})

@@ -97,7 +97,7 @@ class TestShow:
             "order.lines[].line_id string, 1 to 200 characters yes The line's id.",
             "payment.currency three capital letters no The currency's code in ISO 4217.",
             "payment.refunded_minor integer, 0 to 9007199254740991 no What was paid back before, in minor units.",
-            "days_since_purchase integer, 0 or more no The days from the order to the claim.",
+            "chargeback_open true or false no Whether a dispute is open.",
         ):
             assert row in rows
         assert not {"{", "}", "def facts(given):"} & set(rows)
@@ -162,11 +162,11 @@ class TestRun:
 
     def test_an_input_that_it_does_not_take_is_refused_member_by_member(self, tmp_path: Path) -> None:
         file = tmp_path / "input.json"
-        file.write_text(json.dumps({"order": {"placed_on": "31.07.2026"}, "payment": {"currency": "eur"}, "claim": {}}))
+        file.write_text(json.dumps({"as_of": "31.07.2026", "order": {}, "payment": {"currency": "eur"}, "claim": {}}))
         told = refused(run_gate("adapters", "run", "refund_facts", "--input", str(file), "--json"))
         assert told["error"] == "TRUSTED_ADAPTER_INPUT_INVALID"
         assert {(error["field"], error["message"]) for error in told["errors"]} == {
-            ("input.order.placed_on", "It must be a day of the calendar, written YYYY-MM-DD."),
+            ("input.as_of", "It must be a day of the calendar, written YYYY-MM-DD."),
             ("input.payment.currency", "It must be three capital letters."),
         }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,6 +26,24 @@ def facts(given):
 
 KIND_GIVEN: Final = b'{"name":"ada","numbers":[1,2,3]}'
 KIND_FACTS: Final = {"sum": 6, "name": "ADA"}
+
+
+_REFUSED: Final = {"unshare": {"x86_64": 272, "aarch64": 97}, "personality": {"x86_64": 135, "aarch64": 92}}
+_REFUSING: Final = """
+import ctypes, os, struct, sys
+steps = [(0x20, 0, 0, 0), (0x15, 0, 1, int(sys.argv[1])), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("steps", ctypes.c_void_p)]
+program, libc = Program(len(steps), ctypes.cast(code, ctypes.c_void_p)), ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(program), 0, 0) == 0
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def refusing(call: str, *command: str) -> list[str]:
+    """A command that runs another, to which a system call is refused, as a container's or a unit's filter does."""
+    return [sys.executable, "-c", _REFUSING, str(_REFUSED[call][platform.machine()]), *command]
 
 
 def adapter(

@@ -32,6 +32,7 @@ from tests.gate.adapters.support import (
     facts,
     has_no_workers,
     parent_of,
+    refusing,
     workers_of,
     zygotes,
 )
@@ -65,6 +66,14 @@ workers = Workers(_ALL, beyond_baseline=sys.argv[1] == "True")
 workers.measures()
 print(workers.process_id(), flush=True)
 workers.run(_ENDLESS, b"{}")
+"""
+
+_MEASURES: Final = """
+from tests.gate.adapters.test_zygote import _ALL, _KIND, KIND_GIVEN, Workers
+workers = Workers(_ALL)
+workers.run(_KIND, KIND_GIVEN)
+print(*workers.measures().in_force)
+workers.close()
 """
 
 _FORKS: Final = """
@@ -127,10 +136,10 @@ def test_a_start_that_hangs_is_told_and_waited_for_by_calls_alone(
     hanging: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hanging.start()
-    assert hanging.measures(wait=0) == Measures((), "what forks them is being started")
+    assert hanging.measures(wait=0) == Measures((), "what forks them is being started", known=False)
     with ThreadPoolExecutor(2) as pool:
         calls = [pool.submit(_code, hanging, _KIND) for _ in range(2)]
-        assert hanging.measures(wait=0) == Measures((), "what forks them is being started")
+        assert hanging.measures(wait=0) == Measures((), "what forks them is being started", known=False)
         assert not any(call.done() for call in calls)
         process = hanging.process_id()
         assert process is not None
@@ -230,6 +239,19 @@ def test_nothing_outlives_the_process_that_owns_the_workers(beyond_baseline: boo
         running = [outer, *descendants(outer)]
         owner.kill()
         assert _gone(running)
+
+
+@pytest.mark.parametrize(
+    ("call", "beyond"),
+    [("personality", {"addresses_fixed"}), ("unshare", {"network_namespace", "ipc_namespace", "process_namespace"})],
+)
+def test_what_the_machine_refuses_is_not_said_to_be_in_force_and_adapters_run(call: str, beyond: set[str]) -> None:
+    command = refusing(call, sys.executable, "-c", _MEASURES)
+    run = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    in_force = set(run.stdout.split())
+    assert set(containment.BASELINE) <= in_force
+    assert not beyond & in_force
 
 
 def test_a_forked_copy_of_the_owner_starts_a_zygote_of_its_own() -> None:
