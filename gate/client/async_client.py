@@ -52,7 +52,8 @@ class AsyncClient(BaseClient[AsyncGuard], AsyncEndpoints):
         self,
         rulebook: str | Mapping[str, Any],
         *,
-        facts: Callable[..., Mapping[str, Any]],
+        facts: Callable[..., Mapping[str, Any]] | None = None,
+        adapter: Callable[..., Mapping[str, Any]] | None = None,
         action: str,
         target: Target | tuple[str, ...] | Said,
         **more: Unpack[PerFunction],
@@ -60,9 +61,10 @@ class AsyncClient(BaseClient[AsyncGuard], AsyncEndpoints):
         """As `Client.guarded`, for coroutine functions.
 
         Raises:
+            RequestRefused: As `Client.guarded`.
             TypeError: The function is no coroutine function.
         """
-        said = {"rulebook": rulebook, "facts": facts, "action": action, "target": target}
+        said = {"rulebook": rulebook, "facts": facts, "adapter": adapter, "action": action, "target": target}
         return guarded_async(self.guard, said, more)
 
     async def recall(self, intent_id: str) -> AsyncPermit:

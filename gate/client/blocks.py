@@ -13,7 +13,7 @@ from gate.client.delivery import Courier
 from gate.client.engine import Engine
 from gate.client.errors import AlreadyStarted, GateUnavailable, StoreUnavailable
 from gate.client.guard import Terms, enter, leave
-from gate.client.intention import Plan
+from gate.client.intention import Plan, require_one_source
 from gate.client.permit import AsyncPermit, Permit
 
 if TYPE_CHECKING:
@@ -151,6 +151,7 @@ def guarded(
         more: Those that it can do without.
 
     Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: facts and an adapter are said, or neither.
         TypeError: There is no such argument; or, on decorating, the function is a coroutine function or a generator,
             whose body would run outside of the guard.
     """
@@ -197,10 +198,11 @@ def guarded_async(
 def _arguments(said: Mapping[str, Any], more: PerFunction) -> Mapping[str, Any]:
     if unknown := sorted(more.keys() - PerFunction.__optional_keys__):
         raise TypeError(f"A guarded function takes no {unknown[0]}; a guarded block may.")
+    require_one_source(said["facts"], said["adapter"])
     return {**said, **more}
 
 
-_PER_CALL = ("facts", "target", "intent", "context")
+_PER_CALL = ("facts", "adapter", "target", "intent", "context")
 
 
 def _told(said: Mapping[str, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:

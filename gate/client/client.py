@@ -156,8 +156,9 @@ class BaseClient(ABC, Generic[G]):
     def guard(
         self,
         rulebook: str | Mapping[str, Any],
-        facts: Mapping[str, Any],
+        facts: Mapping[str, Any] | None = None,
         *,
+        adapter: Mapping[str, Any] | None = None,
         action: str,
         target: Target | tuple[str, ...],
         intent: str | None = None,
@@ -172,12 +173,15 @@ class BaseClient(ABC, Generic[G]):
 
         Args:
             rulebook: `rulebook_id@version`, a reference {rulebook_id, version} or {rulebook_id, hash}, or a rulebook.
-            facts: The facts that it decides over; JSON values.
+            facts: The facts that it decides over; JSON values. Either these, or `adapter`.
+            adapter: The trusted adapter that makes the facts, and what it is given: {adapter_id, version,
+                manifest_hash, input}. `list_trusted_adapters` shows those that there are.
             action: The action that is asked for, such as `issue_refund`.
             target: What it changes: (system, object id), or `Target` with the mutation.
             intent: What tells this doing of the action from another on the same target: the order of a refund, the id
-                of a message. Where it is left out, the action happens once for its target, ever. Facts and the
-                rulebook's version are no part of it, so that a retry is a retry even when they have changed.
+                of a message. Where it is left out, the action happens once for its target, ever. Facts, what makes
+                them and the rulebook's version are no part of it, so that a retry is a retry even when they have
+                changed.
             context: Further members of the request's context: workflow, source_record_id, actor, subject, amount,
                 currency and what else the rulebook's owner wants to see.
             expected_action: The action label, or labels, that a yes must carry.
@@ -190,7 +194,7 @@ class BaseClient(ABC, Generic[G]):
 
         Raises:
             RequestRefused: SVC_API_REQUEST_INVALID: an argument is unusable.
-            MaterialRefused: SVC_API_JSON_INVALID: a fact is no JSON value.
+            MaterialRefused: SVC_API_JSON_INVALID: a fact, or what the adapter is given, is no JSON value.
             OperatorError: There is no store, no pinned key, or no store that the session reaches.
             StoreUnavailable: With a session: the store cannot be used.
 
@@ -199,6 +203,7 @@ class BaseClient(ABC, Generic[G]):
         plan = plan_of(
             rulebook,
             facts,
+            adapter=adapter,
             action=action,
             target=target,
             intent=intent,
@@ -286,20 +291,22 @@ class Client(BaseClient[Guard], Endpoints):
         self,
         rulebook: str | Mapping[str, Any],
         *,
-        facts: Callable[..., Mapping[str, Any]],
+        facts: Callable[..., Mapping[str, Any]] | None = None,
+        adapter: Callable[..., Mapping[str, Any]] | None = None,
         action: str,
         target: Target | tuple[str, ...] | Said,
         **more: Unpack[PerFunction],
     ) -> Callable[[Callable[P, R]], Callable[P, R]]:
         """A decorator: the function's body is guarded as by `guard`, and takes the same arguments.
 
-        `facts`, and `target`, `intent` and `context` where they differ from call to call, are functions of the
-        function's own arguments. A function with a parameter `permit` is given the permit by that name.
+        `facts` or `adapter`, and `target`, `intent` and `context` where they differ from call to call, are functions of
+        the function's own arguments. A function with a parameter `permit` is given the permit by that name.
 
         Raises:
+            RequestRefused: SVC_API_REQUEST_INVALID: both of `facts` and `adapter` are given, or neither.
             TypeError: The function is a coroutine function or a generator, whose body would run outside of the guard.
         """
-        said = {"rulebook": rulebook, "facts": facts, "action": action, "target": target}
+        said = {"rulebook": rulebook, "facts": facts, "adapter": adapter, "action": action, "target": target}
         return guarded(self.guard, said, more)
 
     def recall(self, intent_id: str) -> Permit:

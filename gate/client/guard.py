@@ -433,8 +433,14 @@ def _not_approved(plan: Plan, record: Mapping[str, Any]) -> Blocked | HeldForRev
     message = f"The gate asks for a review ({said}); the action is held until its owner has decided."
     if unusable := _unusable_facts(record["evaluation"]):
         named = ", ".join(unusable[:_NAMED])
-        message = f"The gate cannot decide over these facts: {named} ({said}); give them as the rulebook asks for them."
+        message = f"The gate cannot decide over these facts: {named} ({said}); {_mend_facts(plan)}"
     return HeldForReview("ACTION_HELD", message, intent_id=plan.intent_id, record=record)
+
+
+def _mend_facts(plan: Plan) -> str:
+    if "adapter" in plan.body:
+        return "the adapter leaves out or makes otherwise what the rulebook asks for; look at what it was given."
+    return "give them as the rulebook asks for them."
 
 
 def _unusable_facts(evaluation: Mapping[str, Any]) -> list[str]:

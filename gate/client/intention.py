@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 from gate.canonical import canonical, content_hash
 from gate.envelope import action_binding
 from gate.errors import FieldError, MaterialRefused, RequestRefused
-from gate.labels import OUTPUT_MATERIAL
+from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, OUTPUT_MATERIAL
 from gate.strict_json import MAX_REQUEST_VALUES, MAX_SAFE_INTEGER, parse
 
 GUARD: Final = "guard"
@@ -34,6 +34,8 @@ _LONGEST: Final = 2000
 _LONGEST_BINDING: Final = 64 * 1024
 _REPEATED: Final = "actor, subject, amount and currency"
 _REFERENCE: Final = frozenset({"rulebook_id", "version", "hash"})
+_NAMES_ADAPTER: Final = ("adapter_id", "version", "manifest_hash")
+_INVOCATION: Final = frozenset({*_NAMES_ADAPTER, "input"})
 _OWN: Final = frozenset({"inputs", "requested_action", "target_system", "target_object_id", "mutation", GUARD})
 
 
@@ -105,6 +107,30 @@ class Plan:
         for name, value in self.rulebook.items():
             if decided[name] != value:
                 return f"it was decided by a rulebook whose {name} is {decided[name]}, and {value} was asked for"
+        return self._objection_to_facts(record)
+
+    def _objection_to_facts(self, record: Mapping[str, Any]) -> str | None:
+        """Why a record was not decided over the facts that were given, or over those of the adapter that was asked
+        for; None where it was.
+
+        That the record is made from the request and says the same of an adapter everywhere is verified before. Here it
+        is held to what was asked, so that a service which signs something else is not believed either.
+        """
+        asked, named = self.body.get("adapter"), record.get("trusted_adapter")
+        binding = record["runtime_binding"].get("binding_mode")
+        if asked is None:
+            if binding == BINDING_DIRECT and named is None and "adapter_facts" not in record:
+                return None
+            return "it says that an adapter made its facts, and they were given"
+        if binding != BINDING_ADAPTER or not isinstance(named, Mapping):
+            return f"no adapter made its facts, and those of {asked['adapter_id']}@{asked['version']} were asked for"
+        for name in _NAMES_ADAPTER:
+            if named.get(name) != asked[name]:
+                return f"the {name} of its adapter is {named.get(name)}, and {asked[name]} was asked for"
+        if named.get("input_hash") != content_hash(asked["input"]):
+            return "its adapter was given another input than the one asked about"
+        if named.get("output_hash") != content_hash(record.get("adapter_facts")):
+            return "its facts are not those that it says its adapter made"
         return None
 
     def is_expected(self, record: Mapping[str, Any]) -> bool:
@@ -119,8 +145,9 @@ def idempotency_key(intent_id: str, attempt: int) -> str:
 
 def plan_of(
     rulebook: str | Mapping[str, Any],
-    facts: Mapping[str, Any],
+    facts: Mapping[str, Any] | None = None,
     *,
+    adapter: Mapping[str, Any] | None = None,
     action: str,
     target: Target | tuple[str, ...],
     intent: str | None = None,
@@ -131,8 +158,8 @@ def plan_of(
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID, naming the argument at fault.
-        MaterialRefused: SVC_API_JSON_INVALID: a fact is no JSON value, and `errors` names it; or they are nested too
-            deep or too many.
+        MaterialRefused: SVC_API_JSON_INVALID: a fact, or what the adapter is given, is no JSON value, and `errors`
+            names it; or they are nested too deep or too many.
     """
     for name, value in (("action", action), ("intent", intent)):
         if not isinstance(value, str) and not (name == "intent" and value is None):
@@ -150,16 +177,18 @@ def plan_of(
         raise _unusable(
             f"context.{taken[0]}", "The guard gives it itself, or only a response may carry it; remove it from context."
         )
-    if not isinstance(facts, Mapping):
+    require_one_source(facts, adapter)
+    if facts is not None and not isinstance(facts, Mapping):
         raise _unusable("facts", "They must be a mapping of names to JSON values.")
     said |= {
         "requested_action": action,
         "target_system": changed.system,
         "target_object_id": changed.object_id,
         **({"mutation": changed.mutation} if changed.mutation else {}),
-        "inputs": dict(facts),
+        **({} if facts is None else {"inputs": dict(facts)}),
     }
-    written = _written({"mode": "rulebook", **policy, "context": said})
+    made_by = {} if adapter is None else {"adapter": _invocation(adapter)}
+    written = _written({"mode": "rulebook", **policy, **made_by, "context": said})
     # A copy of its own, so that what the caller changes later is not what was asked.
     body = parse(written, max_values=MAX_REQUEST_VALUES - _GUARD_VALUES)
     binding = action_binding(body["context"])
@@ -174,6 +203,29 @@ def plan_of(
         rulebook=named_rulebook,
         actions=_actions(expected_action),
     )
+
+
+def require_one_source(facts: object, adapter: object) -> None:
+    """Requires that facts come from one place: the caller, or an adapter.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID.
+    """
+    if facts is None and adapter is None:
+        raise _unusable("facts", "There are none; give facts, or with adapter= the adapter that makes them.")
+    if facts is not None and adapter is not None:
+        raise _unusable("adapter", "The facts come from one place; leave out either adapter or facts.")
+
+
+def _invocation(adapter: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(adapter, Mapping) or adapter.keys() != _INVOCATION:
+        raise _unusable("adapter", "It must be {adapter_id, version, manifest_hash, input}, and nothing else.")
+    for name in _NAMES_ADAPTER:
+        if not isinstance(adapter[name], str):
+            raise _unusable(f"adapter.{name}", "It must be a text, as list_trusted_adapters() shows it.")
+    if not isinstance(adapter["input"], Mapping):
+        raise _unusable("adapter.input", "It must be a mapping of names to JSON values.")
+    return {**adapter, "input": dict(adapter["input"])}
 
 
 def _require_reportable(binding: Mapping[str, Any]) -> None:
@@ -200,7 +252,12 @@ def _written(body: Mapping[str, Any]) -> bytes:
         written = canonical(body)
     except MaterialRefused as error:
         said = {name: value for name, value in body["context"].items() if name not in _OWN}
-        asked = (("facts", body["context"]["inputs"]), ("context", said), ("rulebook", body.get("rulebook")))
+        asked = (
+            ("facts", body["context"].get("inputs")),
+            ("adapter", body.get("adapter")),
+            ("context", said),
+            ("rulebook", body.get("rulebook")),
+        )
         # What is nested too deep is told as that.
         with suppress(RecursionError):
             for path, why in chain.from_iterable(_faults(field, value) for field, value in asked):
@@ -208,7 +265,8 @@ def _written(body: Mapping[str, Any]) -> bytes:
                 raise MaterialRefused(error.code, f"The guard cannot ask about {path}: {why}", [fault]) from error
         raise
     if len(written) > _LARGEST - _GUARD_BYTES:
-        raise _unusable("facts", f"A request has at most {_LARGEST} bytes; name what is large by its id.")
+        made_of = "adapter.input" if "adapter" in body else "facts"
+        raise _unusable(made_of, f"A request has at most {_LARGEST} bytes; name what is large by its id.")
     return written
 
 
