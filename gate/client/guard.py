@@ -40,7 +40,7 @@ from gate.client.errors import (
 )
 from gate.client.exchange import exchange
 from gate.client.flow import Consult, Do, Flow
-from gate.client.intention import Plan, idempotency_key
+from gate.client.intention import Plan, idempotency_key, question_of
 from gate.client.permit import BasePermit
 from gate.client.recovery import found_out, may_begin_again
 from gate.client.store.intents import Intent, Report, State, Store
@@ -207,15 +207,17 @@ class _Entry:
     def _current(self) -> Flow[Intent | None]:
         """The intent's latest attempt, made where there is none; None where another process was quicker."""
         found: Intent | None = yield Do(partial(self._store.find, self._plan.intent_id))
-        return found if found is not None else (yield from self._attempt(1, instead_of=None))
+        return found if found is not None else (yield from self._attempt(1, 1, instead_of=None))
 
-    def _attempt(self, number: int, *, instead_of: Intent | None) -> Flow[Intent | None]:
+    def _attempt(self, number: int, question: int, *, instead_of: Intent | None) -> Flow[Intent | None]:
         def hold() -> Intent | None:
             attempt = Intent(
                 intent_id=self._plan.intent_id,
                 attempt=number,
                 state=State.HELD,
-                asked=self._plan.request(attempt=number, store=self._store.identity, nonce=secrets.token_hex(8)),
+                asked=self._plan.request(
+                    attempt=number, question=question, store=self._store.identity, nonce=secrets.token_hex(8)
+                ),
                 asked_hash=self._plan.body_hash,
                 asked_at=timestamp(utc_now()),
             )
@@ -226,8 +228,10 @@ class _Entry:
             self._made.add(number)
         return attempt
 
-    def _supersede(self, intent: Intent) -> Flow[None]:
-        yield from self._attempt(intent.attempt + 1, instead_of=intent)
+    def _supersede(self, intent: Intent, *, undecided: bool = False) -> Flow[None]:
+        """Makes the next attempt; under the same question where the service said that this one was not decided."""
+        question = _question(intent)
+        yield from self._attempt(intent.attempt + 1, question if undecided else question + 1, instead_of=intent)
 
     def _is_wanted(self, intent: Intent) -> bool:
         """Whether an attempt asks for what is asked for now, and not too long ago."""
@@ -244,17 +248,21 @@ class _Entry:
         """
         request = intent.request
         try:
-            call = operations.decide(request, idempotency_key=idempotency_key(intent.intent_id, intent.attempt))
+            call = operations.decide(request, idempotency_key=_key(intent))
             answer = yield from exchange(call, seconds=self._terms.seconds, tries=self._terms.tries)
         except GateError as error:
             if error.code == "SVC_API_IDEMPOTENCY_CONFLICT" and isinstance(error, Conflict):
+                latest: Intent | None = yield Do(partial(self._store.find, intent.intent_id))
+                if latest is None or latest.attempt != intent.attempt:
+                    # Another process of this store was told that it cannot be decided, and has asked something else.
+                    return None
                 record = yield from self._of_another_store(error.details.get("decision_id"))
                 yield from self._recover(intent, record, known=None)
                 return None
             if self._is_wanted(intent) or not _is_final(error):
                 raise _unavailable(self._plan, error) from error
             # What was asked then can never be decided, and what is asked now is something else.
-            yield from self._supersede(intent)
+            yield from self._supersede(intent, undecided=True)
             return None
         record = answer.body
         self._verify(request, record)
@@ -285,9 +293,8 @@ class _Entry:
         return None if begun is None else (begun, record)
 
     def _require_own(self, intent: Intent, record: Mapping[str, Any]) -> None:
-        key = idempotency_key(intent.intent_id, intent.attempt)
         try:
-            why = self._plan.objection(record, key, self._terms.scope_hash())
+            why = self._plan.objection(record, _key(intent), self._terms.scope_hash())
         except GateError as error:
             raise _unavailable(self._plan, error) from error
         if why is not None:
@@ -398,6 +405,15 @@ class _Entry:
                 failure=MaterialRefused(str(result.error), str(result.message)),
                 verification=result,
             )
+
+
+def _question(intent: Intent) -> int:
+    # Of an attempt that was forgotten nothing is left but its number, which is no smaller.
+    return question_of(intent.attempt, intent.request) if intent.asked else intent.attempt
+
+
+def _key(intent: Intent) -> str:
+    return idempotency_key(intent.intent_id, _question(intent))
 
 
 def _is_final(error: GateError) -> bool:

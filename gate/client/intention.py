@@ -29,7 +29,7 @@ GUARD: Final = "guard"
 _LARGEST: Final = 1024 * 1024
 # What the guard's own member adds to a request at most.
 _GUARD_BYTES: Final = 512
-_GUARD_VALUES: Final = 5
+_GUARD_VALUES: Final = 6
 _LONGEST: Final = 2000
 _LONGEST_BINDING: Final = 64 * 1024
 _REPEATED: Final = "actor, subject, amount and currency"
@@ -75,14 +75,20 @@ class Plan:
     rulebook: Mapping[str, str]
     actions: frozenset[str] | None
 
-    def request(self, *, attempt: int, store: str, nonce: str) -> bytes:
-        """The Decision Request of one attempt, as it is sent.
+    def request(self, *, attempt: int, store: str, nonce: str, question: int | None = None) -> bytes:
+        """The Decision Request of one attempt, as it is sent; `question` as `question_of` gives it, where it is not the
+        attempt's own number.
 
         It names the attempt and the store that holds the intent. Under one idempotency key the service so answers one
         store alone: to any other it answers a conflict, and the action does not begin twice. The nonce, which no other
         request has, does the same for a store that has lost what it asked.
         """
-        guard = {"intent_id": self.intent_id, "attempt": attempt, "store": store, "nonce": nonce}
+        guard = {
+            "intent_id": self.intent_id,
+            **numbered(attempt, attempt if question is None else question),
+            "store": store,
+            "nonce": nonce,
+        }
         return canonical({**self.body, "context": {**self.body["context"], GUARD: guard}})
 
     def objection(self, record: Mapping[str, Any], idempotency_key: str, scope_hash: str | None) -> str | None:
@@ -138,9 +144,31 @@ class Plan:
         return self.actions is None or record["action"] in self.actions
 
 
-def idempotency_key(intent_id: str, attempt: int) -> str:
-    """The retry handle of an attempt: stable, so that a retry after a crash finds the decision that was made."""
-    return f"guard-{intent_id}-{attempt}"
+def idempotency_key(intent_id: str, number: int) -> str:
+    """The retry handle of an attempt: stable, so that a retry after a crash finds the decision that was made.
+
+    Args:
+        intent_id: The name of the intent.
+        number: The attempt's, for what is told of it; for what is asked, its question's.
+    """
+    return f"guard-{intent_id}-{number}"
+
+
+def numbered(attempt: int, question: int) -> dict[str, int]:
+    """What the guard's member says of an attempt and its question."""
+    return {"attempt": attempt} if question == attempt else {"attempt": attempt, "question": question}
+
+
+def question_of(attempt: int, request: Mapping[str, Any]) -> int:
+    """The number that an attempt is asked under; the attempt's own, unless its request says another one.
+
+    What the service refused to decide leaves its number unused, and the next attempt asks under the same one. Were it
+    left behind, another store could ask under it, and both would be permitted.
+    """
+    context = request.get("context")
+    guard = context.get(GUARD) if isinstance(context, Mapping) else None
+    said = guard.get("question") if isinstance(guard, Mapping) else None
+    return said if isinstance(said, int) else attempt
 
 
 def plan_of(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from gate.canonical import canonical
-from gate.client.intention import GUARD
+from gate.client.intention import GUARD, numbered, question_of
 from gate.client.permit import LONGEST_RESULT, cited, execution_report, holds_credential, is_text
 from gate.client.store.intents import Intent, Report, State, Store
 from gate.errors import OperatorError
@@ -169,7 +169,9 @@ def _reopen(store: Store, settled: Intent) -> Intent:
 def _following(intent: Intent) -> Intent:
     attempt = intent.attempt + 1
     context = intent.request["context"]
-    guard = {**context[GUARD], "attempt": attempt, "nonce": secrets.token_hex(8)}
+    said = {name: value for name, value in context[GUARD].items() if name != "question"}
+    question = question_of(intent.attempt, intent.request) + 1
+    guard = {**said, **numbered(attempt, question), "nonce": secrets.token_hex(8)}
     return replace(
         intent,
         attempt=attempt,

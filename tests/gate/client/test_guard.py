@@ -50,6 +50,7 @@ from tests.support import sample_rulebook
 YES = {"discount_percent": 10, "margin_percent": 22}
 NO = {"discount_percent": 10, "margin_percent": 9}
 REVIEW = {"discount_percent": 40, "margin_percent": 40}
+FORBIDDEN = YES | {"verdict": "yes", "action": "approve_discount"}
 
 
 def guarding(client: Client, facts: dict[str, Any] = YES, **said: Any) -> Guard:
@@ -582,6 +583,61 @@ class TestOnce:
                 assert already.value.record["decision_id"] == permit.decision_id
             with guarding(stranger, recover=lambda found: Recovery.NOT_EXECUTED) as again:
                 assert again.decision_id != permit.decision_id
+
+    def test_what_ran_after_the_service_had_refused_to_decide_is_not_given_to_another_store_either(
+        self, gate: Client, make: Callable[..., Client], tmp_path: Any
+    ) -> None:
+        for _ in range(2):
+            with pytest.raises(GateUnavailable, match="RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN"):
+                guarding(gate, FORBIDDEN).__enter__()
+        with pytest.raises(GateUnavailable, match="RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN"):
+            guarding(gate, FORBIDDEN | {"discount_percent": 11}).__enter__()
+        permit = runs(gate)
+        assert permit.intent.attempt == 3
+        with SqliteStore(tmp_path / "other.db") as other:
+            with pytest.raises(AlreadyStarted) as already, guarding(make(store=other)):
+                raise AssertionError("the body ran")
+            assert already.value.elsewhere
+            assert already.value.record == permit.record
+
+    def test_what_the_service_refused_before_another_store_asked_is_not_begun_by_both(
+        self, gate: Client, make: Callable[..., Client], tmp_path: Any
+    ) -> None:
+        with pytest.raises(GateUnavailable):
+            guarding(gate, FORBIDDEN).__enter__()
+        with SqliteStore(tmp_path / "other.db") as other:
+            permit = runs(make(store=other))
+        with pytest.raises(AlreadyStarted) as already, guarding(gate):
+            raise AssertionError("the body ran")
+        assert already.value.elsewhere
+        assert already.value.record == permit.record
+
+    def test_an_attempt_after_a_refused_one_begins_again_once_somebody_said_that_nothing_was_done(
+        self, gate: Client, store: SqliteStore
+    ) -> None:
+        with pytest.raises(GateUnavailable):
+            guarding(gate, FORBIDDEN).__enter__()
+        with pytest.raises(ZeroDivisionError), guarding(gate) as permit:
+            raise ZeroDivisionError
+        settle(store, permit.intent_id, executed=False)
+        again = runs(gate)
+        assert (again.intent.attempt, again.decision_id != permit.decision_id) == (3, True)
+
+    def test_a_process_that_asked_what_another_of_its_store_has_given_up_goes_on_with_what_that_one_asks(
+        self, gate: Client, service: Service
+    ) -> None:
+        with pytest.raises(GateUnavailable):
+            guarding(gate, FORBIDDEN).__enter__()
+
+        def meanwhile(request: httpx.Request, response: httpx.Response) -> httpx.Response:
+            service.rewrite = lambda request, response: response
+            with pytest.raises(Blocked):
+                guarding(gate, NO).__enter__()
+            # What was on its way all along arrives after it.
+            return service.handle_request(request)
+
+        service.rewrite = meanwhile
+        assert runs(gate).intent.attempt == 3
 
     def test_a_store_that_was_set_back_does_not_run_it_again(
         self, gate: Client, store: SqliteStore, make: Callable[..., Client], tmp_path: Any
