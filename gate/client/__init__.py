@@ -32,6 +32,7 @@ from gate.client.errors import (
     ServiceFailed,
     StoreUnavailable,
     Unauthorized,
+    Undecidable,
     Unreachable,
 )
 from gate.client.guard import Recovery
@@ -84,6 +85,7 @@ __all__ = [
     "Target",
     "Trust",
     "Unauthorized",
+    "Undecidable",
     "Unreachable",
     "Verification",
     "operations",

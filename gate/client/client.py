@@ -198,7 +198,8 @@ class BaseClient(ABC, Generic[G]):
             OperatorError: There is no store, no pinned key, or no store that the session reaches.
             StoreUnavailable: With a session: the store cannot be used.
 
-        On entering it raises Blocked, HeldForReview, GateUnavailable or AlreadyStarted where the body must not run.
+        On entering it raises Blocked, HeldForReview, GateUnavailable (Undecidable where the service refuses the request
+        as it is) or AlreadyStarted where the body must not run.
         """
         plan = plan_of(
             rulebook,

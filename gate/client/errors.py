@@ -16,6 +16,7 @@ All of them are `gate.errors.GateError`: a code, a sentence, the members at faul
       Blocked                 the verdict is no
       HeldForReview           the verdict is review
       GateUnavailable         there is no verdict that can be relied on
+        Undecidable           the service refuses to decide the request as it is
       AlreadyStarted          the action was begun before, and perhaps done
     StoreUnavailable          the guard's store cannot be used now
 """
@@ -133,6 +134,12 @@ class GateUnavailable(NotPermitted):
     def retry_after(self) -> float | None:
         """After how many seconds the service says to come again; None where it does not say."""
         return self.failure.retry_after if isinstance(self.failure, ApiError) else None
+
+
+class Undecidable(GateUnavailable):
+    """The service refuses to decide the request as it is, so that asking again is in vain until what the sentence and
+    `errors` name is mended: the facts, the adapter or its input, the context, or the rulebook.
+    """
 
 
 @dataclass(eq=False)

@@ -36,7 +36,9 @@ from gate.client.errors import (
     GateUnavailable,
     HeldForReview,
     Refused,
+    ServiceFailed,
     StoreUnavailable,
+    Undecidable,
 )
 from gate.client.exchange import exchange
 from gate.client.flow import Consult, Do, Flow
@@ -229,7 +231,7 @@ class _Entry:
         return attempt
 
     def _supersede(self, intent: Intent, *, undecided: bool = False) -> Flow[None]:
-        """Makes the next attempt; under the same question where the service said that this one was not decided."""
+        """Makes the next attempt; under the same question where the service says that this one was not decided."""
         question = _question(intent)
         yield from self._attempt(intent.attempt + 1, question if undecided else question + 1, instead_of=intent)
 
@@ -261,7 +263,7 @@ class _Entry:
                 return None
             if self._is_wanted(intent) or not _is_final(error):
                 raise _unavailable(self._plan, error) from error
-            # What was asked then can never be decided, and what is asked now is something else.
+            # What was asked then was not decided, and what is asked now is something else.
             yield from self._supersede(intent, undecided=True)
             return None
         record = answer.body
@@ -416,14 +418,22 @@ def _key(intent: Intent) -> str:
     return idempotency_key(intent.intent_id, _question(intent))
 
 
-def _is_final(error: GateError) -> bool:
-    """Whether the service says that a request can never be decided, and has not decided it for another store either: it
-    says so only after it has looked at the idempotency key. What it says before that, or what a proxy says, proves
-    nothing.
+def _is_refusal(error: GateError) -> bool:
+    """Whether the service says that a request can never be decided as it is, and has not decided it for another store
+    either: it says so only after it has looked at the idempotency key. What it says before that, or what a proxy says,
+    proves nothing.
     """
     if isinstance(error, Conflict):
         return error.code == "RULEBOOK_VERSION_CONFLICT"
     return isinstance(error, Refused) and error.status == 422 and not error.code.startswith("HTTP_")
+
+
+def _is_final(error: GateError) -> bool:
+    """Whether the service has looked at the idempotency key, and says that there is no decision: because it refuses, or
+    because the adapter makes no facts of what it is given, which it may never do.
+    """
+    failed = isinstance(error, ServiceFailed) and error.status == 502 and error.code.startswith("TRUSTED_ADAPTER_")
+    return failed or _is_refusal(error)
 
 
 def _age(moment: str) -> float:
@@ -432,9 +442,11 @@ def _age(moment: str) -> float:
 
 
 def _unavailable(plan: Plan, error: GateError) -> GateUnavailable:
-    return GateUnavailable(
+    refused = _is_refusal(error)
+    why = "The service cannot decide what it was asked" if refused else "There is no verdict"
+    return (Undecidable if refused else GateUnavailable)(
         error.code,
-        f"There is no verdict, and the action stays held. {error.message}",
+        f"{why}, and the action stays held. {error.message}",
         error.errors,
         error.details,
         intent_id=plan.intent_id,

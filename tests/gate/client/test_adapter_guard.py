@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -30,6 +31,7 @@ from gate.client import (
     ServiceFailed,
     SqliteStore,
     State,
+    Undecidable,
 )
 from gate.envelope import input_material
 from gate.errors import MaterialRefused, RequestRefused
@@ -42,7 +44,7 @@ from gate.request import read_request
 from gate.rulebook import load
 from gate.signing import Ed25519Signer
 from tests.api.test_adapters import FAILING, equip, rulebook_over
-from tests.gate.adapters.test_invocation import invocation_of
+from tests.gate.adapters.test_invocation import invocation_of, make_adapter
 from tests.gate.adapters.test_manifest import registered_as
 from tests.gate.client.conftest import Rewrite, Service
 from tests.gate.client.test_guard import dying_in
@@ -69,7 +71,7 @@ def transfer(given: dict[str, Any] = YES, **changes: Any) -> dict[str, Any]:
 
 
 def guarding(client: Client, adapter: dict[str, Any] | None = None, **said: Any) -> Guard:
-    return client.guard(RULEBOOK, **{"adapter": adapter or transfer(), **NAMED, **said})
+    return client.guard(**{"rulebook": RULEBOOK, "adapter": adapter or transfer(), **NAMED, **said})
 
 
 def runs(client: Client, adapter: dict[str, Any] | None = None, **said: Any) -> Permit:
@@ -83,13 +85,21 @@ def failing(name: str) -> dict[str, Any]:
     return invocation_of(FAILING[name], {})
 
 
+PICKY: Final = make_adapter("picky", "def facts(given):\n    return {'decision_score': 100 // given['divisor']}\n")
+
+
+def picky(divisor: int) -> dict[str, Any]:
+    """The invocation of an adapter that fails with some inputs."""
+    return invocation_of(PICKY, {"divisor": divisor})
+
+
 ONE_OF_EACH: Final = ("it raises", "it imports what it may not", "it has no end", "its facts are no object")
 
 
 @pytest.fixture
 def instance(instance: Instance) -> Instance:
     """An instance with adapters that fail beside those of the release."""
-    return equip(instance, [SOLANA, *(FAILING[name] for name in ONE_OF_EACH)])
+    return equip(instance, [SOLANA, PICKY, *(FAILING[name] for name in ONE_OF_EACH)])
 
 
 Lie = Callable[[httpx.Request, dict[str, Any], dict[str, Any] | None], Any]
@@ -441,10 +451,12 @@ class TestARefusal:
     def test_it_keeps_the_code_and_sentence_of_the_service_and_the_action_is_held_until_the_input_is_mended(
         self, gate: Client, service: Service, store: SqliteStore, adapter: dict[str, Any], code: str, status: int
     ) -> None:
-        with pytest.raises(GateUnavailable) as refused, guarding(gate, adapter):
+        # A rulebook is bound to the adapter that its first request invokes, also to one that fails.
+        with pytest.raises(GateUnavailable) as refused, guarding(gate, adapter, rulebook=RULEBOOK | {"version": "0"}):
             raise AssertionError("the body ran")
         failure = refused.value.failure
-        assert isinstance(failure, Refused if status == 422 else ServiceFailed)
+        assert type(failure) is (Refused if status == 422 else ServiceFailed)
+        assert type(refused.value) is (Undecidable if status == 422 else GateUnavailable)
         assert (refused.value.code, failure.code, failure.status) == (code, code, status)
         assert failure.message in refused.value.message
         assert (refused.value.errors, refused.value.details) == (failure.errors, failure.details)
@@ -452,8 +464,7 @@ class TestARefusal:
         kept = store.find(refused.value.intent_id)
         assert kept is not None
         assert (kept.state, kept.answered) == (State.HELD, None)
-        if status == 422:
-            assert runs(gate).intent_id == refused.value.intent_id
+        assert runs(gate).intent_id == refused.value.intent_id
 
     def test_it_names_the_members_of_the_input_at_fault(self, gate: Client) -> None:
         with pytest.raises(GateUnavailable) as refused, guarding(gate, transfer(YES | {"sol_amount": "nine"})):
@@ -462,7 +473,7 @@ class TestARefusal:
 
     def test_a_rulebook_keeps_its_source_of_facts(self, gate: Client) -> None:
         runs(gate, target=("treasury", "transfer-6"))
-        with pytest.raises(GateUnavailable) as refused, gate.guard(RULEBOOK, FACTS, **NAMED):
+        with pytest.raises(Undecidable) as refused, gate.guard(RULEBOOK, FACTS, **NAMED):
             raise AssertionError("the body ran")
         assert isinstance(refused.value.failure, Conflict)
         assert refused.value.code == "RULEBOOK_VERSION_CONFLICT"
@@ -480,9 +491,37 @@ class TestARefusal:
             return httpx.Response(answer.status_code, content=answer.data)
 
         service.rewrite = of_both
-        with pytest.raises(GateUnavailable) as refused, guarding(gate):
+        with pytest.raises(Undecidable) as refused, guarding(gate):
             raise AssertionError("the body ran")
         assert refused.value.code == "TRUSTED_ADAPTER_INPUT_CONFLICT"
+
+    def test_an_adapter_that_failed_and_makes_facts_later_is_asked_again_as_it_was(
+        self, gate: Client, service: Service
+    ) -> None:
+        failure = {"error": "TRUSTED_ADAPTER_EXECUTION_FAILED", "message": "No worker can run here."}
+        sent, answer = [], service.handle_request
+
+        def failed(request: httpx.Request) -> httpx.Response:
+            sent.append(request.content)
+            return httpx.Response(502, json=failure) if len(sent) == 1 else answer(request)
+
+        service.handle_request = failed  # type: ignore[method-assign]
+        with pytest.raises(GateUnavailable), guarding(gate):
+            raise AssertionError("the body ran")
+        assert runs(gate).intent.attempt == 1
+        assert sent[0] == sent[1]
+
+    def test_what_ran_after_an_adapter_had_failed_is_not_given_to_another_store_either(
+        self, gate: Client, make: Callable[..., Client], tmp_path: Path
+    ) -> None:
+        with pytest.raises(GateUnavailable, match="ZeroDivisionError"), guarding(gate, picky(0)):
+            raise AssertionError("the body ran")
+        permit = runs(gate, picky(1))
+        assert permit.intent.attempt == 2
+        with SqliteStore(tmp_path / "other.db") as other:
+            with pytest.raises(AlreadyStarted) as already, guarding(make(store=other), picky(1)):
+                raise AssertionError("the body ran")
+            assert already.value.record == permit.record
 
     def test_an_adapter_that_fails_is_tried_again_under_the_same_key(
         self, make: Callable[..., Client], service: Service

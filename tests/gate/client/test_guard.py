@@ -37,6 +37,7 @@ from gate.client import (
     State,
     StoreUnavailable,
     Target,
+    Undecidable,
 )
 from gate.client import guard as guard_module
 from gate.client.recovery import settle
@@ -369,6 +370,20 @@ class TestAnythingElse:
             with pytest.raises(OperatorError, match="_INVALID"):
                 guarding(make(), **said)
 
+    def test_what_the_service_refuses_to_decide_is_told_apart_from_a_service_that_cannot_answer(
+        self, gate: Client, service: Service
+    ) -> None:
+        with pytest.raises(Undecidable, match="forbidden_fields") as refused, guarding(gate, FORBIDDEN):
+            raise AssertionError("the body ran")
+        assert refused.value.code == "RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN"
+        assert refused.value.details == {"forbidden_fields": ["context.inputs.action"]}
+        for status, code in ((422, None), (400, "SVC_API_JSON_INVALID"), (503, "SVC_STORAGE_UNAVAILABLE")):
+            told = {} if code is None else {"error": code, "message": "It is so."}
+            service.rewrite = partial(lambda told, status, *_: httpx.Response(status, json=told), told, status)
+            with pytest.raises(GateUnavailable) as unavailable, guarding(gate, target=("crm", f"deal-{status}")):
+                raise AssertionError("the body ran")
+            assert type(unavailable.value) is GateUnavailable
+
     def test_an_unusable_key_makes_the_gate_unavailable(self, make: Callable[..., Client]) -> None:
         with pytest.raises(GateUnavailable) as unavailable, guarding(make(key="dgk_ffffffffffff_unknown")):
             raise AssertionError("the body ran")
@@ -588,7 +603,7 @@ class TestOnce:
         self, gate: Client, make: Callable[..., Client], tmp_path: Any
     ) -> None:
         for _ in range(2):
-            with pytest.raises(GateUnavailable, match="RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN"):
+            with pytest.raises(Undecidable, match="RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN"):
                 guarding(gate, FORBIDDEN).__enter__()
         with pytest.raises(GateUnavailable, match="RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN"):
             guarding(gate, FORBIDDEN | {"discount_percent": 11}).__enter__()
