@@ -64,6 +64,7 @@ from tests.tampering import Forger, at
 ROWS: Final = cases("guard_faults")
 RACES: Final = [row for row in ROWS if "race" in row["do"]]
 
+ADAPTER: Final = "solana_execution_gate"
 POLICY: Final = "pricing_exception@2026-06-11"
 ACTION: Final = "approve_discount"
 FACTS: Final[dict[str, dict[str, Any]]] = {
@@ -76,6 +77,15 @@ FACTS: Final[dict[str, dict[str, Any]]] = {
     "deep": {"discount_percent": 10, "margin_percent": 22, "note": json.loads("[" * 31 + "]" * 31)},
     "huge": {"discount_percent": 10, "margin_percent": 22, "note": "x" * 1_100_000},
 }
+TRANSFER: Final[dict[str, Any]] = {
+    "sol_amount": 9,
+    "risk_level": "low",
+    "evidence_level": "strong",
+    "quorum_signed": True,
+    "budget_within_policy": True,
+    "recipient_verified": True,
+}
+GIVEN: Final[dict[str, dict[str, Any]]] = {"yes": TRANSFER, "unusable": TRANSFER | {"sol_amount": "nine"}}
 STRANGER: Final = Ed25519Signer("receipt_of_a_stranger", bytes(range(32)))
 IMPATIENT: Final = 0.5
 ROUNDS: Final = 5
@@ -95,6 +105,7 @@ class Service:
         elsewhere: Another instance, whose rulebook of the same name says yes to everything.
         elsewhere_key: A key of it.
         plain: A client that asks the service directly.
+        adapter: The adapter that makes the facts of `made_policy`, without what it is given.
     """
 
     url: str
@@ -106,6 +117,7 @@ class Service:
     elsewhere: FlaskClient
     elsewhere_key: str
     plain: Client
+    adapter: Mapping[str, str]
 
     @property
     def trust(self) -> Trust:
@@ -134,13 +146,34 @@ def service(tmp_path_factory: pytest.TempPathFactory, laid_out: Path) -> Iterato
             client.decide(inline(lenient_rulebook()))
         answer = elsewhere.post("/api/decide", json=inline(lenient_rulebook()), headers={"x-api-key": stranger})
         assert answer.status_code == 200
-        yield Service(server.url, key, reader, other, scope_hash, registry, elsewhere, stranger, plain)
+        (manifest,) = (each for each in plain.list_trusted_adapters()["adapters"] if each["adapter_id"] == ADAPTER)
+        adapter = {
+            "adapter_id": ADAPTER,
+            "version": manifest["version"],
+            "manifest_hash": manifest["manifest_hash"],
+        }
+        plain.decide({"mode": "rulebook", "rulebook": made_policy(), "adapter": {**adapter, "input": TRANSFER}})
+        yield Service(server.url, key, reader, other, scope_hash, registry, elsewhere, stranger, plain, adapter)
         assert "Traceback" not in server.text()
 
 
 def inline(rulebook: dict[str, Any]) -> dict[str, Any]:
     """A request with a rulebook, which registers it."""
     return {"mode": "rulebook", "rulebook": rulebook, "context": {"inputs": FACTS["yes"]}}
+
+
+def made_policy() -> dict[str, Any]:
+    """A rulebook over facts that an adapter makes."""
+    outcomes = [rule["outcome"] for rule in sample_rulebook()["rules"]]
+    condition = {"field": "decision_score", "operator": "gte", "value": 80}
+    return {
+        "schema_version": "rulebook_v1",
+        "rulebook_id": "made_exception",
+        "version": "1",
+        "input_schema": {"required": ["decision_score"], "properties": {"decision_score": {"type": "integer"}}},
+        "rules": [{"rule_id": "enough", "priority": 1, "condition": condition, "outcome": outcomes[1]}],
+        "default_outcome": outcomes[0],
+    }
 
 
 def lenient_rulebook() -> dict[str, Any]:
@@ -196,7 +229,10 @@ class Case:
             said["rulebook"] = {"rulebook_id": rulebook["rulebook_id"], "hash": content_hash(rulebook)}
         elif said["rulebook"] == "altered":
             said["rulebook"] = lenient_rulebook()
-        return {**said, "facts": FACTS[said["facts"]]}
+        if "adapter" not in said:
+            return {**said, "facts": FACTS[said["facts"]]}
+        del said["facts"]
+        return {**said, "adapter": {**self.service.adapter, "input": GIVEN[said["adapter"]]}}
 
     def body(self, permit: BasePermit) -> None:
         """Does the action; it is permitted, or the test fails."""
@@ -237,7 +273,7 @@ class Case:
     def process(self, dies: str, told: Connection | None = None) -> Any:
         """A process of its own that guards the action, and dies on the way."""
         made = self.made() | {"url": self.line.url, "store": str(self.path)}
-        setting = Setting(self.kind, made, [self.said({})], self.effects.path, dies)
+        setting = Setting(self.kind, made, [self.said(self.do.get("said", {}))], self.effects.path, dies)
         return multiprocessing.get_context("forkserver").Process(target=run, args=(setting, told))
 
 
