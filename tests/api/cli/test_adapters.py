@@ -162,7 +162,7 @@ class TestRun:
 
     def test_an_input_that_it_does_not_take_is_refused_member_by_member(self, tmp_path: Path) -> None:
         file = tmp_path / "input.json"
-        file.write_text(json.dumps({"as_of": "31.07.2026", "order": {}, "payment": {"currency": "eur"}, "claim": {}}))
+        file.write_text(json.dumps({"as_of": "2026-02-30", "order": {}, "payment": {"currency": "eur"}, "claim": {}}))
         told = refused(run_gate("adapters", "run", "refund_facts", "--input", str(file), "--json"))
         assert told["error"] == "TRUSTED_ADAPTER_INPUT_INVALID"
         assert {(error["field"], error["message"]) for error in told["errors"]} == {
