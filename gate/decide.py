@@ -25,6 +25,7 @@ from gate.envelope import (
     output_material,
     receipt_material,
 )
+from gate.erasure import is_confirmed, stored_erasure
 from gate.errors import (
     GateError,
     IdempotencyConflict,
@@ -314,12 +315,18 @@ class DecisionGate:
                 },
             )
         record = stored_record(entry)
-        if not _answers(entry, record, claim):
+        if not (_answers(entry, record, claim) and self._says_what_was_erased(authority, record)):
             raise ServiceUnavailable(
                 "SVC_STORAGE_UNAVAILABLE",
                 "The record of this idempotency key is not as it was made; the operator must check the chain.",
             )
         return Decision(record, "replayed", self._remaining(authority))
+
+    def _says_what_was_erased(self, authority: Authority, record: dict[str, Any]) -> bool:
+        """Whether a record that says that it was erased is one of which the chain says so, too."""
+        if "erased" not in record:
+            return True
+        return is_confirmed(record, stored_erasure(self._ledger, authority.scope_id, record["decision_id"]))
 
     def _remaining(self, authority: Authority) -> int | None:
         if authority.monthly_cap is None:

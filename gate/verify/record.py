@@ -94,10 +94,14 @@ def _erased_message(record: Mapping[str, Any]) -> str:
     if "adapter_facts" in record["erased"]["members"]:
         return (
             f"The record says that these were erased: {named}. Without adapter_facts record_hash cannot be computed "
-            f"again; the signature covers it as it was."
+            f"again: the signature covers it as it was, and the attestations cover what was decided, over what and by "
+            f"what. Of {', '.join(_ONLY_BY_RECORD_HASH)} nothing here shows that they are as they were."
         )
     return f"The record says that these were erased: {named}. All else of the record is as it was signed."
 
+
+# What of the envelope neither the receipt nor an attestation is made over again.
+_ONLY_BY_RECORD_HASH: Final = ("request_id", "idempotency_key", "created_at", "rulebook_contract")
 
 AUTHENTICITY: Final = (
     "receipt_signature",

@@ -1134,6 +1134,25 @@ class TestErased:
         assert again.headers["x-idempotency-status"] == "replayed"
         assert again.get_json() == left
 
+    def test_its_key_answers_nothing_where_the_chain_knows_of_no_such_erasure(
+        self, caller: Caller, instance: Instance, left: dict[str, Any]
+    ) -> None:
+        assert left["erased"]
+        with instance.ledger.store.write() as connection:
+            connection.exec_driver_sql("UPDATE entries SET body = ? WHERE position = 2", (b'{"erasure_hash": "x"}',))
+        refused(caller.send(REFUND_REQUEST, x_idempotency_key="order-1"), 503, "SVC_STORAGE_UNAVAILABLE")
+
+    def test_what_is_left_names_what_nothing_shows_any_more(self, left: dict[str, Any], instance: Instance) -> None:
+        unproven = {"request_id", "idempotency_key", "created_at", "rulebook_contract"}
+        told = verify_record(left, instance.trust()).message or ""
+        assert all(name in told for name in unproven)
+        derived = {"decision_confidence", "confidence_hash", "audit_chain"}
+        for name in left.keys() - derived:
+            value = left[name]
+            changed = {**left, name: f"{value}x" if isinstance(value, str) else {"x": 1}}
+            result = verify_record(changed, instance.trust())
+            assert (result.error == "MATERIAL_ERASED") is (name in unproven), name
+
     @pytest.mark.parametrize("view", VIEWS)
     def test_every_view_says_so(self, caller: Caller, left: dict[str, Any], view: str) -> None:
         shown = caller.decide({**REFUND_REQUEST, "response_view": view}, x_idempotency_key="order-1")
