@@ -128,7 +128,7 @@ def facts_of_scenarios(context: Mapping[str, Any], scenarios: Sequence[Scenario]
         merged = merge_patch(context, scenario.context_patch)
         faults = _faults({"context": merged}, {"context": f"{at}.context_patch"})
         if scenario.adapter_input_patch is not None:
-            message = "The facts of this decision came with its request; patch context.inputs instead."
+            message = "The facts of this decision came with its request; patch them in context_patch.inputs."
             faults.append(FieldError(f"{at}.adapter_input_patch", "no_adapter", message))
         return merged.get("inputs", {}), faults
 

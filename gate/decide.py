@@ -42,7 +42,7 @@ from gate.labels import BINDING_ADAPTER
 from gate.ledger import Ledger
 from gate.ledger.access import Authority
 from gate.ledger.entries import StoredEntry
-from gate.ledger.rulebooks import Registered
+from gate.ledger.rulebooks import Registered, version_conflict
 from gate.ledger.store import read_object
 from gate.ledger.writer import AccessChanged, Appended, CapReached, Claim, Claimed, Decided, NewEntry, Outcome
 from gate.record import Identity, Signers, build_record
@@ -131,8 +131,12 @@ class DecisionGate:
             _require_binding(request)
             rulebook = self.rulebook(authority.scope_id, request)
             invocation = self.invocation(request)
-            registered = self._registered(authority, rulebook, _dependency(invocation), claim)
+            dependency = _dependency(invocation)
+            registered = self._registered(authority, rulebook, dependency, claim)
             facts = self.facts(request, invocation)
+            if registered is None:
+                # Not before there are facts: an adapter that makes none leaves nothing behind.
+                registered = self.register(authority.scope_id, rulebook, dependency)
             signers, now = self.signing()
         except GateError:
             authority = self._confirmed(authority)
@@ -262,7 +266,13 @@ class DecisionGate:
 
     def _registered(
         self, authority: Authority, rulebook: Rulebook, dependency: Mapping[str, Any] | None, claim: Claim | None
-    ) -> Registered:
+    ) -> Registered | None:
+        """What the rulebook is registered as; None where the request may register it.
+
+        Raises:
+            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+            IdempotencyConflict, AccessForbidden: It may not.
+        """
         registered = self._ledger.rulebooks.find(authority.scope_id, rulebook.hash)
         if registered is not None:
             require_dependency(registered, dependency)
@@ -271,7 +281,10 @@ class DecisionGate:
         if claim is not None and self._ledger.entries.claimed(authority.scope_id, claim) is not None:
             raise IdempotencyConflict("SVC_API_IDEMPOTENCY_CONFLICT", "The idempotency key was used before.")
         self._confirmed(authority).require("register")
-        return self.register(authority.scope_id, rulebook, dependency)
+        another = self._ledger.rulebooks.find_version(authority.scope_id, rulebook.rulebook_id, rulebook.version)
+        if another is not None and another.hash != rulebook.hash:
+            raise version_conflict(rulebook, another.hash)
+        return None
 
     def register(self, scope_id: str, rulebook: Rulebook, dependency: Mapping[str, Any] | None = None) -> Registered:
         """Registers a rulebook in a scope, or finds it registered.

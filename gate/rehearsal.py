@@ -27,10 +27,11 @@ from gate.decide import (
     stored_request,
 )
 from gate.envelope import erased_members, input_material
-from gate.errors import AdapterRefused, FieldError, RequestRefused, RulebookRefused
+from gate.errors import AdapterRefused, FieldError, RequestRefused
 from gate.facts import Facts
 from gate.ledger import Ledger
 from gate.ledger.entries import StoredEntry
+from gate.ledger.rulebooks import version_conflict
 from gate.replay import (
     CURRENT,
     HISTORICAL,
@@ -258,12 +259,7 @@ class Rehearsal:
             created_at = lineage.identity.created_at
             return registration(rulebook.reference, scope_id, created_at, None, adapter_dependency=dependency)
         if registered.hash != rulebook.hash:
-            raise RulebookRefused(
-                "RULEBOOK_VERSION_CONFLICT",
-                f"{rulebook.rulebook_id} {rulebook.version} is registered with another body; "
-                f"give the changed rulebook a version of its own.",
-                details={"hash": rulebook.hash, "registered_hash": registered.hash},
-            )
+            raise version_conflict(rulebook, registered.hash)
         require_dependency(registered, dependency)
         return registered.metadata
 

@@ -14,7 +14,7 @@ from api.cli.output import note, print_json, say, table
 from gate.adapters.containment import BASELINE, MEASURES
 from gate.adapters.invocation import TrustedAdapters, accepted_invocation
 from gate.adapters.manifest import Adapter
-from gate.adapters.registry import registered
+from gate.adapters.registry import damaged, registered
 from gate.adapters.worker import Workers
 from gate.errors import OperatorError
 from gate.instance import require_instance
@@ -71,6 +71,8 @@ def list_(home: Heeded = None, database_url: UnusedDatabaseUrl = None, as_json: 
             for manifest in adapters.manifests()
         ],
     )
+    for error in damaged().values():
+        note(f"gate: {error.message}")
     if measures.reason is not None:
         note(f"gate: No adapter can run here, for {measures.reason}.")
     if measures.in_force:
@@ -141,9 +143,12 @@ def _isolation(home: Path | None) -> tuple[str, ...]:
 def _named(name: str) -> Adapter:
     """The adapter of that name; where it names no version, the one that is registered last."""
     found = [adapter for adapter in registered() if name in (adapter.adapter_id, adapter.name)]
+    for known, error in damaged().items():
+        if not found and name in (known, known.partition("@")[0]):
+            raise error
     if not found:
-        known = ", ".join(adapter.name for adapter in registered())
-        raise OperatorError("ADAPTER_UNKNOWN", f"There is no adapter {name}; there are {known}.")
+        there = ", ".join(adapter.name for adapter in registered())
+        raise OperatorError("ADAPTER_UNKNOWN", f"There is no adapter {name}; there are {there}.")
     return found[-1]
 
 

@@ -11,7 +11,8 @@ from typing import Final
 from gate.adapters.manifest import Adapter, load_adapter
 from gate.errors import OperatorError
 
-_BUILTIN: Final = Path(__file__).parent / "builtin"
+BUILTIN: Final = Path(__file__).parent / "builtin"
+"""Where the source and the manifest of each adapter lie."""
 
 # A version that was released stays, for what it made has to be made again.
 _REGISTERED: Final = (
@@ -35,7 +36,7 @@ def _loaded() -> tuple[tuple[Adapter, ...], Mapping[str, OperatorError]]:
     whole, damages = [], {}
     for name in _REGISTERED:
         try:
-            whole.append(load_adapter(_BUILTIN, name))
+            whole.append(load_adapter(BUILTIN, name))
         except OperatorError as error:
             damages[name] = error
     return tuple(whole), MappingProxyType(damages)

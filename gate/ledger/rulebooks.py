@@ -121,12 +121,7 @@ class RulebookRegistry:
                 )
                 row = _by_version(connection, scope_id, rulebook.rulebook_id, rulebook.version)
         if row is None or row.hash != rulebook.hash:
-            raise RulebookRefused(
-                "RULEBOOK_VERSION_CONFLICT",
-                f"{rulebook.rulebook_id} {rulebook.version} is registered with another body; "
-                f"give the changed rulebook a version of its own.",
-                details={"hash": rulebook.hash, "registered_hash": None if row is None else row.hash},
-            )
+            raise version_conflict(rulebook, None if row is None else row.hash)
         return self._remember(scope_id, row)
 
     def _remember(self, scope_id: str, row: Row[Any]) -> Registered:
@@ -139,6 +134,16 @@ class RulebookRegistry:
         with self._lock:
             self._by_hash[scope_id, row.hash] = found
         return found
+
+
+def version_conflict(rulebook: Rulebook, registered_hash: str | None) -> RulebookRefused:
+    """The refusal of a rulebook whose id and version are bound to another hash."""
+    return RulebookRefused(
+        "RULEBOOK_VERSION_CONFLICT",
+        f"{rulebook.rulebook_id} {rulebook.version} is registered with another body; "
+        f"give the changed rulebook a version of its own.",
+        details={"hash": rulebook.hash, "registered_hash": registered_hash},
+    )
 
 
 _BY_HASH: Final = select(rulebooks).where(

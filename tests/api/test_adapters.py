@@ -705,6 +705,19 @@ class TestBinding:
         assert chain_size(instance, scope) == 1
         assert caller.decide(request, x_idempotency_key="k")["rulebook_registry"] == record["rulebook_registry"]
 
+    def test_an_adapter_that_made_no_facts_binds_nothing(self, caller: Caller, instance: Instance) -> None:
+        failing = FAILING["it raises"]
+        refused(caller.send(adapter_request(failing, {})), 502, "TRUSTED_ADAPTER_EXECUTION_FAILED")
+        assert rows_of(instance.ledger.store)["rulebooks"] == []
+        assert caller.decide(adapter_request(ECHOING, APPROVED))["verdict"] == "yes"
+
+    def test_another_body_of_a_version_conflicts_before_its_adapter_runs(self, caller: Caller) -> None:
+        caller.decide(sample_request())
+        changed = {**sample_rulebook(), "rules": sample_rulebook()["rules"][:1]}
+        sent = adapter_request(FAILING["it raises"], {}, changed)
+        body = refused(caller.send(sent), 409, "RULEBOOK_VERSION_CONFLICT")
+        assert body["hash"] != body["registered_hash"]
+
     def test_a_version_of_its_own_may_have_another_source(self, caller: Caller) -> None:
         caller.decide(sample_request())
         own = {**sample_rulebook(), "version": "with an adapter"}
@@ -1149,7 +1162,8 @@ class TestErased:
         derived = {"decision_confidence", "confidence_hash", "audit_chain"}
         for name in left.keys() - derived:
             value = left[name]
-            changed = {**left, name: f"{value}x" if isinstance(value, str) else {"x": 1}}
+            other = f"2099{value[4:]}" if name == "created_at" else f"{value}x"
+            changed = {**left, name: other if isinstance(value, str) else {"x": 1}}
             result = verify_record(changed, instance.trust())
             assert (result.error == "MATERIAL_ERASED") is (name in unproven), name
 

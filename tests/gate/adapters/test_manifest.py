@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,12 @@ from gate import resources
 from gate.adapters import registry
 from gate.adapters.containment import MEASURES
 from gate.adapters.manifest import Adapter, load_adapter, manifest_hash
-from gate.adapters.registry import find_adapter, registered
+from gate.adapters.registry import BUILTIN, find_adapter, registered
 from gate.errors import OperatorError
+from tests.gate.adapters.seal import seal
 from tests.independent import verifier
 from tests.support import cases
 
-BUILTIN = Path(registry.__file__).parent / "builtin"
 ADAPTERS = pytest.mark.parametrize("adapter", registered(), ids=lambda adapter: adapter.name)
 
 
@@ -170,7 +172,7 @@ def test_a_damaged_one_is_left_out_and_the_others_are_registered(folder: Path, m
     for mended, whole in (("", set()), ("solana_execution_gate-1.0.0.json", {"solana_execution_gate@1.0.0"})):
         if mended:
             shutil.copy(BUILTIN / mended, folder)
-        monkeypatch.setattr(registry, "_BUILTIN", folder)
+        monkeypatch.setattr(registry, "BUILTIN", folder)
         registry._loaded.cache_clear()
         try:
             assert {adapter.name for adapter in registry.registered()} == whole
@@ -180,6 +182,33 @@ def test_a_damaged_one_is_left_out_and_the_others_are_registered(folder: Path, m
             monkeypatch.undo()
             registry._loaded.cache_clear()
     assert {adapter.name for adapter in registry.registered()} == every
+
+
+@ADAPTERS
+def test_a_released_adapter_is_sealed_already(folder: Path, adapter: Adapter) -> None:
+    file = folder / f"{adapter.name.replace('@', '-')}.json"
+    before = file.read_bytes()
+    assert seal(folder, adapter.name) == {
+        name: adapter.manifest[name] for name in ("implementation_hash", "manifest_hash")
+    }
+    assert file.read_bytes() == before
+    command = [sys.executable, "-m", seal.__module__, adapter.name]
+    run = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (
+        1,
+        f"{adapter.name} is released, and stays as it is; give what you change a version of its own.\n",
+    )
+
+
+def test_a_changed_adapter_is_loaded_once_it_is_sealed_again(folder: Path) -> None:
+    name = "solana_execution_gate@1.0.0"
+    with (folder / "solana_execution_gate-1.0.0.py").open("a") as source:
+        source.write("# Changed.\n")
+    assert "implementation_hash" in damaged(folder, name)
+    hashes = seal(folder, name)
+    changed = load_adapter(folder, name)
+    assert changed.manifest.items() >= hashes.items()
+    assert changed.manifest_hash != registered_as(name).manifest_hash
 
 
 @ADAPTERS
