@@ -91,7 +91,7 @@ _GIVEN: Final[Mapping[str, Mapping[str, Any]]] = {
             "order_id": "order-1",
             "placed_on": "2026-08-20",
             "lines": [
-                {"line_id": "line-1", "paid_minor": 4900, "final_sale": False, "returned": True},
+                {"line_id": "line-1", "paid_minor": 4900, "refunded_minor": 0, "final_sale": False, "returned": True},
                 {"line_id": "line-2"},
             ],
             "customer_refunds_on": ["2025-11-02"],
@@ -137,6 +137,7 @@ _MADE: Final[Mapping[str, Mapping[str, Any]]] = {
         "to_original_payment_method": True,
         "evidence": ["photo"],
         "item_returned": True,
+        "some_item_returned": True,
     },
 }
 _OVER_HTTP: Final = "refund_facts@1.0.0"

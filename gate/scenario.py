@@ -407,15 +407,17 @@ def _refund_sources(
     )
     of_line = {"final_sale": "final_sale", "returned": "item_returned"}
     states = {name: values[fact] for name, fact in of_line.items() if fact in facts}
+    paid = {"line_id": line, "paid_minor": claimed, "refunded_minor": 0}
     given = {
         "as_of": day.isoformat(),
-        "order": {**order, "order_id": order_id, "lines": [{"line_id": line, "paid_minor": claimed, **states}]},
+        "order": {**order, "order_id": order_id, "lines": [{**paid, **states}]},
         "payment": {**payment, "order_id": order_id, "method_id": method},
         "claim": {**claim, "line_ids": [line]},
     }
     more = {"payment_of_order": True}
     more |= {"exceeds_claimed_lines": False} if "amount" in facts else {}
     more |= {"chargeback_lost": False} if "chargeback_open" in facts else {}
+    more |= {"some_item_returned": facts["item_returned"]} if "item_returned" in facts else {}
     return given, more
 
 

@@ -27,6 +27,9 @@ from gate.strict_json import MAX_REQUEST_DEPTH, parse
 REHEARSALS: Final = max(1, WORKERS // 2)
 """How many replays and counterfactuals run adapters at a time; the other workers are for decisions."""
 
+# Those that wait hold a thread of the server's each.
+_REHEARSALS_ASKED: Final = 32
+
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
@@ -70,6 +73,7 @@ class TrustedAdapters:
         self.damaged: Final = tuple(damaged)
         self.waiting: Callable[[], AbstractContextManager[None]] = nullcontext
         self._workers = workers
+        self._asked = threading.BoundedSemaphore(_REHEARSALS_ASKED)
         self._rehearsals = threading.BoundedSemaphore(REHEARSALS)
         self._rehearsal_seconds = rehearsal_seconds
 
@@ -146,22 +150,31 @@ class TrustedAdapters:
         if not invocations:
             return []
         name = invocations[0].adapter.name
-        with self.waiting():
-            begins = self._rehearsals.acquire(timeout=WAIT_SECONDS)
-        if not begins:
-            why = f"{REHEARSALS} other requests run adapters beside the ledger, and no more do at a time"
-            raise failed(name, "EXECUTION_TIMEOUT", why)
+        busy = f"{REHEARSALS} other requests run adapters beside the ledger, and no more do at a time"
+        if not self._asked.acquire(blocking=False):
+            raise failed(name, "EXECUTION_TIMEOUT", busy)
         try:
-            deadline = time.monotonic() + self._rehearsal_seconds
-            made: list[Facts] = []
-            for invocation in invocations:
-                if time.monotonic() >= deadline:
-                    why = f"{len(made)} of {len(invocations)} calls took {self._rehearsal_seconds:g} seconds"
-                    raise failed(name, "EXECUTION_TIMEOUT", f"{why}; send fewer scenarios at a time")
-                made.append(self.facts(invocation))
-            return made
+            with self.waiting():
+                begins = self._rehearsals.acquire(timeout=WAIT_SECONDS)
+            if not begins:
+                raise failed(name, "EXECUTION_TIMEOUT", busy)
+            try:
+                return self._one_after_another(invocations)
+            finally:
+                self._rehearsals.release()
         finally:
-            self._rehearsals.release()
+            self._asked.release()
+
+    def _one_after_another(self, invocations: Sequence[Invocation]) -> list[Facts]:
+        deadline = time.monotonic() + self._rehearsal_seconds
+        made: list[Facts] = []
+        for invocation in invocations:
+            if time.monotonic() >= deadline:
+                why = f"{len(made)} of {len(invocations)} calls took {self._rehearsal_seconds:g} seconds"
+                name = invocation.adapter.name
+                raise failed(name, "EXECUTION_TIMEOUT", f"{why}; send fewer scenarios at a time")
+            made.append(self.facts(invocation))
+        return made
 
     def start(self) -> None:
         """Starts what runs them, and does not wait until it can."""

@@ -63,7 +63,7 @@ class Measures:
     Attributes:
         in_force: The measures in force, of `containment.MEASURES`; empty where no worker can run.
         reason: Why none can run, as a clause; None where one can.
-        known: Whether that was found out; not where the first start is still under way.
+        known: Whether that was found out; not where a start is still under way.
     """
 
     in_force: tuple[str, ...]
@@ -96,10 +96,23 @@ class Workers:
             for adapter in adapters
         ]
         self._setup = json.dumps({"beyond_baseline": beyond_baseline, "adapters": told}).encode()
+        self._closed = False
+        self._begin()
+        _EVERY.add(self)
+
+    def _begin(self) -> None:
         self._calls = threading.BoundedSemaphore(_CALLS)
         self._free = threading.BoundedSemaphore(WORKERS)
         self._lock = threading.Lock()
         self._zygote: _Zygote | None = None
+
+    def begin_in_child(self) -> None:
+        """Begins anew in a forked copy of the process: a lock may be held by a thread that is not there, and what forks
+        workers is not the copy's own.
+        """
+        if (zygote := self._zygote) is not None:
+            zygote.end()
+        self._begin()
 
     def start(self) -> None:
         """Starts what forks workers, where it is not running, and does not wait until it can."""
@@ -120,6 +133,8 @@ class Workers:
         if not self._calls.acquire(blocking=False):
             raise failed(adapter.name, "EXECUTION_TIMEOUT", f"{_CALLS} other calls are waiting for a worker")
         try:
+            # Before a worker's place is taken, which would be held for as long as that takes.
+            self._started()
             if not self._free.acquire(timeout=WAIT_SECONDS):
                 raise failed(adapter.name, "EXECUTION_TIMEOUT", f"no worker was free for {WAIT_SECONDS:g} seconds")
             try:
@@ -146,8 +161,7 @@ class Workers:
         except OSError as error:
             return Measures((), f"what forks them cannot be started: {error.strerror}")
         if not zygote.ready.wait(wait):
-            reason = zygote.failed_before
-            return Measures((), reason or "what forks them is being started", known=reason is not None)
+            return Measures((), zygote.failed_before or "what forks them is being started", known=False)
         return Measures(() if zygote.error is not None else zygote.in_force, self._lacking(zygote))
 
     def process_id(self) -> int | None:
@@ -156,8 +170,9 @@ class Workers:
             return self._zygote.process.pid if self._zygote is not None and self._zygote.is_alive() else None
 
     def close(self) -> None:
-        """Ends the zygote, and what it runs."""
+        """Ends the zygote, and what it runs; nothing is called any more."""
         with self._lock:
+            self._closed = True
             if self._zygote is not None:
                 self._zygote.end()
                 self._zygote = None
@@ -179,9 +194,10 @@ class Workers:
     def _current(self) -> _Zygote:
         """The zygote, ready or not, or one that failed to start and is not to be tried again yet."""
         with self._lock:
+            if self._closed:
+                raise OSError(errno.ESHUTDOWN, "The service is ending")
             zygote, failed_before = self._zygote, None
-            # A forked copy of this process leaves alone what is not its own.
-            if zygote is not None and zygote.owner == os.getpid():
+            if zygote is not None:
                 if not zygote.ready.is_set() or zygote.is_alive():
                     return zygote
                 # One that fails may have been killed at its start, and another is tried at once; but that once.
@@ -210,7 +226,6 @@ class _Zygote:
 
     Attributes:
         process: The process.
-        owner: The process that started it.
         failed_before: Why the start before this one failed, as a clause; None where it did not, or there was none.
         ready: Set once it is known whether it runs anything; what follows is to be read from then on.
         tried: When that was, in monotonic seconds.
@@ -220,7 +235,6 @@ class _Zygote:
 
     def __init__(self, setup: bytes, failed_before: str | None) -> None:
         """Starts it, and does not wait until it is ready."""
-        self.owner = os.getpid()
         self.failed_before = failed_before
         self.ready = threading.Event()
         self.tried = 0.0
@@ -240,7 +254,7 @@ class _Zygote:
                 start_new_session=True,
             )
         # Also where whoever started it is gone, or this process ends.
-        self._end = weakref.finalize(self, _end, self.owner, self._control, self.process)
+        self._end = weakref.finalize(self, _end, os.getpid(), self._control, self.process)
         try:
             threading.Thread(target=self._prepare, args=(setup,), daemon=True).start()
         except RuntimeError as error:
@@ -248,10 +262,23 @@ class _Zygote:
             raise OSError(errno.EAGAIN, "There is no room for one more thread") from error
 
     def _prepare(self, setup: bytes) -> None:
+        late = threading.Event()
+
+        def end_late() -> None:
+            late.set()
+            self.process.kill()
+
+        overdue = threading.Timer(_START_SECONDS, end_late)
+        overdue.daemon = True
+        overdue.start()
+        # One that is ended reads no further, and tells nothing.
         if self.process.stdin is not None:
             with suppress(OSError), self.process.stdin as stdin:
                 stdin.write(setup)
         told = self._report()
+        overdue.cancel()
+        if late.is_set():
+            told = {"error": f"what forks them was not ready within {_START_SECONDS:g} seconds"}
         self.in_force, self.error = tuple(told.get("in_force", ())), told.get("error")
         self.tried = time.monotonic()
         if self.error is not None:
@@ -260,11 +287,8 @@ class _Zygote:
 
     def _report(self) -> dict[str, Any]:
         try:
-            self._control.settimeout(_START_SECONDS)
             report = json.loads(self._control.recv(_PIECE) or _NO_REPORT)
             self._control.settimeout(_GRACE_SECONDS)
-        except TimeoutError:
-            return {"error": f"what forks them was not ready within {_START_SECONDS:g} seconds"}
         except (OSError, ValueError):
             report = None
         return report if isinstance(report, dict) else {"error": "what forks them could not be understood"}
@@ -302,6 +326,7 @@ class _Zygote:
         deadline = time.monotonic() + adapter.timeout_ms / 1000 + _GRACE_SECONDS
         called, theirs = socket.socketpair()
         reads, writes = os.pipe()
+        answer: bytes | None = b""
         with called, os.fdopen(reads, "rb", buffering=0) as answers:
             try:
                 with theirs:
@@ -311,8 +336,8 @@ class _Zygote:
                 return None, b""
             finally:
                 os.close(writes)
-            called.settimeout(max(0.0, deadline - time.monotonic()))
             try:
+                called.settimeout(_left(deadline))
                 # Where the worker ended before it had read all, how it ended is still to be read.
                 with suppress(BrokenPipeError, ConnectionResetError):
                     called.sendall(given)
@@ -321,7 +346,7 @@ class _Zygote:
                 if answer is None:
                     # That this end is closed makes the zygote end the worker.
                     return (zygote.EXITED, zygote.ANSWERED), None
-                called.settimeout(max(0.0, deadline - time.monotonic()))
+                called.settimeout(_left(deadline))
                 told = called.recv(zygote.ENDING.size)
             except TimeoutError:
                 # It watches over no worker any more. The next call starts another.
@@ -337,11 +362,33 @@ class _Zygote:
         return None, answer
 
 
+_EVERY: Final[weakref.WeakSet[Workers]] = weakref.WeakSet()
+
+
+def _begin_in_child() -> None:
+    for workers in _EVERY:
+        workers.begin_in_child()
+
+
+os.register_at_fork(after_in_child=_begin_in_child)
+
+
 def _end(owner: int, control: socket.socket, process: subprocess.Popen[bytes]) -> None:
     if os.getpid() == owner:
         process.kill()
         process.wait()
     control.close()
+
+
+def _left(deadline: float) -> float:
+    """How many seconds are left.
+
+    Raises:
+        TimeoutError: None are.
+    """
+    if (left := deadline - time.monotonic()) <= 0:
+        raise TimeoutError
+    return left
 
 
 def _read(descriptor: int, most: int, deadline: float) -> bytes | None:

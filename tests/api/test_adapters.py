@@ -611,8 +611,6 @@ class TestUnavailable:
         assert (status["ok"], status["trusted_adapters"]["ready"]) == (True, False)
         assert status["trusted_adapters"]["reason"] == "No adapter can run, for what forks them is being started."
         instance.adapters.close()
-        monkeypatch.undo()
-        assert caller.decide(SOLANA_REQUEST)["verdict"] == "yes"
 
     def test_a_damaged_adapter_is_told_and_the_others_run(self, caller: Caller, release: Release) -> None:
         caller.decide(REFUND_REQUEST)

@@ -186,6 +186,9 @@ def test_the_policy_over_an_order_reads_what_its_adapter_makes_and_declares_it_t
         assert adapter.output_shape.errors(facts, root="adapter_facts") == []
 
 
+RETURNED: Final = {"final_sale": False, "returned": True}
+
+
 @pytest.mark.parametrize(
     ("of", "member", "value"),
     [
@@ -196,6 +199,7 @@ def test_the_policy_over_an_order_reads_what_its_adapter_makes_and_declares_it_t
         ("claim", "line_ids", ["lamp", "lamp"]),
         ("payment", "order_id", "order-33411"),
         ("claim", "amount_minor", 6491),
+        ("order", "lines", [{**RETURNED, "line_id": "lamp", "paid_minor": 6490, "refunded_minor": 1}]),
         ("payment", "dispute_statuses", ["lost"]),
         ("order", "customer_refunds_on", ["2026-11-17"]),
         ("claim", "payout_method_id", "card-1"),

@@ -227,15 +227,15 @@ def _of_lines(lines: list[dict[str, Any]], claimed: list[str], amount: int | Non
             return {}
         final.append(same[-1].get("final_sale"))
         returned.append(same[-1].get("returned"))
-        paid = same[-1].get("paid_minor")
-        left = None if left is None or paid is None else left - paid
+        paid, back = same[-1].get("paid_minor"), same[-1].get("refunded_minor")
+        left = None if left is None or paid is None or back is None else left - paid + back
     facts: dict[str, Any] = {}
     if left is not None:
         facts["exceeds_claimed_lines"] = left > 0
     if None not in final:
         facts["final_sale"] = final.count(True) > 0
     if None not in returned:
-        facts["item_returned"] = returned.count(False) == 0
+        facts |= {"item_returned": False not in returned, "some_item_returned": True in returned}
     return facts
 
 

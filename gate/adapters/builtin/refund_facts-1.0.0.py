@@ -35,7 +35,9 @@ def facts(given):
         "share_of_payment_percent": when(
             share, claim.get("amount_minor"), payment.get("refunded_minor"), payment.get("captured_minor")
         ),
-        "exceeds_claimed_lines": when(exceeds, claim.get("amount_minor"), told_of(lines, "paid_minor")),
+        "exceeds_claimed_lines": when(
+            exceeds, claim.get("amount_minor"), told_of(lines, "paid_minor"), told_of(lines, "refunded_minor")
+        ),
         "payment_of_order": when(is_same, payment.get("order_id"), order.get("order_id")),
         "days_since_purchase": when(age, order.get("placed_on"), day),
         "reason": claim.get("reason"),
@@ -47,6 +49,7 @@ def facts(given):
         "to_original_payment_method": when(is_same, claim.get("payout_method_id"), payment.get("method_id")),
         "evidence": when(sorted, when(set, claim.get("evidence"))),
         "item_returned": when(all, told_of(lines, "returned")),
+        "some_item_returned": when(any, told_of(lines, "returned")),
     }
     return {name: fact for name, fact in made.items() if fact is not None}
 
@@ -82,9 +85,9 @@ def share(minor, refunded, captured):
     return None if captured == 0 else ceil(Fraction((minor + refunded) * 10000, captured)) / 100
 
 
-def exceeds(minor, paid):
-    """Whether an amount is more than what was paid for all of the lines."""
-    return minor > sum(paid)
+def exceeds(minor, paid, refunded):
+    """Whether an amount is more than what is left of the payment for the lines."""
+    return minor > sum(paid) - sum(refunded)
 
 
 def has_one(statuses, status):

@@ -93,7 +93,13 @@ _CURRENCIES = st.one_of(
 )
 _KINDS = st.one_of(st.sampled_from(["photo", "invoice", "\uff61", "\U0001f600"]), _IDS)
 _LINES = st.fixed_dictionaries(
-    {"line_id": _IDS}, optional={"paid_minor": _MINOR, "final_sale": st.booleans(), "returned": st.booleans()}
+    {"line_id": _IDS},
+    optional={
+        "paid_minor": _MINOR,
+        "refunded_minor": _MINOR,
+        "final_sale": st.booleans(),
+        "returned": st.booleans(),
+    },
 )
 CLAIMS = st.fixed_dictionaries(
     {

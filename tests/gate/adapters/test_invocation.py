@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from itertools import islice
 from typing import Any, Final
 
 import pytest
@@ -271,6 +274,32 @@ class TestRehearsed:
             while not all(rehearsal.done() for rehearsal in rehearsals):
                 assert opened.facts(accepted_invocation(KIND, {})).values == {"kind": True}
         assert {rehearsal.result() for rehearsal in rehearsals} == {"TRUSTED_ADAPTER_EXECUTION_TIMEOUT"}
+
+    def test_of_very_many_some_are_refused_at_once(self, opened: TrustedAdapters) -> None:
+        waiting = threading.Event()
+
+        @contextmanager
+        def told() -> Iterator[None]:
+            waiting.wait(60)
+            yield
+
+        opened.waiting = told
+
+        def rehearse(_: int) -> str:
+            try:
+                opened.rehearsed([accepted_invocation(KIND, {})])
+            except AdapterFailed as failure:
+                return failure.message
+            return ""
+
+        with ThreadPoolExecutor(60) as pool:
+            asked = [pool.submit(rehearse, number) for number in range(60)]
+            try:
+                done = list(islice(as_completed(asked, timeout=60), 60 - 32))
+                assert {"other requests run adapters" in each.result() for each in done} == {True}
+            finally:
+                waiting.set()
+        assert sum(each.result() == "" for each in asked) == 32
 
     def test_those_that_take_too_long_together_are_a_timeout(self) -> None:
         opened = TrustedAdapters([KIND], Workers([KIND]), rehearsal_seconds=0.0)

@@ -91,6 +91,14 @@ if child == 0:
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 workers.run(_KIND, KIND_GIVEN)
 assert workers.process_id() == own
+# As another thread may hold it at that moment, which is not there in the copy.
+workers._lock.acquire()
+child = os.fork()
+if child == 0:
+    workers.run(_KIND, KIND_GIVEN)
+    workers.close()
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 """
 
 
@@ -158,7 +166,7 @@ def test_a_start_that_fails_is_tried_again_at_once_and_then_not_for_a_while(hang
     reason = hanging.measures().reason
     assert reason == "what forks them ended at its start"
     # While the second hangs, whoever asks is told of the first.
-    assert hanging.measures(wait=0) == Measures((), reason)
+    assert hanging.measures(wait=0) == Measures((), reason, known=False)
     second = hanging.process_id()
     assert second not in (None, first)
     os.kill(second or 0, signal.SIGKILL)
@@ -166,6 +174,23 @@ def test_a_start_that_fails_is_tried_again_at_once_and_then_not_for_a_while(hang
     with pytest.raises(AdapterFailed, match=reason):
         hanging.run(_KIND, KIND_GIVEN)
     assert hanging.process_id() is None
+
+
+def test_one_that_does_not_read_what_it_is_told_is_ended(hanging: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gate.adapters.worker._START_SECONDS", 0.3)
+    # More than the pipe to it holds.
+    made = Workers([adapter("large", f"# {'x' * 200_000}{KIND}")])
+    try:
+        assert made.measures().reason == "what forks them was not ready within 0.3 seconds"
+    finally:
+        made.close()
+
+
+def test_nothing_is_called_after_the_end(workers: Workers) -> None:
+    assert facts(workers, _KIND, KIND_GIVEN) == KIND_FACTS
+    workers.close()
+    assert _code(workers, _KIND) == FAILED
+    assert workers.process_id() is None
 
 
 def test_close_ends_what_hangs_at_its_start(hanging: Workers) -> None:
