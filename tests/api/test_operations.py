@@ -31,6 +31,7 @@ from gate.evaluate import Evaluator
 from gate.instance import Instance
 from gate.ledger.store import Store
 from tests.faults import table_gone
+from tests.gate.adapters.support import eventually
 from tests.support import sample_request, sqlite_file
 
 STATUS = "/api/decision/status"
@@ -189,7 +190,9 @@ class TestClosed:
     ) -> None:
         monkeypatch.setattr(readiness, "_FRESH_SECONDS", 0.0)
         ledger = sqlite_file(instance.ledger)
-        ready = Client(Worker(home)).get(STATUS).get_json()
+        before = Client(Worker(home))
+        assert eventually(lambda: before.get(STATUS).get_json()["trusted_adapters"]["ready"])
+        ready = before.get(STATUS).get_json()
         ledger.rename(ledger.with_name("away"))
         worker = Worker(home)
         client = Client(worker)
@@ -212,7 +215,7 @@ class TestClosed:
             assert (answer.status_code, error["error"]) == (503, "SVC_STORAGE_UNAVAILABLE")
         ledger.with_name("away").rename(ledger)
         worker._next_try = 0.0
-        assert client.get(STATUS).get_json() == ready
+        assert eventually(lambda: client.get(STATUS).get_json() == ready)
 
     def test_a_worker_without_settings_says_so_too(self, home: Path) -> None:
         (home / "settings.toml").write_text('receipt_signing = "perhaps"\n')

@@ -87,7 +87,7 @@ def claim_request(
             "adapter_id": adapter.adapter_id,
             "version": adapter.version,
             "manifest_hash": adapter.manifest_hash,
-            "input": {of: _without_null(members) for of, members in given.items()},
+            "input": {"as_of": "2026-06-11"} | {of: _without_null(members) for of, members in given.items()},
         },
     }
 
