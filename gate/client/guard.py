@@ -20,23 +20,24 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from gate.canonical import content_hash
 from gate.client import operations
 from gate.client.delivery import call_of
 from gate.client.errors import (
     AlreadyStarted,
+    ApiError,
     Blocked,
     Conflict,
     GateUnavailable,
     HeldForReview,
     Refused,
-    ServiceFailed,
     StoreUnavailable,
     Undecidable,
 )
@@ -46,6 +47,7 @@ from gate.client.intention import Plan, idempotency_key, question_of
 from gate.client.permit import BasePermit
 from gate.client.recovery import found_out, may_begin_again
 from gate.client.store.intents import Intent, Report, State, Store
+from gate.envelope import input_material
 from gate.errors import GateError, MaterialRefused
 from gate.ids import parse_timestamp, timestamp, utc_now
 
@@ -57,6 +59,8 @@ MAX_AGE: Final = 300.0
 
 # Each round ends a race that another process won, or begins an attempt; more than a few are no races any more.
 _ROUNDS: Final = 8
+# How many earlier attempts are looked through.
+_ATTEMPTS: Final = 100
 
 log = logging.getLogger("gate.client")
 
@@ -231,7 +235,7 @@ class _Entry:
         return attempt
 
     def _supersede(self, intent: Intent, *, undecided: bool = False) -> Flow[None]:
-        """Makes the next attempt; under the same question where the service says that this one was not decided."""
+        """Makes the next attempt; under the same question where no decision of this one is known."""
         question = _question(intent)
         yield from self._attempt(intent.attempt + 1, question if undecided else question + 1, instead_of=intent)
 
@@ -258,12 +262,16 @@ class _Entry:
                 if latest is None or latest.attempt != intent.attempt:
                     # Another process of this store was told that it cannot be decided, and has asked something else.
                     return None
+                if (yield from self._was_given_to_an_earlier_attempt(intent, error.details.get("existing_input_hash"))):
+                    yield from self._supersede(intent)
+                    return None
                 record = yield from self._of_another_store(error.details.get("decision_id"))
                 yield from self._recover(intent, record, known=None)
                 return None
-            if self._is_wanted(intent) or not _is_final(error):
+            if self._is_wanted(intent) or not (isinstance(error, ApiError) and error.status is not None):
                 raise _unavailable(self._plan, error) from error
-            # What was asked then was not decided, and what is asked now is something else.
+            # What was asked then has no decision, and what is asked now is something else. It goes under the same
+            # question: should the service decide the other after all, it refuses this one, and says so.
             yield from self._supersede(intent, undecided=True)
             return None
         record = answer.body
@@ -274,6 +282,31 @@ class _Entry:
         state = State.PERMITTED if record["verdict"] == "yes" else State.HELD
         kept: bool = yield Do(partial(self._store.answer, intent, answer.content, state))
         return (yield from self._judge(replace(intent, answered=answer.content), record)) if kept else None
+
+    def _was_given_to_an_earlier_attempt(self, intent: Intent, input_hash: Any) -> Flow[bool]:
+        """Whether the service has decided under an attempt's question what this store asked before and gave up, as it
+        does with a request that arrives late. Nobody begins that attempt any more.
+
+        The service's word is not enough: an answer to the earlier request, which it repeats, has to prove it.
+        """
+        attempts: Sequence[Intent] = yield Do(partial(self._store.attempts, intent.intent_id, _ATTEMPTS))
+        for earlier in attempts:
+            if earlier.state is not State.SUPERSEDED or not earlier.asked or _question(earlier) != _question(intent):
+                continue
+            request = earlier.request
+            if content_hash(input_material(request)) != input_hash:
+                continue
+            try:
+                call = operations.decide(request, idempotency_key=_key(earlier))
+                answer = yield from exchange(call, seconds=self._terms.seconds, tries=self._terms.tries)
+                scope_hash = self._terms.scope_hash()
+            except GateError as error:
+                raise _unavailable(self._plan, error) from error
+            record = answer.body
+            self._verify(request, record)
+            is_of_scope = scope_hash is None or record["rulebook_registry"].get("scope_hash") == scope_hash
+            return is_of_scope and record["idempotency_key"] == _key(intent)
+        return False
 
     def _judge(self, intent: Intent, record: Mapping[str, Any]) -> Flow[tuple[Intent, Mapping[str, Any]] | None]:
         """Acts on a record that verifies."""
@@ -426,14 +459,6 @@ def _is_refusal(error: GateError) -> bool:
     if isinstance(error, Conflict):
         return error.code == "RULEBOOK_VERSION_CONFLICT"
     return isinstance(error, Refused) and error.status == 422 and not error.code.startswith("HTTP_")
-
-
-def _is_final(error: GateError) -> bool:
-    """Whether the service has looked at the idempotency key, and says that there is no decision: because it refuses, or
-    because the adapter makes no facts of what it is given, which it may never do.
-    """
-    failed = isinstance(error, ServiceFailed) and error.status == 502 and error.code.startswith("TRUSTED_ADAPTER_")
-    return failed or _is_refusal(error)
 
 
 def _age(moment: str) -> float:

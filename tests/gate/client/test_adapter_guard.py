@@ -523,6 +523,82 @@ class TestARefusal:
                 raise AssertionError("the body ran")
             assert already.value.record == permit.record
 
+    def test_what_is_decided_late_for_a_store_is_not_taken_for_another_stores(
+        self, gate: Client, service: Service, store: SqliteStore
+    ) -> None:
+        """The first request is on its way for so long that it is given up, and is decided then."""
+        late: list[httpx.Request] = []
+        answer, busy = service.handle_request, {"error": "TRUSTED_ADAPTER_EXECUTION_TIMEOUT", "message": "Busy."}
+
+        def slow(request: httpx.Request) -> httpx.Response:
+            if request.url.path != "/api/decide":
+                return answer(request)
+            if json.loads(request.content)["adapter"]["input"] == NO and len(late) < 2:
+                late.append(request)
+                if len(late) == 1:
+                    raise httpx.ReadTimeout("It is on its way.", request=request)
+                return httpx.Response(502, json=busy)
+            if len(late) == 2:
+                assert answer(late[0]).status_code == 200
+                late.append(request)
+            return answer(request)
+
+        service.handle_request = slow  # type: ignore[method-assign]
+        with pytest.raises(GateUnavailable), guarding(gate, transfer(NO)):
+            raise AssertionError("the body ran")
+        permit = runs(gate)
+        assert (permit.intent.attempt, permit.record["verdict"]) == (3, "yes")
+        with pytest.raises(AlreadyStarted), guarding(gate):
+            raise AssertionError("the body ran")
+
+    def test_that_it_was_decided_for_this_store_is_believed_only_with_the_record(
+        self, gate: Client, make: Callable[..., Client], service: Service, tmp_path: Path
+    ) -> None:
+        with pytest.raises(GateUnavailable), guarding(gate, failing("it raises")):
+            raise AssertionError("the body ran")
+        given_up = service.requests[-1].content
+        with pytest.raises(GateUnavailable), guarding(gate, picky(0)):
+            raise AssertionError("the body ran")
+        with SqliteStore(tmp_path / "other.db") as other:
+            runs(make(store=other))
+
+        def lie(request: httpx.Request, response: httpx.Response) -> httpx.Response:
+            if response.status_code != 409:
+                return response
+            body = response.json() | {"existing_input_hash": content_hash(input_material(json.loads(given_up)))}
+            return httpx.Response(409, json=body)
+
+        service.rewrite = lie
+        with pytest.raises(GateUnavailable) as unavailable, guarding(gate, picky(0)):
+            raise AssertionError("the body ran")
+        assert unavailable.value.code == "SVC_API_IDEMPOTENCY_CONFLICT"
+        service.rewrite = lambda request, response: response
+        with pytest.raises(AlreadyStarted), guarding(gate, picky(0)):
+            raise AssertionError("the body ran")
+
+    def test_what_the_key_may_not_register_holds_up_no_other_rulebook(
+        self, gate: Client, make: Callable[..., Client], instance: Instance, scope: Scope
+    ) -> None:
+        runs(gate, target=("treasury", "another"))
+        key = instance.ledger.directory.create_key(scope, ("decide", "report"), None, utc_now())[0]
+        deciding = make(key=key)
+        newer = {**RULEBOOK, "version": "2099-01-01"}
+        with pytest.raises(GateUnavailable, match="lacks the access"), guarding(deciding, rulebook=newer):
+            raise AssertionError("the body ran")
+        named = f"{RULEBOOK['rulebook_id']}@{RULEBOOK['version']}"
+        assert runs(deciding, rulebook=named).intent.attempt == 2
+
+    def test_a_failure_whose_words_a_proxy_replaces_holds_up_no_other_input(
+        self, gate: Client, service: Service
+    ) -> None:
+        def replaced(_: httpx.Request, response: httpx.Response) -> httpx.Response:
+            return httpx.Response(502, html="<h1>Bad Gateway</h1>") if response.status_code == 502 else response
+
+        service.rewrite = replaced
+        with pytest.raises(GateUnavailable, match="502"), guarding(gate, picky(0)):
+            raise AssertionError("the body ran")
+        assert runs(gate, picky(1)).intent.attempt == 2
+
     def test_an_adapter_that_fails_is_tried_again_under_the_same_key(
         self, make: Callable[..., Client], service: Service
     ) -> None:
