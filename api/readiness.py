@@ -33,6 +33,8 @@ MIN_FREE_DISK: Final = 64 * 1024 * 1024
 """How many bytes have to be free where the ledger is; its write-ahead log alone may take a quarter of them."""
 
 _FRESH_SECONDS: Final = 1.0
+# The parts without which the service is ready all the same.
+_APART: Final = frozenset(("trusted_adapters",))
 
 CONTRACTS: Final = {
     "interface": labels.INTERFACE_VERSION,
@@ -89,7 +91,9 @@ class Readiness:
         if self._report["ok"]:
             self._log.info("ready")
         else:
-            self._log.warning("degraded", parts=reasons(self._report))
+            # What adapters lack takes nothing from the rest, and is told by a line of its own after the start.
+            counting = {name: part for name, part in self._report.items() if name not in _APART}
+            self._log.warning("degraded", parts=reasons(counting))
 
 
 def reasons(report: Report) -> dict[str, str]:
@@ -152,7 +156,7 @@ def closed(settings: Settings | None, reason: str) -> Report:
 
 def _report(settings: Settings | None, found: dict[str, dict[str, Any]]) -> Report:
     # Who sends facts needs no adapter, and who needs one is told by its own code.
-    ready = all(part["ready"] for name, part in found.items() if name != "trusted_adapters")
+    ready = all(part["ready"] for name, part in found.items() if name not in _APART)
     backend = None if settings is None else settings.ledger_url.partition(":")[0].partition("+")[0]
     about: dict[str, dict[str, Any]] = {
         "signing": {
