@@ -295,7 +295,9 @@ class TestFlush:
         key = ("--key-file", str(shop.service.keys["full"]))
         nowhere = ("--url", f"http://127.0.0.1:{free_port()}", *key, "--timeout", "0.2")
         shown = printed(shop.gate("flush", *nowhere, "--json"), 1)
-        assert (shown["failure"]["error"], shown["waiting"]) == ("GATE_UNREACHABLE", 1)
+        # On a busy machine the time is over before the refused connection is told of.
+        assert shown["failure"]["error"] in ("GATE_UNREACHABLE", "GATE_TIMED_OUT")
+        assert shown["waiting"] == 1
 
     def test_what_is_refused_is_set_aside_and_can_be_tried_again(self, shop: Shop) -> None:
         permit = shop.do("mute")
