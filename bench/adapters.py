@@ -124,7 +124,7 @@ _MADE: Final[Mapping[str, Mapping[str, Any]]] = {
     "refund_facts@1.0.0": {
         "amount": 49.0,
         "currency": "EUR",
-        "share_of_payment_percent": 37.98,
+        "share_of_payment_percent": 37.99,
         "exceeds_claimed_lines": False,
         "payment_of_order": True,
         "days_since_purchase": 14,
