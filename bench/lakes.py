@@ -24,10 +24,9 @@ import pyarrow as pa
 from gate.confidence import Counts
 from gate.effectiveness import Standing
 from gate.ledger.tail import FollowedScope
-from workbench.columns import EXECUTION_STATUS, OBSERVED, OUTCOME_STATUS, TIME, VERDICT
+from workbench.columns import EXECUTION_STATUS, OBSERVED, OUTCOME_STATUS, TIME, TIME_COLUMNS, VERDICT
 from workbench.lake.cases import measured, unreported, updated
 from workbench.lake.compaction import FULL, Compactor
-from workbench.lake.export import TIME_COLUMNS
 from workbench.lake.files import Files, by_month
 from workbench.lake.manifest import LakeFile, Manifest, directory_of, save
 
@@ -322,6 +321,7 @@ def _executions(drawn: _Drawn, random: np.random.Generator) -> pl.DataFrame:
             pl.Series("action_binding_match", random.random(size) < 0.99),
             pl.Series("not_approved", np.zeros(size, np.bool_)),
             pl.Series("binding_mismatch", np.zeros(size, np.bool_)),
+            pl.Series("state_mismatch", [None] * size, pl.Boolean),
             pl.Series("reported_at", reported_at).cast(TIME),
         ]
     )

@@ -121,6 +121,11 @@ EXECUTIONS: Final[Table] = {
     "action_binding_match": Column(pl.Boolean, "Whether what was executed is what was decided."),
     "not_approved": Column(pl.Boolean, "Flag DECISION_NOT_APPROVED: the verdict was not yes."),
     "binding_mismatch": Column(pl.Boolean, "Flag ACTION_BINDING_MISMATCH: the receipt names another target."),
+    "state_mismatch": Column(
+        pl.Boolean,
+        "Whether the state hashes contradict the status: executed or reverted and nothing changed, or else and "
+        "something did; null where one of them is missing, or it is queued.",
+    ),
     "state_before_hash": Column(pl.String, "The hash of the state before.", personal=True),
     "state_after_hash": Column(pl.String, "The hash of the state after.", personal=True),
     "state_before_ref": Column(pl.String, "Where the state before is kept.", personal=True),
@@ -197,6 +202,7 @@ _OF_OUTCOME: Final[Table] = {
     "outcomes": Column(pl.Int64, "How many outcomes were reported."),
     "first_outcome_at": Column(TIME, "The earliest date of them."),
     "last_outcome_at": Column(TIME, "The latest date of them."),
+    "times_succeeded": Column(pl.Int64, "How many of them said succeeded."),
 }
 _OF_EXECUTION: Final[Table] = {
     "execution_position": Column(pl.Int64, "The chain position of its latest execution receipt."),
@@ -207,6 +213,12 @@ _OF_EXECUTION: Final[Table] = {
     "binding_mismatch": Column(pl.Boolean, "Its flag ACTION_BINDING_MISMATCH."),
     "execution_reported_at": Column(TIME, "When it was reported."),
     "executions": Column(pl.Int64, "How many receipts were reported."),
+    "first_executed_at": Column(TIME, "When a receipt first said executed."),
+    "times_executed": Column(pl.Int64, "How many receipts said executed."),
+    "times_reverted": Column(pl.Int64, "How many said reverted."),
+    "times_unapproved": Column(pl.Int64, "How many said executed or queued, and the verdict was not yes."),
+    "times_mismatched": Column(pl.Int64, "How many had the flag ACTION_BINDING_MISMATCH."),
+    "times_contradicted": Column(pl.Int64, "How many had state hashes that contradict their status."),
 }
 
 CASES: Final[Table] = {
@@ -252,6 +264,22 @@ ENTRY_TABLES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """The table of each type of entry."""
+
+
+TIME_COLUMNS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "decisions": "created_at",
+        "executions": "reported_at",
+        "outcomes": "reported_at",
+        "crm_syncs": "reported_at",
+        "erasures": "erased_at",
+        "facts": "created_at",
+        "rulebooks": "first_used_at",
+        "cases": "created_at",
+        "metrics": "reported_at",
+    }
+)
+"""The column that says when a row came to be, and to which month it belongs."""
 
 
 def schema(table: str, columns: Iterable[str] | None = None) -> pl.Schema:

@@ -9,8 +9,7 @@ import polars as pl
 
 from gate.receipts import KINDS
 from tests.end_to_end.support import ROOT
-from workbench.columns import ENTRY_TABLES, TABLES, personal_columns, schema
-from workbench.lake.export import TIME_COLUMNS
+from workbench.columns import ENTRY_TABLES, TABLES, TIME_COLUMNS, personal_columns, schema
 
 PAGE: Final = (ROOT / "docs" / "lake.md").read_text()
 NAMES: Final = {pl.String: "text", pl.Int64: "integer", pl.Float64: "number", pl.Boolean: "boolean", pl.Date: "date"}

@@ -17,12 +17,11 @@ import pytest
 
 from gate.ids import timestamp
 from tests.independent import recount
-from workbench.columns import schema
+from workbench.columns import TIME_COLUMNS, schema
 from workbench.engines.confidence import ConfidenceReport, confidence
 from workbench.engines.effectiveness import EffectivenessReport, effectiveness
 from workbench.engines.roll_up import RollUp, roll_up
 from workbench.lake.cases import measured, unreported, updated
-from workbench.lake.export import TIME_COLUMNS
 from workbench.lake.files import Files, by_month
 from workbench.lake.manifest import Manifest
 from workbench.lake.reader import Snapshot

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
+from gate.anomalies.report import MOST_ITEMS
 from gate.canonical import canonical
 from gate.errors import MaterialRefused, OperatorError
 from workbench.lake.reader import Lake, Snapshot
@@ -97,6 +98,26 @@ def require_min_sample(value: object) -> None:
     """
     if not _is_within(value, MAX_SAMPLE):
         raise refusal(f"min_sample is {_told(value)}: give a whole number from 1 to {MAX_SAMPLE:,}.")
+
+
+def require_threshold(value: object) -> None:
+    """Refuses what is no score from 0 to 1.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
+    """
+    if not (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1):
+        raise refusal(f"threshold is {_told(value)}: give a number from 0 to 1.")
+
+
+def require_max_items(value: object) -> None:
+    """Refuses what is no number of anomalies from 1 to 200.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
+    """
+    if not _is_within(value, MOST_ITEMS):
+        raise refusal(f"max_items is {_told(value)}: give a whole number from 1 to {MOST_ITEMS}.")
 
 
 def moment(name: str, value: object) -> datetime | None:

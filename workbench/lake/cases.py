@@ -4,7 +4,7 @@ The latest is the last in chain order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import polars as pl
@@ -31,8 +31,20 @@ _FROM_EXECUTION: Final = {
     "execution_reported_at": "reported_at",
 }
 
+_COUNTED: Final = frozenset(name for name in CASES if name in ("outcomes", "executions") or name.startswith("times_"))
+"""What is 0 where nothing was reported."""
+
 DECISION_COLUMNS: Final = tuple(name for name in DECISIONS if name in CASES and name not in _FROM_EXECUTION)
 """What of decisions `unreported` needs."""
+
+_TIMES: Final[Mapping[str, pl.Expr]] = {
+    "times_executed": pl.col("execution_status") == "executed",
+    "times_reverted": pl.col("execution_status") == "reverted",
+    "times_unapproved": pl.col("not_approved") & pl.col("execution_status").is_in(["executed", "queued"]),
+    "times_mismatched": pl.col("binding_mismatch"),
+    "times_contradicted": pl.col("state_mismatch"),
+}
+"""What receipts are counted by."""
 
 OUTCOME_COLUMNS: Final = ("decision_position", *dict.fromkeys(_FROM_OUTCOME.values()))
 """What of outcomes `updated` needs."""
@@ -48,7 +60,7 @@ MEASURED_COLUMNS: Final = (
 )
 """What of outcomes `measured` needs."""
 
-EXECUTION_COLUMNS: Final = ("decision_position", *dict.fromkeys(_FROM_EXECUTION.values()))
+EXECUTION_COLUMNS: Final = ("decision_position", *dict.fromkeys(_FROM_EXECUTION.values()), "state_mismatch")
 """What of execution receipts `updated` needs."""
 
 
@@ -57,7 +69,7 @@ def unreported(decisions: pl.DataFrame) -> pl.DataFrame:
     return decisions.with_columns(
         _WEEK,
         *(
-            pl.lit(0 if name in ("outcomes", "executions") else None, column.dtype).alias(name)
+            pl.lit(0 if name in _COUNTED else None, column.dtype).alias(name)
             for name, column in CASES.items()
             if name not in decisions.columns and name != "week"
         ),
@@ -78,6 +90,7 @@ def updated(cases: pl.DataFrame, outcomes: pl.DataFrame, executions: pl.DataFram
                 pl.len().cast(pl.Int64).alias("outcomes"),
                 pl.col("reported_at").min().alias("first_outcome_at"),
                 pl.col("reported_at").max().alias("last_outcome_at"),
+                (pl.col("outcome_status") == "succeeded").sum().cast(pl.Int64).alias("times_succeeded"),
             ),
             on="decision_position",
         )
@@ -87,18 +100,23 @@ def updated(cases: pl.DataFrame, outcomes: pl.DataFrame, executions: pl.DataFram
             _FROM_OUTCOME,
             pl.min_horizontal("first_outcome_at", _new("first_outcome_at")).alias("first_outcome_at"),
             pl.max_horizontal("last_outcome_at", _new("last_outcome_at")).alias("last_outcome_at"),
-            (pl.col("outcomes") + _new("outcomes").fill_null(0)).alias("outcomes"),
+            *map(_added, ("outcomes", "times_succeeded")),
         )
     if not executions.is_empty():
         latest = _latest(executions, _FROM_EXECUTION).join(
-            executions.group_by("decision_position").agg(pl.len().cast(pl.Int64).alias("executions")),
+            executions.group_by("decision_position").agg(
+                pl.len().cast(pl.Int64).alias("executions"),
+                pl.col("reported_at").filter(_TIMES["times_executed"]).min().alias("first_executed_at"),
+                *(counts.sum().cast(pl.Int64).alias(name) for name, counts in _TIMES.items()),
+            ),
             on="decision_position",
         )
         cases = _taken(
             cases,
             latest,
             _FROM_EXECUTION,
-            (pl.col("executions") + _new("executions").fill_null(0)).alias("executions"),
+            pl.min_horizontal("first_executed_at", _new("first_executed_at")).alias("first_executed_at"),
+            *map(_added, ("executions", *_TIMES)),
         )
     return cases
 
@@ -123,6 +141,11 @@ def measured(outcomes: pl.DataFrame) -> pl.DataFrame:
 
 def _new(name: str) -> pl.Expr:
     return pl.col(f"{name}:new")
+
+
+def _added(name: str) -> pl.Expr:
+    """A count, and what came to it."""
+    return (pl.col(name) + _new(name).fill_null(0)).alias(name)
 
 
 def _latest(reports: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:

@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 
 import polars as pl
 
-from workbench.columns import schema
+from workbench.columns import TIME_COLUMNS, schema
 from workbench.lake.cases import (
     DECISION_COLUMNS,
     EXECUTION_COLUMNS,
@@ -30,7 +30,6 @@ from workbench.lake.cases import (
     updated,
 )
 from workbench.lake.entries import together
-from workbench.lake.export import TIME_COLUMNS
 from workbench.lake.files import Files, by_month, read, scan
 from workbench.lake.lease import unwritable
 from workbench.lake.manifest import LakeFile, Manifest, save

@@ -227,6 +227,8 @@ _DECODERS: Final[Mapping[str, msgspec.json.Decoder[Any]]] = {
     "crm_sync": msgspec.json.Decoder(_CrmSync),
     "erasure": msgspec.json.Decoder(_Erasure),
 }
+# What has become of an action that changed its target.
+_CHANGING: Final = frozenset({"executed", "reverted"})
 _UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _CONFIDENCE: Final = msgspec.json.Decoder(_Confidence)
 _REQUEST: Final = msgspec.json.Decoder(_Request)
@@ -377,8 +379,17 @@ def _execution_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_Executio
         "executor": [_text(body.executor) for body in bodies],
         "not_approved": [NOT_APPROVED in body.flags for body in bodies],
         "binding_mismatch": [BINDING_MISMATCH in body.flags for body in bodies],
+        "state_mismatch": [_state_mismatch(body) for body in bodies],
         "reported_at": [row.created_at for row in rows],
     }
+
+
+def _state_mismatch(body: _Execution) -> bool | None:
+    """Whether the state hashes of a receipt contradict its status; what is queued has yet to happen."""
+    before, after = body.state_before_hash, body.state_after_hash
+    if before is None or after is None or body.execution_status == "queued":
+        return None
+    return (before != after) != (body.execution_status in _CHANGING)
 
 
 def _outcome_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_Outcome]) -> dict[str, Any]:

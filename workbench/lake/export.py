@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import pairwise
@@ -25,7 +25,7 @@ import polars as pl
 from gate.errors import OperatorError
 from gate.ledger import Ledger
 from gate.ledger.tail import PAGE_ENTRIES, FollowedEntry, FollowedScope
-from workbench.columns import ENTRY_TABLES, schema
+from workbench.columns import ENTRY_TABLES, TIME_COLUMNS, schema
 from workbench.lake.entries import ENTRY_UNREADABLE, Frames, Personal, Rulebooks, chunks, concat, forgotten, frames
 from workbench.lake.files import Files, by_month, read, scan
 from workbench.lake.lease import unwritable
@@ -41,19 +41,6 @@ LINGERING_BYTES: Final = 2 * 1024**3
 """How many bytes of replaced files stay at most, for each scope."""
 
 _BATCH_BYTES: Final = 256 * 1024 * 1024
-
-TIME_COLUMNS: Final[Mapping[str, str]] = {
-    "decisions": "created_at",
-    "executions": "reported_at",
-    "outcomes": "reported_at",
-    "crm_syncs": "reported_at",
-    "erasures": "erased_at",
-    "facts": "created_at",
-    "rulebooks": "first_used_at",
-    "cases": "created_at",
-    "metrics": "reported_at",
-}
-"""The column that says to which month a row belongs."""
 
 
 class Exporter:

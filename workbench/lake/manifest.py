@@ -17,9 +17,9 @@ import orjson
 from gate.canonical import content_hash
 from gate.errors import OperatorError
 
-LAKE_VERSION: Final = "decision_lake_v3"
+LAKE_VERSION: Final = "decision_lake_v4"
 # Their tables were others.
-_EARLIER: Final = ("decision_lake_v1", "decision_lake_v2")
+_EARLIER: Final = ("decision_lake_v1", "decision_lake_v2", "decision_lake_v3")
 FILE_NAME: Final = "manifest.json"
 
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import polars as pl
 
 from gate.errors import OperatorError
-from workbench.columns import TABLES, schema
+from workbench.columns import ENTRY_TABLES, TABLES, TIME_COLUMNS, schema
 from workbench.facts import columns_of
 from workbench.lake.cases import (
     DECISION_COLUMNS,
@@ -89,6 +90,17 @@ class Snapshot:
             # The tail has those that the lake holds as well.
             return self._rows(name, self.manifest.of(name)).unique("policy_hash", keep="first", maintain_order=True)
         return self._rows(name, self.manifest.of(name))
+
+    def last_entry_at(self) -> datetime | None:
+        """When the entry at its position was made; None where the lake does not hold that."""
+        for name in ENTRY_TABLES.values():
+            files = [file for file in self.manifest.of(name) if file.last_position >= self.position]
+            if files or name in self.tail:
+                last = self._rows(name, files).filter(pl.col("position") == self.position)
+                found = last.select(TIME_COLUMNS[name]).collect().to_series()
+                if found.len():
+                    return cast("datetime", found[0])
+        return None
 
     def resolved(self, table: str) -> pl.LazyFrame:
         """The cases, or the metrics, as far as compaction has resolved them."""

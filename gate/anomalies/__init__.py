@@ -1,0 +1,14 @@
+"""What is anomalous about a policy's decisions, from counts alone: no model, no clock, no chance.
+
+    statistics   tests, effect sizes, false discoveries, robust distances
+    scores       how a strength becomes a score, and a score a severity
+    shifts       rates of verdicts, reasons and outcomes that differ from the weeks before
+    drift        facts that differ from the weeks before
+    volume       hours, days or weeks with far more or fewer decisions than such ones have
+    outliers     single values of observed metrics that lie far out
+    breaks       decisions whose life went otherwise than the protocol asks
+    report       all of it as `policy_anomalies_v1`
+
+`workbench.engines.anomalies` counts, and what is counted here is judged. docs/anomalies.md has the formulas, where each
+threshold comes from, and what cannot be known.
+"""

@@ -1,0 +1,119 @@
+"""Breaks: decisions whose life went otherwise than the protocol asks. Each is a fact, and no matter of chance.
+
+    executed_without_yes      a receipt says executed or queued, and the verdict was not yes
+    duplicate_execution       more receipts say executed than were reverted, by more than one
+    binding_mismatch          a receipt names another target than the decision
+    state_mismatch            the state changed though nothing was executed, or did not though something was
+    approved_without_receipt  yes, and no receipt a day later, nor an outcome that says nothing was executed
+    outcome_overdue           executed, and no terminal outcome 30 days later
+    outcome_reversed          an outcome said succeeded, and the latest says failed or reverted
+
+Times are counted to the date of the chain's last entry, so that the same ledger gives the same report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from gate.anomalies.scores import BELOW_HIGH, SHARE, THRESHOLD, score
+from gate.confidence import wilson_interval
+
+RECEIPT_DUE: Final = timedelta(hours=24)
+"""How long after a yes its execution receipt is due."""
+
+OUTCOME_DUE: Final = timedelta(days=30)
+"""How long after an execution a terminal outcome is due."""
+
+
+class Rule(NamedTuple):
+    """A kind of break.
+
+    Attributes:
+        meaning: What happened, to go after "N decisions ".
+        score: The score of a single one; None where it is the share of the decisions that could have it that counts.
+        next: What to look at next.
+    """
+
+    meaning: str
+    score: float | None
+    next: str
+
+
+RULES: Final[Mapping[str, Rule]] = MappingProxyType(
+    {
+        "executed_without_yes": Rule(
+            "were executed or queued without a yes",
+            1.0,
+            "Stop the caller that executes: it does not wait for a yes. Its receipts name the executor.",
+        ),
+        "duplicate_execution": Rule(
+            "were executed more than once without being reverted",
+            0.9,
+            "Compare the receipts' execution_id and external_ref: were two transactions made, or was one told twice?",
+        ),
+        "binding_mismatch": Rule(
+            "have a receipt that names another target than was decided",
+            0.9,
+            "Compare action_binding of the record with that of the receipt: what was executed was not what was asked.",
+        ),
+        "state_mismatch": Rule(
+            "have a receipt whose state hashes contradict its status",
+            0.7,
+            "Compare state_before_hash and state_after_hash with the target itself.",
+        ),
+        "approved_without_receipt": Rule(
+            "were approved, and nobody said within a day what became of the action",
+            None,
+            "Ask the caller whether the action was taken: what is reported late is still evidence.",
+        ),
+        "outcome_overdue": Rule(
+            "were executed more than 30 days ago and have no terminal outcome",
+            None,
+            "Find what reports outcomes: effectiveness counts only what it tells.",
+        ),
+        "outcome_reversed": Rule(
+            "had succeeded, and were taken back",
+            None,
+            "Look at what they have in common: a success that does not last is found out late.",
+        ),
+    }
+)
+"""Every kind of break, by name."""
+
+# Nothing is known to have gone wrong where only a report is missing.
+_NO_HARM: Final = frozenset({"outcome_overdue"})
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The decisions with one kind of break.
+
+    Attributes:
+        kind: The kind, one of `RULES`.
+        count: How many.
+        of: How many could have it.
+        first: When the first of them was decided; UTC timestamp.
+        last: When the last was.
+        positions: The chain positions of the latest of them.
+    """
+
+    kind: str
+    count: int
+    of: int
+    first: str
+    last: str
+    positions: tuple[int, ...]
+
+    @property
+    def score(self) -> float:
+        """The score: that of a single one, or by the low end of the interval of their share."""
+        fixed = RULES[self.kind].score
+        if fixed is not None:
+            return fixed
+        low, _ = wilson_interval(self.count, self.of)
+        by_share = max(THRESHOLD, score(low, SHARE))
+        return min(by_share, BELOW_HIGH) if self.kind in _NO_HARM else by_share

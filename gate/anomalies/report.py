@@ -1,0 +1,573 @@
+"""The anomaly report of a policy, `policy_anomalies_v1`: what was counted is judged, sorted, and told.
+
+    found = find(counted, policy_id="refund_policy", min_sample=20)
+    listed = strongest(found, threshold=0.35, max_items=20)
+    report = anomaly_report(counted, found, ids, policy_id=...)
+
+It holds no date but those of the ledger: the same ledger gives the same report, byte for byte.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Final, TypeVar
+
+from gate.anomalies import breaks, shifts
+from gate.anomalies.anomaly import Anomaly, Next, Shown, decisions_of, order, report_of
+from gate.anomalies.breaks import RULES, Broken
+from gate.anomalies.drift import Drift, Histogram, find_drift
+from gate.anomalies.outliers import SEASONAL, Outliers
+from gate.anomalies.scores import BELOW_HIGH, EFFECT, FAR, HARM, HIGH, INDEX, MEDIUM, THRESHOLD, TIMES, score, severity
+from gate.anomalies.shifts import Rate, Shift, Windows, find_shifts
+from gate.anomalies.statistics import Share, difference_interval
+from gate.anomalies.volume import GRAINS, Surge, find_surges, grain_of
+from gate.canonical import content_hash
+from gate.confidence import MIN_SAMPLE
+from gate.ids import timestamp
+from gate.labels import ANOMALIES
+
+MAX_ITEMS: Final = 20
+"""How many anomalies are listed, unless the caller asks otherwise."""
+
+MOST_ITEMS: Final = 200
+"""How many a caller may ask for."""
+
+MAX_WEEKS: Final = 104
+"""How many weeks are looked at for shifts, drift and volume, the latest."""
+
+MAX_REASONS: Final = 50
+"""How many reason codes are looked at, those of the most decisions."""
+
+MAX_AGE: Final = 56
+"""How old an outcome is at most when outcomes of equal age are compared, in days; older ones count as this old."""
+
+TERMINAL: Final = ("succeeded", "partial", "failed", "reverted")
+
+_IMPROVED: Final = 0.59
+"""The greatest score of outcomes that got better."""
+
+_MOST: Final = 0.5
+_DIGITS: Final = 6
+_DAY: Final = timedelta(days=1)
+_WORSE: Final[Mapping[str, bool]] = {"succeeded": False, "partial": True, "failed": True, "reverted": True}
+"""Whether it is worse where the rate of a status rises."""
+
+_NOTES: Final = (
+    "Nothing here is a model's prediction: every anomaly follows from counts by the formulas in docs/anomalies.md.",
+    "An anomaly says that something is not as before, or not as the protocol asks, and not why: windows and versions "
+    "met different cases.",
+    "Outcomes are what callers reported, and are compared at equal age: those of the latest weeks are few, and "
+    "failures often come last.",
+    "What is gradual, or lasts from the first week on, does not stand out; nor does what changes less than a small "
+    "effect.",
+    "Overdue is counted to the date of the chain's last entry, not to the clock: a scope in which nothing happens "
+    "grows no older.",
+)
+_TRUNCATED: Final = "Earlier decisions were left out, as limit asked."
+_SAMPLED: Final = "What is usual for facts and metrics was learned from one of {one_of} decisions."
+_FEW: Final = "There are too few decisions to compare anything with."
+_MORE: Final = "More were found than are listed: ask with a greater max_items."
+
+
+@dataclass(frozen=True, slots=True)
+class Weeks:
+    """What was counted week by week, each list with one number a week.
+
+    Attributes:
+        first: The Monday of the first week.
+        decisions: The decisions.
+        versions: Those of each policy version.
+        verdicts: Those of each verdict.
+        reasons: Those of each reason code.
+        outcomes: Of each terminal status, by how many days the outcome came after the decision at most (from 1 to
+            `MAX_AGE`, and of any age), the let-through actions with it.
+        horizons: Of each week, the index of the age at which outcomes of a window that ends with it are compared; -1
+            where the window ended less than a day ago.
+    """
+
+    first: date
+    decisions: Sequence[int]
+    versions: Mapping[str, Sequence[int]]
+    verdicts: Mapping[str, Sequence[int]]
+    reasons: Mapping[str, Sequence[int]]
+    outcomes: Mapping[str, Sequence[Sequence[int]]]
+    horizons: Sequence[int]
+
+    def starts(self, week: int) -> datetime:
+        """When a week begins, by its index, UTC."""
+        return datetime.combine(self.first, time(), UTC) + timedelta(weeks=week)
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The decisions of every whole hour, day or week, in a row.
+
+    Attributes:
+        start: Where the first begins.
+        counts: The decisions in each.
+    """
+
+    start: datetime
+    counts: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What was counted of some decisions of a policy.
+
+    Attributes:
+        decisions: How many there are.
+        first: When the first was made; UTC timestamp, None without any.
+        last: When the last was.
+        as_of: The date of the chain's last entry, to which everything is counted; None for an empty chain.
+        weeks: By week; None without decisions.
+        cells: By hour, day and week, as `volume.GRAINS`.
+        histograms: The facts.
+        outliers: The metrics with values that lie far out.
+        broken: The lifecycle breaks.
+        sampled_one_of: Of so many decisions facts and metrics of one were taken to learn what is usual.
+        metrics: How many metrics were looked at.
+        chain_position: The last position of the scope's chain that was read; 0 where it is empty.
+        merkle_root: The chain's rolling root there; None where it is empty.
+        truncated: Whether a limit left earlier decisions out.
+    """
+
+    decisions: int
+    first: str | None
+    last: str | None
+    as_of: str | None
+    weeks: Weeks | None
+    cells: Sequence[Cells]
+    histograms: Sequence[Histogram]
+    outliers: Sequence[Outliers]
+    broken: Sequence[Broken]
+    sampled_one_of: int
+    metrics: int
+    chain_position: int
+    merkle_root: str | None
+    truncated: bool = field(default=False)
+
+
+def find(counted: Counted, *, policy_id: str, min_sample: int = MIN_SAMPLE) -> list[Anomaly]:
+    """Every anomaly, the strongest first.
+
+    Args:
+        counted: What was counted.
+        policy_id: The policy.
+        min_sample: How many cases a window needs, what it is compared with, and a kind of metric values.
+    """
+    told = _Told(counted, policy_id)
+    found = [told.broken(of) for of in counted.broken if of.count]
+    if counted.weeks is not None:
+        weeks = counted.weeks
+        rates, number = _rates(weeks), len(weeks.decisions)
+        shifted = find_shifts(rates, number, weeks.horizons, min_sample)
+        outcomes = [shift for shift in shifted if shift.of == "outcome"]
+        verdicts = [shift for shift in shifted if shift.of != "outcome"]
+        drifts = find_drift(counted.histograms, number, min_sample)
+        found += [told.outcomes(group) for group in _together(outcomes, _windows_of)]
+        found += [told.verdicts(group) for group in _together(verdicts, _windows_of)]
+        found += [told.drifted(group) for group in _together(drifts, _windows_of)]
+        found += [told.surge(surge) for surge in _surges(counted.cells)]
+    found += [told.outliers(of) for of in counted.outliers if of.count]
+    return sorted(found, key=order)
+
+
+def strongest(found: Iterable[Anomaly], *, threshold: float = THRESHOLD, max_items: int = MAX_ITEMS) -> list[Anomaly]:
+    """Those that are listed: with at least this score, so many at most."""
+    return [anomaly for anomaly in found if anomaly.score >= threshold][:max_items]
+
+
+def anomaly_report(
+    counted: Counted,
+    found: Sequence[Anomaly],
+    decision_ids: Sequence[Sequence[str]],
+    *,
+    policy_id: str,
+    policy_version: str | None = None,
+    min_sample: int = MIN_SAMPLE,
+    threshold: float = THRESHOLD,
+    max_items: int = MAX_ITEMS,
+    limit: int | None = None,
+) -> dict[str, Any]:
+    """What is anomalous about a policy's decisions (`policy_anomalies_v1`).
+
+    Args:
+        counted: What was counted of the decisions that the other arguments choose.
+        found: The anomalies, as `find` gives them.
+        decision_ids: Of each of the `strongest`, the ids of decisions that show it.
+        policy_id: The policy.
+        policy_version: The one version that was looked at; None for all.
+        min_sample: How many cases a window needs, and what it is compared with.
+        threshold: The least score that is listed and counted.
+        max_items: How many are listed.
+        limit: How many decisions were looked at, the latest in the chain; None for all.
+
+    Returns:
+        The report, with `anomaly_hash` over the rest of it.
+    """
+    above = [anomaly for anomaly in found if anomaly.score >= threshold]
+    listed = strongest(found, threshold=threshold, max_items=max_items)
+    severities = [severity(anomaly.score) for anomaly in above]
+    report = {
+        "policy_anomalies_version": ANOMALIES,
+        "policy_id": policy_id,
+        "policy_version": policy_version,
+        "recommendation": _recommendation(counted, severities, min_sample),
+        "anomaly_count": len(above),
+        "severities": {name: severities.count(name) for name in ("high", "medium", "low")},
+        "anomalies": [anomaly.to_dict(policy_id, ids) for anomaly, ids in zip(listed, decision_ids, strict=True)],
+        "min_sample": min_sample,
+        "threshold": threshold,
+        "max_items": max_items,
+        "limit": limit,
+        "parameters": {
+            "window_weeks": list(shifts.LENGTHS),
+            "reference_weeks": shifts.REFERENCE,
+            "false_discovery_rate": shifts.FALSE_DISCOVERIES,
+            "receipt_due_hours": int(breaks.RECEIPT_DUE / timedelta(hours=1)),
+            "outcome_due_days": int(breaks.OUTCOME_DUE / _DAY),
+            "medium_score": MEDIUM,
+            "high_score": HIGH,
+        },
+        "coverage": {
+            "decisions": counted.decisions,
+            "from": counted.first,
+            "to": counted.last,
+            "as_of": counted.as_of,
+            "weeks": 0 if counted.weeks is None else len(counted.weeks.decisions),
+            "sampled_one_of": counted.sampled_one_of,
+            "facts": [histogram.fact for histogram in counted.histograms],
+            "metrics": counted.metrics,
+            "chain_position": counted.chain_position,
+            "merkle_root": counted.merkle_root,
+            "truncated": counted.truncated,
+        },
+        "notes": list(_notes(counted, above, listed, min_sample)),
+    }
+    return {**report, "anomaly_hash": content_hash(report)}
+
+
+def _recommendation(counted: Counted, severities: Sequence[str], min_sample: int) -> str:
+    if "high" in severities:
+        return "investigate"
+    if "medium" in severities:
+        return "review"
+    if severities:
+        return "watch"
+    return "stable" if counted.decisions >= min_sample else "insufficient_data"
+
+
+def _notes(counted: Counted, above: Sequence[Anomaly], listed: Sequence[Anomaly], min_sample: int) -> Iterator[str]:
+    yield from _NOTES
+    if counted.decisions < min_sample:
+        yield _FEW
+    if counted.sampled_one_of > 1:
+        yield _SAMPLED.format(one_of=counted.sampled_one_of)
+    if counted.truncated:
+        yield _TRUNCATED
+    if len(above) > len(listed):
+        yield _MORE
+
+
+def _rates(weeks: Weeks) -> list[Rate]:
+    decided = [weeks.decisions]
+    rates = [Rate("verdict", name, [counts], decided) for name, counts in sorted(weeks.verdicts.items())]
+    rates += [Rate("reason", name, [counts], decided) for name, counts in sorted(weeks.reasons.items())]
+    ages = zip(*weeks.outcomes.values(), strict=True)
+    terminal = [[sum(counts) for counts in zip(*statuses, strict=True)] for statuses in ages]
+    return rates + [Rate("outcome", name, counts, terminal) for name, counts in sorted(weeks.outcomes.items())]
+
+
+def _surges(cells: Sequence[Cells]) -> list[Surge]:
+    number = grain_of([of.counts for of in cells])
+    return [] if number is None else find_surges(GRAINS[number], cells[number].start, cells[number].counts)
+
+
+_Item = TypeVar("_Item")
+
+
+def _together(items: Iterable[_Item], windows_of: Callable[[_Item], Windows]) -> list[list[_Item]]:
+    """Items whose windows overlap, together, in the order of their windows."""
+    groups: list[list[_Item]] = []
+    end = -1
+    for item in sorted(items, key=windows_of):
+        windows = windows_of(item)
+        if groups and windows.first <= end:
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+            end = -1
+        end = max(end, windows.last)
+    return groups
+
+
+def _windows_of(item: Shift | Drift) -> Windows:
+    return item.windows
+
+
+class _Told:
+    """Makes an anomaly of what was found."""
+
+    def __init__(self, counted: Counted, policy_id: str) -> None:
+        self._counted = counted
+        self._policy_id = policy_id
+
+    def broken(self, of: Broken) -> Anomaly:
+        rule = RULES[of.kind]
+        return Anomaly(
+            kind="lifecycle_break",
+            subject=of.kind,
+            score=of.score,
+            reasons=[of.kind],
+            summary=f"{of.count:,} of {of.of:,} decisions {rule.meaning}.",
+            first=of.first,
+            last=of.last,
+            decisions=of.count,
+            shown=Shown(positions=of.positions),
+            numbers={"count": of.count, "of": of.of, "share": _rounded(Share(of.count, of.of).rate)},
+            next=[Next(rule.next), *self._searches(of.first, of.last)],
+        )
+
+    def outcomes(self, group: Sequence[Shift]) -> Anomaly:
+        scores = []
+        for shift in group:
+            if shift.rose == _WORSE[shift.value]:
+                scores.append(score(abs(shift.effect), HARM))
+            else:
+                scores.append(min(score(abs(shift.effect), EFFECT), _IMPROVED))
+        told = self._shifted("outcome_shift", group, max(scores), "outcome_status")
+        first, last = told.first, told.last
+        return _with(
+            told,
+            [
+                Next(
+                    "Compare versions, rules and weeks of the decisions.", report_of(self._policy_id, "effectiveness")
+                ),
+                *self._searches(first, last, verdict="yes"),
+                Next("Replay them under the version before: which would not have been let through?"),
+            ],
+        )
+
+    def verdicts(self, group: Sequence[Shift]) -> Anomaly:
+        strength = max(score(abs(shift.effect), EFFECT) for shift in group)
+        told = self._shifted("verdict_shift", group, strength, None)
+        versions = self._new_versions(group)
+        if versions:
+            # A new version is made to decide otherwise.
+            told = _with(told, [], score=min(told.score, BELOW_HIGH))
+        rose = [shift for shift in group if shift.rose]
+        of_reason = {shift.of for shift in rose} == {"reason"}
+        column = None if not rose else "reason_code" if of_reason else "verdict"
+        values = tuple(shift.value for shift in rose if shift.of == ("reason" if of_reason else "verdict"))
+        steps = [Next(f"Read what version {version} changed, and whether that was meant.") for version in versions]
+        if not versions:
+            steps.append(Next("No version changed with it: look at the facts that callers send, and at fact_drift."))
+        chosen = {"reason_code": values[0]} if of_reason else {"verdict": values[0]} if values else {}
+        return _with(
+            told,
+            [*steps, *self._searches(told.first, told.last, **chosen)],
+            shown=Shown(first=told.first, last=told.last, column=column, values=values),
+        )
+
+    def drifted(self, group: Sequence[Drift]) -> Anomaly:
+        first, last = self._ends([drift.windows for drift in group])
+        strongest_first = sorted(group, key=lambda drift: (-drift.index, drift.fact))
+        names = ", ".join(drift.fact for drift in strongest_first[:3])
+        more = f" and {len(group) - 3} more" if len(group) > 3 else ""
+        decisions = max(sum(drift.within) for drift in group)
+        return Anomaly(
+            kind="fact_drift",
+            subject="",
+            score=min(BELOW_HIGH, max(score(drift.index, INDEX) for drift in group)),
+            reasons=[f"fact_drifted:{drift.fact}" for drift in strongest_first],
+            summary=f"The facts of decisions differ from those of the weeks before: {names}{more}.",
+            first=first,
+            last=last,
+            decisions=decisions,
+            shown=Shown(first=first, last=last),
+            numbers={"facts": [self._fact(drift) for drift in strongest_first]},
+            next=[
+                Next("See which bins grew: a caller that sends something else, or other customers?"),
+                *self._searches(first, last),
+            ],
+        )
+
+    def surge(self, surge: Surge) -> Anomaly:
+        strength = score(surge.times, TIMES)
+        first, last = timestamp(surge.first), timestamp(surge.last)
+        cells = f"{surge.cells:,} {surge.grain.name}{'s' if surge.cells > 1 else ''}"
+        return Anomaly(
+            kind="volume",
+            subject=surge.grain.name,
+            # Holidays have few as well.
+            score=strength if surge.rose else min(strength, BELOW_HIGH),
+            reasons=["more_decisions_than_usual" if surge.rose else "fewer_decisions_than_usual"],
+            summary=f"{surge.decisions:,} decisions in {cells}; such {surge.grain.name}s have {surge.usual:,}.",
+            first=first,
+            last=last,
+            decisions=surge.decisions,
+            shown=Shown(first=first, last=last),
+            numbers={
+                "grain": surge.grain.name,
+                "cells": surge.cells,
+                "decisions": surge.decisions,
+                "usual": surge.usual,
+                "times": _rounded(surge.times),
+                "modified_z": _rounded(surge.z),
+                "required_z": _rounded(surge.required),
+            },
+            next=[
+                Next("See who asked, and for what: actor, subject and target of the decisions.", None),
+                *self._searches(first, last),
+            ],
+        )
+
+    def outliers(self, of: Outliers) -> Anomaly:
+        values = "value lies" if of.count == 1 else "values lie"
+        return Anomaly(
+            kind="metric_outlier",
+            subject=of.metric,
+            score=score(of.strength, FAR),
+            reasons=["metric_far_from_usual"],
+            summary=f"{of.count:,} of {of.values:,} {values} far from the others of the metric {of.metric}.",
+            first=of.first,
+            last=of.last,
+            decisions=of.count,
+            shown=Shown(positions=tuple(far.position for far in of.farthest)),
+            numbers={
+                "metric": of.metric,
+                "values": of.values,
+                "median": of.median,
+                "mad": _rounded(of.mad),
+                "scale": "ratio" if of.ratios else "difference",
+                "season": of.season,
+                "seasonal_p": SEASONAL,
+                "required_z": _rounded(of.required),
+                "farthest": [
+                    {"value": far.value, "usual": far.usual, "modified_z": _rounded(far.z)} for far in of.farthest
+                ],
+            },
+            next=[Next("Check the number with its source: a wrong unit, a wrong sign, or a case of its own?")],
+        )
+
+    def _shifted(self, kind: str, group: Sequence[Shift], of: float, column: str | None) -> Anomaly:
+        first, last = self._ends([shift.windows for shift in group])
+        strongest_first = sorted(group, key=lambda shift: (-abs(shift.effect), shift.of, shift.value))
+        rose = tuple(shift.value for shift in strongest_first if shift.rose)
+        reasons = [f"{shift.of}_{'rose' if shift.rose else 'fell'}:{shift.value}" for shift in strongest_first]
+        versions = self._new_versions(group)
+        if versions:
+            reasons.append("policy_version_changed")
+        top = strongest_first[0]
+        numbers: dict[str, Any] = {"changes": [self._change(shift) for shift in strongest_first]}
+        if versions:
+            numbers["new_versions"] = versions
+        since = f" with version {', '.join(versions)}" if versions else ""
+        return Anomaly(
+            kind=kind,
+            subject="",
+            score=of,
+            reasons=reasons,
+            summary=f"{_called(top)} {'rose' if top.rose else 'fell'} from {top.before.rate:.1%} to "
+            f"{top.within.rate:.1%}{since}.",
+            first=first,
+            last=last,
+            decisions=max(shift.within.whole for shift in group),
+            shown=Shown(first=first, last=last, column=column if rose else None, values=rose),
+            numbers=numbers,
+            next=[],
+        )
+
+    def _change(self, shift: Shift) -> dict[str, Any]:
+        first, last = self._ends([shift.windows])
+        low, high = difference_interval(shift.within, shift.before)
+        return {
+            "of": shift.of,
+            "value": shift.value,
+            "from": first,
+            "to": last,
+            "reference_from": timestamp(self._weeks.starts(shift.windows.reference)),
+            "before": _share(shift.before),
+            "within": _share(shift.within),
+            "difference": {
+                "rate": _rounded(shift.within.rate - shift.before.rate),
+                "low": _rounded(low),
+                "high": _rounded(high),
+            },
+            "cohens_h": _rounded(shift.effect),
+            "p_value": _significant(shift.p_value),
+        }
+
+    def _fact(self, drift: Drift) -> dict[str, Any]:
+        first, last = self._ends([drift.windows])
+        return {
+            "fact": drift.fact,
+            "from": first,
+            "to": last,
+            "reference_from": timestamp(self._weeks.starts(drift.windows.reference)),
+            "stability_index": _rounded(drift.index),
+            "p_value": _significant(drift.p_value),
+            "bins": [
+                {"holds": holds, "before": before, "within": within}
+                for holds, before, within in zip(drift.bins, drift.before, drift.within, strict=True)
+                if before or within
+            ],
+        }
+
+    @property
+    def _weeks(self) -> Weeks:
+        weeks = self._counted.weeks
+        assert weeks is not None  # noqa: S101 - what was found in weeks was counted in weeks
+        return weeks
+
+    def _ends(self, windows: Sequence[Windows]) -> tuple[str, str]:
+        """Where windows begin and end together; one that goes on ends with the chain."""
+        first = self._weeks.starts(min(of.first for of in windows))
+        last = timestamp(self._weeks.starts(max(of.last for of in windows) + 1))
+        return timestamp(first), min(last, self._counted.as_of or last)
+
+    def _new_versions(self, group: Sequence[Shift]) -> list[str]:
+        """The versions that decided more often than in the weeks before, where they took over at least half of it."""
+        strongest_one = max(group, key=lambda shift: (abs(shift.effect), shift.of, shift.value))
+        first, last, reference = strongest_one.windows
+        weeks = self._weeks
+        within, before = sum(weeks.decisions[first : last + 1]), sum(weeks.decisions[reference:first])
+        gains = {
+            version: Share(sum(counts[first : last + 1]), within).rate
+            - Share(sum(counts[reference:first]), before).rate
+            for version, counts in weeks.versions.items()
+        }
+        grown = sorted(version for version, gain in gains.items() if gain > 0)
+        return grown if math.fsum(gains[version] for version in grown) >= _MOST else []
+
+    def _searches(self, first: str, last: str, **conditions: str) -> list[Next]:
+        search = decisions_of(self._policy_id, **{"from": first, "to": last}, **conditions)
+        return [Next("Read the decisions of that time.", search)]
+
+
+def _with(anomaly: Anomaly, steps: Sequence[Next], **changes: Any) -> Anomaly:
+    return replace(anomaly, next=[*anomaly.next, *steps], **changes)
+
+
+def _called(shift: Shift) -> str:
+    return {
+        "verdict": f"The share of {shift.value}",
+        "reason": f"The share of reason {shift.value}",
+        "outcome": f"The share of outcomes {shift.value}",
+    }[shift.of]
+
+
+def _share(of: Share) -> dict[str, Any]:
+    return {"count": of.part, "of": of.whole, "rate": _rounded(of.rate)}
+
+
+def _rounded(value: float) -> float:
+    return round(value, _DIGITS)
+
+
+def _significant(value: float) -> float:
+    return float(f"{value:.6g}")

@@ -1,0 +1,142 @@
+"""Shifts: the rate of a verdict, reason or outcome in some weeks differs from that of the eight weeks before them.
+
+Windows of 1, 2, 4 and 8 weeks that end with any week are compared with the eight weeks before, by Fisher's exact test.
+All tests of a report together keep a false discovery rate of 5 percent, under any dependence (windows overlap, and
+rates of one whole move together). Of the windows of one rate that are left, the likeliest shift is taken first; others
+that overlap it, or are compared with weeks of it, are its echo. So a shift that stays is told once, and what comes
+after a shift that passed is not taken for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+from gate.anomalies.statistics import Share, cohens_h, discoveries, fisher_exact, standard_distance
+
+LENGTHS: Final = (1, 2, 4, 8)
+"""How many weeks a window has."""
+
+REFERENCE: Final = 8
+"""With how many weeks before it a window is compared."""
+
+FALSE_DISCOVERIES: Final = 0.05
+"""The rate of false discoveries among all shifts of a report, at most."""
+
+LEAST_EFFECT: Final = 0.1
+"""A smaller change, in Cohen's h, is not tested: half of what counts as small."""
+
+# Nothing so near is a discovery at that rate, whatever the sample: it is not tested exactly, but counts as a test.
+_NEAR: Final = 2.0
+
+
+class Windows(NamedTuple):
+    """A window of weeks and the weeks before it that it is compared with, by their indexes; both ends are within."""
+
+    first: int
+    last: int
+    reference: int
+
+    def overlaps(self, first: int, last: int) -> bool:
+        """Whether the window, or what it is compared with, has a week of these."""
+        return self.reference <= last and first <= self.last
+
+
+def windows(weeks: int) -> Iterator[Windows]:
+    """Every window of so many weeks in a row, with at least one week before it."""
+    for length in LENGTHS:
+        for first in range(1, weeks - length + 1):
+            yield Windows(first, first + length - 1, max(0, first - REFERENCE))
+
+
+class Rate:
+    """How many decisions of each week have a value, of how many.
+
+    Attributes:
+        of: What has the value: verdict, reason or outcome.
+        value: The value.
+    """
+
+    def __init__(self, of: str, value: str, parts: Sequence[Sequence[int]], wholes: Sequence[Sequence[int]]) -> None:
+        """Takes the counts by week, of each horizon: how old an outcome is at most, in days; others have just one."""
+        self.of: Final = of
+        self.value: Final = value
+        self._parts = [[0, *accumulate(weeks)] for weeks in parts]
+        self._wholes = [[0, *accumulate(weeks)] for weeks in wholes]
+
+    def share(self, first: int, last: int, horizon: int = 0) -> Share:
+        """The share in some weeks, both ends within."""
+        parts, wholes = self._parts[horizon], self._wholes[horizon]
+        return Share(parts[last + 1] - parts[first], wholes[last + 1] - wholes[first])
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """A rate in a window that is not what it was before.
+
+    Attributes:
+        of: verdict, reason or outcome.
+        value: Which.
+        windows: The weeks.
+        before: The share in the weeks before.
+        within: The share in the window.
+        p_value: Fisher's.
+    """
+
+    of: str
+    value: str
+    windows: Windows
+    before: Share
+    within: Share
+    p_value: float
+
+    @property
+    def effect(self) -> float:
+        """Cohen's h, with its sign."""
+        return cohens_h(self.within.rate, self.before.rate)
+
+    @property
+    def rose(self) -> bool:
+        """Whether the rate is greater than before."""
+        return self.within.rate > self.before.rate
+
+
+def find_shifts(rates: Sequence[Rate], weeks: int, horizons: Sequence[int], min_sample: int) -> list[Shift]:
+    """The shifts of rates, those of one rate without a week in common.
+
+    Args:
+        rates: The rates, over the same weeks.
+        weeks: How many weeks there are.
+        horizons: For each week the horizon at which outcomes of a window that ends with it are compared; -1 where they
+            are too young.
+        min_sample: How many cases a window, and what is before it, has at least.
+    """
+    found: list[Shift] = []
+    tests = 0
+    every = list(windows(weeks))
+    for rate in rates:
+        for of in every:
+            horizon = horizons[of.last] if rate.of == "outcome" else 0
+            if horizon < 0:
+                continue
+            within = rate.share(of.first, of.last, horizon)
+            before = rate.share(of.reference, of.first - 1, horizon)
+            if min(within.whole, before.whole) < min_sample:
+                continue
+            tests += 1
+            if standard_distance(within, before) < _NEAR or abs(cohens_h(within.rate, before.rate)) < LEAST_EFFECT:
+                continue
+            found.append(Shift(rate.of, rate.value, of, before, within, fisher_exact(within, before)))
+    greatest = discoveries([shift.p_value for shift in found], FALSE_DISCOVERIES, of=tests)
+    return _without_echoes([shift for shift in found if shift.p_value <= greatest])
+
+
+def _without_echoes(shifts: Sequence[Shift]) -> list[Shift]:
+    kept: list[Shift] = []
+    for shift in sorted(shifts, key=lambda of: (of.p_value, -abs(of.effect), of.windows, of.of, of.value)):
+        taken = (of.windows for of in kept if (of.of, of.value) == (shift.of, shift.value))
+        if not any(shift.windows.overlaps(of.first, of.last) for of in taken):
+            kept.append(shift)
+    return sorted(kept, key=lambda of: (of.windows, of.of, of.value))

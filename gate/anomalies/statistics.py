@@ -1,0 +1,224 @@
+"""The statistics of the anomaly report: exact tests, effect sizes, control of false discoveries, robust distances.
+
+    fisher_exact(Share(8, 10), Share(1, 10))    how likely so unequal shares are, by chance
+    discoveries([0.001, 0.2], 0.05)             the greatest p-value that still counts among so many
+
+Sums are exact (`math.fsum`) or of a fixed order, and what a library of the machine computes (logarithms, exponentials,
+arc sines) is rounded before it is told: the same counts give the same report everywhere. Sources: Fisher 1935;
+Benjamini and Yekutieli 2001; Cohen 1988; Newcombe 1998, method 10; Iglewicz and Hoaglin 1993; Mood 1950; Siddiqi 2006
+for the population stability index. docs/anomalies.md has the formulas.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from gate.confidence import wilson_interval
+
+LEAST_P: Final = 1e-40
+"""No p-value is told smaller: beyond it, one says no more than another."""
+
+# What is left out of a sum of 1 and more.
+_NEGLIGIBLE: Final = 1e-45
+# Tables are equally likely where they differ by no more than floats err.
+_TIE: Final = 1 + 1e-9
+NORMAL_MAD: Final = 0.6744897501960817
+"""The median absolute deviation of a standard normal variable."""
+
+_FEW: Final = 5
+_HALF: Final = 0.5
+
+
+class Share(NamedTuple):
+    """So many of so many."""
+
+    part: int
+    whole: int
+
+    @property
+    def rate(self) -> float:
+        """The share; 0 of nothing."""
+        return self.part / self.whole if self.whole else 0.0
+
+
+def fisher_exact(a: Share, b: Share) -> float:
+    """How likely two shares are at least as unequal as these where both are drawn from one rate: Fisher's exact test,
+    two-sided: all tables of the same margins that are no likelier than this one.
+
+    Returns:
+        The p-value; `LEAST_P` where it is smaller.
+    """
+    parts = a.part + b.part
+    low, high = max(0, parts - b.whole), min(a.whole, parts)
+    mode = min(high, max(low, (a.whole + 1) * (parts + 1) // (a.whole + b.whole + 2)))
+    weights = {mode: 1.0}
+    weights.update(_upwards(a.whole, b.whole, parts, mode, high))
+    weights.update(_downwards(a.whole, b.whole, parts, mode, low))
+    here = weights.get(a.part)
+    if here is None:
+        return LEAST_P
+    tail = math.fsum(weight for weight in weights.values() if weight <= here * _TIE)
+    return min(1.0, max(LEAST_P, tail / math.fsum(weights.values())))
+
+
+def _upwards(first: int, second: int, parts: int, mode: int, high: int) -> Iterator[tuple[int, float]]:
+    """How likely each larger part of the first is, as a multiple of how likely the mode is."""
+    weight = 1.0
+    for at in range(mode, high):
+        weight *= (first - at) * (parts - at) / ((at + 1) * (second - parts + at + 1))
+        if weight < _NEGLIGIBLE:
+            return
+        yield at + 1, weight
+
+
+def _downwards(first: int, second: int, parts: int, mode: int, low: int) -> Iterator[tuple[int, float]]:
+    weight = 1.0
+    for at in range(mode, low, -1):
+        weight *= at * (second - parts + at) / ((first - at + 1) * (parts - at + 1))
+        if weight < _NEGLIGIBLE:
+            return
+        yield at - 1, weight
+
+
+def standard_distance(a: Share, b: Share) -> float:
+    """How many standard errors two shares lie apart, were they drawn from one rate: the pooled z, without its sign."""
+    whole, part = a.whole + b.whole, a.part + b.part
+    if part in (0, whole) or not a.whole or not b.whole:
+        return 0.0
+    rate = part / whole
+    return abs(a.rate - b.rate) / math.sqrt(rate * (1 - rate) * (1 / a.whole + 1 / b.whole))
+
+
+def discoveries(p_values: Sequence[float], level: float, *, of: int | None = None) -> float:
+    """The greatest p-value that is a discovery, with a false discovery rate of at most `level` under any dependence:
+    Benjamini and Yekutieli's step-up.
+
+    Args:
+        p_values: Those that may be one.
+        level: The rate.
+        of: How many tests there were in all, where the others are known to be none.
+
+    Returns:
+        The p-value; 0 where there is no discovery.
+    """
+    tests = len(p_values) if of is None else of
+    if not tests:
+        return 0.0
+    slope = level / (tests * math.fsum(1 / rank for rank in range(1, tests + 1)))
+    found = [p for rank, p in enumerate(sorted(p_values), 1) if p <= slope * rank]
+    return found[-1] if found else 0.0
+
+
+def cohens_h(a: float, b: float) -> float:
+    """The effect size of a change from rate b to rate a, with its sign; 0.2 is small, 0.5 medium, 0.8 large."""
+    return 2 * math.asin(math.sqrt(a)) - 2 * math.asin(math.sqrt(b))
+
+
+def difference_interval(a: Share, b: Share) -> tuple[float, float]:
+    """The 95 % interval of the rate of a less that of b: Newcombe's, from both Wilson intervals."""
+    (low_a, high_a), (low_b, high_b) = wilson_interval(*a), wilson_interval(*b)
+    difference = a.rate - b.rate
+    low = difference - math.sqrt((a.rate - low_a) ** 2 + (high_b - b.rate) ** 2)
+    high = difference + math.sqrt((high_a - a.rate) ** 2 + (b.rate - low_b) ** 2)
+    return max(-1.0, low), min(1.0, high)
+
+
+def modified_z(distance: float, mad: float) -> float:
+    """How far a value lies from a median, in robust standard deviations: 0.6745 times its distance, by the median
+    absolute deviation.
+    """
+    return NORMAL_MAD * distance / mad
+
+
+def required_z(values: int, *, least: float = 3.5, chance: float = 0.01) -> float:
+    """How far out a value has to lie to stand out among so many: where these are normal, one lies as far with no more
+    than this chance. The bound is Gauss's tail: P(|Z| > z) <= exp(-z^2 / 2).
+    """
+    return max(least, math.sqrt(2 * math.log(max(values, 1) / chance)))
+
+
+def stability_index(expected: Sequence[int], actual: Sequence[int]) -> float:
+    """The population stability index of two histograms over the same bins, less what chance alone adds.
+
+    Every bin counts half a case more, so that an empty one has a logarithm; (bins - 1) * (1/n + 1/m) is what the index
+    of two samples from one population is about.
+    """
+    bins, n, m = len(expected), sum(expected), sum(actual)
+    if not n or not m:
+        return 0.0
+    terms = []
+    for of_expected, of_actual in zip(expected, actual, strict=True):
+        p, q = (of_expected + _HALF) / (n + _HALF * bins), (of_actual + _HALF) / (m + _HALF * bins)
+        terms.append((q - p) * math.log(q / p))
+    return max(0.0, math.fsum(terms) - (bins - 1) * (1 / n + 1 / m))
+
+
+def homogeneity(first: Sequence[int], second: Sequence[int]) -> float:
+    """How likely two histograms are at least as different where both are of one population: Pearson's chi-squared, with
+    bins of which the smaller histogram expects fewer than five put together.
+    """
+    pooled = _enough(first, second)
+    n, m = sum(a for a, _ in pooled), sum(b for _, b in pooled)
+    if len(pooled) < len((first, second)) or not n or not m:
+        return 1.0
+    terms = []
+    for a, b in pooled:
+        of_first, of_second = (a + b) * n / (n + m), (a + b) * m / (n + m)
+        terms += [(a - of_first) ** 2 / of_first, (b - of_second) ** 2 / of_second]
+    return chi_squared(math.fsum(terms), len(pooled) - 1)
+
+
+def _enough(first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]:
+    n, m = sum(first), sum(second)
+    least = _FEW * (n + m) / max(min(n, m), 1)
+    kept = [(a, b) for a, b in zip(first, second, strict=True) if a + b >= least]
+    rest = [(a, b) for a, b in zip(first, second, strict=True) if 0 < a + b < least]
+    if rest:
+        together = (sum(a for a, _ in rest), sum(b for _, b in rest))
+        if sum(together) >= least or not kept:
+            kept.append(together)
+        else:
+            smallest = min(range(len(kept)), key=lambda at: (sum(kept[at]), at))
+            kept[smallest] = (kept[smallest][0] + together[0], kept[smallest][1] + together[1])
+    return kept
+
+
+def median_test(above: Sequence[int], of: Sequence[int]) -> float:
+    """How likely groups differ as much where they have one median: Mood's test.
+
+    Args:
+        above: Of each group, how many values lie above the median of all.
+        of: How many values it has.
+    """
+    whole, part = sum(of), sum(above)
+    if part in (0, whole) or len(of) < len(("one", "other")):
+        return 1.0
+    terms = []
+    for high, size in zip(above, of, strict=True):
+        for seen, expected in ((high, size * part / whole), (size - high, size * (whole - part) / whole)):
+            terms.append((seen - expected) ** 2 / expected)
+    return chi_squared(math.fsum(terms), len(of) - 1)
+
+
+def chi_squared(statistic: float, degrees: int) -> float:
+    """How likely a chi-squared variable of so many degrees of freedom is at least so great; `LEAST_P` where less."""
+    half = statistic / 2
+    if half <= 0:
+        return 1.0
+    if degrees % 2:
+        start, term, at = math.erfc(math.sqrt(half)), math.sqrt(half / math.pi) * 2, 1.5
+        terms = (degrees - 1) // 2
+    else:
+        start, term, at = 0.0, 1.0, 1.0
+        terms = degrees // 2
+    # exp first: a term alone can be too great for a float.
+    logarithm = -half
+    found = [start]
+    for _ in range(terms):
+        found.append(math.exp(logarithm + math.log(term)))
+        term, at = term * half / at, at + 1
+        if term > 1e200:
+            logarithm, term = logarithm + math.log(term), 1.0
+    return min(1.0, max(LEAST_P, math.fsum(found)))

@@ -1,0 +1,142 @@
+"""Volume: an hour, day or week with far more or fewer decisions than such ones have.
+
+The grain is the finest whose median cell holds five decisions. A cell is compared with the median of the eight before
+it of the same kind (the same hour of the same weekday, the same weekday, the weeks before), so that neither a week's
+rhythm nor a season stands out. Its distance is that between twice the square roots of both (Anscombe 1948), which for
+counts by chance is a normal variable's, and is divided by what such distances usually are here where that is more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple, TypeVar
+
+from gate.anomalies.statistics import modified_z, required_z
+
+LIKE: Final = 8
+"""With how many cells of the same kind before it a cell is compared."""
+
+_Number = TypeVar("_Number", int, float)
+
+_LEAST_LIKE: Final = 4
+_CARRIED: Final = 5
+# Of a normal variable with a standard deviation of 1.
+_CHANCE: Final = 0.6744897501960817
+
+
+class Grain(NamedTuple):
+    """How long a cell is, and how many cells later the next of its kind comes."""
+
+    name: str
+    length: timedelta
+    period: int
+
+
+GRAINS: Final = (
+    Grain("hour", timedelta(hours=1), 7 * 24),
+    Grain("day", timedelta(days=1), 7),
+    Grain("week", timedelta(weeks=1), 1),
+)
+"""From the finest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surge:
+    """Cells in a row with far more, or far fewer, decisions than usual.
+
+    Attributes:
+        grain: The cells.
+        first: Where the first of them begins, UTC.
+        last: Where the last of them ends.
+        decisions: How many decisions they hold.
+        usual: How many such cells hold, by the medians.
+        z: How far out the farthest of them is, in robust standard deviations.
+        required: How far one has to be to stand out among so many.
+        cells: How many there are.
+    """
+
+    grain: Grain
+    first: datetime
+    last: datetime
+    decisions: int
+    usual: int
+    z: float
+    required: float
+    cells: int
+
+    @property
+    def rose(self) -> bool:
+        """Whether there were more than usual."""
+        return self.decisions > self.usual
+
+    @property
+    def times(self) -> float:
+        """How many times as many, or as few, as usual; a cell of nothing counts as one of a half."""
+        great, small = max(self.decisions, self.usual), min(self.decisions, self.usual)
+        return great / max(small, 0.5)
+
+
+def grain_of(counts: Sequence[Sequence[int]]) -> int | None:
+    """The finest grain whose median cell holds enough, as an index into `GRAINS`; None where not even weeks do.
+
+    Args:
+        counts: Of each grain, the decisions in each cell, from the first to the last that has any.
+    """
+    for number, cells in enumerate(counts):
+        if cells and _median(cells) >= _CARRIED:
+            return number
+    return None
+
+
+def find_surges(grain: Grain, start: datetime, counts: Sequence[int]) -> list[Surge]:
+    """Where there were far more or fewer decisions than usual.
+
+    Args:
+        grain: How long a cell is.
+        start: Where the first cell begins.
+        counts: The decisions in each whole cell; what has only begun is not among them.
+    """
+    usual: list[int | None] = []
+    for at in range(len(counts)):
+        like = counts[at % grain.period : at : grain.period][-LIKE:]
+        usual.append(_median(like) if len(like) >= _LEAST_LIKE else None)
+    distances = {
+        at: _stable(counts[at]) - _stable(expected) for at, expected in enumerate(usual) if expected is not None
+    }
+    if not distances:
+        return []
+    mad = max(_median([abs(distance) for distance in distances.values()]), _CHANCE)
+    required = required_z(len(distances))
+    out = [at for at, distance in distances.items() if modified_z(abs(distance), mad) > required]
+    surges = []
+    for run in _runs(out, distances):
+        decisions, expected = sum(counts[at] for at in run), sum(usual[at] or 0 for at in run)
+        z = max(modified_z(abs(distances[at]), mad) for at in run)
+        first, last = start + run[0] * grain.length, start + (run[-1] + 1) * grain.length
+        surges.append(Surge(grain, first, last, decisions, expected, z, required, len(run)))
+    return surges
+
+
+def _stable(count: int) -> float:
+    """A count on the scale on which chance moves all counts alike, by a standard deviation of 1."""
+    return 2 * math.sqrt(count + 3 / 8)
+
+
+def _runs(cells: Sequence[int], distances: dict[int, float]) -> list[list[int]]:
+    """Cells that follow one another and lie out to the same side."""
+    runs: list[list[int]] = []
+    for at in cells:
+        follows = bool(runs) and runs[-1][-1] == at - 1
+        if follows and (distances[at] > 0) == (distances[at - 1] > 0):
+            runs[-1].append(at)
+        else:
+            runs.append([at])
+    return runs
+
+
+def _median(values: Sequence[_Number]) -> _Number:
+    """The lower median, which is one of the values."""
+    return sorted(values)[(len(values) - 1) // 2]

@@ -1,0 +1,287 @@
+"""What the anomaly report is made of: counts of a policy's decisions, in three scans of the lake.
+
+Nothing is summed but integers, and of floats only what orders them is taken: the counts do not depend on the order of
+rows, files or threads. What is held in memory is bounded, however many decisions there are: counts by hour, and samples
+of facts and metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from gate.anomalies import breaks
+from gate.anomalies.anomaly import MOST_IDS, Shown
+from gate.anomalies.breaks import Broken
+from gate.anomalies.report import MAX_AGE, MAX_REASONS, MAX_WEEKS, TERMINAL, Cells, Counted, Weeks
+from gate.anomalies.volume import GRAINS
+from gate.ids import timestamp
+from workbench.engines.anomaly_samples import Sampled, far_values, sample
+from workbench.engines.slicing import date_of, last_left_out
+from workbench.lake.reader import Snapshot
+
+_DAY: Final = timedelta(days=1)
+_WEEK: Final = timedelta(weeks=1)
+_EVERY: Final = ("1h", "1d", "1w")
+"""The grains of `volume`, as Polars calls them."""
+
+_YES: Final = pl.col("verdict") == "yes"
+_TERMINAL: Final = pl.col("outcome_status").is_in(TERMINAL).fill_null(value=False)
+_EXECUTED: Final = pl.col("times_executed") > 0
+
+
+class Choice(NamedTuple):
+    """Which decisions are looked at.
+
+    Attributes:
+        cases: They, with what was reported of them.
+        after: The chain position after which they come; None where a limit leaves none out.
+        policy_id: Their policy.
+        policy_version: Their version; None for all.
+    """
+
+    cases: pl.LazyFrame
+    after: int | None
+    policy_id: str
+    policy_version: str | None
+
+    def of(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """Rows of another table that are about these decisions."""
+        if self.policy_version is not None:
+            rows = rows.filter(pl.col("policy_version") == self.policy_version)
+        return rows if self.after is None else rows.filter(pl.col("position") > self.after)
+
+
+def choose(snapshot: Snapshot, policy_id: str, policy_version: str | None, limit: int | None) -> Choice:
+    """The decisions of a policy, of one version or all, the latest so many."""
+    chosen = Choice(snapshot.cases(policy_id), None, policy_id, policy_version)
+    cases = chosen.of(chosen.cases)
+    after = last_left_out(cases, "position", limit)
+    return chosen._replace(cases=cases if after is None else cases.filter(pl.col("position") > after), after=after)
+
+
+def count(snapshot: Snapshot, choice: Choice, min_sample: int) -> Counted:
+    """Everything that the report is made of.
+
+    Args:
+        snapshot: The scope's chain.
+        choice: The decisions.
+        min_sample: How many values a metric needs, and a kind of them.
+    """
+    as_of = snapshot.last_entry_at() or choice.cases.select(pl.col("created_at").max()).collect().item()
+    if as_of is None:
+        return _counted(snapshot, choice, None)
+    hours, outcomes, totals = pl.collect_all(
+        [_by_hour(choice.cases), _by_age(choice.cases), _totals(choice.cases, as_of)], engine="streaming"
+    )
+    total = totals.row(0, named=True)
+    if not total["decisions"]:
+        return _counted(snapshot, choice, as_of)
+    weeks = _weeks(hours, outcomes, as_of)
+    metrics, facts = choice.of(snapshot.metrics(choice.policy_id)), choice.of
+    sampled = sample(snapshot, choice.policy_id, metrics, facts, weeks, total["decisions"], min_sample)
+    return _counted(
+        snapshot,
+        choice,
+        as_of,
+        total,
+        weeks=weeks,
+        cells=_cells(hours, as_of),
+        broken=_broken(choice.cases, total, as_of),
+        sampled=sampled,
+        metrics=metrics,
+    )
+
+
+def decisions_shown(cases: pl.LazyFrame, shown: Sequence[Shown]) -> list[list[str]]:
+    """Of each anomaly the ids of decisions that show it: those it names in its order, else the latest first."""
+    conditions = [_condition(of) for of in shown if not of.positions]
+    latest = [
+        pl.col("position").filter(holds).top_k(MOST_IDS).implode().alias(str(at)) for at, holds in enumerate(conditions)
+    ]
+    found = cases.select(latest).collect(engine="streaming").row(0) if latest else ()
+    rest = iter(found)
+    positions = [list(of.positions) or sorted(next(rest), reverse=True) for of in shown]
+    wanted = sorted({position for of in positions for position in of})
+    if not wanted:
+        return [[] for _ in shown]
+    rows = cases.filter(pl.col("position").is_in(wanted)).select("position", "decision_id").collect(engine="streaming")
+    ids = dict(rows.iter_rows())
+    return [[ids[position] for position in of if position in ids] for of in positions]
+
+
+def _condition(shown: Shown) -> pl.Expr:
+    first, last = (pl.lit(datetime.fromisoformat(text)) for text in (shown.first, shown.last))
+    within = pl.col("created_at").is_between(first, last, closed="left")
+    return within if shown.column is None else within & pl.col(shown.column).cast(pl.String).is_in(list(shown.values))
+
+
+def _counted(
+    snapshot: Snapshot,
+    choice: Choice,
+    as_of: datetime | None,
+    total: Mapping[str, Any] | None = None,
+    *,
+    weeks: Weeks | None = None,
+    cells: Sequence[Cells] = (),
+    broken: Sequence[Broken] = (),
+    sampled: Sampled | None = None,
+    metrics: pl.LazyFrame | None = None,
+) -> Counted:
+    return Counted(
+        decisions=0 if total is None else total["decisions"],
+        first=None if total is None else date_of(total["first"]),
+        last=None if total is None else date_of(total["last"]),
+        as_of=date_of(as_of),
+        weeks=weeks,
+        cells=cells,
+        histograms=() if sampled is None else sampled.histograms,
+        outliers=() if sampled is None or metrics is None else far_values(metrics, sampled.measures),
+        broken=broken,
+        sampled_one_of=1 if sampled is None else sampled.one_of,
+        metrics=0 if sampled is None else sampled.metrics,
+        chain_position=snapshot.position,
+        merkle_root=snapshot.merkle_root,
+        truncated=choice.after is not None,
+    )
+
+
+def _by_hour(cases: pl.LazyFrame) -> pl.LazyFrame:
+    hour = pl.col("created_at").dt.truncate("1h").alias("hour")
+    return cases.group_by(hour, "policy_version", "verdict", "reason_code").agg(pl.len().alias("decisions"))
+
+
+def _by_age(cases: pl.LazyFrame) -> pl.LazyFrame:
+    """The terminal outcomes of actions that were let through, by how many days after the decision they came."""
+    age = (pl.col("outcome_reported_at") - pl.col("created_at")).dt.total_days().clip(0, MAX_AGE).alias("age")
+    acted = pl.coalesce("action_executed", _YES)
+    return cases.filter(_TERMINAL & acted).group_by("week", "outcome_status", age).agg(pl.len().alias("decisions"))
+
+
+def _weeks(hours: pl.DataFrame, outcomes: pl.DataFrame, as_of: datetime) -> Weeks:
+    hours = hours.with_columns(pl.col("hour").dt.truncate("1w").dt.date().alias("week"))
+    # A clock that ran backwards can have dated decisions after the chain's last entry.
+    last = max(_monday(as_of), *hours["week"].unique())
+    first = max(min(hours["week"].unique()), last - (MAX_WEEKS - 1) * _WEEK)
+    number = (last - first) // _WEEK + 1
+    rows, reported = (
+        frame.filter(pl.col("week") >= first).with_columns(((pl.col("week") - first).dt.total_days() // 7).alias("at"))
+        for frame in (hours, outcomes)
+    )
+    reasons = _series(rows, "reason_code", number)
+    kept = sorted(reasons, key=lambda name: (-sum(reasons[name]), name))[:MAX_REASONS]
+    verdicts = _series(rows, "verdict", number)
+    return Weeks(
+        first=first,
+        decisions=[sum(of) for of in zip(*verdicts.values(), strict=True)],
+        versions=_series(rows, "policy_version", number),
+        verdicts=verdicts,
+        reasons={name: reasons[name] for name in kept},
+        outcomes=_ages(reported, number),
+        horizons=[_horizon(first + (week + 1) * _WEEK, as_of) for week in range(number)],
+    )
+
+
+def _series(rows: pl.DataFrame, name: str, weeks: int) -> dict[str, list[int]]:
+    """The decisions of each week, by a column's values."""
+    found: dict[str, list[int]] = {}
+    for value, at, decisions in rows.group_by(name, "at").agg(pl.col("decisions").sum()).iter_rows():
+        found.setdefault(value or "", [0] * weeks)[at] = decisions
+    return found
+
+
+def _ages(rows: pl.DataFrame, weeks: int) -> dict[str, list[list[int]]]:
+    """Of each terminal status and horizon the decisions of each week: horizon h holds outcomes that came within h days
+    and the rest of the day after, the last one all of them.
+    """
+    found = {status: [[0] * weeks for _ in range(MAX_AGE + 1)] for status in TERMINAL}
+    for at, status, age, decisions in rows.select("at", "outcome_status", "age", "decisions").iter_rows():
+        found[status][age][at] += decisions
+    for ages in found.values():
+        for younger, older in pairwise(ages):
+            for at, decisions in enumerate(younger):
+                older[at] += decisions
+    return found
+
+
+def _horizon(end: date, as_of: datetime) -> int:
+    """The horizon to which outcomes of a window that ended with a day are known; -1 where there is none yet."""
+    return max(-1, min((as_of - datetime.combine(end, time(), UTC)) // _DAY - 1, MAX_AGE))
+
+
+def _monday(moment: datetime) -> date:
+    return moment.date() - timedelta(days=moment.weekday())
+
+
+def _cells(hours: pl.DataFrame, as_of: datetime) -> list[Cells]:
+    """The decisions in each whole hour, day and week, to where the chain ends."""
+    rows = hours.filter(pl.col("hour") >= as_of - MAX_WEEKS * _WEEK)
+    cells = []
+    for grain, every in zip(GRAINS, _EVERY, strict=True):
+        counted = rows.group_by(pl.col("hour").dt.truncate(every)).agg(pl.col("decisions").sum())
+        found: dict[datetime, int] = dict(counted.iter_rows())
+        start = min(found, default=as_of)
+        # What has only begun holds less than it will.
+        number = max(0, (as_of - start) // grain.length)
+        cells.append(Cells(start, [found.get(start + at * grain.length, 0) for at in range(number)]))
+    return cells
+
+
+def _conditions(as_of: datetime) -> Mapping[str, tuple[pl.Expr, pl.Expr]]:
+    """Of each kind of break the decisions that have it, and those that could."""
+    receipt_due = _YES & (pl.lit(as_of) - pl.col("created_at") > breaks.RECEIPT_DUE)
+    standing = _EXECUTED & (pl.col("times_reverted") < pl.col("times_executed"))
+    outcome_due = standing & (pl.lit(as_of) - pl.col("first_executed_at") > breaks.OUTCOME_DUE)
+    told = pl.col("executions") > 0
+    succeeded = pl.col("times_succeeded") > 0
+    return {
+        "executed_without_yes": (pl.col("times_unapproved") > 0, ~_YES),
+        "duplicate_execution": (pl.col("times_executed") - pl.col("times_reverted") > 1, _EXECUTED),
+        "binding_mismatch": (pl.col("times_mismatched") > 0, told),
+        "state_mismatch": (pl.col("times_contradicted") > 0, told),
+        "approved_without_receipt": (
+            receipt_due & ~told & pl.col("action_executed").fill_null(value=True),
+            receipt_due,
+        ),
+        "outcome_overdue": (outcome_due & ~_TERMINAL, outcome_due),
+        "outcome_reversed": (succeeded & pl.col("outcome_status").is_in(["failed", "reverted"]), succeeded),
+    }
+
+
+def _totals(cases: pl.LazyFrame, as_of: datetime) -> pl.LazyFrame:
+    created = pl.col("created_at")
+    told = [pl.len().alias("decisions"), created.min().alias("first"), created.max().alias("last")]
+    for kind, (has, could) in _conditions(as_of).items():
+        told += [has.sum().alias(kind), could.sum().alias(f"{kind}:of")]
+    return cases.select(told)
+
+
+def _broken(cases: pl.LazyFrame, total: Mapping[str, Any], as_of: datetime) -> list[Broken]:
+    conditions = {kind: has for kind, (has, _) in _conditions(as_of).items() if total[kind]}
+    if not conditions:
+        return []
+    told = [
+        expression.alias(f"{kind}:{name}")
+        for kind, has in conditions.items()
+        for name, expression in (
+            ("first", pl.col("created_at").filter(has).min()),
+            ("last", pl.col("created_at").filter(has).max()),
+            ("positions", pl.col("position").filter(has).top_k(MOST_IDS).implode()),
+        )
+    ]
+    found = cases.select(told).collect(engine="streaming").row(0, named=True)
+    return [
+        Broken(
+            kind=kind,
+            count=total[kind],
+            of=total[f"{kind}:of"],
+            first=timestamp(found[f"{kind}:first"]),
+            last=timestamp(found[f"{kind}:last"]),
+            positions=tuple(sorted(found[f"{kind}:positions"], reverse=True)),
+        )
+        for kind in conditions
+    ]

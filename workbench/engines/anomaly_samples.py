@@ -1,0 +1,313 @@
+"""What the anomaly report takes from facts and observed metrics: histograms by week, and what values are usual.
+
+Of many decisions one of two, four, eight ... is taken, by a hash of their chain positions, so that the sample is the
+same wherever it is drawn and fits into memory. What lies far out is looked for among all values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import Final
+
+import orjson
+import polars as pl
+
+from gate.anomalies import outliers
+from gate.anomalies.drift import Histogram
+from gate.anomalies.outliers import Outliers
+from gate.anomalies.report import Weeks
+from gate.ids import timestamp
+from gate.policy_reports import MAX_METRICS
+from workbench.facts import ABSENT, WITHHELD, fields_of, number_of, string_of, type_of
+from workbench.lake.reader import Snapshot
+
+MAX_SAMPLED: Final = 200_000
+"""How many decisions are taken, about."""
+
+MAX_FACTS: Final = 32
+"""How many facts are looked at, those of the most rulebooks."""
+
+_NUMBER_BINS: Final = 10
+_TEXT_BINS: Final = 9
+# A text with more values than these is a name of its own, and no kind of something.
+_MOST_TEXTS: Final = 50
+_BINS: Final = ("missing", "null", "false", "true", "list or object")
+"""The first bins of a fact; those of its numbers and texts come after them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is usual for a metric.
+
+    Attributes:
+        metric: Its name.
+        values: How many values there are.
+        median: The lower median of those that were taken.
+        ratios: Whether distances are ratios; zeros are then left aside.
+        season: By what kinds are told apart; None where all are one.
+        usual: The lower median of each kind, by its number.
+        mad: The median distance; by logarithms where `ratios`.
+        required: How far out a value has to lie.
+    """
+
+    metric: str
+    values: int
+    median: float
+    ratios: bool
+    season: str | None
+    usual: Mapping[int, float]
+    mad: float
+    required: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What was taken.
+
+    Attributes:
+        one_of: Of so many decisions one was taken.
+        histograms: The facts.
+        measures: The metrics whose values have distances.
+        metrics: How many metrics were looked at.
+    """
+
+    one_of: int
+    histograms: Sequence[Histogram]
+    measures: Sequence[Measure]
+    metrics: int
+
+
+def sample(
+    snapshot: Snapshot,
+    policy_id: str,
+    metrics: pl.LazyFrame,
+    of: Callable[[pl.LazyFrame], pl.LazyFrame],
+    weeks: Weeks,
+    decisions: int,
+    min_sample: int,
+) -> Sampled:
+    """Takes what the report needs of facts and metrics.
+
+    Args:
+        snapshot: The scope's chain.
+        policy_id: The policy.
+        metrics: The metrics of its decisions that are looked at.
+        of: Leaves of rows about the policy those about these decisions.
+        weeks: The weeks.
+        decisions: How many decisions there are.
+        min_sample: How many values a metric needs.
+    """
+    one_of = 2 ** max(0, math.ceil(math.log2(decisions / MAX_SAMPLED)))
+    taken = pl.lit(value=True) if one_of == 1 else _hash(pl.col("position")) % one_of == 0
+    fields = _fields(snapshot, policy_id)
+    typed = [column for field in fields for column in (type_of(field), number_of(field), string_of(field))]
+    at = (pl.col("created_at").dt.truncate("1w").dt.date() - pl.lit(weeks.first)).dt.total_days() // 7
+    facts = of(snapshot.facts(fields, policy_id)).filter(pl.col("known") & taken).select(at.alias("week"), *typed)
+    names, values, rows = pl.collect_all(
+        [
+            metrics.group_by("name").agg(pl.len().alias("values")),
+            metrics.filter(taken).select("name", "reported_at", "value"),
+            facts.filter(pl.col("week") >= 0),
+        ],
+        engine="streaming",
+    )
+    looked_at = (
+        names.filter(pl.col("values") >= min_sample).sort("values", "name", descending=[True, False]).head(MAX_METRICS)
+    )
+    measures = [
+        _measure(name, count, values.filter(pl.col("name") == name), min_sample)
+        for name, count in sorted(looked_at.iter_rows())
+    ]
+    histograms = [_histogram(rows, field, len(weeks.decisions)) for field in fields]
+    return Sampled(
+        one_of=one_of,
+        histograms=[histogram for histogram in histograms if histogram is not None],
+        measures=[measure for measure in measures if measure is not None],
+        metrics=looked_at.height,
+    )
+
+
+def far_values(metrics: pl.LazyFrame, measures: Sequence[Measure]) -> list[Outliers]:
+    """The metrics with values that lie far out, among all their values."""
+    plans = []
+    for measure in measures:
+        far = _far(metrics, measure)
+        told = far.select(
+            pl.len(), pl.col("reported_at").min().alias("first"), pl.col("reported_at").max().alias("last")
+        )
+        plans += [told, far.top_k(outliers.FARTHEST, by=["distance", "position"], reverse=[False, True])]
+    found = pl.collect_all(plans, engine="streaming")
+    return [
+        _outliers(measure, told.row(0), farthest)
+        for measure, told, farthest in zip(measures, found[::2], found[1::2], strict=True)
+        if farthest.height
+    ]
+
+
+def _outliers(measure: Measure, told: tuple[int, datetime, datetime], farthest: pl.DataFrame) -> Outliers:
+    count, first, last = told
+    ordered = farthest.sort("distance", "position", descending=[True, False]).select("position", "value", "usual")
+    return Outliers(
+        metric=measure.metric,
+        values=measure.values,
+        median=measure.median,
+        mad=measure.mad,
+        ratios=measure.ratios,
+        season=measure.season,
+        required=measure.required,
+        count=count,
+        first=timestamp(first),
+        last=timestamp(last),
+        farthest=[outliers.far(*row, measure.mad, ratios=measure.ratios) for row in ordered.iter_rows()],
+    )
+
+
+def _far(metrics: pl.LazyFrame, measure: Measure) -> pl.LazyFrame:
+    rows = metrics.filter(pl.col("name") == measure.metric)
+    if measure.ratios:
+        rows = rows.filter(pl.col("value") > 0)
+    kinds = list(measure.usual.values())
+    usual = pl.lit(kinds[0])
+    if measure.season is not None:
+        usual = _kind(measure.season).replace_strict(
+            dict(measure.usual), default=measure.median, return_dtype=pl.Float64
+        )
+    rows = rows.select("position", "reported_at", "value", usual.alias("usual"))
+    distance = _distance(ratios=measure.ratios).alias("distance")
+    least = outliers.distance_at(measure.required, measure.mad, ratios=measure.ratios)
+    return rows.with_columns(distance).filter(pl.col("distance") > least)
+
+
+def _distance(*, ratios: bool) -> pl.Expr:
+    value, usual = pl.col("value"), pl.col("usual")
+    return pl.max_horizontal(value / usual, usual / value) if ratios else (value - usual).abs()
+
+
+def _kind(season: str | None) -> pl.Expr:
+    """The number of a value's kind, by when it was reported."""
+    weekday, hour = (getattr(pl.col("reported_at").dt, part)().cast(pl.Int16) for part in ("weekday", "hour"))
+    return {"weekday and hour": weekday * 24 + hour, "hour": hour, "weekday": weekday}.get(
+        season or "", pl.lit(0, pl.Int16)
+    )
+
+
+def _measure(name: str, count: int, rows: pl.DataFrame, min_sample: int) -> Measure | None:
+    value = rows["value"]
+    least = 0.0 if value.is_empty() else float(value.min())  # type: ignore[arg-type]
+    positive = rows.filter(pl.col("value") > 0) if least == 0 else rows
+    if positive.height < min_sample:
+        return None
+    ratios = outliers.by_ratio(least, [lower_quantile(positive["value"], part) for part in (0.25, 0.5, 0.75)])
+    rows = positive if ratios else rows
+    median = lower_quantile(rows["value"], 0.5)
+    cells = rows.group_by(
+        pl.col("reported_at").dt.weekday().alias("day"), pl.col("reported_at").dt.hour().alias("hour")
+    )
+    counted = cells.agg(pl.len(), (pl.col("value") > median).sum().alias("above"))
+    season = outliers.season_of({(day, hour): (n, above) for day, hour, n, above in counted.iter_rows()}, min_sample)
+    rows = rows.with_columns(_kind(season).alias("kind"))
+    usual: dict[int, float] = dict(rows.group_by("kind").agg(pl.col("value").quantile(0.5, "lower")).iter_rows())
+    if ratios and min(usual.values()) <= 0:
+        return None
+    rows = rows.with_columns(pl.col("kind").replace_strict(usual, return_dtype=pl.Float64).alias("usual"))
+    spread = lower_quantile(rows.select(_distance(ratios=ratios)).to_series(), 0.5)
+    mad = math.log(spread) if ratios else spread
+    if mad <= 0:
+        return None
+    return Measure(name, count, median, ratios, season, usual, mad, outliers.required(count))
+
+
+def lower_quantile(values: pl.Series, part: float) -> float:
+    """A quantile, which is one of the values."""
+    return float(values.quantile(part, "lower"))  # type: ignore[arg-type]
+
+
+def _fields(snapshot: Snapshot, policy_id: str) -> list[str]:
+    """The facts that the policy's rulebooks declare or test, those of the most rulebooks first."""
+    rulebooks = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id).select("body").collect()
+    used: dict[str, int] = {}
+    for body in rulebooks["body"]:
+        for field in fields_of(orjson.loads(body)):
+            used[field] = used.get(field, 0) + 1
+    return sorted(sorted(used, key=lambda field: (-used[field], field))[:MAX_FACTS])
+
+
+def _hash(position: pl.Expr) -> pl.Expr:
+    """Numbers that no pattern in a chain's positions goes with: the upper half of a multiplication (Knuth's)."""
+    return (position % 2**20 * 2654435761 % 2**32) // 2**16
+
+
+def _histogram(rows: pl.DataFrame, field: str, weeks: int) -> Histogram | None:
+    """The values of a fact by bin and week; None where all are in one bin."""
+    facts = rows.select(
+        "week", type_of(field).alias("type"), number_of(field).alias("number"), string_of(field).alias("text")
+    )
+    numbers = facts.filter(pl.col("type") == "number")["number"]
+    parts = range(1, _NUMBER_BINS) if numbers.len() else ()
+    edges = sorted({lower_quantile(numbers, part / _NUMBER_BINS) for part in parts})
+    common = _common(facts.filter(pl.col("type") == "string")["text"])
+    counted = (
+        facts.select("week", _bin(edges, common).alias("bin"))
+        .filter(pl.col("bin").is_not_null())
+        .group_by("week", "bin")
+        .agg(pl.len().alias("decisions"))
+    )
+    used = {number: at for at, number in enumerate(counted["bin"].unique().sort())}
+    if len(used) <= 1:
+        return None
+    names = [
+        *_BINS,
+        *_ranges(edges),
+        *(orjson.dumps(text).decode() for text in common),
+        "other text" if common else "text",
+    ]
+    found = [[0] * len(used) for _ in range(weeks)]
+    for week, number, decisions in counted.iter_rows():
+        found[week][used[number]] = decisions
+    return Histogram(field, [names[number] for number in used], found)
+
+
+def _bin(edges: Sequence[float], common: Sequence[str]) -> pl.Expr:
+    """The number of a fact's bin; null where the fact is not known."""
+    kind = pl.col("type")
+    above = sum(((pl.col("number") > edge).cast(pl.Int16) for edge in edges), pl.lit(0, pl.Int16))
+    first = len(_BINS) + len(edges) + 1
+    other = pl.lit(first + len(common), pl.Int16)
+    listed = {text: first + at for at, text in enumerate(common)}
+    text = pl.col("text").replace_strict(listed, default=other, return_dtype=pl.Int16) if listed else other
+    missing, null, false, _, container = range(len(_BINS))
+    return (
+        pl.when(kind == "number")
+        .then(len(_BINS) + above)
+        .when(kind == "string")
+        .then(text)
+        .when(kind == "boolean")
+        .then(false + pl.col("number").cast(pl.Int16))
+        .when(kind == ABSENT)
+        .then(missing)
+        .when(kind == "null")
+        .then(null)
+        .when(kind.is_not_null() & (kind != WITHHELD))
+        .then(container)
+    )
+
+
+def _common(texts: pl.Series) -> list[str]:
+    """The commonest texts, by name; none where there are too many to be kinds of something."""
+    counted = texts.value_counts(name="values")
+    if counted.height > _MOST_TEXTS:
+        return []
+    return sorted(counted.sort("values", "text", descending=[True, False])["text"].head(_TEXT_BINS))
+
+
+def _ranges(edges: Sequence[float]) -> list[str]:
+    """What bins of numbers hold."""
+    if not edges:
+        return ["any number"]
+    told = [f"{edge:.6g}" for edge in edges]
+    between = (f"above {low} to {high}" for low, high in pairwise(told))
+    return [f"to {told[0]}", *between, f"above {told[-1]}"]
