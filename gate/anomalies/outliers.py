@@ -138,7 +138,7 @@ def distance_at(z: float, mad: float, *, ratios: bool) -> float:
     return math.exp(min(distance, _GREATEST)) if ratios else distance
 
 
-def far(position: int, value: float, usual: float, mad: float, *, ratios: bool) -> Far:
+def far(position: int, value: float, usual: float, *, mad: float, ratios: bool) -> Far:
     """A value that lies far out, with how far."""
     return Far(position, value, usual, modified_z(distance_of(value, usual, ratios=ratios), mad))
 

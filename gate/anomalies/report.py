@@ -10,7 +10,7 @@ It holds no date but those of the ledger: the same ledger gives the same report,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final, TypeVar
@@ -50,6 +50,7 @@ _IMPROVED: Final = 0.59
 """The greatest score of outcomes that got better."""
 
 _MOST: Final = 0.5
+_NAMED: Final = 3
 _DIGITS: Final = 6
 _DAY: Final = timedelta(days=1)
 _WORSE: Final[Mapping[str, bool]] = {"succeeded": False, "partial": True, "failed": True, "reverted": True}
@@ -168,9 +169,9 @@ def find(counted: Counted, *, policy_id: str, min_sample: int = MIN_SAMPLE) -> l
         outcomes = [shift for shift in shifted if shift.of == "outcome"]
         verdicts = [shift for shift in shifted if shift.of != "outcome"]
         drifts = find_drift(counted.histograms, number, min_sample)
-        found += [told.outcomes(group) for group in _together(outcomes, _windows_of)]
-        found += [told.verdicts(group) for group in _together(verdicts, _windows_of)]
-        found += [told.drifted(group) for group in _together(drifts, _windows_of)]
+        found += [told.outcomes(group) for group in _together(outcomes)]
+        found += [told.verdicts(group) for group in _together(verdicts)]
+        found += [told.drifted(group) for group in _together(drifts)]
         found += [told.surge(surge) for surge in _surges(counted.cells)]
     found += [told.outliers(of) for of in counted.outliers if of.count]
     return sorted(found, key=order)
@@ -287,26 +288,25 @@ def _surges(cells: Sequence[Cells]) -> list[Surge]:
     return [] if number is None else find_surges(GRAINS[number], cells[number].start, cells[number].counts)
 
 
-_Item = TypeVar("_Item")
+_Found = TypeVar("_Found", Shift, Drift)
 
 
-def _together(items: Iterable[_Item], windows_of: Callable[[_Item], Windows]) -> list[list[_Item]]:
-    """Items whose windows overlap, together, in the order of their windows."""
-    groups: list[list[_Item]] = []
-    end = -1
-    for item in sorted(items, key=windows_of):
-        windows = windows_of(item)
-        if groups and windows.first <= end:
-            groups[-1].append(item)
-        else:
+def _together(found: Iterable[_Found]) -> list[list[_Found]]:
+    """What happened at about the same time, the strongest of it first: with at least half of all their weeks in
+    common.
+    """
+    groups: list[list[_Found]] = []
+    for item in sorted(found, key=_strongest_first):
+        group = next((group for group in groups if group[0].windows.shares_half(item.windows)), None)
+        if group is None:
             groups.append([item])
-            end = -1
-        end = max(end, windows.last)
+        else:
+            group.append(item)
     return groups
 
 
-def _windows_of(item: Shift | Drift) -> Windows:
-    return item.windows
+def _strongest_first(item: Shift | Drift) -> tuple[float, str, str]:
+    return (-abs(item.effect), item.of, item.value) if isinstance(item, Shift) else (-item.index, item.fact, "")
 
 
 class _Told:
@@ -374,22 +374,20 @@ class _Told:
         )
 
     def drifted(self, group: Sequence[Drift]) -> Anomaly:
-        first, last = self._ends([drift.windows for drift in group])
-        strongest_first = sorted(group, key=lambda drift: (-drift.index, drift.fact))
-        names = ", ".join(drift.fact for drift in strongest_first[:3])
-        more = f" and {len(group) - 3} more" if len(group) > 3 else ""
-        decisions = max(sum(drift.within) for drift in group)
+        first, last = self._ends(group[0].windows)
+        names = ", ".join(drift.fact for drift in group[:_NAMED])
+        more = f" and {len(group) - _NAMED} more" if len(group) > _NAMED else ""
         return Anomaly(
             kind="fact_drift",
             subject="",
             score=min(BELOW_HIGH, max(score(drift.index, INDEX) for drift in group)),
-            reasons=[f"fact_drifted:{drift.fact}" for drift in strongest_first],
+            reasons=[f"fact_drifted:{drift.fact}" for drift in group],
             summary=f"The facts of decisions differ from those of the weeks before: {names}{more}.",
             first=first,
             last=last,
-            decisions=decisions,
+            decisions=sum(group[0].within),
             shown=Shown(first=first, last=last),
-            numbers={"facts": [self._fact(drift) for drift in strongest_first]},
+            numbers={"facts": [self._fact(drift) for drift in group]},
             next=[
                 Next("See which bins grew: a caller that sends something else, or other customers?"),
                 *self._searches(first, last),
@@ -455,15 +453,14 @@ class _Told:
         )
 
     def _shifted(self, kind: str, group: Sequence[Shift], of: float, column: str | None) -> Anomaly:
-        first, last = self._ends([shift.windows for shift in group])
-        strongest_first = sorted(group, key=lambda shift: (-abs(shift.effect), shift.of, shift.value))
-        rose = tuple(shift.value for shift in strongest_first if shift.rose)
-        reasons = [f"{shift.of}_{'rose' if shift.rose else 'fell'}:{shift.value}" for shift in strongest_first]
+        first, last = self._ends(group[0].windows)
+        rose = tuple(shift.value for shift in group if shift.rose)
+        reasons = [f"{shift.of}_{'rose' if shift.rose else 'fell'}:{shift.value}" for shift in group]
         versions = self._new_versions(group)
         if versions:
             reasons.append("policy_version_changed")
-        top = strongest_first[0]
-        numbers: dict[str, Any] = {"changes": [self._change(shift) for shift in strongest_first]}
+        top = group[0]
+        numbers: dict[str, Any] = {"changes": [self._change(shift) for shift in group]}
         if versions:
             numbers["new_versions"] = versions
         since = f" with version {', '.join(versions)}" if versions else ""
@@ -476,14 +473,14 @@ class _Told:
             f"{top.within.rate:.1%}{since}.",
             first=first,
             last=last,
-            decisions=max(shift.within.whole for shift in group),
+            decisions=top.within.whole,
             shown=Shown(first=first, last=last, column=column if rose else None, values=rose),
             numbers=numbers,
             next=[],
         )
 
     def _change(self, shift: Shift) -> dict[str, Any]:
-        first, last = self._ends([shift.windows])
+        first, last = self._ends(shift.windows)
         low, high = difference_interval(shift.within, shift.before)
         return {
             "of": shift.of,
@@ -491,6 +488,7 @@ class _Told:
             "from": first,
             "to": last,
             "reference_from": timestamp(self._weeks.starts(shift.windows.reference)),
+            **({"age_days": self._age(shift)} if shift.of == "outcome" else {}),
             "before": _share(shift.before),
             "within": _share(shift.within),
             "difference": {
@@ -502,8 +500,13 @@ class _Told:
             "p_value": _significant(shift.p_value),
         }
 
+    def _age(self, shift: Shift) -> int | None:
+        """How many days after their decision outcomes came at most that are compared; None where they are all."""
+        horizon = self._weeks.horizons[shift.windows.last]
+        return None if horizon == MAX_AGE else horizon + 1
+
     def _fact(self, drift: Drift) -> dict[str, Any]:
-        first, last = self._ends([drift.windows])
+        first, last = self._ends(drift.windows)
         return {
             "fact": drift.fact,
             "from": first,
@@ -524,16 +527,14 @@ class _Told:
         assert weeks is not None  # noqa: S101 - what was found in weeks was counted in weeks
         return weeks
 
-    def _ends(self, windows: Sequence[Windows]) -> tuple[str, str]:
-        """Where windows begin and end together; one that goes on ends with the chain."""
-        first = self._weeks.starts(min(of.first for of in windows))
-        last = timestamp(self._weeks.starts(max(of.last for of in windows) + 1))
-        return timestamp(first), min(last, self._counted.as_of or last)
+    def _ends(self, windows: Windows) -> tuple[str, str]:
+        """Where a window begins and ends; one that goes on ends with the chain."""
+        last = timestamp(self._weeks.starts(windows.last + 1))
+        return timestamp(self._weeks.starts(windows.first)), min(last, self._counted.as_of or last)
 
     def _new_versions(self, group: Sequence[Shift]) -> list[str]:
         """The versions that decided more often than in the weeks before, where they took over at least half of it."""
-        strongest_one = max(group, key=lambda shift: (abs(shift.effect), shift.of, shift.value))
-        first, last, reference = strongest_one.windows
+        first, last, reference = group[0].windows
         weeks = self._weeks
         within, before = sum(weeks.decisions[first : last + 1]), sum(weeks.decisions[reference:first])
         gains = {

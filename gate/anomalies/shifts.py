@@ -43,6 +43,11 @@ class Windows(NamedTuple):
         """Whether the window, or what it is compared with, has a week of these."""
         return self.reference <= last and first <= self.last
 
+    def shares_half(self, other: Windows) -> bool:
+        """Whether two windows have at least half of all their weeks in common."""
+        common = min(self.last, other.last) - max(self.first, other.first) + 1
+        return 2 * common >= max(self.last, other.last) - min(self.first, other.first) + 1
+
 
 def windows(weeks: int) -> Iterator[Windows]:
     """Every window of so many weeks in a row, with at least one week before it."""

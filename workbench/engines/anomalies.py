@@ -1,22 +1,29 @@
 """What is anomalous about a policy's decisions: wrong lives of decisions, shifted rates, odd values, other facts.
 
     report = anomalies(open_lake("var/lake").scope("acme"), "refund_policy")
-    report.to_dict()["anomalies"][0]["summary"]
-    report.plot()
+    report.frame                       # what was found, the strongest first
+    report.plot(0)                     # the first of it, week by week
+    report.decisions(0).collect()      # the decisions that show it
 
 What is counted here, `gate.anomalies` judges; the formulas are in docs/anomalies.md.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from gate.anomalies.report import MAX_ITEMS, anomaly_report, find, strongest
+import altair as alt
+import polars as pl
+
+from gate.anomalies.report import MAX_ITEMS, Counted, anomaly_report, find, strongest
 from gate.anomalies.scores import THRESHOLD
 from gate.confidence import MIN_SAMPLE
-from workbench.engines.anomaly_counts import choose, count, decisions_shown
+from workbench.engines import anomaly_charts as charts
+from workbench.engines.anomaly_counts import choose, conditions, count, decisions_shown
 from workbench.engines.arguments import (
+    refusal,
     require_limit,
     require_max_items,
     require_min_sample,
@@ -24,7 +31,10 @@ from workbench.engines.arguments import (
     require_text,
     require_threshold,
 )
+from workbench.engines.rendering import cut, page, prompt
 from workbench.lake.reader import Snapshot
+
+_PROMPTED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +43,95 @@ class AnomalyReport:
 
     Attributes:
         body: The report as the service answers it, with `anomaly_hash`.
+        frame: What is listed, a row each: {severity, score, kind, subject, from, to, decisions, summary}.
+        weekly: The rates that were looked at: {week, of, value, count, whole, rate}, `of` being verdict, reason or
+            outcome.
         scope: The scope's name.
     """
 
     body: dict[str, Any]
+    frame: pl.DataFrame
+    weekly: pl.DataFrame
     scope: str
+    _cases: pl.LazyFrame = field(repr=False)
+    _shown: Sequence[pl.Expr] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON."""
         return self.body
+
+    def decisions(self, at: int) -> pl.LazyFrame:
+        """The cases that show a listed anomaly; of a metric's outliers the farthest.
+
+        Args:
+            at: Which of `anomalies`, from 0.
+
+        Raises:
+            OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place.
+        """
+        self._listed(at)
+        return self._cases.filter(self._shown[at])
+
+    def plot(self, at: int | None = None) -> alt.LayerChart | alt.FacetChart:
+        """All that is listed over time; or one anomaly and what it stands out from.
+
+        Args:
+            at: Which of `anomalies`, from 0; None for all.
+
+        Raises:
+            OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place.
+        """
+        about = [f"Scope {cut(self.scope)}{self._asked()}."]
+        if at is None:
+            return charts.overview(self.frame, self.body["policy_id"], about)
+        anomaly = self._listed(at)
+        if anomaly["kind"] in ("outcome_shift", "verdict_shift"):
+            return charts.shift(anomaly, self.weekly, about)
+        if anomaly["kind"] == "fact_drift":
+            return charts.drift(anomaly, about)
+        if anomaly["kind"] == "metric_outlier":
+            return charts.outlier(anomaly, about)
+        rows = self._cases if anomaly["kind"] == "volume" else self.decisions(at)
+        return charts.count(anomaly, rows, about)
+
+    def __repr__(self) -> str:
+        body = self.body
+        told = [f"{name} {number}" for name, number in body["severities"].items() if number]
+        listed = [
+            f"{of['severity']:<6} {of['anomaly_score']:.2f}  {of['window']['from'][:10]}  {of['summary']}"
+            for of in body["anomalies"][:_PROMPTED]
+        ]
+        more = body["anomaly_count"] - len(listed)
+        return prompt(
+            "Anomalies",
+            body["policy_id"],
+            self.scope,
+            self._asked().removeprefix("; "),
+            f"{', '.join(told) or 'none'}, in {body['coverage']['decisions']:,} decisions; {body['recommendation']}",
+            *listed,
+            f"and {more:,} more" if more > 0 else "",
+        )
+
+    def _repr_html_(self) -> str:
+        body = self.body
+        coverage = body["coverage"]
+        facts = [("scope", self.scope), ("recommendation", body["recommendation"])]
+        facts += [("policy_version", body["policy_version"])] if body["policy_version"] is not None else []
+        facts += [(name, number) for name, number in body["severities"].items()]
+        facts += [(name, coverage[name]) for name in ("decisions", "from", "to", "as_of")]
+        return page(
+            f"Anomalies of {body['policy_id']}", facts, ("the strongest first", self.frame), small=body["notes"]
+        )
+
+    def _asked(self) -> str:
+        return "" if (version := self.body["policy_version"]) is None else f"; version {cut(version)}"
+
+    def _listed(self, at: object) -> Mapping[str, Any]:
+        listed: Sequence[Mapping[str, Any]] = self.body["anomalies"]
+        if not isinstance(at, int) or isinstance(at, bool) or not 0 <= at < len(listed):
+            there = f"they are numbered from 0 to {len(listed) - 1}" if listed else "it lists none"
+            raise refusal(f"The report lists no anomaly {at!r}: {there}.")
+        return listed[at]
 
 
 def anomalies(
@@ -90,4 +180,45 @@ def anomalies(
         max_items=max_items,
         limit=limit,
     )
-    return AnomalyReport(body, snapshot.scope)
+    shown = conditions(counted, listed)
+    return AnomalyReport(body, _frame(body["anomalies"]), _weekly(counted), snapshot.scope, choice.cases, shown)
+
+
+def _frame(listed: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    rows = [
+        {
+            "severity": of["severity"],
+            "score": of["anomaly_score"],
+            "kind": of["kind"],
+            "subject": of["subject"],
+            "from": of["window"]["from"],
+            "to": of["window"]["to"],
+            "decisions": of["decisions"],
+            "summary": of["summary"],
+        }
+        for of in listed
+    ]
+    texts = dict.fromkeys(("severity", "kind", "subject", "from", "to", "summary"), pl.String)
+    types = {**texts, "score": pl.Float64, "decisions": pl.Int64}
+    names = ("severity", "score", "kind", "subject", "from", "to", "decisions", "summary")
+    frame = pl.DataFrame(rows, schema={name: types[name] for name in names})
+    return frame.with_columns(pl.col("from", "to").str.to_datetime(time_zone="UTC", time_unit="ms"))
+
+
+def _weekly(counted: Counted) -> pl.DataFrame:
+    rows: list[tuple[Any, ...]] = []
+    if counted.weeks is not None:
+        weeks = counted.weeks
+        starts = [weeks.starts(at).date() for at in range(len(weeks.decisions))]
+        ended = {status: ages[-1] for status, ages in weeks.outcomes.items()}
+        terminal = [sum(of) for of in zip(*ended.values(), strict=True)]
+        for of, series, wholes in (
+            ("verdict", weeks.verdicts, weeks.decisions),
+            ("reason", weeks.reasons, weeks.decisions),
+            ("outcome", ended, terminal),
+        ):
+            for value, parts in sorted(series.items()):
+                rows += [(week, of, value, *counts) for week, *counts in zip(starts, parts, wholes, strict=True)]
+    schema = {"week": pl.Date, "of": pl.String, "value": pl.String, "count": pl.Int64, "whole": pl.Int64}
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    return frame.with_columns(pl.when(pl.col("whole") > 0).then(pl.col("count") / pl.col("whole")).alias("rate"))

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from gate.anomalies import breaks
-from gate.anomalies.anomaly import MOST_IDS, Shown
+from gate.anomalies.anomaly import MOST_IDS, Anomaly, Shown
 from gate.anomalies.breaks import Broken
 from gate.anomalies.report import MAX_AGE, MAX_REASONS, MAX_WEEKS, TERMINAL, Cells, Counted, Weeks
 from gate.anomalies.volume import GRAINS
@@ -99,9 +99,9 @@ def count(snapshot: Snapshot, choice: Choice, min_sample: int) -> Counted:
 
 def decisions_shown(cases: pl.LazyFrame, shown: Sequence[Shown]) -> list[list[str]]:
     """Of each anomaly the ids of decisions that show it: those it names in its order, else the latest first."""
-    conditions = [_condition(of) for of in shown if not of.positions]
+    chosen = [_condition(of) for of in shown if not of.positions]
     latest = [
-        pl.col("position").filter(holds).top_k(MOST_IDS).implode().alias(str(at)) for at, holds in enumerate(conditions)
+        pl.col("position").filter(holds).top_k(MOST_IDS).implode().alias(str(at)) for at, holds in enumerate(chosen)
     ]
     found = cases.select(latest).collect(engine="streaming").row(0) if latest else ()
     rest = iter(found)
@@ -114,7 +114,18 @@ def decisions_shown(cases: pl.LazyFrame, shown: Sequence[Shown]) -> list[list[st
     return [[ids[position] for position in of if position in ids] for of in positions]
 
 
+def conditions(counted: Counted, listed: Sequence[Anomaly]) -> list[pl.Expr]:
+    """Of each anomaly what is true of the cases that show it."""
+    of_breaks = {} if counted.as_of is None else _conditions(datetime.fromisoformat(counted.as_of))
+    return [
+        of_breaks[anomaly.subject][0] if anomaly.kind == "lifecycle_break" else _condition(anomaly.shown)
+        for anomaly in listed
+    ]
+
+
 def _condition(shown: Shown) -> pl.Expr:
+    if shown.positions:
+        return pl.col("position").is_in(list(shown.positions))
     first, last = (pl.lit(datetime.fromisoformat(text)) for text in (shown.first, shown.last))
     within = pl.col("created_at").is_between(first, last, closed="left")
     return within if shown.column is None else within & pl.col(shown.column).cast(pl.String).is_in(list(shown.values))

@@ -162,7 +162,7 @@ def _outliers(measure: Measure, told: tuple[int, datetime, datetime], farthest: 
         count=count,
         first=timestamp(first),
         last=timestamp(last),
-        farthest=[outliers.far(*row, measure.mad, ratios=measure.ratios) for row in ordered.iter_rows()],
+        farthest=[outliers.far(*row, mad=measure.mad, ratios=measure.ratios) for row in ordered.iter_rows()],
     )
 
 
@@ -189,10 +189,10 @@ def _distance(*, ratios: bool) -> pl.Expr:
 
 def _kind(season: str | None) -> pl.Expr:
     """The number of a value's kind, by when it was reported."""
-    weekday, hour = (getattr(pl.col("reported_at").dt, part)().cast(pl.Int16) for part in ("weekday", "hour"))
-    return {"weekday and hour": weekday * 24 + hour, "hour": hour, "weekday": weekday}.get(
-        season or "", pl.lit(0, pl.Int16)
-    )
+    reported = pl.col("reported_at").dt
+    weekday, hour = reported.weekday().cast(pl.Int16), reported.hour().cast(pl.Int16)
+    numbers: Mapping[str | None, pl.Expr] = {"weekday and hour": weekday * 24 + hour, "hour": hour, "weekday": weekday}
+    return numbers.get(season, pl.lit(0, pl.Int16))
 
 
 def _measure(name: str, count: int, rows: pl.DataFrame, min_sample: int) -> Measure | None:
