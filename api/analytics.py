@@ -53,7 +53,7 @@ class AnalyticsClient:
     def effectiveness(
         self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
     ) -> dict[str, Any]:
-        """See `api.state.Reports`."""
+        """See `gate.policy_reports.Reports`."""
         return self._ask(
             "effectiveness",
             scope_id=scope_id,
@@ -62,6 +62,33 @@ class AnalyticsClient:
             limit=limit,
             min_sample=min_sample,
         )
+
+    def anomalies(
+        self,
+        scope_id: str,
+        policy_id: str,
+        *,
+        policy_version: str | None,
+        limit: int | None,
+        min_sample: int,
+        threshold: float,
+        max_items: int,
+    ) -> dict[str, Any]:
+        """See `gate.policy_reports.Reports`."""
+        return self._ask(
+            "anomalies",
+            scope_id=scope_id,
+            policy_id=policy_id,
+            policy_version=policy_version,
+            limit=limit,
+            min_sample=min_sample,
+            threshold=threshold,
+            max_items=max_items,
+        )
+
+    def policy_alerts(self, scope_id: str, *, open_days: int) -> dict[str, Any]:
+        """See `gate.policy_reports.Reports`."""
+        return self._ask("policy_alerts", scope_id=scope_id, open_days=open_days)
 
     def _ask(self, report: str, **arguments: Any) -> dict[str, Any]:
         # Whoever waits here has a thread that a decision might need.

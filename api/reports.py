@@ -8,8 +8,11 @@ from typing import Any
 from flask import Blueprint, Response
 
 from api.auth import authenticate
-from api.requests import confidence_headers, json_response, query_choice, query_integer, query_text
+from api.requests import confidence_headers, json_response, query_choice, query_integer, query_share, query_text
 from api.state import state
+from gate.anomalies.alerts import MOST_OPEN_DAYS, OPEN_DAYS
+from gate.anomalies.report import MAX_ITEMS, MOST_ITEMS
+from gate.anomalies.scores import THRESHOLD
 from gate.confidence import MIN_SAMPLE
 from gate.policy_reports import confidence_report
 
@@ -35,6 +38,38 @@ def get_effectiveness(policy_id: str) -> Response:
         authority.scope_id, policy_id, policy_version=version, limit=limit, min_sample=min_sample
     )
     return json_response(report, headers=_effectiveness_headers(report))
+
+
+@blueprint.get("/api/decision/policies/<policy_id>/anomalies")
+def get_anomalies(policy_id: str) -> Response:
+    """What is anomalous about the policy's decisions in the caller's scope.
+
+    A policy that has none there is one without decisions, whether or not there is one of that id.
+    """
+    authority = authenticate("read", code="SVC_POLICY_ANOMALIES_UNAUTHORIZED")
+    report = state().reports.anomalies(
+        authority.scope_id,
+        policy_id,
+        policy_version=query_text("policy_version"),
+        limit=query_integer("limit", default=None, lowest=1, highest=MAX_LIMIT),
+        min_sample=query_integer("min_sample", default=MIN_SAMPLE, lowest=1, highest=MAX_SAMPLE),
+        threshold=query_share("threshold", default=THRESHOLD),
+        max_items=query_integer("max_items", default=MAX_ITEMS, lowest=1, highest=MOST_ITEMS),
+    )
+    headers = {
+        "x-policy-anomalies-count": str(report["anomaly_count"]),
+        "x-policy-anomalies-recommendation": report["recommendation"],
+        "x-policy-anomalies-hash": report["anomaly_hash"],
+    }
+    return json_response(report, headers=headers)
+
+
+@blueprint.get("/api/policy-alerts")
+def get_policy_alerts() -> Response:
+    """The open anomalies of high severity, of all policies of the caller's scope."""
+    authority = authenticate("read")
+    open_days = query_integer("open_days", default=OPEN_DAYS, lowest=1, highest=MOST_OPEN_DAYS)
+    return json_response(state().reports.policy_alerts(authority.scope_id, open_days=open_days))
 
 
 @blueprint.get("/api/decision/policies/<policy_id>/confidence")

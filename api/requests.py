@@ -210,6 +210,22 @@ def query_integer(name: str, default: Default, lowest: int, highest: int) -> int
     raise _unusable(name, "range", f"must be a whole number from {lowest} to {highest}; send one, or leave it out.")
 
 
+def query_share(name: str, *, default: float) -> float:
+    """A query parameter from 0 to 1, or the default where it was not sent.
+
+    Raises:
+        RequestRefused: SVC_API_QUERY_INVALID.
+    """
+    text = query_text(name)
+    if text is None:
+        return default
+    if re.fullmatch(r"(0(\.[0-9]{1,6})?|1(\.0{1,6})?)", text):
+        return float(text)
+    raise _unusable(
+        name, "range", "must be a number from 0 to 1 with at most six decimals; send one such as 0.35, or leave it out."
+    )
+
+
 def query_boolean(name: str, *, default: bool) -> bool:
     """A query parameter that is true or false.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from flask import current_app
 from structlog.typing import FilteringBoundLogger
@@ -17,40 +17,28 @@ from gate.errors import ServiceUnavailable
 from gate.instance import Instance
 from gate.ledger.limits import RateLimiter
 from gate.lifecycle import Lifecycle
-
-
-class Reports(Protocol):
-    """Makes the reports whose counting is not done where requests are answered."""
-
-    def effectiveness(
-        self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
-    ) -> dict[str, Any]:
-        """The effectiveness report of a policy, as `gate.policy_reports.effectiveness_report` makes it.
-
-        Args:
-            scope_id: The scope whose decisions are counted.
-            policy_id: The policy.
-            policy_version: The one version to look at; None for all.
-            limit: How many decisions to look at, the latest in the chain; None for all.
-            min_sample: How many terminal outcomes a judgement needs.
-
-        Raises:
-            ServiceUnavailable: SVC_REPORT_UNAVAILABLE: there is nothing that counts, or it is not ready. Where it is
-                known when it will be, details carry `retry_after`, in seconds.
-        """
+from gate.policy_reports import Reports
 
 
 class _NoReports:
     """For an application that was given nothing that counts."""
 
-    def effectiveness(
-        self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
-    ) -> dict[str, Any]:
-        raise ServiceUnavailable(
-            "SVC_REPORT_UNAVAILABLE",
-            "What counts for this report does not run here now. Deciding goes on without it; ask for the report again "
-            "later.",
-        )
+    def effectiveness(self, *_: Any, **__: Any) -> dict[str, Any]:
+        raise _not_here()
+
+    def anomalies(self, *_: Any, **__: Any) -> dict[str, Any]:
+        raise _not_here()
+
+    def policy_alerts(self, *_: Any, **__: Any) -> dict[str, Any]:
+        raise _not_here()
+
+
+def _not_here() -> ServiceUnavailable:
+    return ServiceUnavailable(
+        "SVC_REPORT_UNAVAILABLE",
+        "What counts for this report does not run here now. Deciding goes on without it; ask for the report again "
+        "later.",
+    )
 
 
 NO_REPORTS: Final[Reports] = _NoReports()

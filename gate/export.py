@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from gate import chain
+from gate.anomalies.report import MAX_ITEMS
+from gate.anomalies.scores import THRESHOLD
 from gate.confidence import MIN_SAMPLE
 from gate.decide import decision_not_found, stored_record, stored_request
 from gate.errors import RequestRefused, ServiceUnavailable
@@ -21,7 +23,7 @@ from gate.ledger.entries import History, StoredReport
 from gate.ledger.store import read_object
 from gate.packet import build_packet, links_to_retain
 from gate.patterns import patterns
-from gate.policy_reports import confidence_report
+from gate.policy_reports import Reports, confidence_report
 from gate.record import Signers
 from gate.strict_json import MAX_VALUES, exceeds_values
 from gate.verify import Trust, verify_packet
@@ -49,15 +51,6 @@ class Parts:
     with_input: bool = False
 
 
-class EffectivenessOf(Protocol):
-    """Makes the effectiveness report of a policy; `gate.policy_reports` says what is in it."""
-
-    def __call__(
-        self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
-    ) -> dict[str, Any]:
-        """Raises ServiceUnavailable, SVC_REPORT_UNAVAILABLE, where it cannot be made now."""
-
-
 class PacketExport:
     """Exports the decisions of a ledger."""
 
@@ -66,7 +59,7 @@ class PacketExport:
         ledger: Ledger,
         signing: Callable[[], tuple[Signers, datetime]],
         trust: Callable[[], Trust],
-        effectiveness: EffectivenessOf,
+        reports: Reports,
     ) -> None:
         """Composes an export.
 
@@ -74,9 +67,9 @@ class PacketExport:
             ledger: Where records are kept.
             signing: What signs now, and the moment; raises ServiceUnavailable where that cannot be said.
             trust: What the instance trusts when it verifies.
-            effectiveness: Makes the effectiveness report of a policy.
+            reports: Makes the reports that are counted elsewhere.
         """
-        self._effectiveness = effectiveness
+        self._reports = reports
         self._ledger = ledger
         self._signing = signing
         self._trust = trust
@@ -145,10 +138,20 @@ class PacketExport:
         of_decision = {"verdict": record["verdict"], "action": record["action"]}
         coverage = self._ledger.outcomes.cover(scope_id, policy_id, version=version, **of_decision)
         return {
-            "effectiveness": self._effectiveness(
+            "effectiveness": self._reports.effectiveness(
                 scope_id, policy_id, policy_version=version, limit=None, min_sample=MIN_SAMPLE
             ),
             "confidence": confidence_report(coverage, policy_id=policy_id, policy_version=version, **of_decision),
+            # Of all versions: what one of them changed shows beside the others alone.
+            "anomalies": self._reports.anomalies(
+                scope_id,
+                policy_id,
+                policy_version=None,
+                limit=None,
+                min_sample=MIN_SAMPLE,
+                threshold=THRESHOLD,
+                max_items=MAX_ITEMS,
+            ),
             "patterns": [pattern for pattern in patterns() if pattern["policy_id"] == policy_id],
         }
 

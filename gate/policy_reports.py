@@ -9,7 +9,7 @@ They hold no date but those of what they cover: the same ledger gives the same r
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from gate import effectiveness
 from gate.canonical import content_hash
@@ -57,6 +57,38 @@ _EFFECTIVENESS_NOTES: Final = (
     "will.",
     "Outcomes are taken as independent of one another, and those to come as like those that were.",
 )
+
+
+class Reports(Protocol):
+    """Makes the reports whose counting is not done where requests are answered.
+
+    Each takes the scope whose decisions are counted, and what the request chose. Each raises ServiceUnavailable,
+    SVC_REPORT_UNAVAILABLE, where there is nothing that counts, or it is not ready; where it is known when it will be,
+    details carry `retry_after`, in seconds.
+    """
+
+    def effectiveness(
+        self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
+    ) -> dict[str, Any]:
+        """The effectiveness report of a policy, as `effectiveness_report` makes it."""
+
+    def anomalies(
+        self,
+        scope_id: str,
+        policy_id: str,
+        *,
+        policy_version: str | None,
+        limit: int | None,
+        min_sample: int,
+        threshold: float,
+        max_items: int,
+    ) -> dict[str, Any]:
+        """The anomaly report of a policy, as `gate.anomalies.report` makes it."""
+
+    def policy_alerts(self, scope_id: str, *, open_days: int) -> dict[str, Any]:
+        """The open alerts of a scope, as `gate.anomalies.alerts` makes them."""
+
+
 _NOT_COMPARED: Final = (
     "Versions with fewer terminal outcomes than min_sample were not compared with the others: a greater min_sample "
     "compares fewer of them."

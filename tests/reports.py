@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
+from gate.anomalies.alerts import OPEN_DAYS, alerts_report, open_alerts
+from gate.anomalies.breaks import Broken
+from gate.anomalies.report import MAX_AGE, Weeks, anomaly_report, find, strongest
+from gate.anomalies.report import Counted as CountedAnomalies
 from gate.confidence import Counts, Coverage, add
 from gate.effectiveness import Counted, Group, Metric, Standing, together
-from gate.policy_reports import confidence_report, effectiveness_report
+from gate.policy_reports import Reports, confidence_report, effectiveness_report
 
 if TYPE_CHECKING:
     from flask import Flask
 
-    from api.state import Reports, State
+    from api.state import State
 
 VERSIONS: Final = {
     "2026-06-11": Counts(succeeded=392, partial=3, failed=4, reverted=1, pending=6),
@@ -69,15 +74,94 @@ def effectiveness_example() -> dict[str, Any]:
     return effectiveness_report(COUNTED, policy_id="pricing_exception")
 
 
+MONDAY: Final = date(2026, 6, 15)
+
+
+def _two_versions(old: int, new: int) -> list[int]:
+    """A number a week: 12 weeks under one version, 2 under the next."""
+    return [old] * 12 + [new] * 2
+
+
+def _known(first: int, last: int) -> list[list[int]]:
+    """Outcomes that were all reported within a day, by horizon and week."""
+    return [_two_versions(first, last)] * (MAX_AGE + 1)
+
+
+ANOMALOUS: Final = CountedAnomalies(
+    decisions=14 * 40,
+    first="2026-06-15T08:04:11.120Z",
+    last="2026-09-20T16:31:09.004Z",
+    as_of="2026-09-30T09:00:00.000Z",
+    weeks=Weeks(
+        first=MONDAY,
+        decisions=_two_versions(40, 40),
+        versions={"2026-06-11": _two_versions(40, 0), "2026-09-07": _two_versions(0, 40)},
+        verdicts={"yes": _two_versions(24, 36), "no": _two_versions(12, 4), "review": _two_versions(4, 0)},
+        reasons={
+            "STANDARD_EXCEPTION_ALLOWED": _two_versions(24, 36),
+            "MARGIN_FLOOR_BREACH": _two_versions(12, 4),
+            "NO_RULE_MATCHED": _two_versions(4, 0),
+        },
+        outcomes={
+            "succeeded": _known(22, 20),
+            "partial": _known(0, 0),
+            "failed": _known(1, 12),
+            "reverted": _known(0, 2),
+        },
+        horizons=[MAX_AGE] * 6 + [50, 43, 36, 29, 22, 15, 15, 8],
+    ),
+    cells=(),
+    histograms=(),
+    outliers=(),
+    broken=[
+        Broken("duplicate_execution", 1, 398, "2026-09-15T10:00:00.000Z", "2026-09-15T10:00:00.000Z", positions=(1711,))
+    ],
+    sampled_one_of=1,
+    metrics=2,
+    chain_position=1933,
+    merkle_root=COUNTED.merkle_root,
+    truncated=False,
+)
+"""A policy whose second version let pass what then failed, and of which one decision was executed twice."""
+
+_NO_ANOMALIES: Final = CountedAnomalies(0, None, None, None, None, (), (), (), (), 1, 0, 0, None)
+
+
+def anomaly_example() -> dict[str, Any]:
+    """The anomaly report of the documentation's worked example."""
+    return _anomalies(ANOMALOUS, policy_id="pricing_exception", min_sample=20, threshold=0.35, max_items=20)
+
+
+def alerts_example() -> dict[str, Any]:
+    """The alerts of the same example."""
+    return alerts_report(
+        open_alerts(anomaly_example(), OPEN_DAYS),
+        policies=1,
+        more_policies=0,
+        as_of=ANOMALOUS.as_of,
+        chain_position=ANOMALOUS.chain_position,
+        merkle_root=ANOMALOUS.merkle_root,
+    )
+
+
+def _anomalies(counted: CountedAnomalies, *, min_sample: int, **chosen: Any) -> dict[str, Any]:
+    found = find(counted, policy_id=chosen["policy_id"], min_sample=min_sample)
+    listed = strongest(found, threshold=chosen["threshold"], max_items=chosen["max_items"])
+    ids = [[f"dec_019a0a4c7e{number:022x}"] for number, _ in enumerate(listed, 1)]
+    return anomaly_report(counted, found, ids, min_sample=min_sample, **chosen)
+
+
 @dataclass(frozen=True, slots=True)
 class FixedReports:
     """Reports about the same counts, whatever they are asked for.
 
     Attributes:
         counted: The counts.
+        anomalous: Those of the anomaly report.
     """
 
     counted: Counted = EMPTY
+    anomalous: CountedAnomalies = _NO_ANOMALIES
 
     def effectiveness(
         self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
@@ -85,6 +169,34 @@ class FixedReports:
         """The effectiveness report."""
         return effectiveness_report(
             self.counted, policy_id=policy_id, policy_version=policy_version, limit=limit, min_sample=min_sample
+        )
+
+    def anomalies(
+        self,
+        scope_id: str,
+        policy_id: str,
+        *,
+        policy_version: str | None,
+        limit: int | None,
+        min_sample: int,
+        threshold: float,
+        max_items: int,
+    ) -> dict[str, Any]:
+        """The anomaly report."""
+        return _anomalies(
+            self.anomalous,
+            policy_id=policy_id,
+            policy_version=policy_version,
+            limit=limit,
+            min_sample=min_sample,
+            threshold=threshold,
+            max_items=max_items,
+        )
+
+    def policy_alerts(self, scope_id: str, *, open_days: int) -> dict[str, Any]:
+        """The alerts."""
+        return alerts_report(
+            (), open_days=open_days, policies=0, more_policies=0, as_of=None, chain_position=0, merkle_root=None
         )
 
 

@@ -41,6 +41,7 @@ PURE = (
     "counterfactuals",
     "confidence",
     "effectiveness",
+    "anomalies",
     "policy_reports",
 )
 IMPURE = {

@@ -21,6 +21,8 @@ import orjson
 
 from gate.errors import GateError, OperatorError, ServiceUnavailable
 from gate.ledger import Ledger
+from workbench.engines.alerts import policy_alerts
+from workbench.engines.anomalies import anomalies
 from workbench.engines.effectiveness import effectiveness
 from workbench.lake.compaction import MANY
 from workbench.lake.entries import Personal
@@ -66,6 +68,36 @@ class Analytics:
                 limit=limit,
                 min_sample=min_sample,
             ).to_dict()
+        )
+
+    def anomalies(
+        self,
+        scope_id: str,
+        policy_id: str,
+        *,
+        policy_version: str | None,
+        limit: int | None,
+        min_sample: int,
+        threshold: float,
+        max_items: int,
+    ) -> dict[str, Any]:
+        """The anomaly report of a policy; raises as `effectiveness`."""
+        return self._in_turn(
+            lambda: anomalies(
+                fresh(self._ledger, self._lake, scope_id, self._personal),
+                policy_id,
+                policy_version=policy_version,
+                limit=limit,
+                min_sample=min_sample,
+                threshold=threshold,
+                max_items=max_items,
+            ).to_dict()
+        )
+
+    def policy_alerts(self, scope_id: str, *, open_days: int) -> dict[str, Any]:
+        """The open alerts of a scope; raises as `effectiveness`."""
+        return self._in_turn(
+            lambda: policy_alerts(fresh(self._ledger, self._lake, scope_id, self._personal), open_days=open_days)
         )
 
     def _in_turn(self, report: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -179,7 +211,11 @@ def answer_to(question: Mapping[str, Any], analytics: Analytics) -> dict[str, An
         question: {report, ...}: the name of a report, and its arguments.
         analytics: What computes it.
     """
-    reports: Mapping[str, Callable[..., dict[str, Any]]] = {"effectiveness": analytics.effectiveness}
+    reports: Mapping[str, Callable[..., dict[str, Any]]] = {
+        "effectiveness": analytics.effectiveness,
+        "anomalies": analytics.anomalies,
+        "policy_alerts": analytics.policy_alerts,
+    }
     arguments = {name: value for name, value in question.items() if name != "report"}
     try:
         return {"answer": reports[question["report"]](**arguments)}

@@ -107,8 +107,13 @@ class Anomaly:
             "decisions": self.decisions,
             "decision_ids": list(decision_ids),
             "numbers": dict(self.numbers),
-            "look_at_next": [{"what": step.what, "href": step.href} for step in self.next],
+            "look_at_next": [{"what": step.what, "href": step.href} for step in (*self.next, *_first_of(decision_ids))],
         }
+
+
+def _first_of(decision_ids: Sequence[str]) -> list[Next]:
+    where = [f"/api/decision/{quote(decision_id, safe='')}/packet" for decision_id in decision_ids[:1]]
+    return [Next("Read the first of the decisions, with its receipts, outcomes and proof.", path) for path in where]
 
 
 def order(anomaly: Anomaly) -> tuple[Any, ...]:

@@ -33,7 +33,7 @@ class Rule(NamedTuple):
     """A kind of break.
 
     Attributes:
-        meaning: What happened, to go after "N decisions ".
+        meaning: What happened, to go before how many decisions it happened to.
         score: The score of a single one; None where it is the share of the decisions that could have it that counts.
         next: What to look at next.
     """
@@ -46,37 +46,37 @@ class Rule(NamedTuple):
 RULES: Final[Mapping[str, Rule]] = MappingProxyType(
     {
         "executed_without_yes": Rule(
-            "were executed or queued without a yes",
+            "Executed or queued without a yes",
             1.0,
             "Stop the caller that executes: it does not wait for a yes. Its receipts name the executor.",
         ),
         "duplicate_execution": Rule(
-            "were executed more than once without being reverted",
+            "Executed more than once without being reverted",
             0.9,
             "Compare the receipts' execution_id and external_ref: were two transactions made, or was one told twice?",
         ),
         "binding_mismatch": Rule(
-            "have a receipt that names another target than was decided",
+            "A receipt names another target than was decided",
             0.9,
             "Compare action_binding of the record with that of the receipt: what was executed was not what was asked.",
         ),
         "state_mismatch": Rule(
-            "have a receipt whose state hashes contradict its status",
+            "State hashes contradict what a receipt says",
             0.7,
             "Compare state_before_hash and state_after_hash with the target itself.",
         ),
         "approved_without_receipt": Rule(
-            "were approved, and nobody said within a day what became of the action",
+            "Approved, and no word within a day of what became of the action",
             None,
             "Ask the caller whether the action was taken: what is reported late is still evidence.",
         ),
         "outcome_overdue": Rule(
-            "were executed more than 30 days ago and have no terminal outcome",
+            "Executed more than 30 days ago, and no terminal outcome",
             None,
             "Find what reports outcomes: effectiveness counts only what it tells.",
         ),
         "outcome_reversed": Rule(
-            "had succeeded, and were taken back",
+            "Succeeded at first, and taken back later",
             None,
             "Look at what they have in common: a success that does not last is found out late.",
         ),

@@ -323,13 +323,13 @@ class _Told:
             subject=of.kind,
             score=of.score,
             reasons=[of.kind],
-            summary=f"{of.count:,} of {of.of:,} decisions {rule.meaning}.",
+            summary=f"{rule.meaning}: {of.count:,} of {of.of:,} decisions.",
             first=of.first,
             last=of.last,
             decisions=of.count,
             shown=Shown(positions=of.positions),
             numbers={"count": of.count, "of": of.of, "share": _rounded(Share(of.count, of.of).rate)},
-            next=[Next(rule.next), *self._searches(of.first, of.last)],
+            next=[Next(rule.next)],
         )
 
     def outcomes(self, group: Sequence[Shift]) -> Anomaly:
@@ -419,19 +419,18 @@ class _Told:
                 "required_z": _rounded(surge.required),
             },
             next=[
-                Next("See who asked, and for what: actor, subject and target of the decisions.", None),
+                Next("See who asked, and for what: actor, subject and target of the decisions."),
                 *self._searches(first, last),
             ],
         )
 
     def outliers(self, of: Outliers) -> Anomaly:
-        values = "value lies" if of.count == 1 else "values lie"
         return Anomaly(
             kind="metric_outlier",
             subject=of.metric,
             score=score(of.strength, FAR),
             reasons=["metric_far_from_usual"],
-            summary=f"{of.count:,} of {of.values:,} {values} far from the others of the metric {of.metric}.",
+            summary=f"Values of the metric {of.metric} far from what is usual: {of.count:,} of {of.values:,}.",
             first=of.first,
             last=of.last,
             decisions=of.count,

@@ -120,6 +120,16 @@ def require_max_items(value: object) -> None:
         raise refusal(f"max_items is {_told(value)}: give a whole number from 1 to {MOST_ITEMS}.")
 
 
+def require_days(name: str, value: object, highest: int) -> None:
+    """Refuses what is no number of days from 1 to the highest.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
+    """
+    if not _is_within(value, highest):
+        raise refusal(f"{name} is {_told(value)}: give a whole number from 1 to {highest}.")
+
+
 def moment(name: str, value: object) -> datetime | None:
     """A moment in UTC; None stays None.
 

@@ -1,0 +1,91 @@
+"""Alerts: the anomalies of high severity of all policies of a scope, as long as they are open.
+
+An anomaly is open until so many days after its window have gone by, counted to the date of the chain's last entry.
+There is nothing to acknowledge or close: what is mended stops by itself, and what is still so stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from gate.anomalies.anomaly import report_of
+from gate.anomalies.scores import HIGH
+from gate.canonical import content_hash
+from gate.ids import parse_timestamp, timestamp
+from gate.labels import ALERTS
+
+OPEN_DAYS: Final = 90
+"""How many days after its window an anomaly is open, unless the caller asks otherwise."""
+
+MOST_OPEN_DAYS: Final = 400
+
+MAX_ALERTS: Final = 100
+"""How many alerts are listed, the strongest first."""
+
+MAX_POLICIES: Final = 100
+"""How many policies are looked at, those of the most decisions."""
+
+
+def open_alerts(report: Mapping[str, Any], open_days: int) -> list[dict[str, Any]]:
+    """The open alerts of an anomaly report.
+
+    Args:
+        report: The report, of every anomaly of high severity.
+        open_days: How many days after its window an anomaly is open.
+    """
+    as_of = report["coverage"]["as_of"]
+    if as_of is None:
+        return []
+    since = timestamp(parse_timestamp(as_of) - timedelta(days=open_days))
+    return [
+        {
+            "policy_id": report["policy_id"],
+            "anomaly": anomaly,
+            "report": report_of(report["policy_id"], "anomalies", threshold=str(HIGH)),
+        }
+        for anomaly in report["anomalies"]
+        if anomaly["anomaly_score"] >= HIGH and anomaly["window"]["to"] >= since
+    ]
+
+
+def alerts_report(
+    alerts: Sequence[Mapping[str, Any]],
+    *,
+    open_days: int = OPEN_DAYS,
+    policies: int,
+    more_policies: int,
+    as_of: str | None,
+    chain_position: int,
+    merkle_root: str | None,
+) -> dict[str, Any]:
+    """The open alerts of a scope (`policy_alerts_v1`).
+
+    Args:
+        alerts: Those of each policy, as `open_alerts` gives them.
+        open_days: How many days after its window an anomaly is open.
+        policies: How many policies were looked at.
+        more_policies: How many were not.
+        as_of: The date of the chain's last entry.
+        chain_position: The last position of the scope's chain that was read.
+        merkle_root: The chain's rolling root there.
+
+    Returns:
+        The report, with `alerts_hash` over the rest of it.
+    """
+    ordered = sorted(alerts, key=lambda alert: (-alert["anomaly"]["anomaly_score"], alert["anomaly"]["anomaly_id"]))
+    report = {
+        "policy_alerts_version": ALERTS,
+        "alert_count": len(alerts),
+        "alerts": ordered[:MAX_ALERTS],
+        "open_days": open_days,
+        "coverage": {
+            "policies": policies,
+            "more_policies": more_policies,
+            "as_of": as_of,
+            "chain_position": chain_position,
+            "merkle_root": merkle_root,
+        },
+    }
+    return {**report, "alerts_hash": content_hash(report)}
