@@ -15,10 +15,12 @@ from alembic.config import Config
 from sqlalchemy import Dialect, MetaData, insert, select, text
 
 from gate import chain, resources
+from gate.anomalies.report import MAX_ITEMS
+from gate.anomalies.scores import THRESHOLD
 from gate.attestation import registration
 from gate.canonical import canonical, content_hash
 from gate.chain import link_material
-from gate.confidence import Counts, Coverage, decision_confidence
+from gate.confidence import MIN_SAMPLE, Counts, Coverage, decision_confidence
 from gate.effectiveness import Counted, Group, Metric, Standing
 from gate.envelope import input_material
 from gate.facts import Facts, dependency_of
@@ -37,6 +39,7 @@ from gate.rulebook import load
 from gate.signing import Ed25519Signer, KeyRegistry, PublicKey, Signer
 from gate.strict_json import MAX_VERIFY_DEPTH, parse
 from gate.verify import Trust
+from tests.reports import FixedReports
 
 Answer = TypeVar("Answer")
 
@@ -244,6 +247,15 @@ def make_packet(
         intelligence={
             "effectiveness": effectiveness,
             "confidence": report_on_policy,
+            "anomalies": FixedReports().anomalies(
+                "",
+                made["policy_id"],
+                policy_version=None,
+                limit=None,
+                min_sample=MIN_SAMPLE,
+                threshold=THRESHOLD,
+                max_items=MAX_ITEMS,
+            ),
             "patterns": [find_pattern(made["policy_id"])],
         },
         links=retained,

@@ -914,6 +914,214 @@ class EffectivenessReport(TypedDict):
     effectiveness_hash: str
 
 
+class AnomalySeverities(TypedDict):
+    """How many anomalies are of each severity."""
+
+    high: int
+    medium: int
+    low: int
+
+
+AnomalyWindow = TypedDict("AnomalyWindow", {"from": str, "to": str})
+"""When an anomaly was, UTC."""
+
+
+class AnomalyStep(TypedDict):
+    """What to look at next; `href` is a path of the service, or None where it is not there."""
+
+    what: str
+    href: str | None
+
+
+class CountedShare(TypedDict):
+    """So many of so many."""
+
+    count: int
+    of: int
+    rate: float
+
+
+class RateDifference(TypedDict):
+    """The difference of two rates, with Newcombe's 95 % interval."""
+
+    rate: float
+    low: float
+    high: float
+
+
+ShiftedRate = TypedDict(
+    "ShiftedRate",
+    {
+        "of": Literal["verdict", "reason", "outcome"],
+        "value": str,
+        "from": str,
+        "to": str,
+        "reference_from": str,
+        "age_days": NotRequired[int | None],
+        "before": CountedShare,
+        "within": CountedShare,
+        "difference": RateDifference,
+        "cohens_h": float,
+        "p_value": float,
+    },
+)
+"""A rate that differs from that of the weeks before."""
+
+
+class FarValue(TypedDict):
+    """A value of a metric that lies far out."""
+
+    value: float
+    usual: float
+    modified_z: float
+
+
+class FactBin(TypedDict):
+    """The decisions with some values of a fact."""
+
+    holds: str
+    before: int
+    within: int
+
+
+DriftedFact = TypedDict(
+    "DriftedFact",
+    {
+        "fact": str,
+        "from": str,
+        "to": str,
+        "reference_from": str,
+        "stability_index": float,
+        "p_value": float,
+        "bins": list[FactBin],
+    },
+)
+"""A fact that differs from that of the weeks before."""
+
+
+class AnomalyNumbers(TypedDict):
+    """What an anomaly follows from; which members there are depends on its kind."""
+
+    count: NotRequired[int]
+    of: NotRequired[int]
+    share: NotRequired[float]
+    changes: NotRequired[list[ShiftedRate]]
+    new_versions: NotRequired[list[str]]
+    grain: NotRequired[Literal["hour", "day", "week"]]
+    cells: NotRequired[int]
+    decisions: NotRequired[int]
+    usual: NotRequired[int]
+    times: NotRequired[float]
+    modified_z: NotRequired[float]
+    required_z: NotRequired[float]
+    metric: NotRequired[str]
+    values: NotRequired[int]
+    median: NotRequired[float]
+    mad: NotRequired[float]
+    scale: NotRequired[Literal["difference", "ratio"]]
+    season: NotRequired[Literal["weekday and hour", "hour", "weekday"] | None]
+    seasonal_p: NotRequired[float]
+    farthest: NotRequired[list[FarValue]]
+    facts: NotRequired[list[DriftedFact]]
+
+
+class Anomaly(TypedDict):
+    """One anomaly, with what it follows from and where to look next."""
+
+    anomaly_id: str
+    kind: Literal["lifecycle_break", "outcome_shift", "verdict_shift", "volume", "metric_outlier", "fact_drift"]
+    subject: str | None
+    severity: Literal["high", "medium", "low"]
+    anomaly_score: float
+    reasons: list[str]
+    summary: str
+    window: AnomalyWindow
+    decisions: int
+    decision_ids: list[str]
+    numbers: AnomalyNumbers
+    look_at_next: list[AnomalyStep]
+
+
+class AnomalyParameters(TypedDict):
+    """What the formulas were computed with."""
+
+    window_weeks: list[int]
+    reference_weeks: int
+    false_discovery_rate: float
+    receipt_due_hours: int
+    outcome_due_days: int
+    medium_score: float
+    high_score: float
+
+
+AnomalyCoverage = TypedDict(
+    "AnomalyCoverage",
+    {
+        "decisions": int,
+        "from": str | None,
+        "to": str | None,
+        "as_of": str | None,
+        "weeks": int,
+        "sampled_one_of": int,
+        "facts": list[str],
+        "metrics": int,
+        "chain_position": int,
+        "merkle_root": str | None,
+        "truncated": bool,
+    },
+)
+"""Over which decisions an anomaly report was made, and up to where the chain was read."""
+
+
+class AnomalyReport(TypedDict):
+    """What is anomalous about a policy's decisions."""
+
+    policy_anomalies_version: str
+    policy_id: str
+    policy_version: str | None
+    recommendation: Literal["investigate", "review", "watch", "stable", "insufficient_data"]
+    anomaly_count: int
+    severities: AnomalySeverities
+    anomalies: list[Anomaly]
+    min_sample: int
+    threshold: float
+    max_items: int
+    limit: int | None
+    parameters: AnomalyParameters
+    coverage: AnomalyCoverage
+    notes: list[str]
+    anomaly_hash: str
+
+
+class PolicyAlert(TypedDict):
+    """An open anomaly of high severity, and the path of the report that lists it."""
+
+    policy_id: str
+    anomaly: Anomaly
+    report: str
+
+
+class AlertsCoverage(TypedDict):
+    """What alerts were looked for in."""
+
+    policies: int
+    more_policies: int
+    as_of: str | None
+    chain_position: int
+    merkle_root: str | None
+
+
+class PolicyAlerts(TypedDict):
+    """The open alerts of a scope."""
+
+    policy_alerts_version: str
+    alert_count: int
+    alerts: list[PolicyAlert]
+    open_days: int
+    coverage: AlertsCoverage
+    alerts_hash: str
+
+
 # Policies to read.
 
 
@@ -1170,6 +1378,7 @@ class PolicyIntelligence(TypedDict):
     """What is known of a decision's policy."""
 
     effectiveness: NotRequired[EffectivenessReport]
+    anomalies: NotRequired[AnomalyReport]
     confidence: NotRequired[ConfidenceReport]
     patterns: NotRequired[list[PolicyPattern]]
 

@@ -55,6 +55,8 @@ from gate.client.operations.replays import (
     simulate_counterfactuals,
 )
 from gate.client.operations.reports import (
+    get_policy_alerts,
+    get_policy_anomalies,
     get_policy_confidence,
     get_policy_effectiveness,
 )
@@ -93,6 +95,8 @@ __all__ = [
     "get_livez",
     "get_metrics",
     "get_openapi",
+    "get_policy_alerts",
+    "get_policy_anomalies",
     "get_policy_confidence",
     "get_policy_effectiveness",
     "get_policy_source",

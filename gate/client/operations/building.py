@@ -14,7 +14,7 @@ from gate.errors import FieldError, MaterialRefused, RequestRefused
 from gate.ids import new_id, not_before, utc_now
 from gate.labels import VIEWS
 
-Query = Mapping[str, str | int | datetime | None]
+Query = Mapping[str, str | int | float | datetime | None]
 
 REPORTED: Final = (200, 201)
 """What a report is answered with: 201, or 200 where its idempotency key was used before."""
@@ -186,7 +186,7 @@ def _headers(view: str | None, request_id: str | None) -> dict[str, str]:
     return headers
 
 
-def _shown(name: str, value: str | int | datetime) -> str:
+def _shown(name: str, value: str | int | float | datetime) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):

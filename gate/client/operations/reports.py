@@ -8,7 +8,7 @@ from gate.client.calls import Call
 from gate.client.operations.building import asked, member
 
 if TYPE_CHECKING:
-    from gate.client.types import ConfidenceReport, EffectivenessReport, Verdict
+    from gate.client.types import AnomalyReport, ConfidenceReport, EffectivenessReport, PolicyAlerts, Verdict
 
 
 def get_policy_confidence(
@@ -45,3 +45,30 @@ def get_policy_effectiveness(
     path = f"/api/decision/policies/{member('policy_id', policy_id)}/effectiveness"
     query = {"policy_version": policy_version, "limit": limit, "min_sample": min_sample}
     return asked("getPolicyEffectiveness", path, query=query, request_id=request_id)
+
+
+def get_policy_anomalies(
+    policy_id: str,
+    *,
+    policy_version: str | None = None,
+    limit: int | None = None,
+    min_sample: int | None = None,
+    threshold: float | None = None,
+    max_items: int | None = None,
+    request_id: str | None = None,
+) -> Call[AnomalyReport]:
+    """What is anomalous about a policy's last `limit` decisions."""
+    path = f"/api/decision/policies/{member('policy_id', policy_id)}/anomalies"
+    query = {
+        "policy_version": policy_version,
+        "limit": limit,
+        "min_sample": min_sample,
+        "threshold": threshold,
+        "max_items": max_items,
+    }
+    return asked("getPolicyAnomalies", path, query=query, request_id=request_id)
+
+
+def get_policy_alerts(*, open_days: int | None = None, request_id: str | None = None) -> Call[PolicyAlerts]:
+    """The open anomalies of high severity, of all policies of the key's scope."""
+    return asked("getPolicyAlerts", "/api/policy-alerts", query={"open_days": open_days}, request_id=request_id)

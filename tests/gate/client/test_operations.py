@@ -449,6 +449,15 @@ ROUND_TRIPS: Final[dict[str, Callable[[dict[str, Any], Wire], Call[Any]]]] = {
     "getPolicyEffectiveness": lambda record, wire: operations.get_policy_effectiveness(
         "pricing_exception", policy_version=record["policy_version"], limit=10, min_sample=1
     ),
+    "getPolicyAnomalies": lambda record, wire: operations.get_policy_anomalies(
+        "pricing_exception",
+        policy_version=record["policy_version"],
+        limit=10,
+        min_sample=1,
+        threshold=0.1,
+        max_items=5,
+    ),
+    "getPolicyAlerts": lambda record, wire: operations.get_policy_alerts(open_days=30),
     "getStatus": lambda record, wire: operations.get_status(),
     "listReceiptKeys": lambda record, wire: operations.list_receipt_keys(),
     "listAttestationKeys": lambda record, wire: operations.list_attestation_keys(),

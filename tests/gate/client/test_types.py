@@ -38,6 +38,9 @@ ROOTS: dict[Any, tuple[str, tuple[str, ...]]] = {
     types.Checkpoint: ("checkpoint", ("",)),
     types.ConfidenceReport: ("confidence-report", ("",)),
     types.EffectivenessReport: ("effectiveness-report", ("",)),
+    types.AnomalyReport: ("anomaly-report", ("",)),
+    types.Anomaly: ("anomaly-report", ("/$defs/anomaly",)),
+    types.PolicyAlerts: ("policy-alerts", ("",)),
     types.Rulebook: ("rulebook-v1", ("",)),
     types.PolicyPatterns: ("policy-patterns", ("/$defs/registry",)),
     types.PolicyPatternAnswer: ("policy-patterns", ("/$defs/single",)),
@@ -280,6 +283,7 @@ def test_every_type_says_what_it_is() -> None:
     written = [found for found in declared if found.__doc__ and found.__doc__.endswith(".")]
     # A class statement cannot name the members of these, so that they say it below.
     below = {"Coverage", "EffectivenessCoverage", "RulebookCondition"}
+    below |= {"AnomalyCoverage", "AnomalyWindow", "DriftedFact", "ShiftedRate"}
     assert {found.__name__ for found in declared if found not in written} == below
 
 
