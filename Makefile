@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 HOST ?= 127.0.0.1
 PORT ?= 8080
+PEERS ?= 12
 OWN := env -u GATE_LAKE -u GATE_DATABASE_URL
 
 .PHONY: run demo notebooks test torture install lint format contract bench lock clean
@@ -10,14 +11,14 @@ OWN := env -u GATE_LAKE -u GATE_DATABASE_URL
 run: install
 	@$(BIN)/gate serve --demo --host $(HOST) --port $(PORT)
 
-# A new instance in var-demo with a year of made-up decisions, 20,000 unless DECISIONS says how many, and its lake; what
-# is there already is kept. docs/demo.md tells what is in it. A ledger or a lake that the environment names for another instance has no part in it.
+# A new instance in var-demo with a year of made-up decisions, 20,000 unless DECISIONS says how many, those of PEERS small
+# companies, and its lake; what is there already is kept. docs/demo.md tells what is in it. A ledger or a lake that the environment names for another instance has no part in it.
 demo: install
 	@if test -e var-demo/demo.json; \
 	  then echo "var-demo is there already, and is kept (demo.json says what it holds); remove it for a new one."; \
 	  elif test -e var-demo; \
 	  then echo "var-demo is no whole demo: making it was interrupted. Remove it, and run this again."; exit 1; \
-	  else $(OWN) $(BIN)/gate demo --home var-demo $(if $(DECISIONS),--decisions $(DECISIONS)); fi
+	  else $(OWN) $(BIN)/gate demo --home var-demo --peers $(PEERS) $(if $(DECISIONS),--decisions $(DECISIONS)); fi
 	@if $(OWN) $(BIN)/gate lake status --home var-demo > /dev/null; \
 	  then echo "Its lake, var-demo/lake, is up to its ledger already."; \
 	  else $(OWN) $(BIN)/gate lake export --home var-demo; fi

@@ -5,13 +5,15 @@
 
 The same parameters, seed and start give the same events, in the same order, wherever they are made. Each decision has
 random numbers of its own, drawn by its number; so what a planted incident changes, it changes alone, and a ledger
-without incidents has every other decision as it is. data/demo/README.md says what the parameters mean.
+without incidents has every other decision as it is. The same goes for scopes: what happens in one depends on no other.
+data/demo/README.md says what the parameters mean.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from heapq import heappop, heappush
@@ -100,6 +102,7 @@ class Scenario:
     Attributes:
         days: How many days it lasts.
         scopes: The companies' scopes.
+        peers: The scopes of further, smaller companies, which join late in the year.
     """
 
     def __init__(
@@ -113,7 +116,12 @@ class Scenario:
         """
         self.days: Final = int(parameters["days"])
         self.scopes: Final = tuple(parameters["scopes"])
+        self.peers: Final = tuple(parameters["peers"]["companies"])
         self._parameters = parameters
+        # Peers differ in their names alone, and in what is drawn for these.
+        of_peers = {name: {**parameters["peers"], "domain": f"{name}.example"} for name in self.peers}
+        self._settings: Mapping[str, Mapping[str, Any]] = {**of_peers, **parameters["scopes"]}
+        self._of_peers: dict[tuple[str, str, int], _Policy] = {}
         bodies = {(str(body["rulebook_id"]), str(body["version"])): body for body in rulebooks}
         self._policies = {
             policy_id: _Policy(policy_id, policy, bodies) for policy_id, policy in parameters["policies"].items()
@@ -133,7 +141,9 @@ class Scenario:
         return [rulebook for _, rulebook in self._policies[policy_id].versions] + rollout
 
     def decisions(self, scope: str, decisions: int) -> int:
-        """How many of so many decisions are of a scope."""
+        """How many of so many decisions are of a scope; a peer makes its own on top of them, always as many."""
+        if scope in self.peers:
+            return int(self._settings[scope]["decisions"])
         shares = [settings["share"] for settings in self._parameters["scopes"].values()]
         return _spread(decisions, shares)[self.scopes.index(scope)]
 
@@ -141,13 +151,13 @@ class Scenario:
         """What happens in a scope, in the order of time. What would be reported after the last day is not.
 
         Args:
-            scope: One of `scopes`.
-            decisions: How many decisions all scopes make together.
+            scope: One of `scopes` or `peers`.
+            decisions: How many decisions all `scopes` make together.
             seed: Another seed gives another year.
             start: Midnight of the first day, in UTC.
             clean: Whether the incidents are left out.
         """
-        settings = self._parameters["scopes"][scope]
+        settings = self._settings[scope]
         end = start + timedelta(days=self.days)
         due: list[tuple[datetime, int, Event]] = []
         made = 0
@@ -178,12 +188,22 @@ class Scenario:
         self, settings: Mapping[str, Any], scope: str, start: datetime, clean: bool
     ) -> Iterator[Register]:
         for policy_id in settings["policies"]:
-            for day, rulebook in self._policies[policy_id].versions:
+            for day, rulebook in self._policies[policy_id].since(settings.get("from_day", 0)):
                 yield Register(start + timedelta(days=day), rulebook, self._dependency(scope, policy_id))
         rollout = self._parameters["incidents"]["bad_rollout"]
         if scope == rollout["scope"] and not clean:
             dependency = self._dependency(scope, rollout["policy"])
             yield Register(start + timedelta(days=rollout["from_day"]), self._rollout, dependency)
+
+    def _policy(self, scope: str, policy_id: str, seed: int) -> _Policy:
+        """A policy as a scope asks for it: each peer has kinds of requests in shares, and with ends, of its own."""
+        if scope in self._parameters["scopes"]:
+            return self._policies[policy_id]
+        key = scope, policy_id, seed
+        if key not in self._of_peers:
+            random, peers = _random(seed, scope, f"kinds of {policy_id}", 0), self._parameters["peers"]
+            self._of_peers[key] = self._policies[policy_id].varied(random, peers["kinds_vary"], peers["success_varies"])
+        return self._of_peers[key]
 
     def _dependency(self, scope: str, policy_id: str) -> Mapping[str, Any] | None:
         adapter = self._adapters.get((scope, policy_id))
@@ -202,7 +222,7 @@ class Scenario:
     ) -> Iterator[tuple[datetime, int, bool]]:
         """When each decision is asked for, its number, and whether it is one of the burst."""
         total = self.decisions(scope, decisions)
-        settings, burst = self._parameters["scopes"][scope], self._parameters["incidents"]["fraud_burst"]
+        settings, burst = self._settings[scope], self._parameters["incidents"]["fraud_burst"]
         bursting = min(total, max(3, round(burst["share"] * decisions))) if scope == burst["scope"] else 0
         usual = self._day_weights(settings, scope, seed, start)
         hours = settings["hours"]
@@ -227,18 +247,19 @@ class Scenario:
     def _day_weights(self, settings: Mapping[str, Any], scope: str, seed: int, start: datetime) -> list[float]:
         random, noise = _random(seed, scope, "days", 0), self._parameters["day_noise"]
         dates = [start + timedelta(days=day) for day in range(self.days)]
-        return [
+        weights = [
             settings["weekdays"][date.weekday()] * settings["months"][date.month - 1] * math.exp(random.gauss(0, noise))
             for date in dates
         ]
+        return [weight if day >= settings.get("from_day", 0) else 0.0 for day, weight in enumerate(weights)]
 
     def _decision(
         self, scope: str, number: int, seed: int, start: datetime, moment: datetime, planted: bool, clean: bool
     ) -> tuple[_Decided, list[Report]]:
-        settings, burst = self._parameters["scopes"][scope], self._parameters["incidents"]["fraud_burst"]
+        settings, burst = self._settings[scope], self._parameters["incidents"]["fraud_burst"]
         random = _random(seed, scope, "decision", number)
         policy_id = burst["policy"] if planted else _weighted(random, settings["policies"])
-        policy = self._policies[policy_id]
+        policy = self._policy(scope, policy_id, seed)
         kind = _weighted(random, policy.kinds)
         parts = policy.parts("fraud_burst", burst["kind"]) if planted else policy.of_kind[kind]
         rulebook = self._rulebook(scope, policy_id, (moment - start).days, clean)
@@ -273,8 +294,27 @@ class _Policy:
         self._policy_id = policy_id
         self._bodies = bodies
         self.versions = [(int(told["from_day"]), self.version(told)) for told in parameters["versions"]]
-        self.kinds = {name: float(kind["weight"]) for name, kind in parameters["kinds"].items()}
-        self.of_kind = {name: self.parts(name, kind) for name, kind in parameters["kinds"].items()}
+        self._take(parameters["kinds"])
+
+    def _take(self, kinds: Mapping[str, Mapping[str, Any]]) -> None:
+        self.kinds = {name: float(kind["weight"]) for name, kind in kinds.items()}
+        self.of_kind = {name: self.parts(name, kind) for name, kind in kinds.items()}
+
+    def varied(self, random: Random, kinds_vary: float, success_varies: float) -> _Policy:
+        """The policy with other shares of its kinds, and other odds that what it lets pass succeeds.
+
+        Args:
+            random: Where chance comes from.
+            kinds_vary: By how much: each kind's weight is multiplied by e to a normal number of this spread.
+            success_varies: The odds of success likewise, by the same number for all kinds.
+        """
+        odds, kinds = math.exp(random.gauss(0, success_varies)), {}
+        for name, kind in self.parameters["kinds"].items():
+            ends = {**kind["ends"], "succeeded": odds * kind["ends"]["succeeded"]}
+            kinds[name] = {**kind, "weight": kind["weight"] * math.exp(random.gauss(0, kinds_vary)), "ends": ends}
+        made = copy(self)
+        made._take(kinds)
+        return made
 
     def parts(self, name: str, kind: Mapping[str, Any]) -> _Parts:
         return _Parts(name, self.parameters, kind)
@@ -285,6 +325,11 @@ class _Policy:
             return load(self._bodies[self._policy_id, told["version"]])
         newest = self._bodies[max(key for key in self._bodies if key[0] == self._policy_id)]
         return load(varied(newest, told["version"], told["conditions"]))
+
+    def since(self, day: int) -> list[tuple[int, Rulebook]]:
+        """The versions that decide from a day on, each with the day from which it does."""
+        last = max(since for since, _ in self.versions if since <= day)
+        return [(max(since, day), rulebook) for since, rulebook in self.versions if since >= last]
 
     def at(self, day: int) -> Rulebook:
         return [rulebook for since, rulebook in self.versions if since <= day][-1]

@@ -39,6 +39,8 @@ app = typer.Typer(add_completion=False)
 _COLUMNS: Final = {"decision": "decisions", "execution": "executions", "outcome": "outcomes", "crm_sync": "crm_syncs"}
 # Below it, incidents are of a handful of decisions.
 _SHOWING: Final = 10_000
+# As many as the scenario has names for.
+_MOST_PEERS: Final = 50
 # Ids count the milliseconds since 1970.
 _FIRST_UNTIL: Final = date(1972, 1, 1)
 
@@ -55,12 +57,18 @@ def demo(
         typer.Option(metavar="YYYY-MM-DD", help="The day, in UTC, before which the year ends; default: today."),
     ] = None,
     clean: Annotated[bool, typer.Option("--clean", help="Leave the planted incidents out.")] = False,
+    peers: Annotated[
+        int,
+        typer.Option(
+            min=0, max=_MOST_PEERS, help="How many further, smaller companies to compare with; theirs come on top."
+        ),
+    ] = 0,
     as_json: Json = False,
 ) -> None:
     """Make a new instance with a year of made-up decisions and reports of four companies, two incidents among them."""
-    plan = Plan(decisions, seed, _end(until), clean)
+    plan = Plan(decisions, seed, _end(until), clean, peers)
     started = time.perf_counter()
-    with progress("Decisions", decisions, as_json=as_json) as told:
+    with progress("Decisions", plan.total, as_json=as_json) as told:
         made = make_ledger(home, plan, told)
     seconds = time.perf_counter() - started
     serve = f"{shlex.quote(_program())} serve --port 8081 --home {shlex.quote(str(home))}"
@@ -71,7 +79,7 @@ def demo(
         return
     total = sum(sum(each.entries.values()) for each in made)
     say(
-        f"Made {decisions} decisions and {total - decisions} reports about them in {seconds:.1f} seconds: the year "
+        f"Made {plan.total} decisions and {total - plan.total} reports about them in {seconds:.1f} seconds: the year "
         f"before {plan.until:%Y-%m-%d}, in the new instance {home.absolute()}."
     )
     rows = [[each.scope, *(each.entries[name] for name in _COLUMNS), key_file(home, each.scope)] for each in made]
@@ -106,6 +114,7 @@ def _told(home: Path, plan: Plan, made: list[Made], serve: str) -> dict[str, obj
         "home": str(home),
         "seed": plan.seed,
         "clean": plan.clean,
+        "peers": plan.peers,
         "from": f"{plan.start:%Y-%m-%d}",
         "until": f"{plan.until:%Y-%m-%d}",
         "scopes": [

@@ -44,16 +44,30 @@ class Plan:
     """What a demo ledger is made of.
 
     Attributes:
-        decisions: How many decisions.
+        decisions: How many decisions the companies make.
         seed: Another seed gives another year.
         until: Midnight after its last day, in UTC.
         clean: Whether the planted incidents are left out.
+        peers: How many further, smaller companies there are besides, with decisions of their own.
     """
 
     decisions: int
     seed: int
     until: datetime
     clean: bool = False
+    peers: int = 0
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many decisions each scope makes."""
+        year = scenario()
+        scopes = (*year.scopes, *year.peers[: self.peers])
+        return {scope: year.decisions(scope, self.decisions) for scope in scopes}
+
+    @property
+    def total(self) -> int:
+        """How many decisions all scopes make."""
+        return sum(self.sizes.values())
 
     @property
     def start(self) -> datetime:
@@ -91,6 +105,8 @@ def make_ledger(
 ) -> list[Made]:
     """Lays out a new instance in a directory, with a scope and a key for each company, and their year in its ledger.
 
+    A scope is made before anything happens in it, as of the first moment of the year.
+
     Args:
         home: The directory, which holds no instance.
         plan: What to make.
@@ -102,21 +118,21 @@ def make_ledger(
         ServiceUnavailable: The ledger or the keys could not be used; what was made until then stays.
     """
     _require_free(home)
-    year = scenario()
+    sizes = plan.sizes
     create_instance(home, database_url=_ledger_url(home), now=plan.start)
     instance = _open(home)
     try:
-        for scope in year.scopes:
+        for scope in sizes:
             _create_scope(instance, scope, plan.start)
     finally:
         instance.close()
     if processes is None:
-        processes = 1 + min(plan.decisions // _WORTH_A_PROCESS, (os.cpu_count() or 1) - 1)
-    groups = _groups({scope: year.decisions(scope, plan.decisions) for scope in year.scopes}, processes)
+        processes = 1 + min(plan.total // _WORTH_A_PROCESS, (os.cpu_count() or 1) - 1)
+    groups = _groups(sizes, processes)
     made = _in_processes(home, plan, groups, told) if len(groups) > 1 else _in_this_process(home, plan, groups[0], told)
     _sync(home)
-    told(plan.decisions)
-    return sorted(made, key=lambda each: year.scopes.index(each.scope))
+    told(plan.total)
+    return sorted(made, key=lambda each: list(sizes).index(each.scope))
 
 
 def _require_free(home: Path) -> None:

@@ -22,8 +22,8 @@ from tests.end_to_end.support import ROOT, bash_blocks, free_port, make_run, mir
 PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md"))]
 # These two are the test itself, and what runs the tests.
 OUTSIDE = {"make run\n", "make test\n"}
-# Of a demo, where a page makes one: as few as show what is planted.
-DEMO_DECISIONS = "8000"
+# Of a demo, where a page makes one: as few as show what is planted, and hardly anyone besides.
+DEMO = {"DECISIONS": "8000", "PEERS": "1"}
 # These change the instance, or show what a fresh one answers. The others share one, as their readers do.
 ALONE = {
     "README.md",
@@ -54,7 +54,7 @@ def run(block: str, project: Path, port: int) -> Ran:
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", block.replace("127.0.0.1:8080", f"127.0.0.1:{port}")],
         cwd=project,
-        env={**os.environ, "DECISIONS": DEMO_DECISIONS},
+        env={**os.environ, **DEMO},
         capture_output=True,
         text=True,
         timeout=120,

@@ -34,6 +34,9 @@ BODIES: Final = [
 SCENARIO: Final = Scenario(PARAMETERS, BODIES, registered())
 ROLLOUT: Final = PARAMETERS["incidents"]["bad_rollout"]
 BURST: Final = PARAMETERS["incidents"]["fraud_burst"]
+ROLLED_OUT: Final = (ROLLOUT["version"],)
+PEERS: Final = PARAMETERS["peers"]
+PEER: Final = SCENARIO.peers[0]
 README: Final = resources.path("data", "demo", "README.md").read_text()
 ADAPTED: Final = tuple(scope for scope, settings in PARAMETERS["scopes"].items() if "adapters" in settings)
 SETTLED: Final = ("succeeded", "partial", "reverted", "failed")
@@ -338,6 +341,84 @@ def test_a_burst_is_there_in_the_smallest_year_too() -> None:
     assert sum(event.kind == "fraud_burst" for event in decided(BURST["scope"], 100).values()) == 3
 
 
+class TestPeers:
+    """Further companies, to compare with: small, late in the year, alike but for how they do."""
+
+    def test_there_are_names_enough_that_tell_the_company_apart(self) -> None:
+        companies = PEERS["companies"]
+        assert len(SCENARIO.peers) == len(companies) == len(set(companies.values())) == 50
+        assert not set(SCENARIO.peers) & set(SCENARIO.scopes)
+        for name, company in companies.items():
+            assert company.partition(", ")[0].lower().replace(" ", "-") == name
+
+    def test_the_others_have_the_same_year_whoever_is_there_besides(self) -> None:
+        alone = Scenario({**PARAMETERS, "peers": {**PEERS, "companies": {}}}, BODIES, registered())
+        few = Scenario({**PARAMETERS, "peers": {**PEERS, "companies": {PEER: "Whatever"}}}, BODIES, registered())
+        for scope in SCENARIO.scopes:
+            assert told(tuple(alone.events(scope, decisions=1500, seed=1, start=START))) == told(year(scope, 1500))
+        assert told(tuple(few.events(PEER, decisions=1500, seed=1, start=START))) == told(year(PEER, 1500))
+
+    def test_a_peer_has_the_same_year_again_whatever_the_others_decide_and_another_one_with_another_seed(self) -> None:
+        again = Scenario(PARAMETERS, BODIES, registered()).events(PEER, decisions=100, seed=1, start=START)
+        assert told(tuple(again)) == told(year(PEER, 100_000)) == told(year(PEER, 500, clean=True))
+        assert told(year(PEER, 500, 2)) != told(year(PEER, 500))
+
+    @pytest.mark.parametrize("peer", SCENARIO.peers[:3])
+    def test_a_peer_decides_in_the_last_four_months_by_the_same_versions(self, peer: str) -> None:
+        events = year(peer, 500)
+        assert [event.moment for event in events] == sorted(event.moment for event in events)
+        assert START + timedelta(days=SCENARIO.days - 122) <= events[0].moment
+        assert events[-1].moment < START + timedelta(days=SCENARIO.days)
+        versions: dict[str, list[str]] = {}
+        for event in events:
+            if isinstance(event, Register):
+                versions.setdefault(event.rulebook.rulebook_id, []).append(event.rulebook.hash)
+            elif isinstance(event, Decide):
+                assert event.rulebook.hash in versions[event.rulebook.rulebook_id]
+                assert event.rulebook.hash == at_the_same_time(event)
+        assert versions.keys() == PEERS["policies"].keys()
+        for policy_id, hashes in versions.items():
+            every = [rulebook.hash for rulebook in SCENARIO.versions(policy_id) if rulebook.version not in ROLLED_OUT]
+            assert hashes == every[-len(hashes) :]
+            assert len(hashes) == 2
+
+    def test_its_refunds_are_about_seventy_a_month(self) -> None:
+        for peer in SCENARIO.peers[:12]:
+            of = decided(peer, 500).values()
+            assert len(of) == SCENARIO.decisions(peer, 500) == PEERS["decisions"]
+            refunds = Counter(day(e) // 31 for e in of if e.rulebook.rulebook_id == "refund_policy")
+            assert 60 < sum(refunds.values()) / 4 < 80
+            assert min(refunds[month] for month in range(8, 11)) > 40
+
+    def test_what_it_asks_for_is_decided_as_said_and_its_reports_can_be_taken(self) -> None:
+        for event in year(PEER, 500):
+            if isinstance(event, Decide):
+                read_request(event.request, content_hash(event.request))
+                assert event.rulebook.evaluator.decide(event.facts).decision == event.verdict
+                assert event.kind in PARAMETERS["policies"][event.rulebook.rulebook_id]["kinds"]
+            elif isinstance(event, Report):
+                check_request(event.kind, event.body)
+
+    def test_peers_differ_in_what_they_ask_for_and_in_how_it_ends(self) -> None:
+        rates, shares = [], []
+        for peer in SCENARIO.peers[:12]:
+            refunds = [e for e in decided(peer, 500).values() if e.rulebook.rulebook_id == "refund_policy"]
+            approved = [event for event in refunds if event.verdict == "yes"]
+            rates.append(success(peer, approved, latest(peer, 500)))
+            shares.append(sum(event.kind == "changed_mind" for event in refunds) / len(refunds))
+        assert min(rates) > 0.7
+        assert max(rates) - min(rates) > 0.08
+        assert max(shares) - min(shares) > 0.08
+
+
+def at_the_same_time(event: Decide) -> str:
+    """The hash of the version that decides for a company on the day of an event."""
+    told = PARAMETERS["policies"][event.rulebook.rulebook_id]["versions"]
+    (*_, version) = (each["version"] for each in told if each["from_day"] <= day(event))
+    (found,) = (r for r in SCENARIO.versions(event.rulebook.rulebook_id) if r.version == version)
+    return found.hash
+
+
 def test_the_newest_version_of_every_policy_is_registered_last_in_every_scope() -> None:
     for scope in SCENARIO.scopes:
         last = {e.rulebook.rulebook_id: e.rulebook.version for e in year(scope, 500) if isinstance(e, Register)}
@@ -389,6 +470,11 @@ def test_the_readme_names_every_scope_policy_version_kind_and_day() -> None:
             assert f"| `{policy_id}` | `{version['version']}` | {version['from_day']} |" in README
         for name, kind in policy["kinds"].items():
             assert f"| `{name}` | {kind['weight']} | {kind['ends']['succeeded']} |" in README
+    assert f"{len(PEERS['companies'])} names" in README
+    assert f"{PEERS['decisions']} decisions" in README
+    assert f"from day {PEERS['from_day']} on" in README
+    for policy_id, share in PEERS["policies"].items():
+        assert f"{share} of 100 for `{policy_id}`" in README
     assert f"| `{ROLLOUT['policy']}` | `{ROLLOUT['version']}` | {ROLLOUT['from_day']} |" in README
     assert f"days {ROLLOUT['from_day']} to {ROLLOUT['until_day'] - 1}" in README
     assert f"days {BURST['from_day']} to {BURST['from_day'] + BURST['days'] - 1}" in README

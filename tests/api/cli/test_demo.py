@@ -67,10 +67,11 @@ def entries(instance: Instance, scope: str) -> list[tuple[str, str, dict[str, An
 
 def test_the_command_tells_what_it_made_and_how_to_go_on(demo: tuple[Path, dict[str, Any]]) -> None:
     home, told = demo
-    assert {name: told[name] for name in ("home", "seed", "clean", "from", "until", "serve")} == {
+    assert {name: told[name] for name in ("home", "seed", "clean", "peers", "from", "until", "serve")} == {
         "home": str(home),
         "seed": 7,
         "clean": False,
+        "peers": 0,
         "from": "2025-11-22",
         "until": "2026-11-22",
         "serve": f"gate serve --port 8081 --home {home}",
@@ -175,6 +176,26 @@ def test_a_clean_ledger_has_no_incident(tmp_path: Path) -> None:
     )
 
 
+def test_peers_are_scopes_besides_with_keys_and_decisions_of_their_own(tmp_path: Path, opened: Instance) -> None:
+    made = made_by_command(tmp_path / "peers", "--seed", "7", "--until", "2026-11-22", "--peers", "1")
+    (peer,) = scenario().peers[:1]
+    assert made["peers"] == 1
+    assert {each["scope"]: each["decisions"] for each in made["scopes"][len(SCOPES) :]} == {peer: 340}
+    assert [each["scope"] for each in made["scopes"][: len(SCOPES)]] == list(SCOPES)
+    with closing(open_instance(load_settings(tmp_path / "peers"))) as instance:
+        for scope in SCOPES:
+            assert list(map(constant, entries(instance, scope))) == list(map(constant, entries(opened, scope)))
+        assert instance.ledger.directory.scope(peer).created_at == timestamp(PLAN.start)
+        key = key_file(tmp_path / "peers", peer).read_text().strip()
+        assert instance.ledger.directory.authenticate(key, utc_now()).scope_id == (
+            instance.ledger.directory.scope(peer).scope_id
+        )
+        stored = entries(instance, peer)
+    events = scenario().events(peer, decisions=200, seed=7, start=UNTIL - timedelta(days=365))
+    asked = [event for event in events if not isinstance(event, Register)]
+    assert [date for _, date, _, _ in stored] == [timestamp(event.moment) for event in asked]
+
+
 def test_a_person_hears_where_the_keys_are_and_what_comes_next(tmp_path: Path) -> None:
     home = tmp_path / "a demo"
     done = run_gate("demo", "--decisions", "100", "--home", str(home))
@@ -232,6 +253,8 @@ def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         (["--decisions", "99"], "USAGE_INVALID"),
         (["--decisions", "1000001"], "USAGE_INVALID"),
         (["--seed", "-1"], "USAGE_INVALID"),
+        (["--peers", "-1"], "USAGE_INVALID"),
+        (["--peers", "51"], "USAGE_INVALID"),
     ],
 )
 def test_what_no_year_can_be_made_of_is_refused(tmp_path: Path, options: list[str], code: str) -> None:
