@@ -35,8 +35,17 @@ from workbench import counterfactuals, effectiveness, open_lake
 alt.renderers.enable("png", ppi=120)
 pl.Config(tbl_rows=30, tbl_hide_dataframe_shape=True, fmt_str_lengths=60, tbl_width_chars=140)
 
-lake = open_lake(os.environ.get("GATE_LAKE", "../var-demo/lake"))
-SCOPE, POLICY = "harbor-supply", "pricing_exception"
+# %% [markdown]
+# What is looked at: a scope, one of its policies, and the lake that holds them. Put your own here; all that follows
+# takes these names.
+
+# %% tags=["parameters"]
+SCOPE = "harbor-supply"
+POLICY = "pricing_exception"
+LAKE = os.environ.get("GATE_LAKE", "../var-demo/lake")
+
+# %%
+lake = open_lake(LAKE)
 snapshot = lake.scope(SCOPE)
 
 # %% [markdown]
@@ -154,18 +163,38 @@ alt.layer(
 #
 # ## The decisions behind a transition
 #
-# `decisions` has those that would have gone another way, lazily. Join whatever tells you more. Here: the two facts
-# that the rulebook tests.
+# `decisions` has those that would have gone another way, lazily. Join whatever tells you more. Here: two of the numbers
+# that the rulebooks test. Those come first for which the two versions have different limits.
+
 
 # %%
-facts = snapshot.facts(["discount_percent", "margin_percent"], POLICY).select(
-    "position", discount="discount_percent:number", margin="margin_percent:number"
-)
+def tests(condition: dict) -> list[dict]:
+    """Every test of a fact in a condition, however deep."""
+    parts = [*condition.get("all", []), *condition.get("any", []), *([condition["not"]] if "not" in condition else [])]
+    return [test for part in parts for test in tests(part)] + ([condition] if "field" in condition else [])
+
+
+def limits(version: str) -> set[tuple[str, float]]:
+    """The numbers that a version's rules hold facts against."""
+    found = [test for rule in bodies[version]["rules"] for test in tests(rule["condition"])]
+    compared = [test for test in found if test["operator"] in ("gt", "gte", "lt", "lte")]
+    return {(test["field"], test["value"]) for test in compared if isinstance(test["value"], int | float)}
+
+
+differing = sorted({fact for fact, _ in limits(before) ^ limits(worst)})
+tested = sorted({fact for fact, _ in limits(before) | limits(worst)})
+declared = bodies[worst]["input_schema"]["properties"]
+ranked = [*dict.fromkeys([*differing, *tested, *declared, "discount_percent", "margin_percent"])]
+ACROSS, UP = ranked[:2]
+print("across:", ACROSS, " up:", UP)
+
+# %%
+facts = snapshot.facts([ACROSS, UP], POLICY).select("position", across=f"{ACROSS}:number", up=f"{UP}:number")
 lost = again.decisions.filter(pl.col("verdict") == "yes", pl.col("then_verdict") != "yes").join(facts, on="position")
 lost.sort("position").select(
     pl.col("created_at").dt.date().alias("day"),
-    "discount",
-    "margin",
+    pl.col("across").alias(ACROSS),
+    pl.col("up").alias(UP),
     "verdict",
     "then_verdict",
     "then_reason_code",
@@ -173,7 +202,7 @@ lost.sort("position").select(
 ).head(8).collect()
 
 # %% [markdown]
-# All that was approved in those weeks, on the plane of the two facts.
+# All that was approved in those weeks, on the plane of the two facts; of very much, a part that chance picks.
 
 # %%
 RESULTS = ["succeeded", "failed or reverted", "partial, open or not reported"]
@@ -181,8 +210,8 @@ points = (
     decided.filter(pl.col("verdict") == "yes")
     .join(facts, on="position")
     .select(
-        "discount",
-        "margin",
+        "across",
+        "up",
         result=pl.when(pl.col("outcome_status") == "succeeded")
         .then(pl.lit(RESULTS[0]))
         .when(pl.col("outcome_status").is_in(["failed", "reverted"]))
@@ -191,21 +220,16 @@ points = (
     )
     .collect()
 )
-
-
-def limits(version: str) -> list[dict[str, object]]:
-    """Where a version's rules test the two facts."""
-    found = []
-    for rule in bodies[version]["rules"]:
-        condition = rule["condition"]
-        for test in condition.get("all", [condition]):
-            found.append({"version": version, test["field"]: test["value"]})
-    return found
-
+points = points if points.height <= 4000 else points.sample(4000, seed=1)
 
 marks = pl.DataFrame(
-    [*limits(before), *limits(worst)],
-    schema={"version": pl.String, "discount_percent": pl.Float64, "margin_percent": pl.Float64},
+    [
+        {"version": version, "across" if fact == ACROSS else "up": limit}
+        for version in (before, worst)
+        for fact, limit in sorted(limits(version))
+        if fact in (ACROSS, UP)
+    ],
+    schema={"version": pl.String, "across": pl.Float64, "up": pl.Float64},
 )
 styled = alt.Chart(marks).encode(
     strokeDash=alt.StrokeDash(
@@ -216,8 +240,8 @@ dots = (
     alt.Chart(points)
     .mark_point(filled=True, opacity=0.75, size=45)
     .encode(
-        x=alt.X("discount:Q", title="Discount (percent)"),
-        y=alt.Y("margin:Q", title="Margin (percent)"),
+        x=alt.X("across:Q", title=ACROSS),
+        y=alt.Y("up:Q", title=UP),
         color=alt.Color(
             "result:N", title="Result", scale=alt.Scale(domain=RESULTS, range=["#0072b2", "#d55e00", "#999999"])
         ),
@@ -228,10 +252,8 @@ dots = (
 )
 alt.layer(
     dots,
-    styled.mark_rule(strokeWidth=1.5)
-    .transform_filter("isValid(datum.discount_percent)")
-    .encode(x="discount_percent:Q"),
-    styled.mark_rule(strokeWidth=1.5).transform_filter("isValid(datum.margin_percent)").encode(y="margin_percent:Q"),
+    styled.mark_rule(strokeWidth=1.5).transform_filter("isValid(datum.across)").encode(x="across:Q"),
+    styled.mark_rule(strokeWidth=1.5).transform_filter("isValid(datum.up)").encode(y="up:Q"),
 ).properties(
     title=alt.Title(f"What {worst} approved, with the limits of both versions", anchor="start"), width=560, height=380
 )
@@ -243,14 +265,18 @@ alt.layer(
 #
 # A *patch* is laid over the facts of every decision in a slice (RFC 7396: what it names is replaced, null removes).
 # Each decision is then made again by its **own** rulebook. Here: the actions of software agents in the latest four
-# weeks of the software maker, had all of them come under a change freeze.
+# weeks of the software maker, had all of them come under a change freeze. For a scope of your own it is that scope and
+# its policy, and a fact that its rulebook declares as true or false; put another patch here.
 
 # %%
-AGENTS, ACTIONS = "orbit-software", "agent_action_policy"
+AGENTS, ACTIONS, PATCH = "orbit-software", "agent_action_policy", {"change_freeze": True}
+if SCOPE != "harbor-supply" or AGENTS not in lake.scopes:
+    flags = [fact for fact, told in declared.items() if told.get("type") == "boolean"]
+    AGENTS, ACTIONS, PATCH = SCOPE, POLICY, {flags[0]: True} if flags else {ACROSS: None}
 
 agents = lake.scope(AGENTS)
 end = agents.cases(ACTIONS).select(pl.col("created_at").max()).collect().item()
-frozen = counterfactuals(agents, ACTIONS, patch={"change_freeze": True}, since=end - timedelta(weeks=4))
+frozen = counterfactuals(agents, ACTIONS, patch=PATCH, since=end - timedelta(weeks=4))
 frozen.plot()
 
 # %% [markdown]

@@ -35,7 +35,16 @@ from workbench.lake.verify import verify
 alt.renderers.enable("png", ppi=120)
 pl.Config(tbl_rows=40, tbl_hide_dataframe_shape=True, fmt_str_lengths=90, tbl_width_chars=150)
 
-lake = open_lake(os.environ.get("GATE_LAKE", "../var-demo/lake"))
+# %% [markdown]
+# The lake that is read, and a scope and a policy for what is about one of them. Put your own here.
+
+# %% tags=["parameters"]
+SCOPE = "harbor-supply"
+POLICY = "pricing_exception"
+LAKE = os.environ.get("GATE_LAKE", "../var-demo/lake")
+
+# %%
+lake = open_lake(LAKE)
 
 # %% [markdown]
 # ## Manifest and watermark
@@ -114,11 +123,12 @@ alt.Chart(by_month).mark_bar().encode(
 ).properties(title=alt.Title("Decisions of all scopes, by month and verdict", anchor="start"), width=560, height=260)
 
 # %% [markdown]
-# The first and the last month are not whole. One scope alone, which reads its own files only:
+# The first and the last month are not whole, and the small companies came late. One scope alone, which reads its own
+# files only:
 
 # %%
-name = lake.scopes[0]
-lake.scope(name).cases("refund_policy").group_by("policy_version", pl.col("verdict").cast(pl.String)).len().sort(
+scope = lake.scope(SCOPE)
+scope.cases(POLICY).group_by("policy_version", pl.col("verdict").cast(pl.String)).len().sort(
     "policy_version", "verdict"
 ).collect()
 
@@ -166,21 +176,23 @@ print(len(of_duckdb), "groups, the same in both")
 # ### What was measured
 #
 # `metrics` has a row for each number that a decision's latest outcome measured. Positions belong to a scope: join by
-# both. What refunds took, by version and by the month of the decision:
+# both. What was measured after the policy's decisions, by version and by the month of the decision:
 
 # %%
-shop = lake.scope("lumen-retail")
-duckdb.sql(f"""
+duckdb.sql(
+    f"""
     SELECT policy_version,
            CAST(date_trunc('month', created_at AT TIME ZONE 'UTC') AS DATE) AS month,
            name,
            count(*) AS decisions,
            median(value) AS median
-    FROM ({shop.sql("cases")}) JOIN ({shop.sql("metrics")}) USING (scope_id, position, policy_id, policy_version)
-    WHERE policy_id = 'refund_policy'
+    FROM ({scope.sql("cases")}) JOIN ({scope.sql("metrics")}) USING (scope_id, position, policy_id, policy_version)
+    WHERE policy_id = ?
     GROUP BY ALL
     ORDER BY policy_version, month, name
-""").pl().tail(6)
+""",
+    params=[POLICY],
+).pl().tail(6)
 
 # %% [markdown]
 # ## pandas
@@ -199,32 +211,33 @@ outcomes["outcome_status"].value_counts()
 # ## Facts and their four columns
 #
 # Facts are JSON, and a fact may be a number in one request and text in the next. A rulebook tells the two apart, so
-# the lake has to. Each field that a rulebook reads has four columns:
+# the lake has to. Each field that a rulebook reads has four columns. Here, of the numbers that the policy's rulebook
+# declares, the first by name:
 
 # %%
-scope = lake.scope("harbor-supply")
-facts = scope.facts(["discount_percent"], "pricing_exception")
-facts.select(
-    "discount_percent:type", "discount_percent:number", "discount_percent:string", "discount_percent:json"
-).head(5).collect()
+rulebook = scope.table("rulebooks").filter(pl.col("policy_id") == POLICY).sort("position").collect()["body"][-1]
+declared = json.loads(rulebook)["input_schema"]["properties"]
+numbers = [fact for fact, told in declared.items() if told.get("type") in ("number", "integer")]
+FACT = [*numbers, *declared, "amount"][0]
+
+facts = scope.facts([FACT], POLICY)
+facts.select(f"{FACT}:type", f"{FACT}:number", f"{FACT}:string", f"{FACT}:json").head(5).collect()
 
 # %% [markdown]
 # `type` says which JSON type it is, or `absent`, or `withheld` where it was left out as personal. The value is in
 # `number`, `string` or `json`, the last for arrays and objects. Booleans are 1 and 0 in `number`.
 #
-# So `absent` is not 0, and not the text `"0"`. How often was a required fact missing?
+# So `absent` is not 0, and not the text `"0"`. How often was the fact missing?
 
 # %%
-facts.group_by(pl.col("discount_percent:type").cast(pl.String)).len("decisions").sort(
-    "decisions", descending=True
-).collect()
+facts.group_by(pl.col(f"{FACT}:type").cast(pl.String)).len("decisions").sort("decisions", descending=True).collect()
 
 # %% [markdown]
 # A field that no rulebook reads has no columns, but it is in `inputs`, which holds all facts as JSON.
 
 # %%
-inputs = facts.filter("known").select("inputs").head(1).collect().item()
-print(json.dumps(json.loads(inputs), indent=1)[:600])
+for inputs in facts.filter("known").select("inputs").head(1).collect()["inputs"]:
+    print(json.dumps(json.loads(inputs), indent=1)[:600])
 
 # %% [markdown]
 # Facts join with cases by `position`, the decision's place in its chain. Positions are those of a scope, so join
@@ -232,22 +245,26 @@ print(json.dumps(json.loads(inputs), indent=1)[:600])
 
 # %%
 drawn = (
-    facts.select("position", discount="discount_percent:number")
-    .join(scope.cases("pricing_exception").select("position", pl.col("verdict").cast(pl.String)), on="position")
-    .filter(pl.col("discount").is_not_null())
-    .with_columns(discount=(pl.col("discount") // 2 * 2))
-    .group_by("discount", "verdict")
-    .len("decisions")
-    .with_columns(end=pl.col("discount") + 2)
+    facts.select("position", value=f"{FACT}:number")
+    .join(scope.cases(POLICY).select("position", pl.col("verdict").cast(pl.String)), on="position")
+    .filter(pl.col("value").is_not_null())
     .collect()
 )
+width = ((drawn["value"].max() or 0) - (drawn["value"].min() or 0)) / 15
+step = next(of * 10.0**power for power in range(-6, 16) for of in (1, 2, 5) if of * 10.0**power >= width)
+drawn = (
+    drawn.with_columns(value=(pl.col("value") // step * step))
+    .group_by("value", "verdict")
+    .len("decisions")
+    .with_columns(end=pl.col("value") + step)
+)
 alt.Chart(drawn).mark_bar().encode(
-    x=alt.X("discount:Q", bin="binned", title="Discount that was asked for (percent)"),
+    x=alt.X("value:Q", bin="binned", title=FACT),
     x2="end:Q",
     y=alt.Y("decisions:Q", title="Decisions"),
     color=alt.Color("verdict:N", title="Verdict", scale=VERDICTS),
 ).properties(
-    title=alt.Title("pricing_exception in harbor-supply, by discount and verdict", anchor="start"),
+    title=alt.Title(f"{POLICY} in {SCOPE}, by {FACT} and verdict", anchor="start"),
     width=560,
     height=260,
 )
@@ -264,7 +281,7 @@ for name in lake.scopes:
     manifest = lake.scope(name).manifest
     found = [f"{finding.check}: {finding.detail}" for finding in verify(lake.directory, manifest)]
     assert not found, found
-    print(f"{name:16} whole: {manifest.position:6,} entries, root {manifest.merkle_root[:16]}...")
+    print(f"{name:20} whole: {manifest.position:6,} entries, root {manifest.merkle_root[:16]}...")
 
 # %% [markdown]
 # This holds the lake against itself. `gate lake verify --against-ledger` holds it against the ledger as well, and a
