@@ -32,6 +32,7 @@ _MODULES: Final = {
     "client": "api.cli.client",
     "chain": "api.cli.chain",
     "lake": "api.cli.lake",
+    "notebook": "api.cli.notebook",
     "erase": "api.cli.erase",
     "log": "api.cli.log",
     "backup": "api.cli.backup",

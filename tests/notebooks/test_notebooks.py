@@ -19,6 +19,10 @@ from tests.notebooks.executed import ROOT, SOURCES, executed, outputs
 from workbench.columns import TABLES
 
 NAMES: Final = ["counterfactuals", "effectiveness", "reading_the_lake"]
+OTHERS: Final = {
+    "counterfactuals": ("lumen-retail", "refund_policy"),
+    "effectiveness": ("orbit-software", "agent_action_policy"),
+}
 MOST_BYTES: Final = 1_500_000
 PICTURE: Final = "image/png"
 # Where the machines of those who execute notebooks keep things.
@@ -30,7 +34,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The lake of a small demo ledger."""
     home = tmp_path_factory.mktemp("demo") / "var-demo"
     for arguments in (
-        ("demo", "--decisions", "1500", "--until", "2026-11-01", "--seed", "7"),
+        ("demo", "--decisions", "800", "--until", "2026-11-01", "--seed", "7"),
         ("lake", "export"),
     ):
         done = run_gate(*arguments, "--home", str(home))
@@ -45,15 +49,20 @@ def told(notebook: Any) -> str:
     return "\n".join([*texts, json.dumps(notebook.metadata)])
 
 
-def require_clean(notebook: Any) -> None:
-    """A picture for each chart, no warning, and nothing of the machine or the moment."""
+def require_drawn(notebook: Any) -> None:
+    """A picture for each chart, and no warning."""
     for cell in notebook.cells:
         if cell.cell_type == "code":
             kinds = {kind for data in outputs([cell]) for kind in data}
             assert "stderr" not in kinds, cell.outputs
             drawn = "alt.Chart(" in cell.source or ".plot(" in cell.source
             assert drawn == (PICTURE in kinds), cell.source
-        assert "execution" not in cell.metadata
+
+
+def require_clean(notebook: Any) -> None:
+    """A picture for each chart, no warning, and nothing of the machine or the moment."""
+    require_drawn(notebook)
+    assert [cell for cell in notebook.cells if "execution" in cell.metadata] == []
     assert [place for place in PLACES if place in told(notebook)] == []
 
 
@@ -63,10 +72,36 @@ def test_there_are_sources_of_these_notebooks_and_nothing_else() -> None:
     assert written == sorted(f"{name}{suffix}" for name in NAMES for suffix in (".py", ".ipynb"))
 
 
-def test_the_notebooks_run_on_a_small_ledger_and_draw_their_charts(lake: Path) -> None:
+def test_the_notebooks_run_on_a_small_ledger_and_draw_their_charts(lake: Path, tmp_path: Path) -> None:
     """One after the other, for each process that has a part of them would make a ledger of its own."""
     for name in NAMES:
         require_clean(executed(ROOT / "notebooks" / f"{name}.py", lake))
+    require_drawn(executed(written_for_others(lake, tmp_path), tmp_path / "no lake"))
+
+
+def written_for_others(lake: Path, folder: Path) -> Path:
+    """The cells of those notebooks that have most to choose, as `gate notebook` writes them; one kernel runs them."""
+    cells: list[Any] = []
+    for name, (scope, policy) in OTHERS.items():
+        file = folder / f"{name}.ipynb"
+        command = ("notebook", name, "--scope", scope, "--policy", policy, "--lake", str(lake), "--out", str(file))
+        done = run_gate(*command)
+        assert done.returncode == 0, done.stderr
+        notebook: Any = nbformat.reads(file.read_text(), as_version=4)  # type: ignore[no-untyped-call]
+        nbformat.validate(notebook)
+        for cell in notebook.cells:
+            cell.id = f"{name}-{cell.id}"
+        cells += notebook.cells
+    notebook.cells = cells
+    every = folder / "every.ipynb"
+    every.write_text(nbformat.writes(notebook))  # type: ignore[no-untyped-call]
+    return every
+
+
+def told_of(cell: Any) -> tuple[str, str, list[str]]:
+    """What a cell is, and its tags; how many lines follow it in its source is all else that is known of it."""
+    assert cell.metadata.keys() <= {"tags", "lines_to_next_cell"}
+    return cell.cell_type, cell.source, cell.metadata.get("tags", [])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -75,15 +110,23 @@ def test_the_notebook_beside_a_source_holds_its_cells_with_outputs(name: str) ->
     notebook: Any = nbformat.reads(file.read_text(), as_version=4)  # type: ignore[no-untyped-call]
     nbformat.validate(notebook)
     source = jupytext.read(file.with_suffix(".py"))
-    assert [(cell.cell_type, cell.source) for cell in notebook.cells] == [
-        (cell.cell_type, cell.source) for cell in source.cells
-    ]
+    assert list(map(told_of, notebook.cells)) == list(map(told_of, source.cells))
     assert notebook.metadata.kernelspec == source.metadata.kernelspec
     assert notebook.metadata.kernelspec.display_name
     counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
     assert counts == list(range(1, len(counts) + 1))
     require_clean(notebook)
     assert file.stat().st_size < MOST_BYTES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_notebook_looks_at_is_said_in_one_cell_that_other_programs_know(name: str) -> None:
+    source = jupytext.read(ROOT / "notebooks" / f"{name}.py")
+    (cell,) = (cell for cell in source.cells if cell.metadata.get("tags") == ["parameters"])
+    assert [line.partition(" = ")[0] for line in cell.source.splitlines()] == ["SCOPE", "POLICY", "LAKE"]
+    assert cell in source.cells[:6]
+    others = [cell.source for cell in source.cells if cell.metadata.get("tags") is None]
+    assert not any(re.search(r"^(SCOPE|POLICY|LAKE)\b.* = |GATE_LAKE", other, re.MULTILINE) for other in others)
 
 
 def test_what_a_notebook_shows_of_the_tables_is_what_they_are() -> None:

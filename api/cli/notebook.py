@@ -1,0 +1,117 @@
+"""gate notebook: an analysts' notebook for a scope and a policy of one's own, ready to be run."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from api.cli.options import DEFAULT_HOME, Home, Json
+from api.cli.output import print_json, say, table
+from gate.errors import OperatorError
+from gate.settings import load_settings
+from workbench.lake.reader import Lake, Snapshot, open_lake
+from workbench.notebooks import as_ipynb, as_percent, load, notebooks, written_for
+
+app = typer.Typer(add_completion=False)
+
+_FORMATS: Final = {".ipynb": as_ipynb, ".py": as_percent}
+
+
+@app.command()
+def notebook(
+    name: Annotated[str | None, typer.Argument(help="Which notebook; --list tells which there are.")] = None,
+    scope: Annotated[
+        str | None, typer.Option(help="The scope that it looks at; may be left out where the lake has one alone.")
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="The scope's policy; may be left out where it has decided by one alone.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The file to make: .ipynb for Jupyter, or .py.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over the file, if it is there already.")] = False,
+    lake: Annotated[
+        Path | None, typer.Option(help="The lake that it reads; default: that of the instance.", show_default=False)
+    ] = None,
+    home: Home = DEFAULT_HOME,
+    # Every command takes the options of an instance; this one reads the lake and not the ledger.
+    database_url: Annotated[str | None, typer.Option("--database-url", hidden=True)] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the notebooks, and write none.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write a notebook for a scope and a policy of your own, without results: open it in Jupyter, and run all cells."""
+    if list_:
+        _list(as_json)
+        return
+    if name is None or out is None:
+        raise OperatorError(
+            "USAGE_INVALID",
+            "Name a notebook and the file to make, as in `gate notebook effectiveness --scope acme --policy "
+            "refund_policy --out refunds.ipynb`; `gate notebook --list` tells which notebooks there are.",
+        )
+    source = load(name)
+    if out.suffix not in _FORMATS:
+        raise OperatorError("USAGE_INVALID", f"--out {out} has to end in {' or '.join(_FORMATS)}.")
+    if not force and (out.exists() or out.is_symlink()):
+        raise OperatorError("NOTEBOOK_EXISTS", f"{out} is there already; name another file, or add --force.")
+    read = open_lake(load_settings(home).lake_directory if lake is None else lake)
+    snapshot = _scope(read, scope)
+    about = _policy(snapshot, policy)
+    _write(out, _FORMATS[out.suffix](written_for(source, snapshot.scope, about, read.directory)))
+    if as_json:
+        told = {"notebook": name, "scope": snapshot.scope, "policy": about, "lake": str(read.directory)}
+        print_json({**told, "file": str(out.absolute())})
+    else:
+        say(f"Wrote {out}: the notebook {name} for {about} in {snapshot.scope}, over the lake {read.directory}.")
+
+
+def _list(as_json: bool) -> None:
+    if as_json:
+        print_json({"notebooks": [{"notebook": each.name, "title": each.title} for each in notebooks()]})
+    else:
+        table(["notebook", "title"], [[each.name, each.title] for each in notebooks()])
+
+
+def _scope(lake: Lake, name: str | None) -> Snapshot:
+    return lake.scope(_only("scope", f"The lake {lake.directory}", lake.scopes) if name is None else name)
+
+
+def _policy(snapshot: Snapshot, name: str | None) -> str:
+    """The policy, if the scope has decided by it."""
+    decided: list[str] = sorted(snapshot.cases().select("policy_id").unique().collect()["policy_id"])
+    if name in decided:
+        return name
+    if name is None and decided:
+        return _only("policy", f"Scope {snapshot.scope!r}", decided)
+    by = "" if name is None else f" by a policy {name!r}"
+    others = f", but by {', '.join(decided)}" if decided else ""
+    raise OperatorError(
+        "LAKE_POLICY_UNKNOWN",
+        f"The lake {snapshot.lake} holds no decision of scope {snapshot.scope!r}{by}{others}; `gate lake export` on "
+        f"its instance (--home, where that is not var) brings it up to the ledger.",
+    )
+
+
+def _only(what: str, where: str, there: Sequence[str]) -> str:
+    if len(there) > 1:
+        raise OperatorError("USAGE_INVALID", f"{where} has more than one {what}; add --{what} with {_or(there)}.")
+    return there[0]
+
+
+def _or(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _write(file: Path, text: str) -> None:
+    """Writes a file whole or not at all."""
+    scratch = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    try:
+        try:
+            scratch.write_text(text, encoding="utf-8")
+            scratch.replace(file)
+        finally:
+            scratch.unlink(missing_ok=True)
+    except OSError as error:
+        raise OperatorError("NOTEBOOK_UNWRITABLE", f"{file} cannot be written: {error.strerror}.") from error

@@ -1,0 +1,179 @@
+"""The analysts' notebooks, written for a scope, a policy and a lake of one's own.
+
+    notebook = written_for(load("effectiveness"), "acme", "refund_policy", Path("/srv/gate/lake"))
+    Path("refunds.ipynb").write_text(as_ipynb(notebook))
+
+Their sources travel with the product as Python files in Jupytext's percent format: each cell begins with a line `# %%`,
+and one is tagged `parameters`. They are read and written here and not by Jupytext, so that the machine with the lake
+needs nothing that only notebooks need. Results are in neither.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from gate import resources
+from gate.errors import OperatorError
+
+PARAMETERS: Final = "parameters"
+"""The tag of the cell that names what a notebook looks at; Papermill knows it by the same one."""
+
+_CELL: Final = re.compile(r'^# %%( \[markdown\])?(?: tags=(\["[^\n]*"\]))?\n', re.MULTILINE)
+_TITLE: Final = re.compile(r"^# (.+)$", re.MULTILINE)
+_KERNEL: Final = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+_HEADER: Final = """\
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+"""
+# The names stand in a block that is shown as it is, each on one line: nothing in them is markup.
+_ABOUT: Final = """\
+**This copy of the notebook `{name}` looks at**
+
+    scope   {scope!r}
+    policy  {policy!r}
+    lake    {lake!r}
+
+**Its text is about the demo ledger.** What it says of numbers, names and incidents was not looked up in this lake. Read
+it as a guide to where to look; what the cells show is yours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a notebook.
+
+    Attributes:
+        kind: `markdown` or `code`.
+        source: Its text.
+        tags: Its tags.
+    """
+
+    kind: str
+    source: str
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Notebook:
+    """A notebook without results.
+
+    Attributes:
+        name: Its name: that of its source, without the suffix.
+        cells: Its cells.
+    """
+
+    name: str
+    cells: tuple[Cell, ...]
+
+    @property
+    def title(self) -> str:
+        """Its first heading."""
+        return next(
+            found[1] for cell in self.cells if cell.kind == "markdown" and (found := _TITLE.search(cell.source))
+        )
+
+
+def notebooks() -> list[Notebook]:
+    """Every notebook as it comes, by name."""
+    return [load(name) for name in _names()]
+
+
+def load(name: str) -> Notebook:
+    """A notebook as it comes.
+
+    Raises:
+        OperatorError: NOTEBOOK_UNKNOWN.
+    """
+    if name not in _names():
+        raise OperatorError("NOTEBOOK_UNKNOWN", f"There is no notebook {name!r}; there are {', '.join(_names())}.")
+    _, *parts = _CELL.split((_folder() / f"{name}.py").read_text(encoding="utf-8"))
+    read = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+    return Notebook(name, tuple(_cell(markdown is not None, tags, body.rstrip("\n")) for markdown, tags, body in read))
+
+
+def written_for(notebook: Notebook, scope: str, policy: str, lake: Path) -> Notebook:
+    """A notebook with these parameters, after a cell that says what they are and whom the text is about.
+
+    Args:
+        notebook: The notebook as it comes.
+        scope: The scope that it is to look at.
+        policy: The scope's policy.
+        lake: The lake that it is to read; an absolute path, so that the notebook may lie anywhere.
+    """
+    given = {"SCOPE": scope, "POLICY": policy, "LAKE": str(lake)}
+    about = _ABOUT.format(name=notebook.name, scope=scope, policy=policy, lake=str(lake))
+    cells = (_with(given, cell) if PARAMETERS in cell.tags else cell for cell in notebook.cells)
+    return replace(notebook, cells=(Cell("markdown", about), *cells))
+
+
+def as_ipynb(notebook: Notebook) -> str:
+    """A notebook as Jupyter's JSON."""
+    document = {
+        "cells": [_ipynb(number, cell) for number, cell in enumerate(notebook.cells)],
+        "metadata": {"kernelspec": _KERNEL, "language_info": {"name": "python"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    return f"{json.dumps(document, indent=1)}\n"
+
+
+def as_percent(notebook: Notebook) -> str:
+    """A notebook as a Python file in the percent format, which runs as it is and which Jupytext opens as a notebook."""
+    return "\n".join([_HEADER, *(f"{_percent(cell)}\n" for cell in notebook.cells)])
+
+
+def _folder() -> Path:
+    return resources.path("notebooks")
+
+
+def _names() -> list[str]:
+    return sorted(file.stem for file in _folder().glob("*.py"))
+
+
+def _cell(markdown: bool, tags: str | None, body: str) -> Cell:
+    if not markdown:
+        return Cell("code", body, tuple(json.loads(tags or "[]")))
+    return Cell("markdown", "\n".join(line.removeprefix("#").removeprefix(" ") for line in body.split("\n")))
+
+
+def _with(given: Mapping[str, str], cell: Cell) -> Cell:
+    """The cell with other values of some names; whatever else it says stays."""
+    lines = cell.source.split("\n")
+    for at, line in enumerate(lines):
+        name = line.partition(" = ")[0]
+        if name in given:
+            # As Python writes a string: whatever is in it, it stays on its line and is nothing but a string.
+            lines[at] = f"{name} = {given[name]!r}"
+    return replace(cell, source="\n".join(lines))
+
+
+def _ipynb(number: int, cell: Cell) -> dict[str, Any]:
+    of_code = {"execution_count": None, "outputs": list[Any]()} if cell.kind == "code" else {}
+    return {
+        "cell_type": cell.kind,
+        "id": f"cell-{number:02}",
+        "metadata": {"tags": list(cell.tags)} if cell.tags else {},
+        **of_code,
+        "source": cell.source.splitlines(keepends=True),
+    }
+
+
+def _percent(cell: Cell) -> str:
+    if cell.kind == "markdown":
+        return "\n".join(["# %% [markdown]", *(f"# {line}".rstrip() for line in cell.source.split("\n"))])
+    tags = f" tags={json.dumps(cell.tags)}" if cell.tags else ""
+    return f"# %%{tags}\n{cell.source}"
