@@ -250,7 +250,7 @@ drawn = (
     .filter(pl.col("value").is_not_null())
     .collect()
 )
-width = ((drawn["value"].max() or 0) - (drawn["value"].min() or 0)) / 15
+width = ((drawn["value"].max() or 0) - (drawn["value"].min() or 0)) / 20
 step = next(of * 10.0**power for power in range(-6, 16) for of in (1, 2, 5) if of * 10.0**power >= width)
 drawn = (
     drawn.with_columns(value=(pl.col("value") // step * step))
