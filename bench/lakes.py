@@ -18,13 +18,15 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 import polars as pl
 import pyarrow as pa
 
 from gate.confidence import Counts
 from gate.effectiveness import Standing
 from gate.ledger.tail import FollowedScope
-from workbench.columns import EXECUTION_STATUS, OBSERVED, OUTCOME_STATUS, TIME, TIME_COLUMNS, VERDICT
+from workbench.columns import EXECUTION_STATUS, OBSERVED, OUTCOME_STATUS, TIME, TIME_COLUMNS, VERDICT, schema
+from workbench.facts import columns_of
 from workbench.lake.cases import measured, unreported, updated
 from workbench.lake.compaction import FULL, Compactor
 from workbench.lake.files import Files, by_month
@@ -64,6 +66,16 @@ _HEX: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
 _TOKEN_BYTES: Final = 10
 _MOMENT_BYTES: Final = 6
 _DAY_MS: Final = 24 * 60 * 60 * 1000
+_SEGMENTS: Final = ("small_business", "mid_market", "enterprise")
+
+INCIDENT: Final = (date(_YEAR, 9, 8), date(_YEAR, 9, 22))
+"""From when until when many decisions went wrong that would have succeeded, in every policy."""
+
+_INCIDENT_MS: Final = tuple(
+    int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1000 for day in INCIDENT
+)
+_INCIDENT_SHARE: Final = 0.5
+_SUCCEEDED, _FAILED = (Counts._fields.index(status) for status in ("succeeded", "failed"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +168,7 @@ def write_cases(
         scope: The scope, with the chain's head that the manifest names.
         policies: The policies.
         seed: Another seed draws other cases.
-        watched: The policies whose reports are to be compared.
+        watched: The policies whose reports are to be compared, and whose facts are written.
     """
     head = scope.head
     manifest = Manifest(scope.scope_id, scope.name, head.chain_id)
@@ -169,11 +181,18 @@ def write_cases(
     numbers = {policy.policy_id: number for number, policy in enumerate(policies)}
     for month, drawn in _draw(policies, random):
         cases, metrics = _resolved(scope.scope_id, policies, drawn, random)
+        facts = _facts(
+            scope.scope_id, policies, drawn.where(np.isin(drawn.policy, [numbers[of] for of in watched])), random
+        )
+        if facts.height:
+            written.append(writer.write("facts", f"{_YEAR}-{month + 1:02d}", facts))
         written.append(writer.write("cases", f"{_YEAR}-{month + 1:02d}", cases))
         written += [writer.write("metrics", when, rows) for when, rows in by_month(metrics, TIME_COLUMNS["metrics"])]
         counts += _counted(drawn.policy, drawn.status, len(policies))
         for name, parts in kept.items():
             parts.append(drawn.where(drawn.policy == numbers[name]))
+    for at, policy_id in enumerate(watched, 1):
+        written.append(writer.write("rulebooks", f"{_YEAR}-01", _rulebook(scope.scope_id, policy_id, at)))
     writer.sync()
     manifest = replace(
         manifest,
@@ -209,6 +228,8 @@ def _draw(policies: Sequence[Policy], random: np.random.Generator) -> Iterator[t
         order = random.permutation(sum(map(len, owners)))
         owner, status = np.concatenate(owners)[order], np.concatenate(statuses)[order]
         created = np.sort(random.integers(_month_ms(month), _month_ms(month + 1), len(order)))
+        went_wrong = (created >= _INCIDENT_MS[0]) & (created < _INCIDENT_MS[1]) & (status == _SUCCEEDED)
+        status[went_wrong & (random.random(len(order)) < _INCIDENT_SHARE)] = _FAILED
         for start in range(0, len(order), FULL):
             part = slice(start, start + FULL)
             size = len(owner[part])
@@ -273,6 +294,84 @@ def _resolved(
     of_policy = decisions.select("scope_id", pl.col("position").alias("decision_position"), *_OF_POLICY)
     outcomes = _outcomes(drawn, random).join(of_policy, on="decision_position", maintain_order="left")
     return updated(unreported(decisions), outcomes, _executions(drawn, random)), measured(outcomes)
+
+
+def _facts(scope_id: str, policies: Sequence[Policy], drawn: _Drawn, random: np.random.Generator) -> pl.DataFrame:
+    """Two numbers with a digit, one with a long tail, a text and a boolean for each decision."""
+    size = len(drawn.position)
+    names = [policy.policy_id for policy in policies]
+    numbers = {
+        "discount_percent": np.round(random.uniform(0, 40, size), 1),
+        "margin_percent": np.round(random.normal(24, 6, size), 1),
+        "deal_size_eur": np.round(random.lognormal(8, 1, size), 2),
+    }
+    known = random.random(size) < 0.7
+    segments = pl.Series(_SEGMENTS).gather(pl.Series(random.choice(len(_SEGMENTS), size, p=(0.6, 0.3, 0.1))))
+    typed: list[pl.Series] = []
+    for field, values in numbers.items():
+        typed += _typed(field, "number", {":number": pl.Series(values)}, size)
+    typed += _typed("segment", "string", {":string": segments}, size)
+    typed += _typed("known_customer", "boolean", {":number": pl.Series(known.astype(np.float64))}, size)
+    frame = pl.DataFrame(
+        [
+            _picked("scope_id", [scope_id], np.zeros_like(drawn.policy)),
+            pl.Series("position", drawn.position),
+            pl.Series("created_at", drawn.created).cast(TIME),
+            _picked("policy_id", names, drawn.policy),
+            _picked("policy_version", _VERSIONS, drawn.version),
+            pl.repeat("0" * 64, size, eager=True).alias("policy_hash"),
+            pl.repeat(value=True, n=size, eager=True).alias("known"),
+            *typed,
+        ]
+    )
+    told = [pl.col(f"{field}:number").cast(pl.String) for field in numbers]
+    inputs = pl.concat_str(
+        pl.lit('{"deal_size_eur":'),
+        told[2],
+        pl.lit(',"discount_percent":'),
+        told[0],
+        pl.lit(',"known_customer":'),
+        pl.when(pl.col("known_customer:number") == 1).then(pl.lit("true")).otherwise(pl.lit("false")),
+        pl.lit(',"margin_percent":'),
+        told[1],
+        pl.lit(',"segment":"'),
+        pl.col("segment:string"),
+        pl.lit('"}'),
+    )
+    return frame.with_columns(inputs.alias("inputs"))
+
+
+def _typed(field: str, kind: str, values: Mapping[str, pl.Series], size: int) -> list[pl.Series]:
+    """The four columns of a fact that is of one type everywhere."""
+    given = {f"{field}{suffix}": column for suffix, column in values.items()}
+    given[f"{field}:type"] = pl.repeat(kind, size, dtype=pl.String, eager=True)
+    return [
+        given.get(name, pl.Series([None] * size, dtype=dtype)).cast(dtype).alias(name)
+        for name, dtype in columns_of(field).items()
+    ]
+
+
+def _rulebook(scope_id: str, policy_id: str, position: int) -> pl.DataFrame:
+    """The rulebook that declares those facts."""
+    types = dict.fromkeys(("discount_percent", "margin_percent", "deal_size_eur"), "number")
+    types |= {"segment": "string", "known_customer": "boolean"}
+    declared = {field: {"type": kind} for field, kind in types.items()}
+    body = {
+        "rulebook_id": policy_id,
+        "version": _VERSIONS[0],
+        "input_schema": {"required": list(types), "properties": declared},
+        "rules": [],
+    }
+    row = {
+        "scope_id": scope_id,
+        "position": _FIRST_POSITION - position,
+        "policy_id": policy_id,
+        "policy_version": _VERSIONS[0],
+        "policy_hash": hashlib.sha256(policy_id.encode()).hexdigest(),
+        "first_used_at": datetime(_YEAR, 1, 1, tzinfo=UTC),
+        "body": orjson.dumps(body).decode(),
+    }
+    return pl.DataFrame([row], schema=schema("rulebooks"))
 
 
 def _outcomes(drawn: _Drawn, random: np.random.Generator) -> pl.DataFrame:

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import date
 from functools import partial
 from itertools import chain
 from multiprocessing.connection import Connection
@@ -32,7 +33,7 @@ import pandas as pd
 
 from api.cli.options import instance_at
 from bench.disk import scratch
-from bench.lakes import Contents, Expected, Policy, goal_lines, judged, write_cases
+from bench.lakes import INCIDENT, Contents, Expected, Policy, goal_lines, judged, write_cases
 from bench.measure import Mismatch, Spread, alternate, ratio, spread
 from bench.samples import decide_request
 from bench.servers import Server
@@ -93,6 +94,7 @@ _TIMEOUT_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.05
 
 _REPORT_MS: Final = 150
+_ANOMALIES_MS: Final = 500
 _AMONG_RATIO: Final = 1.5
 _MEMORY_MB: Final = 1024
 _DUCKDB_RATIO: Final = 2.0
@@ -145,6 +147,12 @@ def run(*, quick: bool) -> dict[str, Any]:
     goals = [
         judged(_of(reports, _ALONE), Spread.from_dict(times[_ALONE], "ms").median, _REPORT_MS, unit="ms"),
         judged("the same among the others", reports["among/alone"]["median"], _AMONG_RATIO, unit="times"),
+        judged(
+            f"anomalies of {reports['lakes'][_ALONE]['decisions']:,} decisions",
+            Spread.from_dict(times[f"anomalies {_ALONE}"], "ms").median,
+            _ANOMALIES_MS,
+            unit="ms",
+        ),
         judged("peak memory after the first", memory["one_policy"], _MEMORY_MB, unit="MB"),
         judged("roll-up beside DuckDB", rolled["roll_up/duckdb"]["median"], _DUCKDB_RATIO, unit="times"),
         judged(
@@ -177,7 +185,7 @@ def show(result: Mapping[str, Any]) -> str:
                 f"Scope {name}: {lake['rows']:,} cases in {lake['files']} files of {lake['bytes'] / 1e6:,.0f} MB in all"
                 for name, lake in reports["lakes"].items()
             ),
-            f"Effectiveness over HTTP, {reports['rounds']} alternating rounds of one request each",
+            f"Effectiveness and anomalies over HTTP, {reports['rounds']} alternating rounds of one request each",
             table(["ms", "median", "min..max"], asked),
             f"Peak memory of the analytics process: {memory['start']:.0f} MB before the first report, "
             f"{memory['one_policy']:.0f} MB after those of scope {_ALONE}, {memory['all']:.0f} MB after all",
@@ -317,7 +325,18 @@ def _subjects(scope: str, client: httpx.Client, contents: Contents) -> dict[str,
         f"{scope}, {rare.standing.decisions} decisions": partial(
             _effectiveness_ms, client, _path(_RARE.policy_id), partial(_check, rare)
         ),
+        f"anomalies {scope}": partial(_anomalies_ms, client, large.standing.decisions),
     }
+
+
+def _anomalies_ms(client: httpx.Client, decisions: int) -> float:
+    """The anomaly report, which has to find when many decisions went wrong."""
+    taken, report = _timed_get(client, _path(_POLICY, "anomalies"))
+    found = [of["window"] for of in report["anomalies"] if of["kind"] == "outcome_shift" and of["severity"] == "high"]
+    windows = [tuple(date.fromisoformat(window[end][:10]) for end in ("from", "to")) for window in found]
+    if windows != [INCIDENT] or report["coverage"]["decisions"] != decisions:
+        raise Mismatch(f"The anomaly report of {decisions} decisions has {INCIDENT} and nothing else: {windows}.")
+    return taken
 
 
 def _effectiveness_ms(client: httpx.Client, path: str, check: Callable[[Mapping[str, Any]], None]) -> float:

@@ -12,7 +12,7 @@ for the population stability index. docs/anomalies.md has the formulas.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from gate.confidence import wilson_interval
@@ -20,8 +20,11 @@ from gate.confidence import wilson_interval
 LEAST_P: Final = 1e-40
 """No p-value is told smaller: beyond it, one says no more than another."""
 
-# What is left out of a sum of 1 and more.
-_NEGLIGIBLE: Final = 1e-45
+_NEGLIGIBLE: Final = 1e-42
+# The walk below would come to as little, step by step; of no table is the logarithm as far off.
+_FAR_BELOW: Final = math.log(1e-60)
+# What a sum does not show any more.
+_LEFT_OUT: Final = 1e-18
 # Tables are equally likely where they differ by no more than floats err.
 _TIE: Final = 1 + 1e-9
 NORMAL_MAD: Final = 0.6744897501960817
@@ -50,36 +53,42 @@ def fisher_exact(a: Share, b: Share) -> float:
     Returns:
         The p-value; `LEAST_P` where it is smaller.
     """
+    if a.part * b.whole < b.part * a.whole:
+        # The same tables, told by what the parts leave over: the first share is now the greater one.
+        a, b = Share(a.whole - a.part, a.whole), Share(b.whole - b.part, b.whole)
     parts = a.part + b.part
     low, high = max(0, parts - b.whole), min(a.whole, parts)
-    mode = min(high, max(low, (a.whole + 1) * (parts + 1) // (a.whole + b.whole + 2)))
-    weights = {mode: 1.0}
-    weights.update(_upwards(a.whole, b.whole, parts, mode, high))
-    weights.update(_downwards(a.whole, b.whole, parts, mode, low))
-    here = weights.get(a.part)
-    if here is None:
+    mode = min(a.part, max(low, (a.whole + 1) * (parts + 1) // (a.whole + b.whole + 2)))
+    if _logarithm(a, b, a.part) - _logarithm(a, b, mode) < _FAR_BELOW:
         return LEAST_P
-    tail = math.fsum(weight for weight in weights.values() if weight <= here * _TIE)
-    return min(1.0, max(LEAST_P, tail / math.fsum(weights.values())))
-
-
-def _upwards(first: int, second: int, parts: int, mode: int, high: int) -> Iterator[tuple[int, float]]:
-    """How likely each larger part of the first is, as a multiple of how likely the mode is."""
-    weight = 1.0
-    for at in range(mode, high):
-        weight *= (first - at) * (parts - at) / ((at + 1) * (second - parts + at + 1))
-        if weight < _NEGLIGIBLE:
-            return
-        yield at + 1, weight
-
-
-def _downwards(first: int, second: int, parts: int, mode: int, low: int) -> Iterator[tuple[int, float]]:
+    # How likely each table is, as a multiple of how likely the likeliest is.
+    weights, here = [1.0], 1.0
+    for at in range(mode, a.part):
+        here *= (a.whole - at) * (parts - at) / ((at + 1) * (b.whole - parts + at + 1))
+        if here < _NEGLIGIBLE:
+            return LEAST_P
+        weights.append(here)
+    least, weight = here * _LEFT_OUT, here
+    for at in range(a.part, high):
+        weight *= (a.whole - at) * (parts - at) / ((at + 1) * (b.whole - parts + at + 1))
+        if weight < least:
+            break
+        weights.append(weight)
     weight = 1.0
     for at in range(mode, low, -1):
-        weight *= at * (second - parts + at) / ((first - at + 1) * (parts - at + 1))
-        if weight < _NEGLIGIBLE:
-            return
-        yield at - 1, weight
+        weight *= at * (b.whole - parts + at) / ((a.whole - at + 1) * (parts - at + 1))
+        if weight < least:
+            break
+        weights.append(weight)
+    tail = math.fsum(weight for weight in weights if weight <= here * _TIE)
+    return min(1.0, max(LEAST_P, tail / math.fsum(weights)))
+
+
+def _logarithm(a: Share, b: Share, part: int) -> float:
+    """The logarithm of how likely a table is, but for what tables of the same margins have in common, about."""
+    rest = a.part + b.part - part
+    cells = (part, a.whole - part, rest, b.whole - rest)
+    return -math.fsum(math.lgamma(cell + 1) for cell in cells)
 
 
 def standard_distance(a: Share, b: Share) -> float:

@@ -8,6 +8,7 @@ of facts and metrics.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -20,7 +21,14 @@ from gate.anomalies.breaks import Broken
 from gate.anomalies.report import MAX_AGE, MAX_REASONS, MAX_WEEKS, TERMINAL, Cells, Counted, Weeks
 from gate.anomalies.volume import GRAINS
 from gate.ids import timestamp
-from workbench.engines.anomaly_samples import Sampled, far_values, sample
+from workbench.engines.anomaly_samples import (
+    far_values,
+    fields_of_policy,
+    learn,
+    outliers_of,
+    sampled_one_of,
+    samples_of,
+)
 from workbench.engines.slicing import date_of, last_left_out
 from workbench.lake.reader import Snapshot
 
@@ -72,46 +80,64 @@ def count(snapshot: Snapshot, choice: Choice, min_sample: int) -> Counted:
         choice: The decisions.
         min_sample: How many values a metric needs, and a kind of them.
     """
-    as_of = snapshot.last_entry_at() or choice.cases.select(pl.col("created_at").max()).collect().item()
-    if as_of is None:
-        return _counted(snapshot, choice, None)
-    hours, outcomes, totals = pl.collect_all(
-        [_by_hour(choice.cases), _by_age(choice.cases), _totals(choice.cases, as_of)], engine="streaming"
-    )
-    total = totals.row(0, named=True)
-    if not total["decisions"]:
+    told = choice.cases.select(pl.len(), pl.col("created_at").min(), pl.col("created_at").max().alias("last"))
+    decisions, first, last = told.collect(engine="streaming").row(0)
+    as_of = snapshot.last_entry_at() or last
+    if not decisions:
         return _counted(snapshot, choice, as_of)
-    weeks = _weeks(hours, outcomes, as_of)
-    metrics, facts = choice.of(snapshot.metrics(choice.policy_id)), choice.of
-    sampled = sample(snapshot, choice.policy_id, metrics, facts, weeks, total["decisions"], min_sample)
-    return _counted(
-        snapshot,
-        choice,
-        as_of,
-        total,
+    metrics = choice.of(snapshot.metrics(choice.policy_id))
+    fields = fields_of_policy(snapshot, choice.policy_id)
+    facts = choice.of(snapshot.facts(fields, choice.policy_id))
+    one_of = sampled_one_of(decisions)
+    # Together, so that no processor waits for another.
+    hours, decided, outcomes, totals, names, values, known = pl.collect_all(
+        [
+            _by_hour(choice.cases),
+            _by_week(choice.cases),
+            _by_age(choice.cases),
+            _totals(choice.cases, as_of),
+            *samples_of(metrics, facts, fields, one_of),
+        ],
+        engine="streaming",
+    )
+    weeks = _weeks(decided, outcomes, as_of)
+    learned = learn(names, values, known, fields, weeks, min_sample)
+    total = totals.row(0, named=True)
+    broken, *far = pl.collect_all(
+        [_broken(choice.cases, total, as_of), *far_values(metrics, learned.measures)], engine="streaming"
+    )
+    return replace(
+        _counted(snapshot, choice, as_of),
+        decisions=decisions,
+        first=date_of(first),
+        last=date_of(last),
         weeks=weeks,
         cells=_cells(hours, as_of),
-        broken=_broken(choice.cases, total, as_of),
-        sampled=sampled,
-        metrics=metrics,
+        histograms=learned.histograms,
+        outliers=outliers_of(learned.measures, far),
+        broken=_breaks(broken.row(0, named=True), total, as_of),
+        sampled_one_of=one_of,
+        metrics=learned.metrics,
     )
 
 
 def decisions_shown(cases: pl.LazyFrame, shown: Sequence[Shown]) -> list[list[str]]:
     """Of each anomaly the ids of decisions that show it: those it names in its order, else the latest first."""
-    chosen = [_condition(of) for of in shown if not of.positions]
-    latest = [
-        pl.col("position").filter(holds).top_k(MOST_IDS).implode().alias(str(at)) for at, holds in enumerate(chosen)
+    ids = cases.select("position", "decision_id", "created_at", *dict.fromkeys(of.column for of in shown if of.column))
+    named = sorted({position for of in shown for position in of.positions})
+    plans = [ids.filter(_condition(of)).top_k(MOST_IDS, by="position") for of in shown if not of.positions]
+    plans += [ids.filter(pl.col("position").is_in(named))] if named else []
+    if not plans:
+        return []
+    found = pl.collect_all(plans, engine="streaming")
+    by_position = dict(found[-1].select("position", "decision_id").iter_rows()) if named else {}
+    latest = iter(found)
+    return [
+        [by_position[position] for position in of.positions if position in by_position]
+        if of.positions
+        else next(latest).sort("position", descending=True)["decision_id"].to_list()
+        for of in shown
     ]
-    found = cases.select(latest).collect(engine="streaming").row(0) if latest else ()
-    rest = iter(found)
-    positions = [list(of.positions) or sorted(next(rest), reverse=True) for of in shown]
-    wanted = sorted({position for of in positions for position in of})
-    if not wanted:
-        return [[] for _ in shown]
-    rows = cases.filter(pl.col("position").is_in(wanted)).select("position", "decision_id").collect(engine="streaming")
-    ids = dict(rows.iter_rows())
-    return [[ids[position] for position in of if position in ids] for of in positions]
 
 
 def conditions(counted: Counted, listed: Sequence[Anomaly]) -> list[pl.Expr]:
@@ -131,30 +157,20 @@ def _condition(shown: Shown) -> pl.Expr:
     return within if shown.column is None else within & pl.col(shown.column).cast(pl.String).is_in(list(shown.values))
 
 
-def _counted(
-    snapshot: Snapshot,
-    choice: Choice,
-    as_of: datetime | None,
-    total: Mapping[str, Any] | None = None,
-    *,
-    weeks: Weeks | None = None,
-    cells: Sequence[Cells] = (),
-    broken: Sequence[Broken] = (),
-    sampled: Sampled | None = None,
-    metrics: pl.LazyFrame | None = None,
-) -> Counted:
+def _counted(snapshot: Snapshot, choice: Choice, as_of: datetime | None) -> Counted:
+    """What is said of no decisions."""
     return Counted(
-        decisions=0 if total is None else total["decisions"],
-        first=None if total is None else date_of(total["first"]),
-        last=None if total is None else date_of(total["last"]),
+        decisions=0,
+        first=None,
+        last=None,
         as_of=date_of(as_of),
-        weeks=weeks,
-        cells=cells,
-        histograms=() if sampled is None else sampled.histograms,
-        outliers=() if sampled is None or metrics is None else far_values(metrics, sampled.measures),
-        broken=broken,
-        sampled_one_of=1 if sampled is None else sampled.one_of,
-        metrics=0 if sampled is None else sampled.metrics,
+        weeks=None,
+        cells=(),
+        histograms=(),
+        outliers=(),
+        broken=(),
+        sampled_one_of=1,
+        metrics=0,
         chain_position=snapshot.position,
         merkle_root=snapshot.merkle_root,
         truncated=choice.after is not None,
@@ -162,8 +178,11 @@ def _counted(
 
 
 def _by_hour(cases: pl.LazyFrame) -> pl.LazyFrame:
-    hour = pl.col("created_at").dt.truncate("1h").alias("hour")
-    return cases.group_by(hour, "policy_version", "verdict", "reason_code").agg(pl.len().alias("decisions"))
+    return cases.group_by(pl.col("created_at").dt.truncate("1h").alias("hour")).agg(pl.len().alias("decisions"))
+
+
+def _by_week(cases: pl.LazyFrame) -> pl.LazyFrame:
+    return cases.group_by("week", "policy_version", "verdict", "reason_code").agg(pl.len().alias("decisions"))
 
 
 def _by_age(cases: pl.LazyFrame) -> pl.LazyFrame:
@@ -173,15 +192,15 @@ def _by_age(cases: pl.LazyFrame) -> pl.LazyFrame:
     return cases.filter(_TERMINAL & acted).group_by("week", "outcome_status", age).agg(pl.len().alias("decisions"))
 
 
-def _weeks(hours: pl.DataFrame, outcomes: pl.DataFrame, as_of: datetime) -> Weeks:
-    hours = hours.with_columns(pl.col("hour").dt.truncate("1w").dt.date().alias("week"))
+def _weeks(decided: pl.DataFrame, outcomes: pl.DataFrame, as_of: datetime) -> Weeks:
+    found = decided["week"].unique().to_list()
     # A clock that ran backwards can have dated decisions after the chain's last entry.
-    last = max(_monday(as_of), *hours["week"].unique())
-    first = max(min(hours["week"].unique()), last - (MAX_WEEKS - 1) * _WEEK)
+    last = max(_monday(as_of), *found)
+    first = max(min(found), last - (MAX_WEEKS - 1) * _WEEK)
     number = (last - first) // _WEEK + 1
     rows, reported = (
         frame.filter(pl.col("week") >= first).with_columns(((pl.col("week") - first).dt.total_days() // 7).alias("at"))
-        for frame in (hours, outcomes)
+        for frame in (decided, outcomes)
     )
     reasons = _series(rows, "reason_code", number)
     kept = sorted(reasons, key=lambda name: (-sum(reasons[name]), name))[:MAX_REASONS]
@@ -264,27 +283,30 @@ def _conditions(as_of: datetime) -> Mapping[str, tuple[pl.Expr, pl.Expr]]:
 
 
 def _totals(cases: pl.LazyFrame, as_of: datetime) -> pl.LazyFrame:
-    created = pl.col("created_at")
-    told = [pl.len().alias("decisions"), created.min().alias("first"), created.max().alias("last")]
-    for kind, (has, could) in _conditions(as_of).items():
-        told += [has.sum().alias(kind), could.sum().alias(f"{kind}:of")]
+    told = [
+        expression.sum().alias(name)
+        for kind, (has, could) in _conditions(as_of).items()
+        for name, expression in ((kind, has), (f"{kind}:of", could))
+    ]
     return cases.select(told)
 
 
-def _broken(cases: pl.LazyFrame, total: Mapping[str, Any], as_of: datetime) -> list[Broken]:
-    conditions = {kind: has for kind, (has, _) in _conditions(as_of).items() if total[kind]}
-    if not conditions:
-        return []
+def _broken(cases: pl.LazyFrame, total: Mapping[str, Any], as_of: datetime) -> pl.LazyFrame:
+    """When each kind of break was that there is, and where its latest decisions stand."""
     told = [
         expression.alias(f"{kind}:{name}")
-        for kind, has in conditions.items()
+        for kind, (has, _) in _conditions(as_of).items()
+        if total[kind]
         for name, expression in (
             ("first", pl.col("created_at").filter(has).min()),
             ("last", pl.col("created_at").filter(has).max()),
             ("positions", pl.col("position").filter(has).top_k(MOST_IDS).implode()),
         )
     ]
-    found = cases.select(told).collect(engine="streaming").row(0, named=True)
+    return cases.select(told) if told else pl.LazyFrame({"none": [None]})
+
+
+def _breaks(found: Mapping[str, Any], total: Mapping[str, Any], as_of: datetime) -> list[Broken]:
     return [
         Broken(
             kind=kind,
@@ -294,5 +316,6 @@ def _broken(cases: pl.LazyFrame, total: Mapping[str, Any], as_of: datetime) -> l
             last=timestamp(found[f"{kind}:last"]),
             positions=tuple(sorted(found[f"{kind}:positions"], reverse=True)),
         )
-        for kind in conditions
+        for kind in _conditions(as_of)
+        if total[kind]
     ]

@@ -7,7 +7,7 @@ same wherever it is drawn and fits into memory. What lies far out is looked for 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -65,82 +65,94 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
-    """What was taken.
+class Learned:
+    """What was learned of facts and metrics.
 
     Attributes:
-        one_of: Of so many decisions one was taken.
         histograms: The facts.
         measures: The metrics whose values have distances.
         metrics: How many metrics were looked at.
     """
 
-    one_of: int
     histograms: Sequence[Histogram]
     measures: Sequence[Measure]
     metrics: int
 
 
-def sample(
-    snapshot: Snapshot,
-    policy_id: str,
-    metrics: pl.LazyFrame,
-    of: Callable[[pl.LazyFrame], pl.LazyFrame],
-    weeks: Weeks,
-    decisions: int,
-    min_sample: int,
-) -> Sampled:
-    """Takes what the report needs of facts and metrics.
+def sampled_one_of(decisions: int) -> int:
+    """Of how many decisions one is taken."""
+    return 1 << max(0, math.ceil(math.log2(decisions / MAX_SAMPLED)))
+
+
+def samples_of(
+    metrics: pl.LazyFrame, facts: pl.LazyFrame, fields: Sequence[str], one_of: int
+) -> tuple[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame]:
+    """How many values each metric has, the values that are taken, and the facts.
 
     Args:
-        snapshot: The scope's chain.
-        policy_id: The policy.
-        metrics: The metrics of its decisions that are looked at.
-        of: Leaves of rows about the policy those about these decisions.
-        weeks: The weeks.
-        decisions: How many decisions there are.
+        metrics: The metrics of the decisions that are looked at.
+        facts: Their facts, with the columns of some fields.
+        fields: The fields.
+        one_of: Of how many decisions one is taken.
+    """
+    taken = pl.lit(value=True) if one_of == 1 else _hash(pl.col("position")) % one_of == 0
+    typed = [column for field in fields for column in (type_of(field), number_of(field), string_of(field))]
+    week = pl.col("created_at").dt.truncate("1w").dt.date().alias("week")
+    return (
+        metrics.group_by("name").agg(pl.len().alias("values")),
+        metrics.filter(taken).select("name", "reported_at", "value"),
+        facts.filter(pl.col("known") & taken).select(week, *typed),
+    )
+
+
+def learn(
+    names: pl.DataFrame, values: pl.DataFrame, facts: pl.DataFrame, fields: Sequence[str], weeks: Weeks, min_sample: int
+) -> Learned:
+    """Learns what is usual.
+
+    Args:
+        names: The samples, as `samples_of` gives them.
+        values: Likewise.
+        facts: Likewise.
+        fields: The fields of the facts.
+        weeks: The weeks that are looked at.
         min_sample: How many values a metric needs.
     """
-    one_of = 2 ** max(0, math.ceil(math.log2(decisions / MAX_SAMPLED)))
-    taken = pl.lit(value=True) if one_of == 1 else _hash(pl.col("position")) % one_of == 0
-    fields = _fields(snapshot, policy_id)
-    typed = [column for field in fields for column in (type_of(field), number_of(field), string_of(field))]
-    at = (pl.col("created_at").dt.truncate("1w").dt.date() - pl.lit(weeks.first)).dt.total_days() // 7
-    facts = of(snapshot.facts(fields, policy_id)).filter(pl.col("known") & taken).select(at.alias("week"), *typed)
-    names, values, rows = pl.collect_all(
-        [
-            metrics.group_by("name").agg(pl.len().alias("values")),
-            metrics.filter(taken).select("name", "reported_at", "value"),
-            facts.filter(pl.col("week") >= 0),
-        ],
-        engine="streaming",
-    )
-    looked_at = (
-        names.filter(pl.col("values") >= min_sample).sort("values", "name", descending=[True, False]).head(MAX_METRICS)
-    )
+    enough = names.filter(pl.col("values") >= min_sample)
+    looked_at = enough.sort("values", "name", descending=[True, False]).head(MAX_METRICS)
     measures = [
         _measure(name, count, values.filter(pl.col("name") == name), min_sample)
         for name, count in sorted(looked_at.iter_rows())
     ]
+    at = ((pl.col("week") - pl.lit(weeks.first)).dt.total_days() // 7).cast(pl.Int32).alias("week")
+    rows = facts.with_columns(at).filter(pl.col("week") >= 0)
     histograms = [_histogram(rows, field, len(weeks.decisions)) for field in fields]
-    return Sampled(
-        one_of=one_of,
+    return Learned(
         histograms=[histogram for histogram in histograms if histogram is not None],
         measures=[measure for measure in measures if measure is not None],
         metrics=looked_at.height,
     )
 
 
-def far_values(metrics: pl.LazyFrame, measures: Sequence[Measure]) -> list[Outliers]:
-    """The metrics with values that lie far out, among all their values."""
+def far_values(metrics: pl.LazyFrame, measures: Sequence[Measure]) -> list[pl.LazyFrame]:
+    """Of each metric how many of its values lie far out and when they were reported; and the farthest of them."""
     plans = []
     for measure in measures:
-        far = _far(metrics, measure)
-        told = far.select(
-            pl.len(), pl.col("reported_at").min().alias("first"), pl.col("reported_at").max().alias("last")
-        )
-        plans += [told, far.top_k(outliers.FARTHEST, by=["distance", "position"], reverse=[False, True])]
-    found = pl.collect_all(plans, engine="streaming")
+        far, reported = _far(metrics, measure), pl.col("reported_at")
+        plans += [
+            far.select(pl.len(), reported.min().alias("first"), reported.max().alias("last")),
+            far.top_k(outliers.FARTHEST, by=["distance", "position"], reverse=[False, True]),
+        ]
+    return plans
+
+
+def outliers_of(measures: Sequence[Measure], found: Sequence[pl.DataFrame]) -> list[Outliers]:
+    """The metrics with values that lie far out.
+
+    Args:
+        measures: The metrics.
+        found: What `far_values` plans of each.
+    """
     return [
         _outliers(measure, told.row(0), farthest)
         for measure, told, farthest in zip(measures, found[::2], found[1::2], strict=True)
@@ -201,32 +213,39 @@ def _measure(name: str, count: int, rows: pl.DataFrame, min_sample: int) -> Meas
     positive = rows.filter(pl.col("value") > 0) if least == 0 else rows
     if positive.height < min_sample:
         return None
-    ratios = outliers.by_ratio(least, [lower_quantile(positive["value"], part) for part in (0.25, 0.5, 0.75)])
+    ratios = outliers.by_ratio(least, lower_quantiles(positive["value"], 4))
     rows = positive if ratios else rows
-    median = lower_quantile(rows["value"], 0.5)
+    median = lower_quantiles(rows["value"], 2)[0]
     cells = rows.group_by(
         pl.col("reported_at").dt.weekday().alias("day"), pl.col("reported_at").dt.hour().alias("hour")
     )
     counted = cells.agg(pl.len(), (pl.col("value") > median).sum().alias("above"))
     season = outliers.season_of({(day, hour): (n, above) for day, hour, n, above in counted.iter_rows()}, min_sample)
     rows = rows.with_columns(_kind(season).alias("kind"))
-    usual: dict[int, float] = dict(rows.group_by("kind").agg(pl.col("value").quantile(0.5, "lower")).iter_rows())
+    usual: dict[int, float] = dict(rows.group_by("kind").agg(_lower_median(pl.col("value"))).iter_rows())
     if ratios and min(usual.values()) <= 0:
         return None
     rows = rows.with_columns(pl.col("kind").replace_strict(usual, return_dtype=pl.Float64).alias("usual"))
-    spread = lower_quantile(rows.select(_distance(ratios=ratios)).to_series(), 0.5)
+    spread = lower_quantiles(rows.select(_distance(ratios=ratios)).to_series(), 2)[0]
     mad = math.log(spread) if ratios else spread
     if mad <= 0:
         return None
     return Measure(name, count, median, ratios, season, usual, mad, outliers.required(count))
 
 
-def lower_quantile(values: pl.Series, part: float) -> float:
-    """A quantile, which is one of the values."""
-    return float(values.quantile(part, "lower"))  # type: ignore[arg-type]
+def lower_quantiles(values: pl.Series, parts: int) -> list[float]:
+    """What divides values into so many parts, each one of the values: those at floor((n - 1) k / parts) in their order,
+    for k from 1.
+    """
+    ordered = values.sort()
+    return ordered.gather([(ordered.len() - 1) * part // parts for part in range(1, parts)]).to_list()
 
 
-def _fields(snapshot: Snapshot, policy_id: str) -> list[str]:
+def _lower_median(values: pl.Expr) -> pl.Expr:
+    return values.sort().get((pl.len() - 1) // 2)
+
+
+def fields_of_policy(snapshot: Snapshot, policy_id: str) -> list[str]:
     """The facts that the policy's rulebooks declare or test, those of the most rulebooks first."""
     rulebooks = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id).select("body").collect()
     used: dict[str, int] = {}
@@ -247,8 +266,7 @@ def _histogram(rows: pl.DataFrame, field: str, weeks: int) -> Histogram | None:
         "week", type_of(field).alias("type"), number_of(field).alias("number"), string_of(field).alias("text")
     )
     numbers = facts.filter(pl.col("type") == "number")["number"]
-    parts = range(1, _NUMBER_BINS) if numbers.len() else ()
-    edges = sorted({lower_quantile(numbers, part / _NUMBER_BINS) for part in parts})
+    edges = sorted(set(lower_quantiles(numbers, _NUMBER_BINS))) if numbers.len() else []
     common = _common(facts.filter(pl.col("type") == "string")["text"])
     counted = (
         facts.select("week", _bin(edges, common).alias("bin"))
