@@ -16,6 +16,7 @@ import orjson
 
 from bench import (
     adapters,
+    detection,
     evaluation,
     guard,
     lake,
@@ -41,6 +42,7 @@ _PARTS: Final = {
     "memory": memory,
     "vectorized": vectorized,
     "lake": lake,
+    "detection": detection,
     # Last, because freeing their gigabytes keeps the disk busy.
     "reports": reports,
     "size": size,

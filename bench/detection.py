@@ -1,0 +1,163 @@
+"""What the anomaly report finds: the demo's year with its two incidents and without them, for many seeds.
+
+Each year is made by the product's own code into a ledger of its own, exported, and every policy of every scope is looked
+at. An incident is found where an anomaly of high severity in its scope and policy overlaps its days; an anomaly of high
+severity that overlaps none is a false alarm, and in a year without incidents every one is. The report's thresholds are
+no part of this: docs/anomalies.md says where they come from.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from api.cli.demo_ledger import Plan, make_ledger
+from api.cli.options import instance_at
+from bench.disk import scratch
+from bench.lakes import goal_lines, judged
+from bench.tables import table
+from gate import resources
+from gate.ids import parse_timestamp
+from gate.strict_json import parse
+from workbench.engines.anomalies import anomalies
+from workbench.lake.entries import Personal
+from workbench.lake.reader import open_lake
+from workbench.lake.upkeep import bring_up
+
+_SEEDS: Final = 20
+_QUICK_SEEDS: Final = 2
+_DECISIONS: Final = 10_000
+_UNTIL: Final = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """What was planted.
+
+    Attributes:
+        name: What it is called.
+        scope: In which scope.
+        policy_id: In which policy.
+        first: From when.
+        last: Until before when.
+    """
+
+    name: str
+    scope: str
+    policy_id: str
+    first: datetime
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """An anomaly of high severity."""
+
+    scope: str
+    policy_id: str
+    kind: str
+    first: datetime
+    last: datetime
+
+    def shows(self, incident: Incident) -> bool:
+        """Whether it overlaps an incident where that was."""
+        there = (self.scope, self.policy_id) == (incident.scope, incident.policy_id)
+        return there and self.first < incident.last and incident.first <= self.last
+
+
+def run(*, quick: bool) -> dict[str, Any]:
+    """Counts what is found of what was planted, and what is found besides."""
+    seeds = range(1, 1 + (_QUICK_SEEDS if quick else _SEEDS))
+    planted, clean = {}, {}
+    with scratch() as directory:
+        for seed in seeds:
+            planted[seed] = _judged(list(_alarms(directory / "planted", Plan(_DECISIONS, seed, _UNTIL))))
+            clean[seed] = list(_alarms(directory / "clean", Plan(_DECISIONS, seed, _UNTIL, clean=True)))
+    incidents = [incident.name for incident in _incidents(_UNTIL)]
+    true = sum(of["true"] for of in planted.values())
+    false = sum(of["false"] for of in planted.values())
+    found = {name: sum(name in of["found"] for of in planted.values()) for name in incidents}
+    quiet = sum(not alarms for alarms in clean.values())
+    recall = sum(found.values()) / (len(incidents) * len(seeds))
+    goals = [
+        judged("recall of planted incidents", recall, 1.0, unit="of 1", least=True),
+        judged("years without incidents and without alarm", quiet / len(seeds), 0.95, unit="of 1", least=True),
+    ]
+    return {
+        "seeds": len(seeds),
+        "decisions": _DECISIONS,
+        "found": found,
+        "recall": recall,
+        "true_alarms": true,
+        "false_alarms": false,
+        "precision": true / (true + false) if true + false else None,
+        "clean_years_without_alarm": quiet,
+        "false_alarms_in_clean_years": [
+            {"seed": seed, "scope": alarm.scope, "policy_id": alarm.policy_id, "kind": alarm.kind}
+            for seed, alarms in clean.items()
+            for alarm in alarms
+        ],
+        "goals": goals,
+    }
+
+
+def show(result: Mapping[str, Any]) -> str:
+    """The result as tables."""
+    rows = [[f"found of {name}", f"{count} of {result['seeds']}"] for name, count in result["found"].items()]
+    precision = "-" if result["precision"] is None else f"{result['precision']:.3f}"
+    rows += [
+        ["alarms that show an incident", result["true_alarms"]],
+        ["alarms that show none", result["false_alarms"]],
+        ["precision", precision],
+        ["recall", f"{result['recall']:.3f}"],
+        ["clean years without alarm", f"{result['clean_years_without_alarm']} of {result['seeds']}"],
+    ]
+    title = (
+        f"What the anomaly report finds: {result['seeds']} seeds of {result['decisions']:,} decisions, with and without"
+    )
+    return "\n\n".join([f"{title} incidents", table(["", ""], rows), goal_lines(result["goals"])])
+
+
+def _judged(alarms: Sequence[Alarm]) -> dict[str, Any]:
+    incidents = _incidents(_UNTIL)
+    true = [alarm for alarm in alarms if any(alarm.shows(incident) for incident in incidents)]
+    found = {incident.name for incident in incidents if any(alarm.shows(incident) for alarm in alarms)}
+    return {"found": found, "true": len(true), "false": len(alarms) - len(true)}
+
+
+def _incidents(until: datetime) -> list[Incident]:
+    parameters = parse(resources.path("data", "demo", "scenario.json").read_bytes())
+    start = until - timedelta(days=parameters["days"])
+    rollout, burst = (parameters["incidents"][name] for name in ("bad_rollout", "fraud_burst"))
+    days = {
+        "bad_rollout": (rollout["from_day"], rollout["until_day"]),
+        "fraud_burst": (burst["from_day"], burst["from_day"] + burst["days"]),
+    }
+    return [
+        Incident(name, of["scope"], of["policy"], *(start + timedelta(days=day) for day in days[name]))
+        for name, of in (("bad_rollout", rollout), ("fraud_burst", burst))
+    ]
+
+
+def _alarms(home: Path, plan: Plan) -> Iterator[Alarm]:
+    """The anomalies of high severity in a demo's year."""
+    make_ledger(home, plan)
+    with instance_at(home, None) as instance:
+        lake = instance.settings.lake_directory
+        lake.mkdir(mode=0o700, exist_ok=True)
+        for scope in instance.ledger.tail.scopes():
+            for _ in bring_up(instance.ledger, lake, scope.scope_id, Personal()):
+                pass
+    opened = open_lake(lake)
+    for name in opened.scopes:
+        snapshot = opened.scope(name)
+        for policy_id in snapshot.cases().select("policy_id").unique().collect()["policy_id"].sort():
+            for anomaly in anomalies(snapshot, policy_id, max_items=200).to_dict()["anomalies"]:
+                if anomaly["severity"] == "high":
+                    first, last = (parse_timestamp(anomaly["window"][end]) for end in ("from", "to"))
+                    yield Alarm(name, policy_id, anomaly["kind"], first, last)
+    shutil.rmtree(home)
