@@ -292,12 +292,12 @@ _Found = TypeVar("_Found", Shift, Drift)
 
 
 def _together(found: Iterable[_Found]) -> list[list[_Found]]:
-    """What happened at about the same time, the strongest of it first: with at least half of all their weeks in
+    """What happened at about the same time, the strongest of it first: with at least a quarter of all their weeks in
     common.
     """
     groups: list[list[_Found]] = []
     for item in sorted(found, key=_strongest_first):
-        group = next((group for group in groups if group[0].windows.shares_half(item.windows)), None)
+        group = next((group for group in groups if group[0].windows.is_near(item.windows)), None)
         if group is None:
             groups.append([item])
         else:
