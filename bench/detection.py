@@ -1,9 +1,9 @@
 """What the anomaly report finds: the demo's year with its two incidents and without them, for many seeds.
 
-Each year is made by the product's own code into a ledger of its own, exported, and every policy of every scope is looked
-at. An incident is found where an anomaly of high severity in its scope and policy overlaps its days; an anomaly of high
-severity that overlaps none is a false alarm, and in a year without incidents every one is. The report's thresholds are
-no part of this: docs/anomalies.md says where they come from.
+Each year is made by the product's own code into a ledger of its own, exported, and every policy of every scope is
+looked at. An incident is found where an anomaly of high severity in its scope and policy overlaps its days; an anomaly
+of high severity that overlaps none is a false alarm, and in a year without incidents every one is. The report's
+thresholds are no part of this: docs/anomalies.md says where they come from.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any, Final
 import altair as alt
 import polars as pl
 
-from workbench.engines.charts import COLOURS, PERCENT, SHAPES, most
+from workbench.engines.charts import COLOURS, PERCENT, SHAPES, SHARE, most
 from workbench.engines.rendering import cut
 
 _SEVERITIES: Final = {"high": "#d55e00", "medium": "#e69f00", "low": "#56b4e9"}
@@ -47,7 +47,7 @@ def overview(frame: pl.DataFrame, policy_id: str, about: Sequence[str]) -> alt.L
     rows, left_out = most(rows, pl.col("score"))
     base = alt.Chart(rows).encode(
         y=alt.Y("name:N", title=None, sort=None, axis=alt.Axis(grid=True, labelLimit=320)),
-        x=alt.X("from:T", title="From when to when (UTC)", axis=alt.Axis(format="%d %b %Y", labelOverlap=True)),
+        x=alt.X("from:T", title="From when to when (UTC)", axis=alt.Axis(format="%b %Y", labelOverlap=True)),
         tooltip=["severity", "score", "kind", "subject", "from", "to", "decisions", "summary"],
     )
     scale = alt.Scale(domain=list(_SEVERITIES), range=list(_SEVERITIES.values()))
@@ -73,9 +73,10 @@ def shift(anomaly: Mapping[str, Any], weekly: pl.DataFrame, about: Sequence[str]
     rows = weekly.join(named, on=["of", "value"]).filter(near & pl.col("rate").is_not_null()).sort("name", "week")
     scale = alt.Scale(domain=names, range=list(COLOURS[: len(names)]))
     shapes = alt.Scale(domain=names, range=list(SHAPES[: len(names)]))
+    whole = f"Share of {'terminal outcomes' if anomaly['kind'] == 'outcome_shift' else 'decisions'}"
     base = alt.Chart(rows).encode(
         x=_time("week:T", "Week of the decision (its Monday, UTC)"),
-        y=alt.Y("rate:Q", title="Share", axis=PERCENT, scale=alt.Scale(domain=[0, 1])),
+        y=alt.Y("rate:Q", title=whole, axis=PERCENT, scale=SHARE),
         color=alt.Color("name:N", title="What shifted", scale=scale),
         tooltip=["week", "name", "rate", "count", "whole"],
     )
