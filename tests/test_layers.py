@@ -42,6 +42,7 @@ PURE = (
     "confidence",
     "effectiveness",
     "policy_reports",
+    "benchmarks",
 )
 IMPURE = {
     "os",

@@ -1,6 +1,6 @@
 """The workbench: the lake that a ledger is exported to, and the engines that answer questions over it.
 
-from workbench import confidence, counterfactuals, effectiveness, open_lake, roll_up
+from workbench import benchmarks, confidence, counterfactuals, effectiveness, open_lake, roll_up
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from workbench.engines.benchmarks import benchmarks
     from workbench.engines.confidence import confidence
     from workbench.engines.counterfactuals import counterfactuals
     from workbench.engines.effectiveness import effectiveness
     from workbench.engines.roll_up import roll_up
     from workbench.lake.reader import open_lake
 
-__all__ = ["confidence", "counterfactuals", "effectiveness", "open_lake", "roll_up"]
+__all__ = ["benchmarks", "confidence", "counterfactuals", "effectiveness", "open_lake", "roll_up"]
 
 _PLACES: Final = MappingProxyType(
     {
+        "benchmarks": "workbench.engines.benchmarks",
         "confidence": "workbench.engines.confidence",
         "counterfactuals": "workbench.engines.counterfactuals",
         "effectiveness": "workbench.engines.effectiveness",

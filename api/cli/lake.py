@@ -11,8 +11,10 @@ import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, progress, say, table
+from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.tail import FollowedScope
+from workbench.lake.benchmarks import keep_frozen
 from workbench.lake.compaction import Compactor
 from workbench.lake.entries import Personal
 from workbench.lake.lease import lease
@@ -31,7 +33,7 @@ _PATIENCE: Final = 30.0
 def export(
     scope: ScopeName = None, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
 ) -> None:
-    """Bring the lake up to the ledger, and compact it. A running service does so by itself, every few seconds."""
+    """Bring the lake up to the ledger, compact it, and freeze benchmarks. A service does so by itself."""
     with instance_at(home, database_url) as instance, _writing(instance):
         scopes = _scopes(instance, scope)
         held = {found.scope_id: _held(instance, found).position for found in scopes}
@@ -45,6 +47,10 @@ def export(
                     tell(done + reached - held[found.scope_id])
                 done += reached - held[found.scope_id]
         results = [_status(instance, found) for found in scopes]
+        if scope is None:
+            settings = instance.settings
+            personal = Personal.of(settings.personal_fields)
+            keep_frozen(instance.ledger, settings.lake_directory, personal, utc_now())
     _print(results, as_json)
 
 

@@ -99,6 +99,16 @@ def require_min_sample(value: object) -> None:
         raise refusal(f"min_sample is {_told(value)}: give a whole number from 1 to {MAX_SAMPLE:,}.")
 
 
+def require_whole(name: str, value: object, lowest: int, highest: int) -> None:
+    """Refuses what is no whole number between two bounds, both included.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
+    """
+    if not (_is_within(value, highest) and isinstance(value, int) and value >= lowest):
+        raise refusal(f"{name} is {_told(value)}: give a whole number from {lowest:,} to {highest:,}.")
+
+
 def moment(name: str, value: object) -> datetime | None:
     """A moment in UTC; None stays None.
 
