@@ -39,6 +39,30 @@ class Reports(Protocol):
                 known when it will be, details carry `retry_after`, in seconds.
         """
 
+    def benchmarks(
+        self,
+        scope_id: str,
+        policy_id: str,
+        *,
+        policy_version: str | None,
+        limit: int | None,
+        min_cohort_scopes: int,
+        min_cohort_decisions: int,
+    ) -> dict[str, Any]:
+        """The benchmark report of a policy, as `gate.benchmarks.benchmark_report` makes it.
+
+        Args:
+            scope_id: The scope that it is for.
+            policy_id: The policy.
+            policy_version: The one version of which its own decisions are looked at; None for all.
+            limit: How many of these to look at, the latest in the chain; None for all.
+            min_cohort_scopes: How many other scopes a comparison needs.
+            min_cohort_decisions: How many of their decisions it needs.
+
+        Raises:
+            ServiceUnavailable: As `effectiveness`.
+        """
+
 
 class _NoReports:
     """For an application that was given nothing that counts."""
@@ -46,11 +70,27 @@ class _NoReports:
     def effectiveness(
         self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
     ) -> dict[str, Any]:
-        raise ServiceUnavailable(
-            "SVC_REPORT_UNAVAILABLE",
-            "What counts for this report does not run here now. Deciding goes on without it; ask for the report again "
-            "later.",
-        )
+        raise _not_here()
+
+    def benchmarks(
+        self,
+        scope_id: str,
+        policy_id: str,
+        *,
+        policy_version: str | None,
+        limit: int | None,
+        min_cohort_scopes: int,
+        min_cohort_decisions: int,
+    ) -> dict[str, Any]:
+        raise _not_here()
+
+
+def _not_here() -> ServiceUnavailable:
+    return ServiceUnavailable(
+        "SVC_REPORT_UNAVAILABLE",
+        "What counts for this report does not run here now. Deciding goes on without it; ask for the report again "
+        "later.",
+    )
 
 
 NO_REPORTS: Final[Reports] = _NoReports()

@@ -319,7 +319,7 @@ def copy_as_release(source: Store, target: Store, revision: str = "0001") -> Non
     Args:
         source: The other ledger, of this release; it holds nothing that there was no table for.
         target: The database.
-        revision: The schema of the release: 0001, the first, or 0002.
+        revision: The schema of the release: 0001, the first, or a later one.
     """
     config = Config()
     config.set_main_option("script_location", str(Path(schema.__file__).parent / "migrations"))

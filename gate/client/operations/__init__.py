@@ -55,6 +55,7 @@ from gate.client.operations.replays import (
     simulate_counterfactuals,
 )
 from gate.client.operations.reports import (
+    get_policy_benchmarks,
     get_policy_confidence,
     get_policy_effectiveness,
 )
@@ -93,6 +94,7 @@ __all__ = [
     "get_livez",
     "get_metrics",
     "get_openapi",
+    "get_policy_benchmarks",
     "get_policy_confidence",
     "get_policy_effectiveness",
     "get_policy_source",

@@ -38,6 +38,7 @@ ROOTS: dict[Any, tuple[str, tuple[str, ...]]] = {
     types.Checkpoint: ("checkpoint", ("",)),
     types.ConfidenceReport: ("confidence-report", ("",)),
     types.EffectivenessReport: ("effectiveness-report", ("",)),
+    types.BenchmarkReport: ("benchmark-report", ("",)),
     types.Rulebook: ("rulebook-v1", ("",)),
     types.PolicyPatterns: ("policy-patterns", ("/$defs/registry",)),
     types.PolicyPatternAnswer: ("policy-patterns", ("/$defs/single",)),
@@ -279,7 +280,7 @@ def test_every_type_says_what_it_is() -> None:
     declared = [found for found in vars(types).values() if is_typeddict(found)]
     written = [found for found in declared if found.__doc__ and found.__doc__.endswith(".")]
     # A class statement cannot name the members of these, so that they say it below.
-    below = {"Coverage", "EffectivenessCoverage", "RulebookCondition"}
+    below = {"Coverage", "EffectivenessCoverage", "BenchmarkCoverage", "CrossCustomer", "RulebookCondition"}
     assert {found.__name__ for found in declared if found not in written} == below
 
 
