@@ -10,7 +10,7 @@ away. It follows from the ledger alone. A file that was lost is made again, the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from io import BytesIO
@@ -99,7 +99,7 @@ def keep_frozen(ledger: Ledger, lake: Path, personal: Personal, now: datetime) -
         return None
     rows = frozen_rows(ledger, lake, personal, month)
     try:
-        _write(lake, month, rows)
+        write(lake, month, rows)
         for found in _months(lake):
             if found < earlier(month, KEPT - 1):
                 _path(lake, found).unlink(missing_ok=True)
@@ -124,14 +124,41 @@ def frozen_rows(ledger: Ledger, lake: Path, personal: Personal, month: str) -> p
     Raises:
         ServiceUnavailable: As `keep_frozen`.
     """
+    members = ledger.benchmarks.members(beginning(month))
+    return freeze((fresh(ledger, lake, scope_id, personal, facts=False) for scope_id in members), month)
+
+
+def freeze(members: Iterable[Snapshot], month: str) -> pl.DataFrame:
+    """What is to be frozen of a month.
+
+    Args:
+        members: The chains of the scopes that took part when it began.
+        month: The month.
+    """
     rows: list[tuple[Any, ...]] = []
-    for scope_id in ledger.benchmarks.members(beginning(month)):
+    for snapshot in members:
+        scope_id = snapshot.manifest.scope_id
         rows.append((scope_id, *[None] * (len(_SCHEMA) - 1)))
-        snapshot = fresh(ledger, lake, scope_id, personal, facts=False)
-        for policy_id, counts in _counted(snapshot, month):
-            if (coded := code(counts)) is not None:
+        counted = cases_at(snapshot, month).group_by("policy_id").agg(counts()).collect(engine="streaming")
+        for policy_id, *numbers in counted.rows():
+            if (coded := code(MonthCounts(*numbers))) is not None:
                 rows.append((scope_id, policy_id, *coded))
-    return pl.DataFrame(rows, schema=_SCHEMA, orient="row").sort("scope_id", "policy_id", nulls_last=False)
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row").sort("scope_id", "policy_id")
+
+
+def write(lake: Path, month: str, rows: pl.DataFrame) -> None:
+    """Puts what is frozen of a month into its place, durably, in one step.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    file = _path(lake, month)
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    content = BytesIO()
+    rows.write_parquet(content)
+    write_durably(file, content.getvalue())
+    sync_directory(file.parent)
+    sync_directory(lake)
 
 
 def cases_at(snapshot: Snapshot, month: str, policy_id: str | None = None) -> pl.LazyFrame:
@@ -173,13 +200,6 @@ def counts() -> list[pl.Expr]:
     return [of.cast(pl.Int64).alias(name) for name, of in zip(MonthCounts._fields, counted, strict=True)]
 
 
-def _counted(snapshot: Snapshot, month: str) -> Iterator[tuple[str, MonthCounts]]:
-    """What came of a scope's decisions, by policy."""
-    counted = cases_at(snapshot, month).group_by("policy_id").agg(counts()).collect(engine="streaming")
-    for policy_id, *numbers in counted.rows():
-        yield policy_id, MonthCounts(*numbers)
-
-
 def _rows(
     snapshot: Snapshot, table: str, columns: tuple[str, ...], files: list[LakeFile], policy_id: str | None
 ) -> pl.LazyFrame:
@@ -197,16 +217,6 @@ def _path(lake: Path, month: str) -> Path:
 def _months(lake: Path) -> list[str]:
     names = (_NAME.fullmatch(file.name) for file in lake.glob(f"{_FOLDER}/*.parquet"))
     return [found[1] for found in names if found]
-
-
-def _write(lake: Path, month: str, rows: pl.DataFrame) -> None:
-    file = _path(lake, month)
-    file.parent.mkdir(mode=0o700, exist_ok=True)
-    content = BytesIO()
-    rows.write_parquet(content)
-    write_durably(file, content.getvalue())
-    sync_directory(file.parent)
-    sync_directory(lake)
 
 
 def _read(lake: Path, month: str) -> Frozen:
