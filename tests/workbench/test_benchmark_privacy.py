@@ -324,7 +324,7 @@ class TestReconstruction:
         everything = [
             Coded(decisions, *rates)
             for decisions in (20, 50, 100, 200)
-            for rates in product([number / 20 for number in range(1, 20, 3)], repeat=3)
+            for rates in product([number / 20 for number in range(1, 20, 4)], repeat=3)
         ]
         assert len({answers(ATTACKS, coded) for coded in everything}) == len(everything)
 

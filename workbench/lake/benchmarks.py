@@ -72,7 +72,7 @@ def latest(lake: Path) -> Frozen | None:
     Raises:
         OperatorError: LAKE_BENCHMARKS_INVALID.
     """
-    months = sorted(_months(lake))
+    months = frozen_months(lake)
     return _read(lake, months[-1]) if months else None
 
 
@@ -100,7 +100,7 @@ def keep_frozen(ledger: Ledger, lake: Path, personal: Personal, now: datetime) -
     rows = frozen_rows(ledger, lake, personal, month)
     try:
         write(lake, month, rows)
-        for found in _months(lake):
+        for found in frozen_months(lake):
             if found < earlier(month, KEPT - 1):
                 _path(lake, found).unlink(missing_ok=True)
     except OSError as error:
@@ -161,6 +161,36 @@ def write(lake: Path, month: str, rows: pl.DataFrame) -> None:
     sync_directory(lake)
 
 
+def frozen_months(lake: Path) -> list[str]:
+    """The months that are frozen in a lake, ascending."""
+    names = (_NAME.fullmatch(file.name) for file in lake.glob(f"{_FOLDER}/*.parquet"))
+    return sorted(found[1] for found in names if found)
+
+
+def fault(lake: Path, month: str, ledger: Ledger | None, personal: Personal) -> str | None:
+    """What is wrong with what is frozen of a month, in a sentence; None where all is well.
+
+    Args:
+        lake: The lake's directory.
+        month: A month that is frozen.
+        ledger: The ledger to freeze it from once more; None to look at the file alone.
+        personal: What the lake leaves out.
+
+    Raises:
+        ServiceUnavailable: As `keep_frozen`.
+    """
+    try:
+        held = _read(lake, month)
+    except OperatorError as error:
+        return error.message
+    if ledger is None or held.rows.equals(frozen_rows(ledger, lake, personal, month)):
+        return None
+    return (
+        f"{_path(lake, month)} is not what the ledger gives now: it was changed, or entries with a date before that "
+        f"month were appended after it was frozen, by a clock that was set wrong."
+    )
+
+
 def cases_at(snapshot: Snapshot, month: str, policy_id: str | None = None) -> pl.LazyFrame:
     """The decisions that the freeze of a month is about, each with its latest outcome reported before that month began.
 
@@ -212,11 +242,6 @@ def _rows(
 
 def _path(lake: Path, month: str) -> Path:
     return lake / _FOLDER / f"{month}.parquet"
-
-
-def _months(lake: Path) -> list[str]:
-    names = (_NAME.fullmatch(file.name) for file in lake.glob(f"{_FOLDER}/*.parquet"))
-    return [found[1] for found in names if found]
 
 
 def _read(lake: Path, month: str) -> Frozen:
