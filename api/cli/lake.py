@@ -113,7 +113,7 @@ def verify(
     whole = all(result["whole"] for result in (*results, *frozen))
     if as_json:
         print_json({"whole": whole, "scopes": results, "benchmarks": frozen})
-    elif not results:
+    elif not results and not frozen:
         say("There is nothing in the lake; `gate lake export` brings it up to the ledger.")
     for result in () if as_json else results:
         if result["whole"]:

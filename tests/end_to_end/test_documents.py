@@ -28,6 +28,7 @@ DEMO_DECISIONS = "8000"
 ALONE = {
     "README.md",
     "docs/operating.md",
+    "docs/benchmarks.md",
     "docs/confidence.md",
     "docs/getting-started.md",
     "docs/api.md",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise
@@ -43,7 +45,9 @@ from gate.canonical import content_hash
 from tests.end_to_end.support import ROOT
 from tests.independent import benchmarks as independent
 from tests.reports import OTHERS, OWN, benchmark_example
+from tests.test_documentation import rows, section
 
+PAGE: Final = (ROOT / "docs" / "benchmarks.md").read_text()
 TOLD: Final = [number / 20 for number in range(1, 20)]
 WIDTH: Final = Fraction(1, 20)
 
@@ -388,6 +392,39 @@ def code_of_some(wanted: Coded) -> Coded | None:
         if code(counts) == wanted:
             return wanted
     return None
+
+
+class TestPage:
+    """docs/benchmarks.md says what is done."""
+
+    def test_the_notes_reasons_and_recommendations_are_those_of_reports(self) -> None:
+        listed = {row[0] for row in rows(section(PAGE, "## What it cannot know"))}
+        truncated = benchmark_report(replace(OWN, truncated=True), None, policy_id="p", month="2026-11")
+        assert listed == set(truncated["notes"])
+        schema = resources.schema("benchmark-report")["properties"]
+        reasons = [row[0].strip("`") for row in rows(section(PAGE, "## Why nothing is told"))]
+        assert [*reasons, None] == schema["cross_customer"]["properties"]["reason"]["enum"]
+        named = [row[0].strip("`") for row in rows(section(PAGE, "## The recommendation"))]
+        assert sorted(named) == sorted(schema["recommendation"]["enum"])
+
+    def test_the_coverages_from_which_scopes_count_are_true(self) -> None:
+        _, table = section(PAGE, "## What is frozen").split("| decisions made |")
+        told_of = [line.strip("|").split("|") for line in table.splitlines() if re.match(r"\| \d", line)]
+        assert len(told_of) == 5
+        for steps, least in ((first.split()[0], least.strip()) for first, least in told_of):
+            low = Fraction(0) if least == "any" else Fraction(least)
+            for decisions in (int(steps), 2 * int(steps) - 1):
+                for terminal in range(MIN_OUTCOMES, min(decisions, 60) + 1):
+                    counted = code(MonthCounts(decisions, 0, terminal, 0)) is not None
+                    assert counted is (Fraction(terminal, decisions) >= low), (decisions, terminal)
+
+    def test_the_worked_example_is_that_of_the_report(self) -> None:
+        listed = rows(section(PAGE, "## A worked example"))
+        assert [tuple(map(float, row)) for row in listed] == [tuple(map(float, of)) for of in OTHERS]
+        text = " ".join(section(PAGE, "## A worked example").split())
+        own = benchmark_example()["your_metrics"]
+        assert f"66 / 90 = {own['success_rate']}" in text
+        assert f"{-benchmark_example()['cross_customer']['deltas']['success_rate']} below the median" in text
 
 
 def test_a_moment_of_the_period_is_in_it_and_none_of_the_next_month() -> None:
