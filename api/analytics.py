@@ -90,6 +90,27 @@ class AnalyticsClient:
         """See `gate.policy_reports.Reports`."""
         return self._ask("policy_alerts", scope_id=scope_id, open_days=open_days)
 
+    def benchmarks(
+        self,
+        scope_id: str,
+        policy_id: str,
+        *,
+        policy_version: str | None,
+        limit: int | None,
+        min_cohort_scopes: int,
+        min_cohort_decisions: int,
+    ) -> dict[str, Any]:
+        """See `api.state.Reports`."""
+        return self._ask(
+            "benchmarks",
+            scope_id=scope_id,
+            policy_id=policy_id,
+            policy_version=policy_version,
+            limit=limit,
+            min_cohort_scopes=min_cohort_scopes,
+            min_cohort_decisions=min_cohort_decisions,
+        )
+
     def _ask(self, report: str, **arguments: Any) -> dict[str, Any]:
         # Whoever waits here has a thread that a decision might need.
         if not self._waiting.acquire(blocking=False):

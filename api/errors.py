@@ -34,6 +34,7 @@ _BY_CODE: Final[dict[str, tuple[int, str]]] = {
     "SVC_CRM_SYNC_UNAUTHORIZED": (401, "unauthorized"),
     "SVC_POLICY_CONFIDENCE_UNAUTHORIZED": (401, "unauthorized"),
     "SVC_POLICY_EFFECTIVENESS_UNAUTHORIZED": (401, "unauthorized"),
+    "SVC_POLICY_BENCHMARKS_UNAUTHORIZED": (401, "unauthorized"),
     "SVC_POLICY_ANOMALIES_UNAUTHORIZED": (401, "unauthorized"),
     "SVC_DECISION_NOT_FOUND": (404, "not_found"),
     "SVC_CHAIN_NOT_FOUND": (404, "not_found"),

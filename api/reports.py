@@ -13,6 +13,7 @@ from api.state import state
 from gate.anomalies.alerts import MOST_OPEN_DAYS, OPEN_DAYS
 from gate.anomalies.report import MAX_ITEMS, MOST_ITEMS
 from gate.anomalies.scores import THRESHOLD
+from gate.benchmarks import MAX_DECISIONS, MAX_SCOPES, MIN_DECISIONS, MIN_SCOPES
 from gate.confidence import MIN_SAMPLE
 from gate.policy_reports import confidence_report
 
@@ -96,6 +97,34 @@ def get_confidence(policy_id: str) -> Response:
         limit=limit,
     )
     return json_response(report, headers=confidence_headers(report))
+
+
+@blueprint.get("/api/decision/policies/<policy_id>/benchmarks")
+def get_benchmarks(policy_id: str) -> Response:
+    """How the policy does beside that of other scopes that take part.
+
+    A policy that has no decisions in the caller's scope is one without any, whether or not there is one of that id.
+    """
+    authority = authenticate("read", code="SVC_POLICY_BENCHMARKS_UNAUTHORIZED")
+    version = query_text("policy_version")
+    limit = query_integer("limit", default=None, lowest=1, highest=MAX_LIMIT)
+    scopes = query_integer("min_cohort_scopes", default=MIN_SCOPES, lowest=MIN_SCOPES, highest=MAX_SCOPES)
+    decisions = query_integer(
+        "min_cohort_decisions", default=MIN_DECISIONS, lowest=MIN_DECISIONS, highest=MAX_DECISIONS
+    )
+    report = state().reports.benchmarks(
+        authority.scope_id,
+        policy_id,
+        policy_version=version,
+        limit=limit,
+        min_cohort_scopes=scopes,
+        min_cohort_decisions=decisions,
+    )
+    headers = {
+        "x-policy-benchmarks-recommendation": report["recommendation"],
+        "x-policy-benchmarks-hash": report["benchmark_hash"],
+    }
+    return json_response(report, headers=headers)
 
 
 def _effectiveness_headers(report: Mapping[str, Any]) -> dict[str, str]:

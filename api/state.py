@@ -32,6 +32,9 @@ class _NoReports:
     def policy_alerts(self, *_: Any, **__: Any) -> dict[str, Any]:
         raise _not_here()
 
+    def benchmarks(self, *_: Any, **__: Any) -> dict[str, Any]:
+        raise _not_here()
+
 
 def _not_here() -> ServiceUnavailable:
     return ServiceUnavailable(

@@ -13,6 +13,7 @@ from typing import Any, Final
 from gate import chain
 from gate.anomalies.report import MAX_ITEMS
 from gate.anomalies.scores import THRESHOLD
+from gate.benchmarks import MIN_DECISIONS, MIN_SCOPES
 from gate.confidence import MIN_SAMPLE
 from gate.decide import decision_not_found, stored_record, stored_request
 from gate.errors import RequestRefused, ServiceUnavailable
@@ -142,7 +143,7 @@ class PacketExport:
                 scope_id, policy_id, policy_version=version, limit=None, min_sample=MIN_SAMPLE
             ),
             "confidence": confidence_report(coverage, policy_id=policy_id, policy_version=version, **of_decision),
-            # Of all versions: what one of them changed shows beside the others alone.
+            # Both of all versions: what one of them changed shows beside the others alone.
             "anomalies": self._reports.anomalies(
                 scope_id,
                 policy_id,
@@ -151,6 +152,14 @@ class PacketExport:
                 min_sample=MIN_SAMPLE,
                 threshold=THRESHOLD,
                 max_items=MAX_ITEMS,
+            ),
+            "benchmarks": self._reports.benchmarks(
+                scope_id,
+                policy_id,
+                policy_version=None,
+                limit=None,
+                min_cohort_scopes=MIN_SCOPES,
+                min_cohort_decisions=MIN_DECISIONS,
             ),
             "patterns": [pattern for pattern in patterns() if pattern["policy_id"] == policy_id],
         }

@@ -85,6 +85,18 @@ class Reports(Protocol):
     ) -> dict[str, Any]:
         """The anomaly report of a policy, as `gate.anomalies.report` makes it."""
 
+    def benchmarks(
+        self,
+        scope_id: str,
+        policy_id: str,
+        *,
+        policy_version: str | None,
+        limit: int | None,
+        min_cohort_scopes: int,
+        min_cohort_decisions: int,
+    ) -> dict[str, Any]:
+        """The benchmark report of a policy, as `gate.benchmarks.benchmark_report` makes it."""
+
     def policy_alerts(self, scope_id: str, *, open_days: int) -> dict[str, Any]:
         """The open alerts of a scope, as `gate.anomalies.alerts` makes them."""
 

@@ -10,6 +10,7 @@ from gate.anomalies.alerts import OPEN_DAYS, alerts_report, open_alerts
 from gate.anomalies.breaks import Broken
 from gate.anomalies.report import MAX_AGE, Weeks, anomaly_report, find, strongest
 from gate.anomalies.report import Counted as CountedAnomalies
+from gate.benchmarks import Coded, Cohort, MonthCounts, Own, benchmark_report
 from gate.confidence import Counts, Coverage, add
 from gate.effectiveness import Counted, Group, Metric, Standing, together
 from gate.policy_reports import Reports, confidence_report, effectiveness_report
@@ -61,6 +62,34 @@ COUNTED: Final = Counted(
 
 EMPTY: Final = Counted({}, {}, {}, {}, Standing(), (), None, None, 0, None, truncated=False)
 """A policy that nobody has decided by."""
+
+
+OWN: Final = Own(
+    MonthCounts(decisions=148, approved=97, terminal=90, succeeded=66),
+    "2026-09-01T06:12:44.310Z",
+    "2026-09-30T19:02:51.874Z",
+    chain_position=1933,
+    merkle_root=COUNTED.merkle_root,
+    truncated=False,
+)
+"""What came of a scope's decisions of September 2026 until November began."""
+
+OTHERS: Final = (
+    Coded(50, 0.6, 0.75, 0.9),
+    Coded(50, 0.95, 0.5, 0.7),
+    Coded(100, 0.8, 0.7, 0.6),
+    Coded(100, 0.85, 0.65, 0.65),
+    Coded(200, 0.9, 0.6, 0.5),
+    Coded(500, 0.85, 0.8, 0.8),
+    Coded(1000, 0.95, 0.7, 0.55),
+)
+"""What is frozen of seven others."""
+
+
+def benchmark_example(*, member: bool = True) -> dict[str, Any]:
+    """The benchmark report of the documentation's worked example, of a scope that took part, or of one that did not."""
+    cohort = Cohort("2026-11", member, OTHERS if member else ())
+    return benchmark_report(OWN, cohort, policy_id="pricing_exception", month="2026-11")
 
 
 def confidence_example() -> dict[str, Any]:
@@ -156,12 +185,16 @@ class FixedReports:
     """Reports about the same counts, whatever they are asked for.
 
     Attributes:
-        counted: The counts.
+        counted: The counts of effectiveness.
         anomalous: Those of the anomaly report.
+        own: The caller's counts of benchmarks.
+        cohort: What is frozen of others.
     """
 
     counted: Counted = EMPTY
     anomalous: CountedAnomalies = _NO_ANOMALIES
+    own: Own = OWN
+    cohort: Cohort | None = None
 
     def effectiveness(
         self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
@@ -198,6 +231,10 @@ class FixedReports:
         return alerts_report(
             (), open_days=open_days, policies=0, more_policies=0, as_of=None, chain_position=0, merkle_root=None
         )
+
+    def benchmarks(self, scope_id: str, policy_id: str, **chosen: Any) -> dict[str, Any]:
+        """The benchmark report."""
+        return benchmark_report(self.own, self.cohort, policy_id=policy_id, month="2026-11", **chosen)
 
 
 def give_reports(app: Flask, reports: Reports) -> None:

@@ -18,6 +18,7 @@ from gate import chain, resources
 from gate.anomalies.report import MAX_ITEMS
 from gate.anomalies.scores import THRESHOLD
 from gate.attestation import registration
+from gate.benchmarks import MIN_DECISIONS, MIN_SCOPES
 from gate.canonical import canonical, content_hash
 from gate.chain import link_material
 from gate.confidence import MIN_SAMPLE, Counts, Coverage, decision_confidence
@@ -256,6 +257,14 @@ def make_packet(
                 threshold=THRESHOLD,
                 max_items=MAX_ITEMS,
             ),
+            "benchmarks": FixedReports().benchmarks(
+                "",
+                made["policy_id"],
+                policy_version=None,
+                limit=None,
+                min_cohort_scopes=MIN_SCOPES,
+                min_cohort_decisions=MIN_DECISIONS,
+            ),
             "patterns": [find_pattern(made["policy_id"])],
         },
         links=retained,
@@ -331,7 +340,7 @@ def copy_as_release(source: Store, target: Store, revision: str = "0001") -> Non
     Args:
         source: The other ledger, of this release; it holds nothing that there was no table for.
         target: The database.
-        revision: The schema of the release: 0001, the first, or 0002.
+        revision: The schema of the release: 0001, the first, or a later one.
     """
     config = Config()
     config.set_main_option("script_location", str(Path(schema.__file__).parent / "migrations"))

@@ -43,6 +43,7 @@ PURE = (
     "effectiveness",
     "anomalies",
     "policy_reports",
+    "benchmarks",
 )
 IMPURE = {
     "os",

@@ -1,6 +1,7 @@
 """The workbench: the lake that a ledger is exported to, and the engines that answer questions over it.
 
-from workbench import anomalies, confidence, counterfactuals, effectiveness, open_lake, policy_alerts, roll_up
+from workbench import anomalies, benchmarks, confidence, counterfactuals, effectiveness, open_lake
+from workbench import policy_alerts, roll_up
 """
 
 from __future__ import annotations
@@ -12,17 +13,28 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from workbench.engines.alerts import policy_alerts
     from workbench.engines.anomalies import anomalies
+    from workbench.engines.benchmarks import benchmarks
     from workbench.engines.confidence import confidence
     from workbench.engines.counterfactuals import counterfactuals
     from workbench.engines.effectiveness import effectiveness
     from workbench.engines.roll_up import roll_up
     from workbench.lake.reader import open_lake
 
-__all__ = ["anomalies", "confidence", "counterfactuals", "effectiveness", "open_lake", "policy_alerts", "roll_up"]
+__all__ = [
+    "anomalies",
+    "benchmarks",
+    "confidence",
+    "counterfactuals",
+    "effectiveness",
+    "open_lake",
+    "policy_alerts",
+    "roll_up",
+]
 
 _PLACES: Final = MappingProxyType(
     {
         "anomalies": "workbench.engines.anomalies",
+        "benchmarks": "workbench.engines.benchmarks",
         "confidence": "workbench.engines.confidence",
         "counterfactuals": "workbench.engines.counterfactuals",
         "effectiveness": "workbench.engines.effectiveness",

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import datetime
 from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 from typing import Any, Final, NoReturn, Protocol
@@ -20,10 +21,13 @@ from typing import Any, Final, NoReturn, Protocol
 import orjson
 
 from gate.errors import GateError, OperatorError, ServiceUnavailable
+from gate.ids import utc_now
 from gate.ledger import Ledger
 from workbench.engines.alerts import policy_alerts
 from workbench.engines.anomalies import anomalies
+from workbench.engines.benchmarks import benchmarks
 from workbench.engines.effectiveness import effectiveness
+from workbench.lake.benchmarks import is_frozen, keep_frozen, month_due
 from workbench.lake.compaction import MANY
 from workbench.lake.entries import Personal
 from workbench.lake.fresh import fresh
@@ -100,6 +104,40 @@ class Analytics:
             lambda: policy_alerts(fresh(self._ledger, self._lake, scope_id, self._personal), open_days=open_days)
         )
 
+    def benchmarks(
+        self,
+        scope_id: str,
+        policy_id: str,
+        *,
+        policy_version: str | None,
+        limit: int | None,
+        min_cohort_scopes: int,
+        min_cohort_decisions: int,
+    ) -> dict[str, Any]:
+        """The benchmark report of a policy.
+
+        Raises:
+            ServiceUnavailable: SVC_REPORT_UNAVAILABLE or SVC_STORAGE_UNAVAILABLE.
+        """
+        try:
+            return self._in_turn(
+                lambda: benchmarks(
+                    fresh(self._ledger, self._lake, scope_id, self._personal, facts=False),
+                    policy_id,
+                    policy_version=policy_version,
+                    limit=limit,
+                    min_cohort_scopes=min_cohort_scopes,
+                    min_cohort_decisions=min_cohort_decisions,
+                ).to_dict()
+            )
+        except OperatorError as error:
+            # Whoever asks cannot mend it, and has no business with the file's place.
+            raise ServiceUnavailable(
+                "SVC_REPORT_UNAVAILABLE",
+                f"What was frozen of the last month cannot be read ({error.code}), and the operator must look at the "
+                f"lake. Deciding goes on without it.",
+            ) from error
+
     def _in_turn(self, report: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         if not self._turns.acquire(timeout=_PATIENCE):
             raise ServiceUnavailable(
@@ -114,14 +152,23 @@ class Analytics:
 
 
 class Follower:
-    """Keeps a lake up to its ledger, a pass at a time."""
+    """Keeps a lake up to its ledger, a pass at a time, and freezes each month's benchmarks."""
 
-    def __init__(self, ledger: Ledger, lake: Path, personal: Personal, *, patience: float = _RESOLVE_SECONDS) -> None:
-        """Takes the ledger, the lake's directory, what the lake leaves out, and how long cases may be behind."""
+    def __init__(
+        self,
+        ledger: Ledger,
+        lake: Path,
+        personal: Personal,
+        *,
+        patience: float = _RESOLVE_SECONDS,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        """Takes the ledger, the lake's directory, what it leaves out, how long cases may be behind, and the clock."""
         self._ledger = ledger
         self._lake = lake
         self._personal = personal
         self._patience = patience
+        self._clock = clock
         # Of each scope: where it stood, and when its cases were last resolved to the end.
         self._seen: dict[str, tuple[int, float]] = {}
 
@@ -150,10 +197,26 @@ class Follower:
                         pass
                 self._seen[scope.scope_id] = scope.head.size, now if overdue else resolved_at
             except Exception as error:  # noqa: BLE001 - whatever it is, the other scopes do not wait for it
-                # Whoever has the lease brings the lake up to date.
-                if not isinstance(error, OperatorError) or error.code != BUSY:
+                if not _is_busy(error):
                     failed.append(error)
+        try:
+            self._freeze()
+        except Exception as error:  # noqa: BLE001 - the chains are exported all the same
+            if not _is_busy(error):
+                failed.append(error)
         return failed
+
+    def _freeze(self) -> None:
+        """Freezes the month's benchmarks, once it is due and every scope that takes part is here."""
+        now = self._clock()
+        if not is_frozen(self._lake, month_due(now)):
+            with lease(self._lake, patience=0):
+                keep_frozen(self._ledger, self._lake, self._personal, now)
+
+
+def _is_busy(error: Exception) -> bool:
+    """Whether another process has the lease: it brings the lake up to date."""
+    return isinstance(error, OperatorError) and error.code == BUSY
 
 
 class Observer(Protocol):
@@ -215,6 +278,7 @@ def answer_to(question: Mapping[str, Any], analytics: Analytics) -> dict[str, An
         "effectiveness": analytics.effectiveness,
         "anomalies": analytics.anomalies,
         "policy_alerts": analytics.policy_alerts,
+        "benchmarks": analytics.benchmarks,
     }
     arguments = {name: value for name, value in question.items() if name != "report"}
     try:

@@ -240,6 +240,17 @@ METRICS: Final[Table] = {
 }
 """A row for each metric of the latest outcome of a decision."""
 
+_TOLD: Final = "one of 0.05, 0.1, ... 0.95; null in the row of a member."
+BENCHMARKS: Final[Table] = {
+    "scope_id": Column(pl.String, "A scope that took part when the month began."),
+    "policy_id": Column(pl.String, "A policy for which it counts; null in the row that each member has for itself."),
+    "decisions": Column(pl.Int64, "How many decisions it made, rounded down to 1, 2 or 5 times a power of ten."),
+    "success_rate": Column(pl.Float64, f"Its success rate as it is told: {_TOLD}"),
+    "approval_rate": Column(pl.Float64, f"Its approval rate as it is told: {_TOLD}"),
+    "terminal_coverage": Column(pl.Float64, f"Its terminal coverage as it is told: {_TOLD}"),
+}
+"""What is frozen of a month, of all scopes that took part; a file for each month, beside the scopes' tables."""
+
 TABLES: Final[Mapping[str, Table]] = MappingProxyType(
     {
         "decisions": DECISIONS,

@@ -10,9 +10,12 @@ from typing import Annotated, Any, Final
 import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
-from api.cli.output import print_json, progress, say, table
+from api.cli.output import note, print_json, progress, say, table
+from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.tail import FollowedScope
+from workbench.lake.benchmarks import fault as frozen_fault
+from workbench.lake.benchmarks import frozen_months, keep_frozen
 from workbench.lake.compaction import Compactor
 from workbench.lake.entries import Personal
 from workbench.lake.lease import lease
@@ -31,7 +34,7 @@ _PATIENCE: Final = 30.0
 def export(
     scope: ScopeName = None, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
 ) -> None:
-    """Bring the lake up to the ledger, and compact it. A running service does so by itself, every few seconds."""
+    """Bring the lake up to the ledger, compact it, and freeze benchmarks. A service does so by itself."""
     with instance_at(home, database_url) as instance, _writing(instance):
         scopes = _scopes(instance, scope)
         held = {found.scope_id: _held(instance, found).position for found in scopes}
@@ -45,7 +48,12 @@ def export(
                     tell(done + reached - held[found.scope_id])
                 done += reached - held[found.scope_id]
         results = [_status(instance, found) for found in scopes]
-    _print(results, as_json)
+        if scope is None:
+            lake = instance.settings.lake_directory
+            month = keep_frozen(instance.ledger, lake, _personal(instance), utc_now())
+            if month is not None and not as_json:
+                note(f"Froze the benchmarks of {month}.")
+        _print(instance, results, as_json)
 
 
 @app.command()
@@ -55,7 +63,7 @@ def status(
     """Say how far the lake has come: 0 up to the ledger, 1 behind it."""
     with instance_at(home, database_url) as instance:
         results = [_status(instance, found) for found in _scopes(instance, scope)]
-    _print(results, as_json)
+        _print(instance, results, as_json)
     raise typer.Exit(0 if all(result["behind"] == 0 for result in results) else 1)
 
 
@@ -69,7 +77,7 @@ def compact(
         for found in scopes:
             _compact(instance, found)
         results = [_status(instance, found) for found in scopes]
-    _print(results, as_json)
+        _print(instance, results, as_json)
 
 
 @app.command()
@@ -84,6 +92,7 @@ def verify(
 ) -> None:
     """Hold the files against their manifest and the chain: 0 whole, 1 damaged, with the place."""
     results: list[dict[str, Any]] = []
+    frozen: list[dict[str, Any]] = []
     # Without the lease, which the service would wait for: files that are replaced meanwhile linger.
     with instance_at(home, database_url) as instance:
         lake = instance.settings.lake_directory
@@ -98,18 +107,29 @@ def verify(
             results.append(
                 {"scope": found.name, "whole": not faults, "entries_checked": manifest.position, "faults": faults}
             )
-    whole = all(result["whole"] for result in results)
+        for month in frozen_months(lake) if scope is None else ():
+            fault = frozen_fault(lake, month, instance.ledger if against_ledger else None, _personal(instance))
+            frozen.append({"month": month, "whole": fault is None, "fault": fault})
+    whole = all(result["whole"] for result in (*results, *frozen))
     if as_json:
-        print_json({"whole": whole, "scopes": results})
-    elif not results:
+        print_json({"whole": whole, "scopes": results, "benchmarks": frozen})
+    elif not results and not frozen:
         say("There is nothing in the lake; `gate lake export` brings it up to the ledger.")
     for result in () if as_json else results:
         if result["whole"]:
             say(f"whole    {result['scope']}: {result['entries_checked']} entries", style="green")
         for fault in result["faults"]:
             say(f"DAMAGED  {result['scope']}: {fault['check']}: {fault['detail']}", style="red")
+    for result in () if as_json else frozen:
+        if result["whole"]:
+            say(f"whole    benchmarks of {result['month']}", style="green")
+        else:
+            say(f"DAMAGED  benchmarks of {result['month']}: {result['fault']}", style="red")
     if not whole and not as_json:
-        say("Remove the folder of a damaged scope, and `gate lake export` makes it anew from the ledger.")
+        say(
+            "Remove the folder of a damaged scope, or the file of a damaged month; `gate lake export` makes it anew "
+            "from the ledger."
+        )
     raise typer.Exit(0 if whole else 1)
 
 
@@ -125,9 +145,11 @@ def _held(instance: Instance, scope: FollowedScope) -> Manifest:
 
 
 def _bring_up(instance: Instance, scope: FollowedScope) -> Iterator[Manifest]:
-    settings = instance.settings
-    personal = Personal.of(settings.personal_fields)
-    return bring_up(instance.ledger, settings.lake_directory, scope.scope_id, personal)
+    return bring_up(instance.ledger, instance.settings.lake_directory, scope.scope_id, _personal(instance))
+
+
+def _personal(instance: Instance) -> Personal:
+    return Personal.of(instance.settings.personal_fields)
 
 
 def _compact(instance: Instance, scope: FollowedScope) -> None:
@@ -165,9 +187,10 @@ def _status(instance: Instance, scope: FollowedScope) -> dict[str, Any]:
     }
 
 
-def _print(results: list[dict[str, Any]], as_json: bool) -> None:
+def _print(instance: Instance, results: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
-        print_json({"scopes": results})
+        months = frozen_months(instance.settings.lake_directory)
+        print_json({"scopes": results, "benchmarks": months[-1] if months else None})
         return
     columns = {
         "scope": "scope",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say, table
+from gate.benchmarks import decided_in, earlier, month_of
 from gate.ids import timestamp, utc_now
 from gate.instance import Instance
 from gate.ledger.access import PLANS, Scope
@@ -16,6 +18,11 @@ from gate.ledger.access import PLANS, Scope
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Create and show scopes: the accounts that records belong to."
 )
+
+benchmarks = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Let a scope take part in benchmarks, or no longer."
+)
+app.add_typer(benchmarks, name="benchmarks")
 
 MonthlyCap = Annotated[
     int | None,
@@ -74,6 +81,7 @@ def list_scopes(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_
         print_json({"scopes": shown})
     else:
         columns = ["scope", "id in logs", "plan", "monthly cap", "used this month", "chain", "entries", "created"]
+        columns.append("benchmarks")
         table(columns, [list(scope.values()) for scope in shown])
 
 
@@ -93,11 +101,57 @@ def show(
         table(["", ""], shown.items())
 
 
+@benchmarks.command("opt-in")
+def opt_in(
+    name: Annotated[str, typer.Argument(help="The scope's name.")],
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Let a scope take part in benchmarks, from the next month on: others see its rates rounded, without its name."""
+    _choose(name, home, database_url, opted_in=True, as_json=as_json)
+
+
+@benchmarks.command("opt-out")
+def opt_out(
+    name: Annotated[str, typer.Argument(help="The scope's name.")],
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Let a scope take part in benchmarks no longer, from the next month on."""
+    _choose(name, home, database_url, opted_in=False, as_json=as_json)
+
+
+def _choose(name: str, home: Path, database_url: str | None, *, opted_in: bool, as_json: bool) -> None:
+    now = utc_now()
+    with instance_at(home, database_url) as instance:
+        found = instance.ledger.directory.scope(name)
+        changed = instance.ledger.benchmarks.choose(found, now, opted_in=opted_in)
+        shown = _shown(instance, found)
+    month = earlier(month_of(now), -1)
+    if as_json:
+        print_json({**shown, "changed": changed, "from_month": month if changed else None})
+    elif not changed:
+        say(f"The scope {name} {'takes part' if opted_in else 'takes no part'} in benchmarks already; nothing changed.")
+    elif opted_in:
+        say(
+            f"The scope {name} takes part in benchmarks from the freeze of {month} on, which is of decisions made in "
+            f"{decided_in(month)}."
+        )
+    else:
+        say(
+            f"The scope {name} takes no part in benchmarks from the freeze of {month} on; months that are frozen stay "
+            f"as they are."
+        )
+
+
 def _used(instance: Instance, scope: Scope) -> int:
     return instance.ledger.entries.used(scope.scope_id, timestamp(utc_now())[:7])
 
 
 def _shown(instance: Instance, scope: Scope) -> dict[str, Any]:
+    choice = instance.ledger.benchmarks.current(scope.scope_id)
     return {
         "scope": scope.name,
         "scope_id": scope.scope_id,
@@ -107,4 +161,5 @@ def _shown(instance: Instance, scope: Scope) -> dict[str, Any]:
         "chain_id": scope.chain_id,
         "chain_size": instance.ledger.entries.head(scope.scope_id).size,
         "created_at": scope.created_at,
+        "benchmarks": "opted_out" if choice is None or not choice.opted_in else "opted_in",
     }

@@ -1122,6 +1122,91 @@ class PolicyAlerts(TypedDict):
     alerts_hash: str
 
 
+class OwnMetrics(TypedDict):
+    """What came of the caller's own decisions of a month."""
+
+    decisions: int
+    terminal: int
+    success_rate: float | None
+    approval_rate: float | None
+    terminal_coverage: float | None
+
+
+class Percentiles(TypedDict):
+    """Percentiles of the rates of others, as they are told; the outer ones where 20 others count."""
+
+    p10: NotRequired[float]
+    p25: float
+    p50: float
+    p75: float
+    p90: NotRequired[float]
+
+
+class CohortPercentiles(TypedDict):
+    """The percentiles of each rate."""
+
+    success_rate: Percentiles
+    approval_rate: Percentiles
+    terminal_coverage: Percentiles
+
+
+class CohortDeltas(TypedDict):
+    """The caller's rates less the others' p50."""
+
+    success_rate: float | None
+    approval_rate: float | None
+    terminal_coverage: float | None
+
+
+CrossCustomer = TypedDict(
+    "CrossCustomer",
+    {
+        "status": Literal["available", "withheld"],
+        "reason": Literal["not_frozen", "not_opted_in", "too_few_scopes", "too_few_decisions"] | None,
+        "explanation": str | None,
+        "month": str | None,
+        "from": str | None,
+        "to": str | None,
+        "scopes_at_least": int | None,
+        "decisions_at_least": int | None,
+        "percentiles": CohortPercentiles | None,
+        "deltas": CohortDeltas | None,
+    },
+)
+"""What is told of other scopes, or why nothing is."""
+
+
+BenchmarkCoverage = TypedDict(
+    "BenchmarkCoverage",
+    {
+        "decisions": int,
+        "from": str | None,
+        "to": str | None,
+        "chain_position": int,
+        "merkle_root": str | None,
+        "truncated": bool,
+    },
+)
+"""Over which of the caller's decisions a benchmark report was made, and up to where the chain was read."""
+
+
+class BenchmarkReport(TypedDict):
+    """How a policy does beside that of other scopes that opted in."""
+
+    policy_benchmarks_version: str
+    policy_id: str
+    policy_version: str | None
+    your_metrics: OwnMetrics
+    cross_customer: CrossCustomer
+    recommendation: Literal["not_compared", "insufficient_outcomes", "below_cohort", "within_cohort", "above_cohort"]
+    min_cohort_scopes: int
+    min_cohort_decisions: int
+    limit: int | None
+    coverage: BenchmarkCoverage
+    notes: list[str]
+    benchmark_hash: str
+
+
 # Policies to read.
 
 
@@ -1379,6 +1464,7 @@ class PolicyIntelligence(TypedDict):
 
     effectiveness: NotRequired[EffectivenessReport]
     anomalies: NotRequired[AnomalyReport]
+    benchmarks: NotRequired[BenchmarkReport]
     confidence: NotRequired[ConfidenceReport]
     patterns: NotRequired[list[PolicyPattern]]
 

@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.ledger import schema
+from gate.ledger.benchmark_choices import BenchmarkChoices
 from gate.ledger.decisions import Decisions
 from gate.ledger.derived import Derived
 from gate.ledger.entries import Entries
@@ -45,6 +46,7 @@ class Ledger:
         reservations: The idempotency keys in use.
         tail: The chains, for whoever follows them.
         operator_log: What operators did.
+        benchmarks: Which scopes take part in benchmarks.
         store: The database beneath them.
     """
 
@@ -61,6 +63,7 @@ class Ledger:
         self.reservations: Final = Reservations(store)
         self.tail: Final = Tail(store)
         self.operator_log: Final = OperatorLog(store)
+        self.benchmarks: Final = BenchmarkChoices(store)
 
     def close(self) -> None:
         """Closes every connection."""

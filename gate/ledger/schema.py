@@ -11,10 +11,10 @@ from alembic.migration import MigrationContext
 
 from gate.ledger.store import Store
 
-HEAD: Final = "0003"
+HEAD: Final = "0004"
 """The revision that this release reads and writes."""
 
-OLDER: Final = ("0001", "0002")
+OLDER: Final = ("0001", "0002", "0003")
 """Those that `upgrade` brings to `HEAD`."""
 
 

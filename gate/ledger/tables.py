@@ -9,7 +9,19 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Column, Dialect, Index, Integer, LargeBinary, MetaData, String, Table, TypeDecorator
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Dialect,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    TypeDecorator,
+)
 
 
 class Utf8(TypeDecorator[str]):
@@ -185,6 +197,17 @@ claims: Final = Table(
     Column("input_hash", _HASH, nullable=False),
     Column("position", _BIG, nullable=False),
     sqlite_with_rowid=False,
+)
+
+# Whether a scope takes part in benchmarks: a row for each time that an operator chose otherwise than before, numbered
+# from 1 in each scope. Rows are only added, so that who took part at a moment can be told ever after.
+benchmark_choices: Final = Table(
+    "benchmark_choices",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("number", _BIG, primary_key=True, autoincrement=False),
+    Column("opted_in", Boolean, nullable=False),
+    Column("chosen_at", _TIME, nullable=False),
 )
 
 # What operators did, each row bound to the one before it.

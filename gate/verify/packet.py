@@ -47,7 +47,7 @@ OPTIONAL_MEMBERS: Final[Mapping[str, type]] = {"policy_intelligence": dict, "aud
 """The members that a packet may have."""
 
 # What this release puts into every policy_intelligence.
-_ALWAYS_SAID: Final = frozenset({"effectiveness", "confidence", "anomalies", "patterns"})
+_ALWAYS_SAID: Final = frozenset({"effectiveness", "confidence", "anomalies", "benchmarks", "patterns"})
 _NAMED_IN_MESSAGE: Final = 10
 
 

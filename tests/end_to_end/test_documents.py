@@ -28,6 +28,7 @@ DEMO = {"DECISIONS": "8000", "PEERS": "1"}
 ALONE = {
     "README.md",
     "docs/operating.md",
+    "docs/benchmarks.md",
     "docs/confidence.md",
     "docs/getting-started.md",
     "docs/api.md",

@@ -39,7 +39,13 @@ def test_a_packet_has_the_parts_of_the_specification() -> None:
     assert [packet[name] for name in ("decision_id", "record_hash", "receipt_hash")] == [
         record[name] for name in ("decision_id", "record_hash", "receipt_hash")
     ]
-    assert packet["policy_intelligence"].keys() == {"effectiveness", "confidence", "anomalies", "patterns"}
+    assert packet["policy_intelligence"].keys() == {
+        "effectiveness",
+        "confidence",
+        "anomalies",
+        "benchmarks",
+        "patterns",
+    }
     assert packet["input"] == sample_request()
 
 

@@ -299,7 +299,7 @@ def test_a_change_to_any_member_is_found_where_the_packet_is_hashed_anew() -> No
     found = survivors(packet, ["packet_hash"], tuple(packet))
     hints = ("audit_chain", "verification_hints")
     intelligence = ("policy_intelligence",)
-    said = {(*intelligence, name) for name in ("effectiveness", "confidence", "anomalies")}
+    said = {(*intelligence, name) for name in ("effectiveness", "confidence", "anomalies", "benchmarks")}
     left_out = {intelligence, *said, ("audit_chain",), ("input",)}
     added_to = {("decision_record",), ("execution_receipts", 0), ("outcome_records", 0)}
     guidance = {path for path in places(packet) if path[:2] == hints and path[2:] not in CHECKPOINT_MEMBERS}

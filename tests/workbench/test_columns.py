@@ -9,7 +9,8 @@ import polars as pl
 
 from gate.receipts import KINDS
 from tests.end_to_end.support import ROOT
-from workbench.columns import ENTRY_TABLES, TABLES, TIME_COLUMNS, personal_columns, schema
+from tests.test_documentation import rows, section
+from workbench.columns import BENCHMARKS, ENTRY_TABLES, TABLES, TIME_COLUMNS, personal_columns, schema
 
 PAGE: Final = (ROOT / "docs" / "lake.md").read_text()
 NAMES: Final = {pl.String: "text", pl.Int64: "integer", pl.Float64: "number", pl.Boolean: "boolean", pl.Date: "date"}
@@ -38,6 +39,12 @@ def test_the_page_lists_every_table_with_its_columns() -> None:
         ]
         for name, table in TABLES.items()
     }
+
+
+def test_the_page_of_benchmarks_lists_what_is_frozen() -> None:
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    listed = [row[:3] for row in rows(section(page, "## What is frozen")) if len(row) == 3]
+    assert listed == [[f"`{name}`", type_name(of.dtype), of.meaning] for name, of in BENCHMARKS.items()]
 
 
 def test_every_table_begins_with_its_scope_and_has_a_column_that_tells_its_month() -> None:

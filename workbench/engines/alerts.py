@@ -13,7 +13,7 @@ from gate.anomalies.alerts import MAX_POLICIES, MOST_OPEN_DAYS, OPEN_DAYS, alert
 from gate.anomalies.report import MOST_ITEMS
 from gate.anomalies.scores import HIGH
 from workbench.engines.anomalies import anomalies
-from workbench.engines.arguments import require_days, require_snapshot
+from workbench.engines.arguments import require_snapshot, require_whole
 from workbench.engines.slicing import date_of
 from workbench.lake.reader import Snapshot
 
@@ -29,7 +29,7 @@ def policy_alerts(snapshot: Snapshot, *, open_days: int = OPEN_DAYS) -> dict[str
         OperatorError: ENGINE_ARGUMENT_INVALID.
     """
     require_snapshot(snapshot)
-    require_days("open_days", open_days, MOST_OPEN_DAYS)
+    require_whole("open_days", open_days, 1, MOST_OPEN_DAYS)
     counted = snapshot.cases().group_by("policy_id").agg(pl.len().alias("decisions")).collect(engine="streaming")
     ordered = counted.sort("decisions", "policy_id", descending=[True, False])["policy_id"].to_list()
     policies = ordered[:MAX_POLICIES]

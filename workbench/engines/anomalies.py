@@ -17,7 +17,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from gate.anomalies.report import MAX_ITEMS, Counted, anomaly_report, find, strongest
+from gate.anomalies.report import MAX_ITEMS, MOST_ITEMS, Counted, anomaly_report, find, strongest
 from gate.anomalies.scores import THRESHOLD
 from gate.confidence import MIN_SAMPLE
 from workbench.engines import anomaly_charts as charts
@@ -25,11 +25,11 @@ from workbench.engines.anomaly_counts import choose, conditions, count, decision
 from workbench.engines.arguments import (
     refusal,
     require_limit,
-    require_max_items,
     require_min_sample,
     require_snapshot,
     require_text,
     require_threshold,
+    require_whole,
 )
 from workbench.engines.rendering import cut, page, prompt
 from workbench.lake.reader import Snapshot
@@ -164,7 +164,7 @@ def anomalies(
     require_limit(limit)
     require_min_sample(min_sample)
     require_threshold(threshold)
-    require_max_items(max_items)
+    require_whole("max_items", max_items, 1, MOST_ITEMS)
     choice = choose(snapshot, policy_id, policy_version, limit)
     counted = count(snapshot, choice, min_sample)
     found = find(counted, policy_id=policy_id, min_sample=min_sample)

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
-from gate.anomalies.report import MOST_ITEMS
 from gate.canonical import canonical
 from gate.errors import MaterialRefused, OperatorError
 from workbench.lake.reader import Lake, Snapshot
@@ -110,24 +109,14 @@ def require_threshold(value: object) -> None:
         raise refusal(f"threshold is {_told(value)}: give a number from 0 to 1.")
 
 
-def require_max_items(value: object) -> None:
-    """Refuses what is no number of anomalies from 1 to 200.
+def require_whole(name: str, value: object, lowest: int, highest: int) -> None:
+    """Refuses what is no whole number between two bounds, both included.
 
     Raises:
         OperatorError: ENGINE_ARGUMENT_INVALID.
     """
-    if not _is_within(value, MOST_ITEMS):
-        raise refusal(f"max_items is {_told(value)}: give a whole number from 1 to {MOST_ITEMS}.")
-
-
-def require_days(name: str, value: object, highest: int) -> None:
-    """Refuses what is no number of days from 1 to the highest.
-
-    Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
-    """
-    if not _is_within(value, highest):
-        raise refusal(f"{name} is {_told(value)}: give a whole number from 1 to {highest}.")
+    if not (_is_within(value, highest) and isinstance(value, int) and value >= lowest):
+        raise refusal(f"{name} is {_told(value)}: give a whole number from {lowest:,} to {highest:,}.")
 
 
 def moment(name: str, value: object) -> datetime | None:

@@ -57,6 +57,7 @@ from gate.client.operations.replays import (
 from gate.client.operations.reports import (
     get_policy_alerts,
     get_policy_anomalies,
+    get_policy_benchmarks,
     get_policy_confidence,
     get_policy_effectiveness,
 )
@@ -97,6 +98,7 @@ __all__ = [
     "get_openapi",
     "get_policy_alerts",
     "get_policy_anomalies",
+    "get_policy_benchmarks",
     "get_policy_confidence",
     "get_policy_effectiveness",
     "get_policy_source",

@@ -8,7 +8,14 @@ from gate.client.calls import Call
 from gate.client.operations.building import asked, member
 
 if TYPE_CHECKING:
-    from gate.client.types import AnomalyReport, ConfidenceReport, EffectivenessReport, PolicyAlerts, Verdict
+    from gate.client.types import (
+        AnomalyReport,
+        BenchmarkReport,
+        ConfidenceReport,
+        EffectivenessReport,
+        PolicyAlerts,
+        Verdict,
+    )
 
 
 def get_policy_confidence(
@@ -45,6 +52,26 @@ def get_policy_effectiveness(
     path = f"/api/decision/policies/{member('policy_id', policy_id)}/effectiveness"
     query = {"policy_version": policy_version, "limit": limit, "min_sample": min_sample}
     return asked("getPolicyEffectiveness", path, query=query, request_id=request_id)
+
+
+def get_policy_benchmarks(
+    policy_id: str,
+    *,
+    policy_version: str | None = None,
+    limit: int | None = None,
+    min_cohort_scopes: int | None = None,
+    min_cohort_decisions: int | None = None,
+    request_id: str | None = None,
+) -> Call[BenchmarkReport]:
+    """How a policy does beside that of other scopes that opted in."""
+    path = f"/api/decision/policies/{member('policy_id', policy_id)}/benchmarks"
+    query = {
+        "policy_version": policy_version,
+        "limit": limit,
+        "min_cohort_scopes": min_cohort_scopes,
+        "min_cohort_decisions": min_cohort_decisions,
+    }
+    return asked("getPolicyBenchmarks", path, query=query, request_id=request_id)
 
 
 def get_policy_anomalies(

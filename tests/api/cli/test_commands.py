@@ -22,7 +22,9 @@ from flask.testing import FlaskClient
 from api.app import create_app
 from api.cli.main import app
 from gate import resources
+from gate.benchmarks import decided_in, earlier, month_of
 from gate.bundles import own_rulebooks
+from gate.ids import utc_now
 from gate.instance import Instance, open_instance
 from gate.ledger.packing import pack, unpack
 from gate.ledger.sqlite import SqliteStore
@@ -101,6 +103,8 @@ def test_the_installed_command_names_every_subcommand_and_the_exit_codes(tmp_pat
         ["scopes", "list"],
         ["scopes", "show"],
         ["scopes", "plan"],
+        ["scopes", "benchmarks", "opt-in"],
+        ["scopes", "benchmarks", "opt-out"],
         ["keys", "create"],
         ["keys", "list"],
         ["keys", "disable"],
@@ -161,6 +165,7 @@ class TestScopesAndKeys:
             "chain_id",
             "chain_size",
             "created_at",
+            "benchmarks",
         }
         assert (created["plan"], created["monthly_cap"], created["used_this_month"]) == ("starter", 7, 0)
         assert printed(gate("scopes", "plan", "small", "team", "--json"))["monthly_cap"] == 1_000_000
@@ -180,8 +185,43 @@ class TestScopesAndKeys:
             "chain",
             "entries",
             "created",
+            "benchmarks",
         ]
         assert row.split()[:5] == ["small", small["scope_id"], "team", "5", "0"]
+
+    def test_a_scope_takes_part_in_benchmarks_from_the_next_month_on(self, gate: Gate) -> None:
+        gate("scopes", "create", "acme")
+        now = utc_now()
+        month = earlier(month_of(now), -1)
+
+        def shown() -> str:
+            (listed,) = printed(gate("scopes", "list", "--json"))["scopes"]
+            assert printed(gate("scopes", "show", "acme", "--json")) == listed
+            assert listed["benchmarks"] in gate("scopes", "show", "acme").stdout
+            return str(listed["benchmarks"])
+
+        assert shown() == "opted_out"
+        told = printed(gate("scopes", "benchmarks", "opt-in", "acme", "--json"))
+        assert (told["benchmarks"], told["changed"], told["from_month"]) == ("opted_in", True, month)
+        assert shown() == "opted_in"
+        again = gate("scopes", "benchmarks", "opt-in", "acme")
+        assert (again.returncode, again.stdout) == (
+            0,
+            "The scope acme takes part in benchmarks already; nothing changed.\n",
+        )
+        out = gate("scopes", "benchmarks", "opt-out", "acme").stdout
+        assert out.startswith(f"The scope acme takes no part in benchmarks from the freeze of {month} on;")
+        told = printed(gate("scopes", "benchmarks", "opt-out", "acme", "--json"))
+        assert (told["benchmarks"], told["changed"], told["from_month"]) == ("opted_out", False, None)
+        said = gate("scopes", "benchmarks", "opt-in", "acme").stdout
+        assert f"from the freeze of {month} on, which is of decisions made in {decided_in(month)}." in said
+        actions = [entry["action"] for entry in printed(gate("log", "--json"))["entries"]]
+        assert actions == [
+            "scope.created",
+            "scope.benchmarks_opted_in",
+            "scope.benchmarks_opted_out",
+            "scope.benchmarks_opted_in",
+        ]
 
     def test_a_key_is_created_with_its_scope_and_plan(self, gate: Gate) -> None:
         made = printed(gate("keys", "create", "--scope", "acme", "--plan", "team", "--json"))
@@ -224,6 +264,8 @@ class TestScopesAndKeys:
             (["scopes", "create", "x", "--plan", "gold"], "PLAN_UNKNOWN"),
             (["scopes", "create", "x", "--plan", "unlimited", "--monthly-cap", "5"], "CAP_INVALID"),
             (["scopes", "plan", "nobody", "team"], "SCOPE_UNKNOWN"),
+            (["scopes", "benchmarks", "opt-in", "nobody"], "SCOPE_UNKNOWN"),
+            (["scopes", "benchmarks", "opt-out", "nobody"], "SCOPE_UNKNOWN"),
             (["scopes", "plan", "acme", "gold"], "PLAN_UNKNOWN"),
             (["keys", "create", "--scope", "x", "--plan", "gold"], "PLAN_UNKNOWN"),
             (["keys", "create", "--scope", "x", "--access", "root"], "ACCESS_UNKNOWN"),
@@ -988,9 +1030,9 @@ class TestUpgrade:
             done = gate(*command)
             assert (done.returncode, "LEDGER_OUTDATED" in done.stderr) == (2, True)
             assert "gate db upgrade" in done.stderr
-        assert printed(gate("db", "upgrade", "--json")) == {"from": "0001", "to": "0003"}
+        assert printed(gate("db", "upgrade", "--json")) == {"from": "0001", "to": "0004"}
         assert "nothing was changed" in gate("db", "upgrade").stdout
-        assert printed(gate("db", "upgrade", "--json")) == {"from": "0003", "to": "0003"}
+        assert printed(gate("db", "upgrade", "--json")) == {"from": "0004", "to": "0004"}
         assert printed(gate("chain", "check", "--json"))["whole"] is True
         assert [found["action"] for found in printed(gate("log", "--json"))["entries"]] == ["ledger.upgraded"]
 

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -24,6 +25,7 @@ from gate.settings import load_settings
 from tests.command_line import run_gate
 from tests.support import sample_request
 from tests.workbench.support import Chain
+from workbench.lake.benchmarks import month_due
 from workbench.lake.lease import lease
 from workbench.lake.manifest import FILE_NAME
 from workbench.lake.reader import open_lake
@@ -135,7 +137,7 @@ def test_compacting_makes_few_files_of_many_and_changes_no_row(gate: Gate, chain
 
 
 def test_a_whole_lake_is_told_to_be_whole(gate: Gate, chains: dict[str, Chain]) -> None:
-    assert printed(gate("lake", "verify", "--json")) == {"whole": True, "scopes": []}
+    assert printed(gate("lake", "verify", "--json")) == {"whole": True, "scopes": [], "benchmarks": []}
     empty = gate("lake", "verify")
     assert (empty.returncode, "`gate lake export`" in empty.stdout) == (0, True)
     position = of(printed(gate("lake", "export", "--json")))["position"]
@@ -343,3 +345,49 @@ class TestErase:
     def test_without_a_lake_none_is_made(self, gate: Gate, chains: dict[str, Chain], home: Path) -> None:
         printed(gate("erase", "--decision", chains["acme"].decided[0], "--reason", "asked for", "--json"))
         assert not os.path.lexists(home / "lake")
+
+
+class TestBenchmarks:
+    """The months that `gate lake export` freezes, and `gate lake verify` holds against the ledger."""
+
+    def test_an_export_freezes_the_month_once_and_says_so(
+        self, gate: Gate, chains: dict[str, Chain], home: Path
+    ) -> None:
+        assert printed(gate("lake", "status", "--json"), code=1)["benchmarks"] is None
+        printed(gate("lake", "export", "--scope", "acme", "--json"))
+        assert not (home / "lake" / "benchmarks").exists()
+        month = month_due(utc_now())
+        done = gate("lake", "export")
+        assert done.stderr.endswith(f"Froze the benchmarks of {month}.\n")
+        assert "Froze" not in gate("lake", "export").stderr
+        assert printed(gate("lake", "status", "--json"))["benchmarks"] == month
+        assert [file.name for file in (home / "lake" / "benchmarks").iterdir()] == [f"{month}.parquet"]
+
+    def test_a_month_that_was_changed_is_named_and_made_anew(
+        self, gate: Gate, chains: dict[str, Chain], home: Path
+    ) -> None:
+        printed(gate("lake", "export", "--json"))
+        (file,) = (home / "lake" / "benchmarks").iterdir()
+        whole = file.read_bytes()
+
+        def told(*options: str, code: int = 0) -> dict[str, Any]:
+            (month,) = printed(gate("lake", "verify", *options, "--json"), code=code)["benchmarks"]
+            return dict(month)
+
+        assert told("--against-ledger") == {"month": file.stem, "whole": True, "fault": None}
+        assert "whole    benchmarks of" in gate("lake", "verify").stdout
+        with closing(open_instance(load_settings(home))) as instance:
+            found = instance.ledger.directory.scope("acme")
+            instance.ledger.benchmarks.choose(found, utc_now() - timedelta(days=70), opted_in=True)
+        # The file alone does not tell that a choice came late.
+        assert told()["whole"] is True
+        fault = told("--against-ledger", code=1)["fault"]
+        assert (str(file) in fault, "what the ledger gives" in fault) == (True, True)
+        cut(file)
+        assert str(file) in told(code=1)["fault"]
+        shown = gate("lake", "verify")
+        assert (shown.returncode, f"DAMAGED  benchmarks of {file.stem}" in shown.stdout) == (1, True)
+        file.unlink()
+        printed(gate("lake", "export", "--json"))
+        assert told("--against-ledger")["whole"] is True
+        assert file.read_bytes() != whole

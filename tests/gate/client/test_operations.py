@@ -449,6 +449,13 @@ ROUND_TRIPS: Final[dict[str, Callable[[dict[str, Any], Wire], Call[Any]]]] = {
     "getPolicyEffectiveness": lambda record, wire: operations.get_policy_effectiveness(
         "pricing_exception", policy_version=record["policy_version"], limit=10, min_sample=1
     ),
+    "getPolicyBenchmarks": lambda record, wire: operations.get_policy_benchmarks(
+        "pricing_exception",
+        policy_version=record["policy_version"],
+        limit=10,
+        min_cohort_scopes=10,
+        min_cohort_decisions=100,
+    ),
     "getPolicyAnomalies": lambda record, wire: operations.get_policy_anomalies(
         "pricing_exception",
         policy_version=record["policy_version"],

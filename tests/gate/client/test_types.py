@@ -38,6 +38,7 @@ ROOTS: dict[Any, tuple[str, tuple[str, ...]]] = {
     types.Checkpoint: ("checkpoint", ("",)),
     types.ConfidenceReport: ("confidence-report", ("",)),
     types.EffectivenessReport: ("effectiveness-report", ("",)),
+    types.BenchmarkReport: ("benchmark-report", ("",)),
     types.AnomalyReport: ("anomaly-report", ("",)),
     types.Anomaly: ("anomaly-report", ("/$defs/anomaly",)),
     types.PolicyAlerts: ("policy-alerts", ("",)),
@@ -282,7 +283,7 @@ def test_every_type_says_what_it_is() -> None:
     declared = [found for found in vars(types).values() if is_typeddict(found)]
     written = [found for found in declared if found.__doc__ and found.__doc__.endswith(".")]
     # A class statement cannot name the members of these, so that they say it below.
-    below = {"Coverage", "EffectivenessCoverage", "RulebookCondition"}
+    below = {"Coverage", "EffectivenessCoverage", "BenchmarkCoverage", "CrossCustomer", "RulebookCondition"}
     below |= {"AnomalyCoverage", "AnomalyWindow", "DriftedFact", "ShiftedRate"}
     assert {found.__name__ for found in declared if found not in written} == below
 

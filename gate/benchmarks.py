@@ -1,0 +1,389 @@
+"""How a policy does beside that of other scopes: what is told of a scope, what is made of that, and the report.
+
+    code(counts)        what is told of a scope for a month: rates rounded to 0.05, and a number rounded down to a step
+    percentile(...)     one of the values that are told, by nearest rank: nothing between two of them
+    benchmark_report    the report, a function of the caller's own counts and of what is told of others
+
+Whatever one scope learns of another is a function of what `code` gives. Formulas, reasons, and how far that goes:
+docs/benchmarks.md. There is no clock here: the same ledger gives the same report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
+
+from gate.canonical import content_hash
+from gate.effectiveness import share
+from gate.ids import timestamp
+from gate.labels import BENCHMARKS
+
+MIN_SCOPES: Final = 5
+"""How many other scopes a comparison needs; a caller can ask for more."""
+
+MAX_SCOPES: Final = 1000
+"""The most that a caller can ask for."""
+
+MIN_DECISIONS: Final = 50
+"""How many of their decisions it needs; a caller can ask for more."""
+
+MAX_DECISIONS: Final = 1_000_000
+"""The most that a caller can ask for."""
+
+MIN_OUTCOMES: Final = 20
+"""How many terminal outcomes a scope needs to count for a policy."""
+
+POSSIBLE_OUTCOMES: Final = 45
+"""How many terminal outcomes must be possible of a scope, by what is told of it. From so many on, the possible rates
+that are told alike reach from one end of their interval of 0.05 to within 0.004 of the other. With fewer it can be a
+single one: of just 20 outcomes, every rate is told as it is.
+"""
+
+MANY_SCOPES: Final = 20
+"""How many other scopes the outer percentiles need."""
+
+METRICS: Final = ("success_rate", "approval_rate", "terminal_coverage")
+"""What is compared."""
+
+_STEPS: Final = 20
+_DIGITS: Final = 6
+_INNER: Final = (25, 50, 75)
+_OUTER: Final = (10, 25, 50, 75, 90)
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+_NOTES: Final = (
+    "The rates of others are rounded to 0.05, those near the ends are told as 0.05 and 0.95, and numbers are rounded "
+    "down to steps of 1, 2 and 5: a difference of less than 0.05 says nothing.",
+    "The cohort is of the policy's id: others may decide by other rules under it, and meet other cases. A difference "
+    "need not be the policy's doing.",
+    "Decisions are those made in one month, by their latest outcome reported before the freeze; what was reported "
+    "later is in no benchmark.",
+    "Outcomes are what callers reported: nobody checked them. Where terminal_coverage differs, success_rate speaks of "
+    "other parts of the decisions.",
+    "Only scopes that opted in take part, and of these only those with enough outcomes: others need not be like them.",
+)
+_TRUNCATED: Final = "Earlier decisions of your own were left out, as limit asked."
+
+
+class MonthCounts(NamedTuple):
+    """What came of a scope's decisions of one policy and month, as it was known at the freeze.
+
+    Attributes:
+        decisions: All of them.
+        approved: Those with the verdict yes.
+        terminal: Those whose latest outcome is terminal.
+        succeeded: Those of them that succeeded.
+    """
+
+    decisions: int = 0
+    approved: int = 0
+    terminal: int = 0
+    succeeded: int = 0
+
+    @property
+    def success_rate(self) -> float | None:
+        """The share of `succeeded` among the terminal; None where there are none."""
+        return share(self.succeeded, self.terminal)
+
+    @property
+    def approval_rate(self) -> float | None:
+        """The share of `approved` among the decisions; None where there are none."""
+        return share(self.approved, self.decisions)
+
+    @property
+    def terminal_coverage(self) -> float | None:
+        """The share of the decisions that have a terminal outcome; None where there are none."""
+        return share(self.terminal, self.decisions)
+
+
+class Coded(NamedTuple):
+    """All that is told of a scope's decisions of one policy and month.
+
+    Attributes:
+        decisions: Their number, rounded down to a step.
+        success_rate: As told: one of 0.05, 0.1, ... 0.95.
+        approval_rate: As told.
+        terminal_coverage: As told.
+    """
+
+    decisions: int
+    success_rate: float
+    approval_rate: float
+    terminal_coverage: float
+
+
+def folded(number: int) -> int:
+    """A number rounded down to a step: 1, 2 or 5 times a power of ten; 0 stays 0."""
+    if number < 1:
+        return 0
+    power = int(10 ** (len(str(number)) - 1))
+    return next(step * power for step in (5, 2, 1) if step * power <= number)
+
+
+def told(part: int, whole: int) -> float:
+    """A share as it is told: rounded to 0.05, halves up, and below 0.075 as 0.05, from 0.925 on as 0.95.
+
+    Every told value so stands for an interval at least 0.05 wide, which `interval` gives. It is counted in whole
+    numbers, so that no share falls on the wrong side of a bound.
+    """
+    return _twentieths(part, whole) / _STEPS
+
+
+def interval(value: float) -> tuple[Fraction, Fraction]:
+    """Between which bounds a share lies that is told so: from the first on, and below the second, but that 1 counts."""
+    steps = round(value * _STEPS)
+    low = Fraction(0) if steps == 1 else Fraction(2 * steps - 1, 2 * _STEPS)
+    high = Fraction(1) if steps == _STEPS - 1 else Fraction(2 * steps + 1, 2 * _STEPS)
+    return low, high
+
+
+def code(counts: MonthCounts) -> Coded | None:
+    """What is told of a scope; None where it does not count.
+
+    It counts with 20 terminal outcomes, unless what is told gives away how many there are: the number of decisions and
+    the coverage, as they are told, have to leave 45 of them possible.
+    """
+    if counts.terminal < MIN_OUTCOMES:
+        return None
+    coded = Coded(
+        folded(counts.decisions),
+        told(counts.succeeded, counts.terminal),
+        told(counts.approved, counts.decisions),
+        told(counts.terminal, counts.decisions),
+    )
+    return coded if most_outcomes(coded) >= POSSIBLE_OUTCOMES else None
+
+
+def most_outcomes(coded: Coded) -> int:
+    """How many terminal outcomes a scope has at most of which this is told."""
+    most = _next_step(coded.decisions) - 1
+    _, high = interval(coded.terminal_coverage)
+    if high == 1:
+        return most
+    # The greatest whole number below it.
+    return -(-high.numerator * most // high.denominator) - 1
+
+
+def percentile(values: Iterable[float], percent: int) -> float:
+    """The value that so many percent of some values do not exceed, by nearest rank: one of the values themselves."""
+    ordered = sorted(values)
+    return ordered[max(-(-percent * len(ordered) // 100), 1) - 1]
+
+
+def month_of(moment: datetime) -> str:
+    """The UTC month of a moment: 2026-11."""
+    utc = moment.astimezone(UTC)
+    return f"{utc.year:04d}-{utc.month:02d}"
+
+
+def beginning(month: str) -> datetime:
+    """The first moment of a month."""
+    return datetime(int(month[:4]), int(month[5:]), 1, tzinfo=UTC)
+
+
+def earlier(month: str, months: int) -> str:
+    """The month so many months before another, or after it where the number is negative."""
+    year, number = divmod(int(month[:4]) * 12 + int(month[5:]) - 1 - months, 12)
+    return f"{year:04d}-{number + 1:02d}"
+
+
+def decided_in(month: str) -> str:
+    """The month whose decisions are frozen when a month begins: the one before last."""
+    return earlier(month, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What was counted of the caller's own decisions, made in the month that a freeze is about.
+
+    Attributes:
+        counts: What came of them.
+        first: When the first of them was made; UTC timestamp, None without any.
+        last: When the last was.
+        chain_position: The last position of the scope's chain that was read; 0 where it is empty.
+        merkle_root: The chain's rolling root there; None where it is empty.
+        truncated: Whether a limit left earlier decisions out.
+    """
+
+    counts: MonthCounts
+    first: str | None
+    last: str | None
+    chain_position: int
+    merkle_root: str | None
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """What a freeze holds for a caller.
+
+    Attributes:
+        month: The month that it was made for.
+        member: Whether the caller's scope took part in it.
+        others: What it tells of every other scope that counts for the policy.
+    """
+
+    month: str
+    member: bool
+    others: Sequence[Coded]
+
+
+def benchmark_report(
+    own: Own,
+    cohort: Cohort | None,
+    *,
+    policy_id: str,
+    month: str | None,
+    policy_version: str | None = None,
+    limit: int | None = None,
+    min_cohort_scopes: int = MIN_SCOPES,
+    min_cohort_decisions: int = MIN_DECISIONS,
+) -> dict[str, Any]:
+    """How a policy does beside that of other scopes (`policy_benchmarks_v1`).
+
+    Args:
+        own: The caller's own decisions that the other arguments choose.
+        cohort: What the latest freeze holds for the caller; None where there is no freeze.
+        policy_id: The policy.
+        month: The month that the freeze was made for, or, without one, would be; None for an empty chain.
+        policy_version: The one version of which own decisions were looked at; None for all.
+        limit: How many own decisions were looked at, the latest in the chain; None for all.
+        min_cohort_scopes: How many other scopes a comparison needs.
+        min_cohort_decisions: How many of their decisions it needs.
+
+    Returns:
+        The report, with `benchmark_hash` over the rest of it.
+    """
+    across = _across(own, cohort, month, min_cohort_scopes, min_cohort_decisions)
+    report = {
+        "policy_benchmarks_version": BENCHMARKS,
+        "policy_id": policy_id,
+        "policy_version": policy_version,
+        "your_metrics": {
+            "decisions": own.counts.decisions,
+            "terminal": own.counts.terminal,
+            **{metric: getattr(own.counts, metric) for metric in METRICS},
+        },
+        "cross_customer": across,
+        "recommendation": _recommendation(own.counts, across["percentiles"]),
+        "min_cohort_scopes": min_cohort_scopes,
+        "min_cohort_decisions": min_cohort_decisions,
+        "limit": limit,
+        "coverage": {
+            "decisions": own.counts.decisions,
+            "from": own.first,
+            "to": own.last,
+            "chain_position": own.chain_position,
+            "merkle_root": own.merkle_root,
+            "truncated": own.truncated,
+        },
+        "notes": list(_notes(own)),
+    }
+    return {**report, "benchmark_hash": content_hash(report)}
+
+
+def _across(own: Own, cohort: Cohort | None, month: str | None, min_scopes: int, min_decisions: int) -> dict[str, Any]:
+    """What is told of the others together, or why nothing is."""
+    counted: Sequence[Coded] = cohort.others if cohort is not None and cohort.member else ()
+    scopes, decisions = folded(len(counted)), folded(sum(of.decisions for of in counted))
+    reason = _reason(cohort, scopes, decisions, min_scopes, min_decisions)
+    shown = reason is None
+    percentiles = _percentiles(counted, scopes) if shown else None
+    period = decided_in(month) if month is not None else None
+    return {
+        "status": "available" if shown else "withheld",
+        "reason": reason,
+        "explanation": None if reason is None else _explained(reason, cohort, min_scopes, min_decisions),
+        "month": None if cohort is None else cohort.month,
+        "from": None if period is None else timestamp(beginning(period)),
+        "to": None if period is None else timestamp(beginning(earlier(period, -1)) - _MILLISECOND),
+        "scopes_at_least": scopes if shown else None,
+        "decisions_at_least": decisions if shown else None,
+        "percentiles": percentiles,
+        "deltas": None if percentiles is None else _deltas(own.counts, percentiles),
+    }
+
+
+def _reason(cohort: Cohort | None, scopes: int, decisions: int, min_scopes: int, min_decisions: int) -> str | None:
+    """Why nothing is told of the others; None where it is."""
+    if cohort is None:
+        return "not_frozen"
+    if not cohort.member:
+        return "not_opted_in"
+    # Nothing is said of the decisions of fewer scopes than anyone may ask for.
+    if scopes < max(min_scopes, MIN_SCOPES):
+        return "too_few_scopes"
+    return "too_few_decisions" if decisions < max(min_decisions, MIN_DECISIONS) else None
+
+
+def _explained(reason: str, cohort: Cohort | None, min_scopes: int, min_decisions: int) -> str:
+    month = "" if cohort is None else cohort.month
+    if reason == "not_frozen":
+        return (
+            "No cohorts have been frozen yet, so there is nothing to compare with. The service freezes them when a "
+            "month has begun; ask again then."
+        )
+    if reason == "not_opted_in":
+        return (
+            f"Your scope did not take part in benchmarks when {month} began, and sees only its own metrics. The "
+            f"operator can opt it in; it then takes part from the next month on."
+        )
+    if reason == "too_few_scopes":
+        return (
+            f"Of the other scopes that took part when {month} began, fewer than {min_scopes} have enough outcomes "
+            f"under this policy; their number is rounded down to a step before it is compared. It takes more scopes "
+            f"that opt in and report outcomes, or a lower min_cohort_scopes, {MIN_SCOPES} at least."
+        )
+    return (
+        f"The other scopes that took part when {month} began made fewer than {min_decisions} decisions under this "
+        f"policy; their number is rounded down to a step before it is compared. It takes more decisions, or a lower "
+        f"min_cohort_decisions, {MIN_DECISIONS} at least."
+    )
+
+
+def _percentiles(others: Sequence[Coded], scopes: int) -> dict[str, dict[str, float]]:
+    percents = _OUTER if scopes >= MANY_SCOPES else _INNER
+    return {
+        metric: {f"p{percent}": percentile((getattr(of, metric) for of in others), percent) for percent in percents}
+        for metric in METRICS
+    }
+
+
+def _deltas(own: MonthCounts, percentiles: Mapping[str, Mapping[str, float]]) -> dict[str, float | None]:
+    rates: dict[str, float | None] = {metric: getattr(own, metric) for metric in METRICS}
+    return {
+        metric: None if rate is None else round(rate - percentiles[metric]["p50"], _DIGITS)
+        for metric, rate in rates.items()
+    }
+
+
+def _recommendation(own: MonthCounts, percentiles: Mapping[str, Mapping[str, float]] | None) -> str:
+    """What to make of it: the first that holds."""
+    if percentiles is None:
+        return "not_compared"
+    if own.terminal < MIN_OUTCOMES:
+        return "insufficient_outcomes"
+    # Rounded as theirs are: a rate that is told as theirs is not below it.
+    rate, cohort = told(own.succeeded, own.terminal), percentiles["success_rate"]
+    if rate < cohort["p25"]:
+        return "below_cohort"
+    return "above_cohort" if rate > cohort["p75"] else "within_cohort"
+
+
+def _notes(own: Own) -> Iterator[str]:
+    yield from _NOTES
+    if own.truncated:
+        yield _TRUNCATED
+
+
+def _twentieths(part: int, whole: int) -> int:
+    return min(max((2 * _STEPS * part + whole) // (2 * whole), 1), _STEPS - 1)
+
+
+def _next_step(step: int) -> int:
+    """The step after another one."""
+    power = int(10 ** (len(str(step)) - 1))
+    return {1: 2, 2: 5, 5: 10}[step // power] * power

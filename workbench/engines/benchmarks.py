@@ -1,0 +1,227 @@
+"""How a policy does beside that of other scopes: the caller's own decisions of a month, and what is frozen of others'.
+
+    report = benchmarks(open_lake("var/lake").scope("acme"), "refund_policy")
+    report.to_dict()["cross_customer"]["percentiles"]
+    report.plot()
+
+What is counted and read here, `gate.benchmarks` judges; formulas and limits are in docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import altair as alt
+import polars as pl
+
+from gate.benchmarks import (
+    MAX_DECISIONS,
+    MAX_SCOPES,
+    METRICS,
+    MIN_DECISIONS,
+    MIN_SCOPES,
+    Cohort,
+    MonthCounts,
+    Own,
+    benchmark_report,
+    month_of,
+)
+from workbench.engines.arguments import require_limit, require_snapshot, require_text, require_whole
+from workbench.engines.charts import COLOURS, PERCENT, SHARE
+from workbench.engines.rendering import cut, page, percent, prompt
+from workbench.engines.slicing import date_of, last_left_out
+from workbench.lake.benchmarks import cases_at, counts, latest
+from workbench.lake.reader import Snapshot
+
+_PERCENTILES: Final = ("p10", "p25", "p50", "p75", "p90")
+_NAMED: Final = {
+    "success_rate": "success rate",
+    "approval_rate": "approval rate",
+    "terminal_coverage": "terminal coverage",
+}
+_WIDTH: Final = 460
+_STEP: Final = 44
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkReport:
+    """How a policy does beside that of other scopes.
+
+    Attributes:
+        body: The report as the service answers it, with `benchmark_hash`.
+        frame: A row for each metric: {metric, yours, p10, p25, p50, p75, p90, delta}; null where nothing is told.
+        scope: The scope's name.
+    """
+
+    body: dict[str, Any]
+    frame: pl.DataFrame
+    scope: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON."""
+        return self.body
+
+    def __repr__(self) -> str:
+        body = self.body
+        own, across = body["your_metrics"], body["cross_customer"]
+        counted = f"success rate {percent(own['success_rate'])} of {own['terminal']:,} terminal outcomes"
+        lines = [f"{counted}, {own['decisions']:,} decisions{self._when()}"]
+        if across["percentiles"] is not None:
+            of = across["percentiles"]["success_rate"]
+            quarters = ", ".join(f"{name} {percent(of[name])}" for name in ("p25", "p50", "p75"))
+            lines.append(f"{across['scopes_at_least']:,} other scopes or more: {quarters}; {body['recommendation']}")
+        else:
+            lines.append(f"not compared, {across['reason']}: {across['explanation']}")
+        return prompt("Benchmarks", body["policy_id"], self.scope, self._asked(), *lines)
+
+    def _repr_html_(self) -> str:
+        body = self.body
+        across = body["cross_customer"]
+        facts = [("scope", self.scope)]
+        facts += [("policy_version", body["policy_version"])] if body["policy_version"] is not None else []
+        facts += [(name, body["your_metrics"][name]) for name in ("decisions", "terminal")]
+        facts += [("decisions made", self._period()), ("recommendation", body["recommendation"])]
+        facts += [(name, across[name]) for name in ("status", "month", "scopes_at_least", "decisions_at_least")]
+        shown = self.frame.select(
+            "metric",
+            *(
+                pl.Series(name, list(map(percent, self.frame[name])), pl.String)
+                for name in ("yours", *_PERCENTILES)
+                if name == "yours" or self.frame[name].is_not_null().any()
+            ),
+        )
+        said = [across["explanation"]] if across["explanation"] else []
+        title = f"Benchmarks of {body['policy_id']}"
+        return page(title, facts, ("metric", shown), said=said, small=body["notes"])
+
+    def _asked(self) -> str:
+        return "" if (version := self.body["policy_version"]) is None else f"version {cut(version)}"
+
+    def _period(self) -> str:
+        """The month in which the decisions were made."""
+        first = self.body["cross_customer"]["from"]
+        return "-" if first is None else str(first)[:7]
+
+    def _when(self) -> str:
+        return "" if self.body["cross_customer"]["from"] is None else f" made in {self._period()}"
+
+    def plot(self) -> alt.LayerChart | alt.FacetChart:
+        """Your rates as dots on the others' percentiles; where nothing is told of others, a sentence says why."""
+        body = self.body
+        across = body["cross_customer"]
+        asked = f"; {self._asked()}" if self._asked() else ""
+        about = [f"Scope {cut(self.scope)}{asked}. Decisions made in {self._period()}."]
+        if across["percentiles"] is None:
+            about.append(str(across["explanation"]))
+        else:
+            outer = ", thin lines from p10 to p90" if self.frame["p10"].is_not_null().all() else ""
+            about.append(
+                f"Diamonds are yours. Of {across['scopes_at_least']:,} other scopes or more: bars from p25 to p75, "
+                f"ticks at p50{outer}; rounded to 5 %."
+            )
+        rows = self.frame.with_columns(pl.col("metric").replace_strict(_NAMED))
+        base = alt.Chart(rows).encode(
+            y=alt.Y("metric:N", title=None, sort=list(_NAMED.values()), axis=alt.Axis(labelLimit=200)),
+            tooltip=["metric", "yours", *_PERCENTILES, "delta"],
+        )
+        low = alt.X("p10:Q", title="Share", axis=PERCENT, scale=SHARE)
+        whiskers = base.mark_rule(strokeWidth=1.5, color=COLOURS[0]).encode(x=low, x2="p90:Q")
+        # Where both ends are one value, a bar has no width, and the tick shows where it is.
+        bars = base.mark_bar(height=16, opacity=0.35, color=COLOURS[0]).encode(
+            x=alt.X("p25:Q", scale=SHARE), x2="p75:Q"
+        )
+        ticks = base.mark_tick(thickness=3, size=22, color=COLOURS[0]).encode(x="p50:Q")
+        dots = base.mark_point(filled=True, size=110, opacity=1, color=COLOURS[1], shape="diamond").encode(x="yours:Q")
+        title = alt.TitleParams(f"{body['policy_id']} beside other scopes", subtitle=about, anchor="start")
+        return alt.layer(whiskers, bars, ticks, dots).properties(title=title, width=_WIDTH, height=alt.Step(_STEP))
+
+
+def benchmarks(
+    snapshot: Snapshot,
+    policy_id: str,
+    *,
+    policy_version: str | None = None,
+    limit: int | None = None,
+    min_cohort_scopes: int = MIN_SCOPES,
+    min_cohort_decisions: int = MIN_DECISIONS,
+) -> BenchmarkReport:
+    """How a policy does in a scope, beside the other scopes that took part when the latest month was frozen.
+
+    Args:
+        snapshot: The scope's chain; what is frozen is read from its lake.
+        policy_id: The policy.
+        policy_version: Of the scope's own decisions, only those of this version; None for all.
+        limit: How many of them are looked at, the latest in the chain, 1 to 1,000,000; None for all.
+        min_cohort_scopes: How many other scopes a comparison needs, 5 to 1,000.
+        min_cohort_decisions: How many of their decisions it needs, 50 to 1,000,000.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID, or LAKE_BENCHMARKS_INVALID.
+    """
+    require_snapshot(snapshot)
+    require_text("policy_id", policy_id, optional=False)
+    require_text("policy_version", policy_version)
+    require_limit(limit)
+    require_whole("min_cohort_scopes", min_cohort_scopes, MIN_SCOPES, MAX_SCOPES)
+    require_whole("min_cohort_decisions", min_cohort_decisions, MIN_DECISIONS, MAX_DECISIONS)
+    frozen, scope_id = latest(snapshot.lake), snapshot.manifest.scope_id
+    month = _month_without_freeze(snapshot) if frozen is None else frozen.month
+    cohort = None
+    if frozen is not None:
+        cohort = Cohort(frozen.month, frozen.has_member(scope_id), frozen.others(scope_id, policy_id))
+    body = benchmark_report(
+        _own(snapshot, month, policy_id, policy_version, limit),
+        cohort,
+        policy_id=policy_id,
+        month=month,
+        policy_version=policy_version,
+        limit=limit,
+        min_cohort_scopes=min_cohort_scopes,
+        min_cohort_decisions=min_cohort_decisions,
+    )
+    return BenchmarkReport(body, _frame(body), snapshot.scope)
+
+
+def _own(snapshot: Snapshot, month: str | None, policy_id: str, policy_version: str | None, limit: int | None) -> Own:
+    """What came of the scope's own decisions that a freeze is about."""
+    if month is None:
+        return Own(MonthCounts(), None, None, snapshot.position, snapshot.merkle_root, truncated=False)
+    cases = cases_at(snapshot, month, policy_id)
+    if policy_version is not None:
+        cases = cases.filter(pl.col("policy_version") == policy_version)
+    after = last_left_out(cases, "position", limit)
+    if after is not None:
+        cases = cases.filter(pl.col("position") > after)
+    made = pl.col("created_at")
+    counted = cases.select(*counts(), made.min().alias("first"), made.max().alias("last")).collect(engine="streaming")
+    *numbers, first, last = counted.row(0)
+    return Own(
+        MonthCounts(*numbers),
+        date_of(first),
+        date_of(last),
+        snapshot.position,
+        snapshot.merkle_root,
+        truncated=after is not None,
+    )
+
+
+def _month_without_freeze(snapshot: Snapshot) -> str | None:
+    """The month that would have been frozen last when the chain's last entry was made; None for an empty chain."""
+    last = snapshot.last_entry_at()
+    return None if last is None else month_of(last)
+
+
+def _frame(body: dict[str, Any]) -> pl.DataFrame:
+    percentiles, deltas = (body["cross_customer"][name] or {} for name in ("percentiles", "deltas"))
+    rows = [
+        {
+            "metric": metric,
+            "yours": body["your_metrics"][metric],
+            **{name: percentiles.get(metric, {}).get(name) for name in _PERCENTILES},
+            "delta": deltas.get(metric),
+        }
+        for metric in METRICS
+    ]
+    numbers = dict.fromkeys(("yours", *_PERCENTILES, "delta"), pl.Float64)
+    return pl.DataFrame(rows, schema={"metric": pl.String, **numbers})
