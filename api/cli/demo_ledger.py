@@ -48,7 +48,8 @@ class Plan:
         seed: Another seed gives another year.
         until: Midnight after its last day, in UTC.
         clean: Whether the planted incidents are left out.
-        peers: How many further, smaller companies there are besides, with decisions of their own.
+        peers: How many further, smaller companies there are besides, with decisions of their own; where there are any,
+            all take part in benchmarks.
     """
 
     decisions: int
@@ -123,7 +124,7 @@ def make_ledger(
     instance = _open(home)
     try:
         for scope in sizes:
-            _create_scope(instance, scope, plan.start)
+            _create_scope(instance, scope, plan.start, compared=plan.peers > 0)
     finally:
         instance.close()
     if processes is None:
@@ -161,8 +162,10 @@ def _sync(home: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _create_scope(instance: Instance, name: str, now: datetime) -> None:
+def _create_scope(instance: Instance, name: str, now: datetime, *, compared: bool) -> None:
     scope = instance.ledger.directory.create_scope(name, "unlimited", now)
+    if compared:
+        instance.ledger.benchmarks.choose(scope, now, opted_in=True)
     key, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS, None, now)
     file = key_file(instance.settings.home, name)
     try:

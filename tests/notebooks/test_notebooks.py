@@ -18,7 +18,7 @@ from tests.command_line import run_gate
 from tests.notebooks.executed import ROOT, SOURCES, executed, outputs
 from workbench.columns import TABLES
 
-NAMES: Final = ["anomaly_investigation", "counterfactuals", "effectiveness", "reading_the_lake"]
+NAMES: Final = ["anomaly_investigation", "benchmarks", "counterfactuals", "effectiveness", "reading_the_lake"]
 OTHERS: Final = {
     "counterfactuals": ("lumen-retail", "refund_policy"),
     "effectiveness": ("orbit-software", "agent_action_policy"),
