@@ -16,6 +16,7 @@ import orjson
 
 from bench import (
     adapters,
+    benchmarks,
     detection,
     evaluation,
     guard,
@@ -43,6 +44,7 @@ _PARTS: Final = {
     "vectorized": vectorized,
     "lake": lake,
     "detection": detection,
+    "benchmarks": benchmarks,
     # Last, because freeing their gigabytes keeps the disk busy.
     "reports": reports,
     "size": size,

@@ -335,13 +335,17 @@ def _explained(reason: str, cohort: Cohort | None, min_scopes: int, min_decision
         return (
             f"Of the other scopes that took part when {month} began, fewer than {min_scopes} have enough outcomes "
             f"under this policy; their number is rounded down to a step before it is compared. It takes more scopes "
-            f"that opt in and report outcomes, or a lower min_cohort_scopes, {MIN_SCOPES} at least."
+            f"that opt in and report outcomes{_or_lower('min_cohort_scopes', min_scopes, MIN_SCOPES)}."
         )
     return (
         f"The other scopes that took part when {month} began made fewer than {min_decisions} decisions under this "
-        f"policy; their number is rounded down to a step before it is compared. It takes more decisions, or a lower "
-        f"min_cohort_decisions, {MIN_DECISIONS} at least."
+        f"policy; their number is rounded down to a step before it is compared. It takes more decisions"
+        f"{_or_lower('min_cohort_decisions', min_decisions, MIN_DECISIONS)}."
     )
+
+
+def _or_lower(name: str, asked: int, least: int) -> str:
+    return f", or a lower {name}" if asked > least else ""
 
 
 def _percentiles(others: Sequence[Coded], scopes: int) -> dict[str, dict[str, float]]:

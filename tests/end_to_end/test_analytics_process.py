@@ -71,6 +71,9 @@ def test_what_was_acknowledged_is_in_the_next_report_and_kill_9_costs_nothing_el
     kills = size(1, 12)
     with site.serving(2, "--analytics") as server:
         assert when_counted(server, key)["coverage"]["decisions"] == 0
+        wait_until(lambda: any((site.home / "lake" / "benchmarks").glob("*.parquet")))
+        across = get(server, key, EFFECTIVENESS.replace("effectiveness", "benchmarks")).json()["cross_customer"]
+        assert across["reason"] == "not_opted_in"
         for number in range(1, 7):
             decided = post_decide(server.url, key, sample_request()).json()
             assert get(server, key).json()["outcomes"]["unreported"] == 1

@@ -272,14 +272,14 @@ def _across(
         across["explanation"] = (
             f"Of the other scopes that took part when {month} began, fewer than {min_scopes} have enough outcomes "
             f"under this policy; their number is rounded down to a step before it is compared. It takes more scopes "
-            f"that opt in and report outcomes, or a lower min_cohort_scopes, 5 at least."
+            f"that opt in and report outcomes{'' if min_scopes == 5 else ', or a lower min_cohort_scopes'}."
         )
     elif decisions < min_decisions:
         across["reason"] = "too_few_decisions"
         across["explanation"] = (
             f"The other scopes that took part when {month} began made fewer than {min_decisions} decisions under this "
-            f"policy; their number is rounded down to a step before it is compared. It takes more decisions, or a "
-            f"lower min_cohort_decisions, 50 at least."
+            f"policy; their number is rounded down to a step before it is compared. It takes more decisions"
+            f"{'' if min_decisions == 50 else ', or a lower min_cohort_decisions'}."
         )
     else:
         names = ("success_rate", "approval_rate", "terminal_coverage")

@@ -430,7 +430,8 @@ class TestShown:
         explanation = report.body["cross_customer"]["explanation"]
         assert f"not compared, too_few_scopes: {explanation}" in prompt
         assert explanation in html
-        assert explanation in drawn["title"]["subtitle"]
+        assert explanation in " ".join(drawn["title"]["subtitle"])
+        assert all(len(line) < 100 for line in drawn["title"]["subtitle"])
         assert "version 1" in prompt + html
 
     def test_an_empty_chain_and_a_hostile_name_are_shown_as_they_are(self, tmp_path: Path) -> None:

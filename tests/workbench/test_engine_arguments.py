@@ -19,6 +19,7 @@ from tests.support import sample_request, sample_rulebook
 from tests.workbench.support import Chain
 from tests.workbench.test_edges import POLICY, chained, decision, outcome, snapshot_of
 from workbench.engines.arguments import MAX_LIMIT, MAX_SAMPLE, moment
+from workbench.engines.benchmarks import benchmarks
 from workbench.engines.confidence import confidence
 from workbench.engines.counterfactuals import CounterfactualReport, counterfactuals
 from workbench.engines.effectiveness import effectiveness
@@ -28,6 +29,7 @@ from workbench.lake.fresh import fresh
 from workbench.lake.reader import Lake, Snapshot
 
 ENGINES: Final[Mapping[str, Callable[..., Any]]] = {
+    "benchmarks": benchmarks,
     "effectiveness": effectiveness,
     "confidence": confidence,
     "counterfactuals": counterfactuals,
@@ -47,6 +49,8 @@ WRONG: Final[list[tuple[str, Any, str, str]]] = [
         for wrong in ("maybe", "YES", 1, ["yes"])
     ),
     *((name, wrong, "policy_version", "text") for name in ENGINES for wrong in (1, ["1"])),
+    *(("benchmarks", wrong, "min_cohort_scopes", "from 5 to 1,000") for wrong in (4, 1001, None, 5.0, True)),
+    *(("benchmarks", wrong, "min_cohort_decisions", "from 50 to 1,000,000") for wrong in (49, 10**6 + 1, "50")),
     ("confidence", 5, "action", "text"),
     *(("counterfactuals", wrong, "since", "datetime") for wrong in ("2026-01-01", 5, timedelta(1))),
     ("counterfactuals", datetime.max.replace(tzinfo=timezone(-timedelta(hours=1))), "until", "9999"),

@@ -10,6 +10,7 @@ What is counted and read here, `gate.benchmarks` judges; formulas and limits are
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any, Final
 
 import altair as alt
@@ -42,6 +43,8 @@ _NAMED: Final = {
 }
 _WIDTH: Final = 460
 _STEP: Final = 44
+# As many as the chart is wide.
+_CHARACTERS: Final = 88
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +116,11 @@ class BenchmarkReport:
         asked = f"; {self._asked()}" if self._asked() else ""
         about = [f"Scope {cut(self.scope)}{asked}. Decisions made in {self._period()}."]
         if across["percentiles"] is None:
-            about.append(str(across["explanation"]))
+            about += wrap(str(across["explanation"]), _CHARACTERS)
         else:
             outer = ", thin lines from p10 to p90" if self.frame["p10"].is_not_null().all() else ""
-            about.append(
-                f"Diamonds are yours. Of {across['scopes_at_least']:,} other scopes or more: bars from p25 to p75, "
-                f"ticks at p50{outer}; rounded to 5 %."
-            )
+            about.append(f"Diamonds are yours. Of {across['scopes_at_least']:,} other scopes or more, rounded to 5 %:")
+            about.append(f"bars from p25 to p75, ticks at p50{outer}.")
         rows = self.frame.with_columns(pl.col("metric").replace_strict(_NAMED))
         base = alt.Chart(rows).encode(
             y=alt.Y("metric:N", title=None, sort=list(_NAMED.values()), axis=alt.Axis(labelLimit=200)),

@@ -258,6 +258,6 @@ def _read(lake: Path, month: str) -> Frozen:
 def _invalid(file: Path) -> OperatorError:
     return OperatorError(
         "LAKE_BENCHMARKS_INVALID",
-        f"{file} is no frozen month as it was written; remove it, and `gate lake export` makes it again from the "
-        f"ledger, the same.",
+        f"{file} is no frozen month as it was written; remove it. `gate lake export` makes the latest month again from "
+        f"the ledger, the same.",
     )
