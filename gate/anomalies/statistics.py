@@ -216,18 +216,13 @@ def chi_squared(statistic: float, degrees: int) -> float:
     half = statistic / 2
     if half <= 0:
         return 1.0
+    # As logarithms: many degrees of freedom have terms that are too small, or too great, for a float.
     if degrees % 2:
-        start, term, at = math.erfc(math.sqrt(half)), math.sqrt(half / math.pi) * 2, 1.5
-        terms = (degrees - 1) // 2
+        start, term, at, terms = math.erfc(math.sqrt(half)), math.log(2 * math.sqrt(half / math.pi)), 1.5, degrees // 2
     else:
-        start, term, at = 0.0, 1.0, 1.0
-        terms = degrees // 2
-    # exp first: a term alone can be too great for a float.
-    logarithm = -half
+        start, term, at, terms = 0.0, 0.0, 1.0, degrees // 2
     found = [start]
     for _ in range(terms):
-        found.append(math.exp(logarithm + math.log(term)))
-        term, at = term * half / at, at + 1
-        if term > 1e200:
-            logarithm, term = logarithm + math.log(term), 1.0
+        found.append(math.exp(term - half))
+        term, at = term + math.log(half) - math.log(at), at + 1
     return min(1.0, max(LEAST_P, math.fsum(found)))
