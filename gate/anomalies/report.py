@@ -340,14 +340,13 @@ class _Told:
             else:
                 scores.append(min(score(abs(shift.effect), EFFECT), _IMPROVED))
         told = self._shifted("outcome_shift", group, max(scores), "outcome_status")
-        first, last = told.first, told.last
         return _with(
             told,
             [
                 Next(
                     "Compare versions, rules and weeks of the decisions.", report_of(self._policy_id, "effectiveness")
                 ),
-                *self._searches(first, last, verdict="yes"),
+                *self._searches(told.shown, verdict="yes"),
                 Next("Replay them under the version before: which would not have been let through?"),
             ],
         )
@@ -369,12 +368,13 @@ class _Told:
         chosen = {"reason_code": values[0]} if of_reason else {"verdict": values[0]} if values else {}
         return _with(
             told,
-            [*steps, *self._searches(told.first, told.last, **chosen)],
-            shown=Shown(first=told.first, last=told.last, column=column, values=values),
+            [*steps, *self._searches(told.shown, **chosen)],
+            shown=replace(told.shown, column=column, values=values),
         )
 
     def drifted(self, group: Sequence[Drift]) -> Anomaly:
         first, last = self._ends(group[0].windows)
+        shown = self._shown(group[0].windows)
         names = ", ".join(drift.fact for drift in group[:_NAMED])
         more = f" and {len(group) - _NAMED} more" if len(group) > _NAMED else ""
         return Anomaly(
@@ -386,17 +386,18 @@ class _Told:
             first=first,
             last=last,
             decisions=sum(group[0].within),
-            shown=Shown(first=first, last=last),
+            shown=shown,
             numbers={"facts": [self._fact(drift) for drift in group]},
             next=[
                 Next("See which bins grew: a caller that sends something else, or other customers?"),
-                *self._searches(first, last),
+                *self._searches(shown),
             ],
         )
 
     def surge(self, surge: Surge) -> Anomaly:
         strength = score(surge.times, TIMES)
         first, last = timestamp(surge.first), timestamp(surge.last)
+        shown = Shown(first=first, last=last)
         cells = f"{surge.cells:,} {surge.grain.name}{'s' if surge.cells > 1 else ''}"
         return Anomaly(
             kind="volume",
@@ -408,7 +409,7 @@ class _Told:
             first=first,
             last=last,
             decisions=surge.decisions,
-            shown=Shown(first=first, last=last),
+            shown=shown,
             numbers={
                 "grain": surge.grain.name,
                 "cells": surge.cells,
@@ -420,7 +421,7 @@ class _Told:
             },
             next=[
                 Next("See who asked, and for what: actor, subject and target of the decisions."),
-                *self._searches(first, last),
+                *self._searches(shown),
             ],
         )
 
@@ -473,7 +474,7 @@ class _Told:
             first=first,
             last=last,
             decisions=top.within.whole,
-            shown=Shown(first=first, last=last, column=column if rose else None, values=rose),
+            shown=replace(self._shown(group[0].windows), column=column if rose else None, values=rose),
             numbers=numbers,
             next=[],
         )
@@ -527,9 +528,18 @@ class _Told:
         return weeks
 
     def _ends(self, windows: Windows) -> tuple[str, str]:
-        """Where a window begins and ends; one that goes on ends with the chain."""
+        """Where a window begins and ends; one that goes on ends with the chain, or with the last decision where a clock
+        that ran backwards dated that later.
+        """
         last = timestamp(self._weeks.starts(windows.last + 1))
-        return timestamp(self._weeks.starts(windows.first)), min(last, self._counted.as_of or last)
+        known = [moment for moment in (self._counted.as_of, self._counted.last) if moment is not None]
+        return timestamp(self._weeks.starts(windows.first)), min(last, max(known, default=last))
+
+    def _shown(self, windows: Windows) -> Shown:
+        """The decisions of a window: those of whole weeks, for the chain's last entry can be one of them."""
+        return Shown(
+            first=timestamp(self._weeks.starts(windows.first)), last=timestamp(self._weeks.starts(windows.last + 1))
+        )
 
     def _new_versions(self, group: Sequence[Shift]) -> list[str]:
         """The versions that decided more often than in the weeks before, where they took over at least half of it."""
@@ -544,8 +554,8 @@ class _Told:
         grown = sorted(version for version, gain in gains.items() if gain > 0)
         return grown if math.fsum(gains[version] for version in grown) >= _MOST else []
 
-    def _searches(self, first: str, last: str, **conditions: str) -> list[Next]:
-        search = decisions_of(self._policy_id, **{"from": first, "to": last}, **conditions)
+    def _searches(self, shown: Shown, **conditions: str) -> list[Next]:
+        search = decisions_of(self._policy_id, **{"from": shown.first, "to": shown.last}, **conditions)
         return [Next("Read the decisions of that time.", search)]
 
 
