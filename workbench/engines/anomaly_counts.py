@@ -30,6 +30,7 @@ from workbench.engines.anomaly_samples import (
     samples_of,
 )
 from workbench.engines.slicing import date_of, last_left_out
+from workbench.lake.entries import Personal
 from workbench.lake.reader import Snapshot
 
 _DAY: Final = timedelta(days=1)
@@ -96,7 +97,7 @@ def count(snapshot: Snapshot, choice: Choice, min_sample: int) -> Counted:
             _by_week(choice.cases),
             _by_age(choice.cases),
             _totals(choice.cases, as_of),
-            *samples_of(metrics, facts, fields, one_of),
+            *samples_of(metrics, facts, fields, Personal.of(snapshot.manifest.personal).facts, one_of),
         ],
         engine="streaming",
     )

@@ -22,7 +22,7 @@ from gate.anomalies.outliers import Outliers
 from gate.anomalies.report import Weeks
 from gate.ids import timestamp
 from gate.policy_reports import MAX_METRICS
-from workbench.facts import ABSENT, WITHHELD, fields_of, number_of, string_of, type_of
+from workbench.facts import ABSENT, WITHHELD, fields_of, find_typed, number_of, string_of, type_of, with_fields
 from workbench.lake.reader import Snapshot
 
 MAX_SAMPLED: Final = 200_000
@@ -85,7 +85,7 @@ def sampled_one_of(decisions: int) -> int:
 
 
 def samples_of(
-    metrics: pl.LazyFrame, facts: pl.LazyFrame, fields: Sequence[str], one_of: int
+    metrics: pl.LazyFrame, facts: pl.LazyFrame, fields: Sequence[str], withheld: frozenset[str], one_of: int
 ) -> tuple[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame]:
     """How many values each metric has, the values that are taken, and the facts.
 
@@ -93,15 +93,20 @@ def samples_of(
         metrics: The metrics of the decisions that are looked at.
         facts: Their facts, with the columns of some fields.
         fields: The fields.
+        withheld: The paths of facts that are left out as personal.
         one_of: Of how many decisions one is taken.
     """
     taken = pl.lit(value=True) if one_of == 1 else _hash(pl.col("position")) % one_of == 0
     typed = [column for field in fields for column in (type_of(field), number_of(field), string_of(field))]
     week = pl.col("created_at").dt.truncate("1w").dt.date().alias("week")
+    known = facts.filter(pl.col("known") & taken)
+    # Which columns a decision's facts have depends on the rulebooks of those that it was exported with; what was not
+    # extracted is read from their JSON.
+    read = with_fields(known, fields, withheld, typed=find_typed(known, fields, pl.col("known")))
     return (
         metrics.group_by("name").agg(pl.len().alias("values")),
         metrics.filter(taken).select("name", "reported_at", "value"),
-        facts.filter(pl.col("known") & taken).select(week, *typed),
+        read.select(week, *typed),
     )
 
 

@@ -60,7 +60,7 @@ def _fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal, *, fac
     if scope is None:
         raise _unavailable("There is no such scope.")
     if manifest is None:
-        manifest = Manifest(scope.scope_id, scope.name, scope.head.chain_id)
+        manifest = Manifest(scope.scope_id, scope.name, scope.head.chain_id, personal=personal.marks)
     else:
         require_same_chain(ledger, manifest, scope)
         if manifest.position and manifest.personal != personal.marks:
