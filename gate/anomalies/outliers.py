@@ -10,6 +10,7 @@ there is no distance to measure by, and the metric is passed over.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -25,9 +26,8 @@ SEASONAL: Final = 0.001
 FARTHEST: Final = 10
 """How many of the farthest values are named."""
 
-
-# Its exponential is still a number.
-_GREATEST: Final = 700.0
+GREATEST: Final = sys.float_info.max
+"""How far a value lies at most: two numbers can differ by more than a number can tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,8 @@ def by_ratio(least: float, quartiles: Sequence[float]) -> bool:
         quartiles: The first quartile, the median and the third quartile of those above zero.
     """
     low, middle, high = quartiles
-    if least < 0 or low == high:
+    # Values that are next to each other can have one logarithm.
+    if least < 0 or math.log(low) == math.log(high):
         return False
     return abs(_skew(math.log(low), math.log(middle), math.log(high))) < abs(_skew(low, middle, high))
 
@@ -129,18 +130,23 @@ def kind_of(season: str | None, weekday: int, hour: int) -> tuple[int, ...]:
 
 def distance_of(value: float, usual: float, *, ratios: bool) -> float:
     """How far a value lies from what is usual; the logarithm of how many times as great or small, where `ratios`."""
-    return abs(math.log(value / usual)) if ratios else abs(value - usual)
+    if ratios:
+        return math.log(min(GREATEST, max(value / usual, usual / value)))
+    return min(GREATEST, abs(value - usual))
 
 
 def distance_at(z: float, mad: float, *, ratios: bool) -> float:
     """How far a value lies at so many robust standard deviations; how many times as great or small, where `ratios`."""
     distance = z * mad / NORMAL_MAD
-    return math.exp(min(distance, _GREATEST)) if ratios else distance
+    if not ratios:
+        return distance
+    return math.exp(distance) if distance < math.log(GREATEST) else math.inf
 
 
 def far(position: int, value: float, usual: float, *, mad: float, ratios: bool) -> Far:
     """A value that lies far out, with how far."""
-    return Far(position, value, usual, modified_z(distance_of(value, usual, ratios=ratios), mad))
+    z = modified_z(distance_of(value, usual, ratios=ratios), mad)
+    return Far(position, value, usual, min(GREATEST, z))
 
 
 def required(values: int) -> float:

@@ -201,7 +201,8 @@ def _far(metrics: pl.LazyFrame, measure: Measure) -> pl.LazyFrame:
 
 def _distance(*, ratios: bool) -> pl.Expr:
     value, usual = pl.col("value"), pl.col("usual")
-    return pl.max_horizontal(value / usual, usual / value) if ratios else (value - usual).abs()
+    distance = pl.max_horizontal(value / usual, usual / value) if ratios else (value - usual).abs()
+    return distance.clip(upper_bound=outliers.GREATEST)
 
 
 def _kind(season: str | None) -> pl.Expr:
