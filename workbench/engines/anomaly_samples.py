@@ -104,7 +104,7 @@ def samples_of(
     # extracted is read from their JSON.
     read = with_fields(known, fields, withheld, typed=find_typed(known, fields, pl.col("known")))
     return (
-        metrics.group_by("name").agg(pl.len().alias("values")),
+        metrics.group_by("name").agg(pl.len().alias("values"), pl.col("value").min().alias("least")),
         metrics.filter(taken).select("name", "reported_at", "value"),
         read.select(week, *typed),
     )
@@ -126,8 +126,8 @@ def learn(
     enough = names.filter(pl.col("values") >= min_sample)
     looked_at = enough.sort("values", "name", descending=[True, False]).head(MAX_METRICS)
     measures = [
-        _measure(name, count, values.filter(pl.col("name") == name), min_sample)
-        for name, count in sorted(looked_at.iter_rows())
+        _measure(name, count, least, values.filter(pl.col("name") == name), min_sample)
+        for name, count, least in sorted(looked_at.iter_rows())
     ]
     at = ((pl.col("week") - pl.lit(weeks.first)).dt.total_days() // 7).cast(pl.Int32).alias("week")
     rows = facts.with_columns(at).filter(pl.col("week") >= 0)
@@ -213,9 +213,7 @@ def _kind(season: str | None) -> pl.Expr:
     return numbers.get(season, pl.lit(0, pl.Int16))
 
 
-def _measure(name: str, count: int, rows: pl.DataFrame, min_sample: int) -> Measure | None:
-    value = rows["value"]
-    least = 0.0 if value.is_empty() else float(value.min())  # type: ignore[arg-type]
+def _measure(name: str, count: int, least: float, rows: pl.DataFrame, min_sample: int) -> Measure | None:
     positive = rows.filter(pl.col("value") > 0) if least == 0 else rows
     if positive.height < min_sample:
         return None
