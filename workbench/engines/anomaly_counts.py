@@ -113,7 +113,7 @@ def count(snapshot: Snapshot, choice: Choice, min_sample: int) -> Counted:
         first=date_of(first),
         last=date_of(last),
         weeks=weeks,
-        cells=_cells(hours, as_of),
+        cells=_cells(hours, weeks, as_of),
         histograms=learned.histograms,
         outliers=outliers_of(learned.measures, far),
         broken=_breaks(broken.row(0, named=True), total, as_of),
@@ -248,9 +248,9 @@ def _monday(moment: datetime) -> date:
     return moment.date() - timedelta(days=moment.weekday())
 
 
-def _cells(hours: pl.DataFrame, as_of: datetime) -> list[Cells]:
-    """The decisions in each whole hour, day and week, to where the chain ends."""
-    rows = hours.filter(pl.col("hour") >= as_of - MAX_WEEKS * _WEEK)
+def _cells(hours: pl.DataFrame, weeks: Weeks, as_of: datetime) -> list[Cells]:
+    """The decisions in each whole hour, day and week of those weeks, to where the chain ends."""
+    rows = hours.filter(pl.col("hour") >= weeks.starts(0))
     cells = []
     for grain, every in zip(GRAINS, _EVERY, strict=True):
         counted = rows.group_by(pl.col("hour").dt.truncate(every)).agg(pl.col("decisions").sum())
