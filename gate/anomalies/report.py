@@ -290,12 +290,12 @@ _Found = TypeVar("_Found", Shift, Drift)
 
 
 def _together(found: Iterable[_Found]) -> list[list[_Found]]:
-    """What happened at about the same time, the strongest of it first: with at least a quarter of all their weeks in
-    common.
+    """What happened at about the same time, the strongest of it first: with at least a quarter of all their weeks
+    in common, or from the same week on. So no two groups begin at once, and each has an id of its own.
     """
     groups: list[list[_Found]] = []
     for item in sorted(found, key=_strongest_first):
-        group = next((group for group in groups if group[0].windows.is_near(item.windows)), None)
+        group = next((group for group in groups if group[0].windows.goes_with(item.windows)), None)
         if group is None:
             groups.append([item])
         else:

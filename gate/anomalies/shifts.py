@@ -43,8 +43,10 @@ class Windows(NamedTuple):
         """Whether the window, or what it is compared with, has a week of these."""
         return self.reference <= last and first <= self.last
 
-    def is_near(self, other: Windows) -> bool:
-        """Whether two windows have at least a quarter of all their weeks in common."""
+    def goes_with(self, other: Windows) -> bool:
+        """Whether two windows begin with the same week, or have at least a quarter of all their weeks in common."""
+        if self.first == other.first:
+            return True
         common = min(self.last, other.last) - max(self.first, other.first) + 1
         return 4 * common >= max(self.last, other.last) - min(self.first, other.first) + 1
 
