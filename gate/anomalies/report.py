@@ -438,7 +438,8 @@ class _Told:
                 "metric": of.metric,
                 "values": of.values,
                 "median": of.median,
-                "mad": _rounded(of.mad),
+                # Metrics have any scale: of rates in a thousandth six decimals would be nothing.
+                "mad": _significant(of.mad),
                 "scale": "ratio" if of.ratios else "difference",
                 "season": of.season,
                 "seasonal_p": SEASONAL,
