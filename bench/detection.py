@@ -110,8 +110,8 @@ def show(result: Mapping[str, Any]) -> str:
     rows = [[f"found of {name}", f"{count} of {result['seeds']}"] for name, count in result["found"].items()]
     precision = "-" if result["precision"] is None else f"{result['precision']:.3f}"
     rows += [
-        ["alarms that show an incident", result["true_alarms"]],
-        ["alarms that show none", result["false_alarms"]],
+        ["alarms that show an incident", str(result["true_alarms"])],
+        ["alarms that show none", str(result["false_alarms"])],
         ["precision", precision],
         ["recall", f"{result['recall']:.3f}"],
         ["clean years without alarm", f"{result['clean_years_without_alarm']} of {result['seeds']}"],
