@@ -264,6 +264,9 @@ class TestFreeze:
         with pytest.raises(ServiceUnavailable) as caught:
             keep_frozen(cohort.instance.ledger, tmp_path, Personal(), begun("2026-02"))
         assert caught.value.code == "SVC_REPORT_UNAVAILABLE"
+        # Whoever reads the log learns which one, and of what.
+        members = cohort.instance.ledger.benchmarks.members(beginning("2026-02"))
+        assert f"of 2026-02 cannot be frozen before the scope {members[0]} can be read" in caught.value.message
         assert not list(tmp_path.rglob("*.parquet"))
         shutil.copytree(exported.directory, tmp_path, dirs_exist_ok=True)
         assert keep_frozen(cohort.instance.ledger, tmp_path, Personal(), begun("2026-02")) == "2026-02"
@@ -343,14 +346,30 @@ class TestReport:
         snapshot = site_of(6, tmp_path)
         file = tmp_path / "benchmarks" / "2026-04.parquet"
         whole = file.read_bytes()
-        wrong = pl.read_parquet(file).rename({"decisions": "number"})
+        rows = pl.read_parquet(file)
         for content in (b"", b"PAR1", whole[: len(whole) // 2], b"x" * len(whole)):
             file.write_bytes(content)
             assert "benchmarks/2026-04.parquet" in refused(snapshot)
-        wrong.write_parquet(file)
+        frozen.write(tmp_path, "2026-04", rows.rename({"decisions": "number"}))
         assert "gate lake export" in refused(snapshot)
+        rows.with_columns(pl.col("success_rate") + 0.01).write_parquet(file)
+        assert "benchmarks/2026-04.parquet" in refused(snapshot)
         file.write_bytes(whole)
         assert benchmarks(snapshot, POLICY).to_dict()["cross_customer"]["status"] == "available"
+
+    def test_a_flipped_bit_anywhere_in_a_frozen_month_is_refused_before_it_is_read(self, tmp_path: Path) -> None:
+        """Read as it stands, it may be another rate, or end the process that answers everybody's reports."""
+        # A policy can be named like what stands in the file's own place for its hash.
+        named = f"sha256:{'0' * 64}"
+        february = {"2026-02": MonthCounts(100, 60, 80, 60)}
+        members = [chain_of(f"s{number}", february, tmp_path, named) for number in range(6)]
+        frozen.write(tmp_path, "2026-04", freeze(members, "2026-04"))
+        file = tmp_path / "benchmarks" / "2026-04.parquet"
+        whole = file.read_bytes()
+        assert benchmarks(members[0], named).to_dict()["cross_customer"]["status"] == "available"
+        for place in range(len(whole)):
+            file.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :])
+            refused(members[0])
 
     def test_other_files_in_the_folder_are_passed_over(self, tmp_path: Path) -> None:
         snapshot = site_of(6, tmp_path)

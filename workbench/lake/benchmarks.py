@@ -9,6 +9,7 @@ away. It follows from the ledger alone. A file that was lost is made again, the 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from typing import Any, Final
 import polars as pl
 
 from gate.benchmarks import Coded, MonthCounts, beginning, code, decided_in, earlier, month_of
-from gate.errors import OperatorError
+from gate.errors import OperatorError, ServiceUnavailable
 from gate.ledger import Ledger
 from workbench.columns import BENCHMARKS, schema
 from workbench.lake.entries import Personal
@@ -38,6 +39,8 @@ GRACE: Final = timedelta(hours=1)
 
 _FOLDER: Final = "benchmarks"
 _NAME: Final = re.compile(r"([0-9]{4}-(?:0[1-9]|1[0-2]))\.parquet")
+_SEAL: Final = b"sha256:"
+_DIGEST_LENGTH: Final = 64
 _SCHEMA: Final = pl.Schema({name: column.dtype for name, column in BENCHMARKS.items()})
 _TERMINAL: Final = ("succeeded", "partial", "failed", "reverted")
 _DECIDED: Final = ("position", "created_at", "policy_id", "policy_version", "verdict")
@@ -125,7 +128,7 @@ def frozen_rows(ledger: Ledger, lake: Path, personal: Personal, month: str) -> p
         ServiceUnavailable: As `keep_frozen`.
     """
     members = ledger.benchmarks.members(beginning(month))
-    return freeze((fresh(ledger, lake, scope_id, personal, facts=False) for scope_id in members), month)
+    return freeze((_chain(ledger, lake, personal, scope_id, month) for scope_id in members), month)
 
 
 def freeze(members: Iterable[Snapshot], month: str) -> pl.DataFrame:
@@ -155,8 +158,8 @@ def write(lake: Path, month: str, rows: pl.DataFrame) -> None:
     file = _path(lake, month)
     file.parent.mkdir(mode=0o700, exist_ok=True)
     content = BytesIO()
-    rows.write_parquet(content)
-    write_durably(file, content.getvalue())
+    rows.write_parquet(content, metadata={"benchmarks": _SEAL.decode() + "0" * _DIGEST_LENGTH})
+    write_durably(file, _sealed(content.getvalue()))
     sync_directory(file.parent)
     sync_directory(lake)
 
@@ -230,6 +233,18 @@ def counts() -> list[pl.Expr]:
     return [of.cast(pl.Int64).alias(name) for name, of in zip(MonthCounts._fields, counted, strict=True)]
 
 
+def _chain(ledger: Ledger, lake: Path, personal: Personal, scope_id: str, month: str) -> Snapshot:
+    try:
+        return fresh(ledger, lake, scope_id, personal, facts=False)
+    except ServiceUnavailable as error:
+        # All the others wait for it: the operator has to know for which.
+        raise ServiceUnavailable(
+            error.code,
+            f"The benchmarks of {month} cannot be frozen before the scope {scope_id} can be read. {error.message}",
+            details=error.details,
+        ) from error
+
+
 def _rows(
     snapshot: Snapshot, table: str, columns: tuple[str, ...], files: list[LakeFile], policy_id: str | None
 ) -> pl.LazyFrame:
@@ -247,12 +262,23 @@ def _path(lake: Path, month: str) -> Path:
 def _read(lake: Path, month: str) -> Frozen:
     file = _path(lake, month)
     try:
-        rows = pl.read_parquet(file, glob=False, hive_partitioning=False)
-        if rows.schema == _SCHEMA:
-            return Frozen(month, rows)
+        content = file.read_bytes()
+        # Before anything else reads it: a flipped bit may be another rate, or a length that takes all memory.
+        if _SEAL in content and content == _sealed(content):
+            rows = pl.read_parquet(BytesIO(content))
+            if rows.schema == _SCHEMA:
+                return Frozen(month, rows)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise _invalid(file) from error
     raise _invalid(file)
+
+
+def _sealed(content: bytes) -> bytes:
+    """A file with the SHA-256 of all the rest of it at the place that was left for that in its metadata."""
+    # The last: what callers named their policies stands before it.
+    before, seal, after = content.rpartition(_SEAL)
+    rest = after[_DIGEST_LENGTH:]
+    return before + seal + hashlib.sha256(before + seal + rest).hexdigest().encode() + rest
 
 
 def _invalid(file: Path) -> OperatorError:
