@@ -298,6 +298,12 @@ class TestReport:
             assert body["recommendation"] == "not_compared"
         assert bodies[0] == bodies[2]
 
+    def test_thresholds_below_the_least_are_taken_for_the_least(self) -> None:
+        """Whoever computes a report with lower ones, past those who refuse them, is told no more."""
+        for others, reason in ((OTHERS[:4], "too_few_scopes"), ([Coded(5, 0.5, 0.5, 0.95)] * 5, "too_few_decisions")):
+            across = report(others, min_cohort_scopes=1, min_cohort_decisions=1)["cross_customer"]
+            assert (across["reason"], across["percentiles"]) == (reason, None)
+
     def test_thresholds_are_compared_with_numbers_rounded_down(self) -> None:
         nine = [Coded(100, 0.5, 0.5, 0.9)] * 9
         for wanted, reason in ((5, None), (6, "too_few_scopes"), (9, "too_few_scopes")):
