@@ -298,6 +298,12 @@ class TestReport:
             assert body["recommendation"] == "not_compared"
         assert bodies[0] == bodies[2]
 
+    def test_of_too_few_decisions_nothing_is_told_but_that(self) -> None:
+        cohorts = ([Coded(20, 0.05, 0.5, 0.95)] * 5, [Coded(100, 0.95, 0.5, 0.9)] * 9, OTHERS)
+        withheld = [report(others, min_cohort_decisions=5000) for others in cohorts]
+        assert withheld[0]["cross_customer"]["reason"] == "too_few_decisions"
+        assert withheld.count(withheld[0]) == len(cohorts)
+
     def test_thresholds_below_the_least_are_taken_for_the_least(self) -> None:
         """Whoever computes a report with lower ones, past those who refuse them, is told no more."""
         for others, reason in ((OTHERS[:4], "too_few_scopes"), ([Coded(5, 0.5, 0.5, 0.95)] * 5, "too_few_decisions")):
