@@ -39,6 +39,11 @@ class Windows(NamedTuple):
     last: int
     reference: int
 
+    @property
+    def order(self) -> tuple[int, int]:
+        """By which windows that are as likely are taken: the shorter, which begins with no week without a decision."""
+        return self.last - self.first, self.first
+
     def overlaps(self, first: int, last: int) -> bool:
         """Whether the window, or what it is compared with, has a week of these."""
         return self.reference <= last and first <= self.last
@@ -142,7 +147,7 @@ def find_shifts(rates: Sequence[Rate], weeks: int, horizons: Sequence[int], min_
 
 def _without_echoes(shifts: Sequence[Shift]) -> list[Shift]:
     kept: list[Shift] = []
-    for shift in sorted(shifts, key=lambda of: (of.p_value, -abs(of.effect), of.windows, of.of, of.value)):
+    for shift in sorted(shifts, key=lambda of: (of.p_value, -abs(of.effect), of.windows.order, of.of, of.value)):
         taken = (of.windows for of in kept if (of.of, of.value) == (shift.of, shift.value))
         if not any(shift.windows.overlaps(of.first, of.last) for of in taken):
             kept.append(shift)

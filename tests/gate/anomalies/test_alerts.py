@@ -1,0 +1,97 @@
+"""Which anomalies are alerts, how long each is open, and how they stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+import pytest
+
+from gate import resources
+from gate.anomalies.alerts import MAX_ALERTS, alerts_report, open_alerts
+from gate.anomalies.breaks import Broken
+from gate.canonical import content_hash
+from tests.gate.anomalies.support import NOTHING, counted, report_of
+
+AS_OF = "2026-06-30T12:00:00.000Z"
+
+
+def report_with(kind: str = "duplicate_execution", last: str = AS_OF, as_of: str = AS_OF) -> dict[str, Any]:
+    """A report with one anomaly, of a window that ended then."""
+    broken = Broken(kind, 1, 1000, "2026-01-05T00:00:00.000Z", last, (7,))
+    return report_of(counted(broken=[broken], decisions=30, as_of=as_of))
+
+
+def alerts_of(*alerts: dict[str, Any], **more: Any) -> dict[str, Any]:
+    told = {"policies": 1, "more_policies": 0, "as_of": AS_OF, "chain_position": 9, "merkle_root": "a" * 64}
+    return alerts_report(alerts, **{**told, **more})
+
+
+@pytest.mark.parametrize(
+    ("last", "is_open"),
+    [
+        (AS_OF, True),
+        ("2026-04-01T12:00:00.001Z", True),
+        ("2026-04-01T12:00:00.000Z", True),
+        ("2026-04-01T11:59:59.999Z", False),
+        ("2026-07-09T00:00:00.000Z", True),
+    ],
+)
+def test_an_anomaly_is_open_until_so_many_days_after_its_window(last: str, is_open: bool) -> None:
+    assert bool(open_alerts(report_with(last=last), 90)) is is_open
+
+
+@pytest.mark.parametrize(("open_days", "is_open"), [(1, False), (29, False), (30, True), (400, True)])
+def test_it_is_open_as_long_as_is_asked(open_days: int, is_open: bool) -> None:
+    assert bool(open_alerts(report_with(last="2026-05-31T12:00:00.000Z"), open_days)) is is_open
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_alert"),
+    [
+        ("duplicate_execution", True),
+        ("executed_without_yes", True),
+        ("state_mismatch", False),
+        ("outcome_reversed", False),
+    ],
+)
+def test_only_what_is_high_is_an_alert(kind: str, is_alert: bool) -> None:
+    assert bool(open_alerts(report_with(kind), 90)) is is_alert
+
+
+def test_an_alert_names_its_policy_and_the_path_of_its_report() -> None:
+    (alert,) = open_alerts(report_with(), 90)
+    assert alert["policy_id"] == "refunds"
+    assert alert["report"] == "/api/decision/policies/refunds/anomalies?threshold=0.8"
+    assert alert["anomaly"] == report_with()["anomalies"][0]
+
+
+def test_a_chain_without_entries_has_no_alerts() -> None:
+    assert open_alerts(report_of(NOTHING), 90) == []
+
+
+def test_alerts_stand_by_their_scores_and_of_equal_ones_by_their_ids() -> None:
+    low, *_ = open_alerts(report_with(), 90)
+    high, *_ = open_alerts(report_with("executed_without_yes"), 90)
+    other, *_ = open_alerts(report_with("binding_mismatch"), 90)
+    told = alerts_of(low, other, high)
+    assert told == alerts_of(high, low, other)
+    stand = [(of["anomaly"]["anomaly_score"], of["anomaly"]["anomaly_id"]) for of in told["alerts"]]
+    assert [score for score, _ in stand] == [1, 0.9, 0.9]
+    assert stand[1][1] < stand[2][1]
+
+
+def test_of_more_than_a_hundred_all_are_counted_and_the_strongest_are_listed() -> None:
+    (weak,), (strong,) = (
+        open_alerts(report_with(kind), 90) for kind in ("duplicate_execution", "executed_without_yes")
+    )
+    told = alerts_of(*[weak] * MAX_ALERTS, strong)
+    assert (told["alert_count"], len(told["alerts"])) == (101, 100)
+    assert told["alerts"][0] == strong
+
+
+def test_the_answer_keeps_the_contract_and_carries_its_hash() -> None:
+    for alerts in ([], open_alerts(report_with(), 90)):
+        told = alerts_of(*alerts)
+        jsonschema.Draft202012Validator(resources.schema("policy-alerts")).validate(told)
+        assert told.pop("alerts_hash") == content_hash(told)

@@ -1,0 +1,57 @@
+"""Which facts drifted, and where."""
+
+from __future__ import annotations
+
+import pytest
+
+from gate.anomalies.drift import Drift, Histogram, find_drift
+from gate.anomalies.shifts import Windows
+from gate.anomalies.statistics import homogeneity, stability_index
+
+BEFORE, AFTER = [30, 10], [10, 30]
+
+
+def drifts(*facts: list[list[int]], min_sample: int = 20) -> list[Drift]:
+    histograms = [Histogram(f"fact {number}", ["a", "b"], weeks) for number, weeks in enumerate(facts)]
+    return find_drift(histograms, max(map(len, facts), default=0), min_sample)
+
+
+def test_facts_that_stay_do_not_drift() -> None:
+    assert drifts([BEFORE] * 20) == drifts() == []
+
+
+def test_a_drift_that_stays_is_told_once_with_both_histograms() -> None:
+    (drift,) = drifts([BEFORE] * 9 + [AFTER] * 6)
+    assert (drift.windows.first, drift.windows.reference) == (9, 1)
+    weeks = drift.windows.last - 8
+    assert (drift.before, drift.within) == ([240, 80], [10 * weeks, 30 * weeks])
+    assert drift.index == stability_index(drift.before, drift.within)
+    assert drift.p_value == homogeneity(drift.before, drift.within)
+
+
+def test_each_fact_has_its_own_windows() -> None:
+    found = drifts([BEFORE] * 9 + [AFTER] * 2, [BEFORE] * 11, [BEFORE] * 10 + [AFTER])
+    assert [(of.fact, of.windows.first) for of in found] == [("fact 0", 9), ("fact 2", 10)]
+
+
+def test_a_window_or_reference_with_too_few_known_facts_is_no_test() -> None:
+    assert drifts([[16, 3], [0, 40]]) == drifts([[40, 0], [3, 16]]) == []
+    assert len(drifts([[16, 3], [0, 40]], min_sample=19)) == 1
+
+
+def test_weeks_without_a_known_fact_count_nowhere() -> None:
+    (drift,) = drifts([BEFORE] * 5 + [[0, 0]] * 3 + [AFTER])
+    assert drift.windows == Windows(8, 8, 0)
+    assert drift.before == [150, 50]
+
+
+def test_a_small_index_counts_as_a_test_and_no_more() -> None:
+    # 0.0404 and 0.0634.
+    for moved, number in (([2400, 1600], 0), ([2250, 1750], 1)):
+        assert len(drifts([[2800, 1200], moved])) == number
+
+
+@pytest.mark.parametrize("others", [0, 400])
+def test_more_tests_need_a_smaller_p_value(others: int) -> None:
+    found = drifts([[30, 10], [19, 21]], *[[[30, 10], [30, 10]]] * others)
+    assert len(found) == (others == 0)

@@ -1,0 +1,124 @@
+"""docs/anomalies.md: its worked example and its tables state what the code does."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+import pytest
+
+from gate import resources
+from gate.anomalies import scores, shifts
+from gate.anomalies.anomaly import KINDS
+from gate.anomalies.breaks import OUTCOME_DUE, RECEIPT_DUE, RULES
+from gate.anomalies.outliers import SEASONAL
+from gate.anomalies.report import MAX_ITEMS, MAX_REASONS, MAX_WEEKS
+from gate.anomalies.scores import BELOW_HIGH, HIGH, MEDIUM, THRESHOLD
+from gate.anomalies.statistics import LEAST_P, NORMAL_MAD, required_z
+from gate.anomalies.volume import LIKE
+from gate.policy_reports import MAX_METRICS
+from tests.end_to_end.support import ROOT
+from tests.reports import alerts_example, anomaly_example
+from tests.test_documentation import rows, section
+
+PAGE: Final = (ROOT / "docs" / "anomalies.md").read_text()
+TOLD: Final = " ".join(PAGE.split())
+
+
+def example(name: str) -> Any:
+    return json.loads(resources.path("schemas", "examples", f"{name}.json").read_bytes())
+
+
+def test_the_published_examples_are_what_their_counts_give() -> None:
+    assert anomaly_example() == example("anomaly-report")
+    assert alerts_example() == example("policy-alerts")
+
+
+class TestWorkedExample:
+    TEXT: Final = " ".join(section(PAGE, "## A worked example").split())
+    OUTCOMES, VERDICTS = (
+        next(of for of in anomaly_example()["anomalies"] if of["kind"] == kind)
+        for kind in ("outcome_shift", "verdict_shift")
+    )
+
+    def test_it_states_the_counts(self) -> None:
+        report, change = anomaly_example(), self.OUTCOMES["numbers"]["changes"][0]
+        assert f"is of {report['coverage']['decisions']} decisions in {report['coverage']['weeks']} weeks" in self.TEXT
+        assert f"version `{self.OUTCOMES['numbers']['new_versions'][0]}` decides the last two" in self.TEXT
+        before, within = change["before"], change["within"]
+        assert f"Of {before['of']} terminal outcomes in the 8 weeks before, {before['count']} succeeded" in self.TEXT
+        assert f"of {within['of']} in the window {within['count']} did" in self.TEXT
+        assert f"within {change['age_days']} days" in self.TEXT
+
+    def test_it_states_what_follows_from_them(self) -> None:
+        change = self.OUTCOMES["numbers"]["changes"][0]
+        h = change["cohens_h"]
+        assert f"= {h}`; Fisher's p is {change['p_value']}." in self.TEXT
+        assert f"`1 - 0.2 * 0.5 / {-h} = {self.OUTCOMES['anomaly_score']}`, {self.OUTCOMES['severity']}" in self.TEXT
+        of = change["difference"]
+        assert f"The difference is {of['rate']}, between {of['low']} and {of['high']} by Newcombe's" in self.TEXT
+
+    def test_it_states_the_verdicts_and_the_break(self) -> None:
+        change, score = self.VERDICTS["numbers"]["changes"][0], self.VERDICTS["anomaly_score"]
+        rates = (f"{change[name]['rate'] * 100:.0f}" for name in ("before", "within"))
+        h = change["cohens_h"]
+        assert f"`{change['value']}` rose from {' to '.join(rates)} percent, h {h}" in self.TEXT
+        assert f"`0.6 + 0.2 * ({h} - 0.5) / 0.3 = {score}`" in self.TEXT
+        assert f"would be held at {BELOW_HIGH}" in self.TEXT
+        (broken,) = (of for of in anomaly_example()["anomalies"] if of["kind"] == "lifecycle_break")
+        assert f"One decision was executed twice: {broken['anomaly_score']}." in self.TEXT
+
+
+class TestTables:
+    def test_every_kind_is_listed(self) -> None:
+        listed = [cells[0].strip("`") for cells in rows(section(PAGE, "## What it looks for"))]
+        assert sorted(listed) == sorted(KINDS)
+
+    def test_the_marks_are_those_of_the_measures(self) -> None:
+        table = [[float(cell) for cell in cells[1:4]] for cells in rows(section(PAGE, "## Scores and severities"))]
+        measures = (scores.EFFECT, scores.HARM, scores.INDEX, scores.TIMES, scores.FAR, scores.SHARE)
+        assert table == [list(marks) for marks in measures]
+
+    def test_every_break_is_listed_with_its_score(self) -> None:
+        listed = {cells[0].strip("`"): cells[3] for cells in rows(section(PAGE, "### Breaks"))}
+        assert listed == {
+            kind: f"{rule.score:g}"
+            if rule.score is not None
+            else "by share" + ", below high" * (kind == "outcome_overdue")
+            for kind, rule in RULES.items()
+        }
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            f"From {HIGH} it is `high`, from {MEDIUM} `medium`",
+            f"`threshold` ({THRESHOLD}) is the least that is listed",
+            f"stays below high, at {BELOW_HIGH} at most",
+            "Outcomes that improved stay below medium, at 0.59",
+            f"at most {MAX_WEEKS} weeks are looked at",
+            f"(the {MAX_REASONS} most frequent)",
+            f"Below {LEAST_P:g} it is told as {LEAST_P:g}",
+            f"a false discovery rate of {shifts.FALSE_DISCOVERIES}",
+            f"the reference**, the {shifts.REFERENCE} weeks before it".replace("the reference**", "**reference**"),
+            f"is at least {shifts.LEAST_EFFECT}, either way",
+            f"median of up to {LIKE} cells before it",
+            f"says with p at most {SEASONAL} that their medians differ",
+            f"the {MAX_METRICS} with the most values",
+            f"`max_items` ({MAX_ITEMS})",
+            f"decided more than {RECEIPT_DUE.days * 24} hours before `as_of`",
+            f"more than {OUTCOME_DUE.days} days before `as_of`",
+        ],
+    )
+    def test_the_page_says_the_numbers_of_the_code(self, said: str) -> None:
+        assert said in TOLD
+
+    def test_the_formula_of_what_is_required_is_that_of_the_code(self) -> None:
+        assert "`required_z(n) = max(3.5, sqrt(2 ln(n / 0.01)))`" in TOLD
+        assert round(required_z(1000), 9) == 4.798525912
+        assert f"{NORMAL_MAD:.4f} |distance| / M" in TOLD
+
+    def test_the_lengths_of_windows_are_those_of_the_code(self) -> None:
+        found = re.search(r"a \*\*window\*\* of (\d), (\d), (\d) or (\d) weeks", TOLD)
+        assert found is not None
+        assert tuple(map(int, found.groups())) == shifts.LENGTHS

@@ -1,0 +1,143 @@
+"""Which windows are compared, which shifts are discoveries, and what is the echo of another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from gate.anomalies.shifts import Rate, Shift, Windows, find_shifts, windows
+from gate.anomalies.statistics import Share, cohens_h, fisher_exact
+
+ALL = 0
+
+
+def rate(parts: Sequence[int], wholes: Sequence[int], of: str = "verdict", value: str = "no") -> Rate:
+    return Rate(of, value, [parts], [wholes])
+
+
+def shifts(*rates: Rate, weeks: int, horizons: Sequence[int] | None = None, min_sample: int = 20) -> list[Shift]:
+    return find_shifts(rates, weeks, [ALL] * weeks if horizons is None else horizons, min_sample)
+
+
+class TestWindows:
+    def test_each_ends_with_any_week_and_has_at_least_one_before_it(self) -> None:
+        assert list(windows(4)) == [
+            *(Windows(1, 1, 0), Windows(2, 2, 0), Windows(3, 3, 0)),
+            *(Windows(1, 2, 0), Windows(2, 3, 0)),
+        ]
+        assert list(windows(0)) == list(windows(1)) == []
+
+    def test_lengths_are_one_two_four_and_eight_weeks_and_references_the_eight_before(self) -> None:
+        every = list(windows(30))
+        assert {window.last - window.first + 1 for window in every} == {1, 2, 4, 8}
+        assert all(window.reference == max(0, window.first - 8) for window in every)
+        for length in (1, 2, 4, 8):
+            ends = [of.last for of in every if of.last - of.first + 1 == length]
+            assert ends == list(range(length, 30))
+
+    @pytest.mark.parametrize(
+        ("one", "other", "together"),
+        [
+            ((5, 5), (5, 5), True),
+            ((5, 5), (5, 6), True),
+            ((5, 5), (6, 7), False),
+            ((5, 6), (6, 7), True),
+            ((5, 6), (6, 9), False),
+            ((5, 8), (6, 7), True),
+            ((5, 8), (7, 10), True),
+            ((5, 8), (8, 11), False),
+            ((5, 8), (6, 9), True),
+            ((5, 12), (9, 12), True),
+            ((5, 12), (9, 16), True),
+            ((5, 12), (10, 17), False),
+            ((5, 12), (5, 5), True),
+            ((5, 12), (12, 12), False),
+            ((5, 5), (9, 9), False),
+        ],
+    )
+    def test_windows_go_together_by_a_quarter_of_all_their_weeks_or_by_their_first(
+        self, one: tuple[int, int], other: tuple[int, int], together: bool
+    ) -> None:
+        a, b = Windows(*one, 0), Windows(*other, 0)
+        assert a.goes_with(b) is b.goes_with(a) is together
+
+    def test_a_window_overlaps_what_shares_a_week_with_it_or_with_its_reference(self) -> None:
+        window = Windows(10, 11, 2)
+        assert [week for week in range(16) if window.overlaps(week, week)] == list(range(2, 12))
+        assert window.overlaps(0, 2)
+        assert not window.overlaps(0, 1)
+        assert not window.overlaps(12, 19)
+
+
+class TestShifts:
+    def test_a_rate_that_stays_does_not_shift(self) -> None:
+        assert shifts(rate([12] * 20, [40] * 20), weeks=20) == []
+
+    def test_a_rate_that_stays_what_it_became_is_told_once_from_when_it_did(self) -> None:
+        # Each later window is compared with weeks of the first, or shares one with it.
+        (shift,) = shifts(rate([4] * 10 + [20] * 6, [40] * 16), weeks=16)
+        assert shift.windows.first == 10
+        assert (shift.before, shift.within.rate, shift.rose) == (Share(32, 320), 0.5, True)
+        assert shift.effect == cohens_h(0.5, 0.1)
+        assert shift.p_value == fisher_exact(shift.within, shift.before)
+
+    def test_a_bad_week_is_told_as_one_week_and_what_follows_it_is_its_echo(self) -> None:
+        (shift,) = shifts(rate([4] * 10 + [24] + [4] * 9, [40] * 20), weeks=20)
+        assert (shift.windows.first, shift.windows.last) == (10, 10)
+
+    def test_a_second_shift_is_told_where_its_reference_has_no_week_of_the_first(self) -> None:
+        parts = [4] * 10 + [24] + [4] * 9 + [24] + [4]
+        first, second = shifts(rate(parts, [40] * len(parts)), weeks=len(parts))
+        assert (first.windows.first, second.windows.first) == (10, 20)
+
+    def test_a_window_does_not_begin_with_weeks_that_have_nothing_in_them(self) -> None:
+        (shift,) = shifts(rate([4] * 5 + [0] * 3 + [24], [40] * 5 + [0] * 3 + [40]), weeks=9)
+        assert shift.windows == Windows(8, 8, 0)
+
+    def test_another_rate_is_no_echo(self) -> None:
+        rates = [
+            rate([4] * 10 + [24], [40] * 11, value=value, of=of)
+            for of, value in (("verdict", "no"), ("reason", "no"), ("verdict", "yes"))
+        ]
+        assert [(of.of, of.value) for of in shifts(*rates, weeks=11)] == [
+            ("reason", "no"),
+            ("verdict", "no"),
+            ("verdict", "yes"),
+        ]
+
+    def test_the_most_likely_window_is_taken_and_of_equal_ones_the_earlier(self) -> None:
+        # All of a whole before, none after: from 1e-40 on nothing is told apart but by its effect.
+        (shift,) = shifts(rate([400] * 8 + [0] * 8, [400] * 16), weeks=16)
+        assert (shift.windows, shift.p_value) == (Windows(8, 8, 0), 1e-40)
+
+    def test_fewer_cases_than_the_sample_are_no_test_on_either_side(self) -> None:
+        assert shifts(rate([0, 19], [40, 19]), weeks=2) == []
+        assert len(shifts(rate([0, 19], [40, 19]), weeks=2, min_sample=19)) == 1
+        assert shifts(rate([0, 40], [19, 40]), weeks=2) == []
+        assert len(shifts(rate([0, 40], [20, 40]), weeks=2)) == 1
+
+    def test_a_change_that_is_certain_but_small_is_none(self) -> None:
+        # h is 0.098 and 0.102, and the samples are huge.
+        for rose, number in ((14_250, 0), (14_400, 1)):
+            found = shifts(rate([11_000, rose], [100_000] * 2), weeks=2)
+            assert len(found) == number
+
+    def test_more_tests_need_a_smaller_p_value(self) -> None:
+        moved = rate([4] * 8 + [14], [40] * 9)
+        still = [rate([4] * 9, [40] * 9, value=f"still {number}") for number in range(60)]
+        assert len(shifts(moved, weeks=9)) == 1
+        assert shifts(moved, *still, weeks=9) == []
+
+    def test_outcomes_are_compared_at_the_age_of_the_window_and_not_while_it_is_too_young(self) -> None:
+        whole = [40] * 10
+        # At the first horizon nothing has failed yet; at the second one half of the last week has.
+        failed = Rate("outcome", "failed", [[0] * 10, [2] * 9 + [20]], [whole, whole])
+        for horizon, number in ((-1, 0), (0, 0), (1, 1)):
+            assert len(shifts(failed, weeks=10, horizons=[1] * 9 + [horizon])) == number
+
+    def test_verdicts_are_compared_however_young_the_window_is(self) -> None:
+        assert len(shifts(rate([4] * 9 + [24], [40] * 10), weeks=10, horizons=[-1] * 10)) == 1
+
+    def test_a_single_week_has_nothing_to_be_compared_with(self) -> None:
+        assert shifts(rate([40], [40]), weeks=1) == shifts(weeks=0) == []

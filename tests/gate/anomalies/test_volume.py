@@ -1,0 +1,99 @@
+"""Where there were far more or fewer decisions than such hours, days or weeks have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gate.anomalies.statistics import required_z
+from gate.anomalies.volume import GRAINS, Surge, find_surges, grain_of
+
+HOUR, DAY, WEEK = GRAINS
+START = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+def weekly(counts: Sequence[int]) -> list[Surge]:
+    return find_surges(WEEK, START, counts)
+
+
+class TestGrain:
+    @pytest.mark.parametrize(
+        ("counts", "grain"),
+        [
+            ([[5, 5, 4], [9], [9]], 0),
+            ([[4, 5, 4], [9], [9]], 1),
+            ([[5, 4], [9], [9]], 1),
+            ([[0], [4], [5]], 2),
+            ([[0], [4], [4]], None),
+            ([[], [], []], None),
+            ([[4], [], [7]], 2),
+        ],
+    )
+    def test_it_is_the_finest_whose_lower_median_holds_five(self, counts: list[list[int]], grain: int | None) -> None:
+        assert grain_of(counts) == grain
+
+
+class TestSurges:
+    def test_what_is_as_usual_does_not_stand_out(self) -> None:
+        assert weekly([20] * 30) == weekly([]) == weekly([20]) == []
+
+    def test_a_cell_needs_four_before_it_to_be_compared_with(self) -> None:
+        assert weekly([20] * 3 + [900] + [20] * 9) == []
+        assert len(weekly([20] * 4 + [900] + [20] * 9)) == 1
+
+    def test_it_says_how_many_when_and_how_far(self) -> None:
+        (surge,) = weekly([20] * 12 + [200] + [20] * 3)
+        assert (surge.first, surge.last) == (START + timedelta(weeks=12), START + timedelta(weeks=13))
+        assert (surge.decisions, surge.usual, surge.cells, surge.rose, surge.times) == (200, 20, 1, True, 10)
+        # All others are as usual, and chance alone moves counts by a standard deviation of 1.
+        distance = 2 * math.sqrt(200.375) - 2 * math.sqrt(20.375)
+        assert surge.z == pytest.approx(distance, rel=1e-12)
+        assert surge.required == required_z(12)
+
+    def test_where_counts_move_more_than_by_chance_more_is_needed(self) -> None:
+        steady, moving = [20] * 16 + [70], [20, 45] * 8 + [70]
+        assert len(weekly(steady)) == 1
+        assert weekly(moving) == []
+
+    def test_an_hour_is_compared_with_the_same_hour_of_the_same_weekday(self) -> None:
+        week = [30 if hour % 24 == 9 else 2 for hour in range(168)]
+        assert find_surges(HOUR, START, week * 9) == []
+        late = [*week * 9]
+        late[168 * 8 + 24 + 3] = 30
+        (surge,) = find_surges(HOUR, START, late)
+        assert surge.first == START + timedelta(weeks=8, days=1, hours=3)
+        assert (surge.decisions, surge.usual) == (30, 2)
+
+    def test_a_day_is_compared_with_the_same_weekday(self) -> None:
+        counts = [40, 40, 40, 40, 40, 8, 8] * 9
+        assert find_surges(DAY, START, counts) == []
+        counts[7 * 8 + 6] = 40
+        (surge,) = find_surges(DAY, START, counts)
+        assert (surge.first, surge.usual) == (START + timedelta(weeks=8, days=6), 8)
+
+    def test_a_level_that_lasts_becomes_usual(self) -> None:
+        (surge,) = weekly([20] * 10 + [200] * 20)
+        # The median of the eight before is 200 from the sixth such week on.
+        assert surge.cells == 5
+
+    def test_cells_in_a_row_to_the_same_side_are_one_and_to_another_side_are_two(self) -> None:
+        together, after = weekly([40] * 12 + [300, 400, 0])
+        assert (together.cells, together.decisions, together.usual) == (2, 700, 80)
+        assert (after.cells, after.decisions, after.usual, after.rose) == (1, 0, 40, False)
+        assert after.times == 80
+
+    def test_cells_with_one_as_usual_between_them_are_two(self) -> None:
+        assert [surge.cells for surge in weekly([40] * 12 + [300, 40, 300])] == [1, 1]
+
+    @given(st.lists(st.integers(0, 3_000_000), max_size=60))
+    def test_whatever_the_counts_are_what_stands_out_lies_as_far_as_required(self, counts: list[int]) -> None:
+        for surge in weekly(counts):
+            assert surge.z > surge.required >= 3.5
+            assert surge.times >= 1
+            assert surge.rose is (surge.decisions > surge.usual)
+            assert surge.first < surge.last <= START + timedelta(weeks=len(counts))
