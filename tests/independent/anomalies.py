@@ -967,7 +967,8 @@ def bins_of(values: Sequence[Any]) -> tuple[list[str], Callable[[Any], int]]:
         else ["any number"]
     )
     singles = ["missing", "null", "false", "true", "list or object"]
-    quoted = [json.dumps(text, ensure_ascii=False) for text in common]
+    cut = [text if len(text) <= 80 else f"{text[:80]}..." for text in common]
+    quoted = [json.dumps(text, ensure_ascii=False) for text in cut]
     names = [*singles, *ranges, *quoted, "other text" if common else "text"]
 
     def bin_of(value: Any) -> int:

@@ -31,7 +31,7 @@ from workbench.engines.arguments import (
     require_threshold,
     require_whole,
 )
-from workbench.engines.rendering import cut, page, prompt
+from workbench.engines.rendering import cut, on_one_line, page, prompt
 from workbench.lake.reader import Snapshot
 
 _PROMPTED = 10
@@ -98,7 +98,7 @@ class AnomalyReport:
         body = self.body
         told = [f"{name} {number}" for name, number in body["severities"].items() if number]
         listed = [
-            f"{of['severity']:<6} {of['anomaly_score']:.2f}  {of['window']['from'][:10]}  {of['summary']}"
+            f"{of['severity']:<6} {of['anomaly_score']:.2f}  {of['window']['from'][:10]}  {on_one_line(of['summary'])}"
             for of in body["anomalies"][:_PROMPTED]
         ]
         more = body["anomaly_count"] - len(listed)

@@ -35,6 +35,7 @@ _NUMBER_BINS: Final = 10
 _TEXT_BINS: Final = 9
 # A text with more values than these is a name of its own, and no kind of something.
 _MOST_TEXTS: Final = 50
+_LONGEST_TEXT: Final = 80
 _BINS: Final = ("missing", "null", "false", "true", "list or object")
 """The first bins of a fact; those of its numbers and texts come after them."""
 
@@ -200,7 +201,10 @@ def _far(metrics: pl.LazyFrame, measure: Measure) -> pl.LazyFrame:
 
 
 def _distance(*, ratios: bool) -> pl.Expr:
-    value, usual = pl.col("value"), pl.col("usual")
+    value = pl.col("value")
+    # Polars divides by one number by multiplying with its reciprocal, which is another number, and for the least ones
+    # none; added to zeros it is as many numbers.
+    usual = value * 0.0 + pl.col("usual")
     distance = pl.max_horizontal(value / usual, usual / value) if ratios else (value - usual).abs()
     return distance.clip(upper_bound=outliers.GREATEST)
 
@@ -284,7 +288,7 @@ def _histogram(rows: pl.DataFrame, field: str, weeks: int) -> Histogram | None:
     names = [
         *_BINS,
         *_ranges(edges),
-        *(orjson.dumps(text).decode() for text in common),
+        *map(_quoted, common),
         "other text" if common else "text",
     ]
     found = [[0] * len(used) for _ in range(weeks)]
@@ -324,6 +328,11 @@ def _common(texts: pl.Series) -> list[str]:
     if counted.height > _MOST_TEXTS:
         return []
     return sorted(counted.sort("values", "text", descending=[True, False])["text"].head(_TEXT_BINS))
+
+
+def _quoted(text: str) -> str:
+    """A text as JSON; of a long one its beginning, for a report names many."""
+    return orjson.dumps(text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}...").decode()
 
 
 def _ranges(edges: Sequence[float]) -> list[str]:

@@ -38,8 +38,13 @@ def prompt(kind: str, of: str, scope: str, asked: str, *lines: str) -> str:
 
 def cut(text: str) -> str:
     """A name as it stands in a sentence: on one line, and not longer than it can be read."""
-    line = "".join(character if character.isprintable() else "\ufffd" for character in text)
+    line = on_one_line(text)
     return line if len(line) <= _NAME else f"{line[:_NAME]}..."
+
+
+def on_one_line(text: str) -> str:
+    """A text without what would begin another line, or tell a terminal something."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def listed(names: Sequence[str]) -> str:

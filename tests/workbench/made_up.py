@@ -1,0 +1,127 @@
+"""Chains that no gate decided: whatever dates, versions, codes, metrics and facts a test wants, and many of them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from gate.ids import timestamp
+from gate.ledger.tail import FollowedEntry
+from tests.independent import recount
+from workbench.lake.entries import Personal, Rulebooks, frames
+from workbench.lake.manifest import Manifest
+from workbench.lake.reader import Snapshot
+
+POLICY: Final = "refunds"
+MONDAY: Final = datetime(2026, 1, 5, tzinfo=UTC)
+HOUR: Final = timedelta(hours=1)
+DAY: Final = timedelta(days=1)
+WEEK: Final = timedelta(weeks=1)
+
+_HASH: Final = "0" * 64
+
+
+def rulebook_of(*fields: str, version: str = "1") -> dict[str, Any]:
+    """What of a rulebook is counted: the facts that it reads."""
+    schema = {"required": [], "properties": {field: {"type": "string"} for field in fields}}
+    return {"rulebook_id": POLICY, "version": version, "input_schema": schema, "rules": []}
+
+
+class MadeUp:
+    """A chain, as the service would answer its entries.
+
+    Attributes:
+        entries: The entries, in chain order.
+        requests: The request of each decision, by its id.
+    """
+
+    def __init__(self) -> None:
+        self.entries: list[dict[str, Any]] = []
+        self.requests: dict[str, dict[str, Any]] = {}
+        self._about: dict[str, tuple[int, dict[str, Any]]] = {}
+
+    def decide(
+        self,
+        at: datetime,
+        *,
+        verdict: str = "yes",
+        reason: str = "ALLOWED",
+        version: str = "1",
+        policy_id: str = POLICY,
+        facts: dict[str, Any] | None = None,
+        rulebook: dict[str, Any] | None = None,
+    ) -> str:
+        """Adds a decision; its id."""
+        decision_id = f"dec_{len(self.entries) + 1}"
+        body = rulebook or rulebook_of(version=version)
+        self.requests[decision_id] = {"rulebook": body, "context": {"inputs": facts or {}}}
+        record = {
+            "decision_id": decision_id,
+            "created_at": timestamp(at),
+            "policy_id": policy_id,
+            "policy_version": version,
+            "policy_hash": recount.hash_of(body),
+            "verdict": verdict,
+            "application_verdict": verdict.upper(),
+            "action": "refund",
+            "reason_code": reason,
+            "evidence": [reason, "rule:default"],
+            "action_binding": {},
+            "request_id": "req_1",
+            "input_hash": _HASH,
+            "output_hash": _HASH,
+        }
+        self._add(record)
+        self._about[decision_id] = (len(self.entries), record)
+        return decision_id
+
+    def receipt(self, decision_id: str, at: datetime, status: str = "executed", **more: Any) -> None:
+        """Adds an execution receipt."""
+        _, record = self._about[decision_id]
+        flags = [] if record["verdict"] == "yes" else ["DECISION_NOT_APPROVED"]
+        told = {"execution_status": status, "action_binding_match": True, "flags": flags, **more}
+        self._add({"execution_receipt_id": f"exe_{len(self.entries)}", **told}, decision_id, at)
+
+    def outcome(self, decision_id: str, at: datetime, status: str = "succeeded", **more: Any) -> None:
+        """Adds an outcome."""
+        self._add({"outcome_id": f"out_{len(self.entries)}", "outcome_status": status, **more}, decision_id, at)
+
+    def _add(self, entry: dict[str, Any], decision_id: str | None = None, at: datetime | None = None) -> None:
+        told = {} if decision_id is None or at is None else {"decision_id": decision_id, "reported_at": timestamp(at)}
+        leaf = f"{len(self.entries) + 1:064x}"
+        self.entries.append({**entry, **told, "audit_chain": {"leaf_hash": leaf}})
+
+    def snapshot(self, lake: Path, personal: Personal | None = None) -> Snapshot:
+        """The chain, of which the lake holds nothing yet."""
+        rulebooks = {recount.hash_of(of["rulebook"]): of["rulebook"] for of in self.requests.values()}
+        rows = [self._row(position, entry) for position, entry in enumerate(self.entries, 1)]
+        tail = frames("s1", rows, Rulebooks(rulebooks.get), personal or Personal())
+        return Snapshot(lake, Manifest("s1", "acme", "chain_1"), len(rows), recount.root_of(self.entries), tail)
+
+    def _row(self, position: int, entry: dict[str, Any]) -> FollowedEntry:
+        decision_id = entry["decision_id"]
+        kinds = {"outcome_id": "outcome", "execution_receipt_id": "execution"}
+        kind = next((kind for member, kind in kinds.items() if member in entry), "decision")
+        at, record = self._about[decision_id]
+        request = orjson.dumps(self.requests[decision_id]) if kind == "decision" else None
+        return FollowedEntry(
+            position=position,
+            entry_type=kind,
+            entry_id=f"entry_{position}",
+            decision_id=decision_id,
+            decision_position=at,
+            record_hash=_HASH,
+            receipt_hash=_HASH,
+            policy_id=record["policy_id"],
+            policy_version=None if record["policy_version"] is None else record["policy_version"].encode(),
+            created_at=entry["created_at"] if kind == "decision" else entry["reported_at"],
+            leaf_hash=_HASH,
+            merkle_root=_HASH,
+            link_hash=_HASH,
+            body=orjson.dumps(entry),
+            request=request,
+            confidence=None,
+        )
