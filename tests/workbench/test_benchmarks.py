@@ -37,6 +37,7 @@ from workbench.lake import fresh as freshness
 from workbench.lake.benchmarks import cases_at, freeze, frozen_rows, is_frozen, keep_frozen, latest, month_due
 from workbench.lake.entries import Personal
 from workbench.lake.fresh import fresh
+from workbench.lake.lease import lease
 from workbench.lake.manifest import write_durably
 from workbench.lake.reader import Snapshot, open_lake
 
@@ -243,6 +244,11 @@ class TestFreeze:
             seen += cases_at(snapshot, month).collect()["position"].to_list()
         assert len(seen) == len(set(seen)) == 84
 
+    def test_its_rows_are_in_order_whatever_order_the_members_come_in(self, tmp_path: Path) -> None:
+        members = [chain_of(name, {"2026-02": MonthCounts(100, 60, 80, 60)}, tmp_path) for name in ("b", "c", "a")]
+        rows = freeze(members, "2026-04")
+        assert rows.select("scope_id", "policy_id").rows() == [(of, name) for of in "abc" for name in (None, POLICY)]
+
     def test_a_month_is_due_an_hour_after_it_has_begun(self) -> None:
         assert month_due(beginning("2026-02") + AN_HOUR) == "2026-02"
         assert month_due(beginning("2026-02") + AN_HOUR - timedelta(milliseconds=1)) == "2026-01"
@@ -300,6 +306,16 @@ class TestFollower:
         assert isinstance(error, OperatorError)
         assert error.code == "LAKE_UNWRITABLE"
         assert open_lake(tmp_path).scopes == SCOPES
+
+    def test_while_another_process_writes_into_the_lake_it_freezes_nothing_and_fails_at_nothing(
+        self, cohort: Cohort, tmp_path: Path
+    ) -> None:
+        follower = Follower(cohort.instance.ledger, tmp_path, Personal(), clock=lambda: begun("2026-02"))
+        with lease(tmp_path, patience=0):
+            assert follower.follow() == []
+            assert not is_frozen(tmp_path, "2026-02")
+        assert follower.follow() == []
+        assert is_frozen(tmp_path, "2026-02")
 
 
 class TestReport:

@@ -376,6 +376,7 @@ class TestBenchmarks:
 
         assert told("--against-ledger") == {"month": file.stem, "whole": True, "fault": None}
         assert "whole    benchmarks of" in gate("lake", "verify").stdout
+        assert printed(gate("lake", "verify", "--scope", "acme", "--json"))["benchmarks"] == []
         with closing(open_instance(load_settings(home))) as instance:
             found = instance.ledger.directory.scope("acme")
             instance.ledger.benchmarks.choose(found, utc_now() - timedelta(days=70), opted_in=True)

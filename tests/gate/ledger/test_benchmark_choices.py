@@ -57,6 +57,13 @@ def test_who_took_part_is_told_of_every_moment(ledger: Ledger, scope: Scope) -> 
     assert [members(days, 0) for days in range(4)] == [[], [scope.scope_id], both, [other.scope_id]]
 
 
+def test_who_is_opted_out_by_a_clock_that_went_back_is_out(ledger: Ledger, scope: Scope) -> None:
+    ledger.benchmarks.choose(scope, NOW + 2 * A_DAY, opted_in=True)
+    assert ledger.benchmarks.choose(scope, NOW + A_DAY, opted_in=False)
+    assert ledger.benchmarks.current(scope.scope_id) == Choice(False, timestamp(NOW + A_DAY))
+    assert ledger.benchmarks.members(NOW + 3 * A_DAY) == []
+
+
 @pytest.mark.parametrize("opted_in", [True, False])
 def test_a_choice_that_holds_already_changes_and_logs_nothing(ledger: Ledger, scope: Scope, opted_in: bool) -> None:
     if opted_in:
