@@ -10,7 +10,6 @@ there is no distance to measure by, and the metric is passed over.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -26,7 +25,7 @@ SEASONAL: Final = 0.001
 FARTHEST: Final = 10
 """How many of the farthest values are named."""
 
-GREATEST: Final = sys.float_info.max
+GREATEST: Final = 1.7976931348623157e308
 """How far a value lies at most: two numbers can differ by more than a number can tell."""
 
 
