@@ -141,6 +141,11 @@ class TestExport:
         report = client.get(f"/api/decision/policies/pricing_exception/effectiveness{query}", headers=caller.headers)
         assert intelligence["effectiveness"] == report.get_json()
         assert intelligence["effectiveness"]["outcomes"]["succeeded"] == 1
+        # Of all versions.
+        for name in ("anomalies", "benchmarks"):
+            report = client.get(f"/api/decision/policies/pricing_exception/{name}", headers=caller.headers)
+            assert intelligence[name] == report.get_json()
+            assert intelligence[name]["policy_version"] is None
         (pattern,) = intelligence["patterns"]
         shipped = client.get("/api/decision/policy-patterns?pattern_id=pricing_exception").get_json()
         assert pattern == shipped["policy_pattern"]
