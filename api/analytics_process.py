@@ -32,7 +32,7 @@ class _Logged:
     def __init__(self, log: FilteringBoundLogger) -> None:
         self._log = log
 
-    def failed(self, what: str, error: Exception) -> None:
+    def failed(self, what: str, error: BaseException) -> None:
         if isinstance(error, GateError):
             self._log.error(f"{what}_failed", error=error.code, reason=error.message)
         else:

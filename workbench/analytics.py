@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, Protocol
 
 import orjson
+import polars as pl
 
 from gate.errors import GateError, OperatorError, ServiceUnavailable
 from gate.ids import utc_now
@@ -44,6 +45,10 @@ _RETRY_SECONDS: Final = 15.0
 # How far cases may be behind, and after how many seconds they are resolved all the same.
 _BEHIND: Final = 20_000
 _RESOLVE_SECONDS: Final = 300.0
+
+
+# A file whose bytes are no longer those that were written can make Polars panic, which is no Exception to Python.
+_ANYTHING: Final = (Exception, pl.exceptions.PanicException)
 
 
 class Analytics:
@@ -172,7 +177,7 @@ class Follower:
         # Of each scope: where it stood, and when its cases were last resolved to the end.
         self._seen: dict[str, tuple[int, float]] = {}
 
-    def follow(self) -> list[Exception]:
+    def follow(self) -> list[BaseException]:
         """Exports what the chains have gained, and compacts what has grown.
 
         Returns:
@@ -181,7 +186,7 @@ class Follower:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger cannot tell its scopes.
         """
-        failed: list[Exception] = []
+        failed: list[BaseException] = []
         for scope in self._ledger.tail.scopes():
             now = time.monotonic()
             size, resolved_at = self._seen.get(scope.scope_id, (-1, now))
@@ -196,12 +201,12 @@ class Follower:
                     ):
                         pass
                 self._seen[scope.scope_id] = scope.head.size, now if overdue else resolved_at
-            except Exception as error:  # noqa: BLE001 - whatever it is, the other scopes do not wait for it
+            except _ANYTHING as error:  # whatever it is, the other scopes do not wait for it
                 if not _is_busy(error):
                     failed.append(error)
         try:
             self._freeze()
-        except Exception as error:  # noqa: BLE001 - the chains are exported all the same
+        except _ANYTHING as error:  # the chains are exported all the same
             if not _is_busy(error):
                 failed.append(error)
         return failed
@@ -214,7 +219,7 @@ class Follower:
                 keep_frozen(self._ledger, self._lake, self._personal, now)
 
 
-def _is_busy(error: Exception) -> bool:
+def _is_busy(error: BaseException) -> bool:
     """Whether another process has the lease: it brings the lake up to date."""
     return isinstance(error, OperatorError) and error.code == BUSY
 
@@ -222,7 +227,7 @@ def _is_busy(error: Exception) -> bool:
 class Observer(Protocol):
     """Hears of what fails where nobody waits for an answer."""
 
-    def failed(self, what: str, error: Exception) -> None:
+    def failed(self, what: str, error: BaseException) -> None:
         """`export` or `report` failed."""
 
 
@@ -249,7 +254,7 @@ def _follow(follower: Follower, observer: Observer) -> NoReturn:
             for error in failed:
                 observer.failed("export", error)
             pause = _RETRY_SECONDS if failed else _EXPORT_SECONDS
-        except Exception as unexpected:  # noqa: BLE001 - whatever it is, the next pass begins from what was committed
+        except _ANYTHING as unexpected:  # whatever it is, the next pass begins from what was committed
             observer.failed("export", unexpected)
             pause = _RETRY_SECONDS
         time.sleep(pause)
@@ -261,7 +266,7 @@ def _answer(connection: Connection, analytics: Analytics, observer: Observer) ->
         question = connection.recv_bytes(MAX_QUESTION)
         try:
             answer = orjson.dumps(answer_to(orjson.loads(question), analytics))
-        except Exception as error:  # noqa: BLE001 - who asked hears nothing, and answers 503
+        except _ANYTHING as error:  # who asked hears nothing, and answers 503
             observer.failed("report", error)
             return
         connection.send_bytes(answer)

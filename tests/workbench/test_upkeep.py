@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import orjson
@@ -13,8 +13,10 @@ import pytest
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance import Instance
+from gate.ledger import Ledger
 from gate.ledger.access import FULL_ACCESS, Authority, Scope
 from tests.workbench.support import Chain
+from workbench import analytics
 from workbench.analytics import Follower
 from workbench.lake import compaction, fresh, upkeep
 from workbench.lake import export as exporting
@@ -64,6 +66,24 @@ def test_a_scope_that_cannot_be_exported_does_not_keep_the_others_waiting(
     after = positions(lake)
     assert after["acme"] == before["acme"]
     assert all(after[name] > before[name] for name in ("beta", "gamma"))
+
+
+def test_a_panic_over_damaged_bytes_keeps_no_other_scope_waiting_either(
+    instance: Instance, lake: Path, scope: Scope, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chains = [chain, another(instance, "beta")]
+    for each in chains:
+        each.grow(1)
+
+    def panics(ledger: Ledger, lake: Path, scope_id: str, *arguments: object, **others: object) -> Iterator[Manifest]:
+        if scope_id == scope.scope_id:
+            raise pl.exceptions.PanicException("index out of bounds")
+        return bring_up(ledger, lake, scope_id, Personal())
+
+    monkeypatch.setattr(analytics, "bring_up", panics)
+    (error,) = Follower(instance.ledger, lake, Personal()).follow()
+    assert isinstance(error, pl.exceptions.PanicException)
+    assert positions(lake).keys() == {"beta"}
 
 
 def test_nothing_is_done_twice_and_what_another_writes_is_waited_for_by_nobody(
