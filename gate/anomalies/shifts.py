@@ -41,7 +41,7 @@ class Windows(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int]:
-        """By which windows that are as likely are taken: the shorter, which begins with no week without a decision."""
+        """By which windows that are as likely are taken: the shorter, for weeks without decisions add nothing."""
         return self.last - self.first, self.first
 
     def overlaps(self, first: int, last: int) -> bool:
