@@ -66,7 +66,7 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
             "Compare state_before_hash and state_after_hash with the target itself.",
         ),
         "approved_without_receipt": Rule(
-            "Approved, and no word within a day of what became of the action",
+            "Approved more than a day ago, and no execution receipt",
             None,
             "Ask the caller whether the action was taken: what is reported late is still evidence.",
         ),
