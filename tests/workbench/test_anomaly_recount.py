@@ -120,24 +120,24 @@ def go_on(site: Any, _: Lake) -> None:
 @pytest.mark.usefixtures("in_parts")
 def test_reports_equal_the_recount_however_much_the_lake_holds(shared: Instance, tmp_path: Path) -> None:
     chance = random.Random(1)  # noqa: S311 - for tests to be the same each time
-    site = grown(shared, "parts", 1, 220, 300, timedelta(0))
-    lake = FollowedLake(site, tmp_path, 30)
-    for stages in ((nothing, export_a_part, export, compact_a_part), (go_on, export, go_on, compact)):
+    site = grown(shared, "parts", 1, 180, 240, timedelta(0))
+    lake = FollowedLake(site, tmp_path, 40)
+    for stages in ((nothing, export_a_part, export, compact_a_part), (go_on, compact)):
         found: set[str] = set()
         for change in stages:
             if change is go_on:
                 found.clear()
             change(site, lake)
             for reading in lake.readings():
-                body = assert_recounted(site, reading, PRICING, {"min_sample": 5, **EVERYTHING}, lake.erased(reading))
                 if len(reading.entries) == len(site.entries[reading.scope]):
-                    found.add(body["anomaly_hash"])
+                    chosen: dict[str, Any] = {"min_sample": 5, **EVERYTHING}
+                    found.add(assert_recounted(site, reading, PRICING, chosen, site.erased)["anomaly_hash"])
                 for policy_id, chosen in some(parameters(reading.entries), 1, chance):
                     assert_recounted(site, reading, policy_id, chosen, lake.erased(reading))
         assert len(found) == 1
 
 
-@pytest.mark.parametrize("seed", range(10, 14))
+@pytest.mark.parametrize("seed", range(10, 13))
 def test_a_short_chain_in_the_order_of_no_clock_is_recounted(shared: Instance, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - for tests to be the same each time
     site = AnomalousSite(shared, [f"short {seed}"], chance, weeks=5 + 3 * (seed % 2))
@@ -152,7 +152,7 @@ def test_a_short_chain_in_the_order_of_no_clock_is_recounted(shared: Instance, t
 @pytest.fixture(scope="module")
 def settled(shared: Instance) -> AnomalousSite:
     """A scope of which everything is known."""
-    return grown(shared, "settled", 5, 400, 480, timedelta(days=9, hours=13))
+    return grown(shared, "settled", 4, 300, 420, timedelta(days=9, hours=13))
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +184,7 @@ def test_every_kind_of_anomaly_is_recounted(settled: AnomalousSite, exported: Fo
 def test_any_parameters_give_the_recount(settled: AnomalousSite, exported: FollowedLake) -> None:
     reading = only(exported)
     chance = random.Random(4)  # noqa: S311 - for tests to be the same each time
-    for policy_id, chosen in some(parameters(reading.entries), 25, chance):
+    for policy_id, chosen in some(parameters(reading.entries), 14, chance):
         assert_recounted(settled, reading, policy_id, chosen)
 
 
