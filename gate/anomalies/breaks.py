@@ -97,7 +97,7 @@ class Broken:
         count: How many.
         of: How many could have it.
         first: When the first of them was decided; UTC timestamp.
-        last: When the last was.
+        last: When the last of them broke, as far as a report tells; else when the last was decided.
         positions: The chain positions of the latest of them.
     """
 

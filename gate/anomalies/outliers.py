@@ -82,14 +82,14 @@ class Outliers:
         return self.farthest[0].z / self.required
 
 
-def by_ratio(least: float, quartiles: Sequence[float]) -> bool:
+def by_ratio(least: float, deciles: Sequence[float]) -> bool:
     """Whether a metric is measured by ratios.
 
     Args:
         least: The least value.
-        quartiles: The first quartile, the median and the third quartile of those above zero.
+        deciles: The first decile, the median and the last decile of those above zero.
     """
-    low, middle, high = quartiles
+    low, middle, high = deciles
     # Values that are next to each other can have one logarithm.
     if least < 0 or math.log(low) == math.log(high):
         return False
@@ -97,7 +97,7 @@ def by_ratio(least: float, quartiles: Sequence[float]) -> bool:
 
 
 def _skew(low: float, middle: float, high: float) -> float:
-    """Bowley's: how much farther one quartile lies from the median than the other."""
+    """Kelly's: how much farther one decile lies from the median than the other."""
     return (high - middle - (middle - low)) / (high - low)
 
 

@@ -54,6 +54,7 @@ _DAY: Final = timedelta(days=1)
 _WORSE: Final[Mapping[str, bool]] = {"succeeded": False, "partial": True, "failed": True, "reverted": True}
 """Whether it is worse where the rate of a status rises."""
 
+_REPLAY: Final = "Replay them under the version before: which would not have been let through?"
 _NOTES: Final = (
     "Nothing here is a model's prediction: every anomaly follows from counts by the formulas in docs/anomalies.md.",
     "An anomaly says that something is not as before, or not as the protocol asks, and not why: windows and versions "
@@ -345,7 +346,7 @@ class _Told:
                     "Compare versions, rules and weeks of the decisions.", report_of(self._policy_id, "effectiveness")
                 ),
                 *self._searches(told.shown, verdict="yes"),
-                Next("Replay them under the version before: which would not have been let through?"),
+                *([Next(_REPLAY)] if "new_versions" in told.numbers else []),
             ],
         )
 

@@ -464,6 +464,9 @@ class Recount:
             if has:
                 meaning, step = BREAKS[name]
                 made = sorted(case.record["created_at"] for case in has)
+                told = "outcomes" if name == "outcome_reversed" else "receipts"
+                late = name in ("approved_without_receipt", "outcome_overdue")
+                broke = made if late else sorted(getattr(case, told)[-1]["reported_at"] for case in has)
                 yield Found(
                     "lifecycle_break",
                     name,
@@ -471,7 +474,7 @@ class Recount:
                     [name],
                     f"{meaning}: {len(has):,} of {len(could):,} decisions.",
                     made[0],
-                    made[-1],
+                    broke[-1],
                     len(has),
                     lambda has=has: latest_of(has),  # type: ignore[misc]
                     {"count": len(has), "of": len(could), "share": round(len(has) / len(could), 6)},
@@ -652,11 +655,12 @@ class Recount:
             by = score_of(abs(of.strength), HARM if is_worse else EFFECT)
             scores.append(by if is_worse else min(by, 0.59))
         rose = [of.value for of in group if of.strength > 0]
-        steps = [
+        steps: list[tuple[str, str | None]] = [
             ("Compare versions, rules and weeks of the decisions.", about(self.policy_id, "effectiveness")),
             (READ_THEM, search(self.policy_id, *self.whole(group[0].window), verdict="yes")),
-            ("Replay them under the version before: which would not have been let through?", None),
         ]
+        if self.new_versions(group[0].window):
+            steps.append(("Replay them under the version before: which would not have been let through?", None))
 
         def ids() -> list[str]:
             return self.ids_in(group[0].window, lambda case: not rose or case.latest.get("outcome_status") in rose)
@@ -987,11 +991,11 @@ def is_number(value: Any) -> bool:
 
 
 def is_even_by_logarithms(values: Sequence[float]) -> bool:
-    """Whether the quartiles of the logarithms are less skewed than those of the values."""
-    low, middle, high = (lower(values, quarter, 4) for quarter in (1, 2, 3))
+    """Whether the deciles of the logarithms are less skewed than those of the values."""
+    low, middle, high = (lower(values, tenth, 10) for tenth in (1, 5, 9))
 
-    def skewness(q1: float, q2: float, q3: float) -> float:
-        return abs(((q3 - q2) - (q2 - q1)) / (q3 - q1))
+    def skewness(d1: float, d5: float, d9: float) -> float:
+        return abs(((d9 - d5) - (d5 - d1)) / (d9 - d1))
 
     logarithms = [math.log(of) for of in (low, middle, high)]
     if low == high or logarithms[0] == logarithms[2]:

@@ -40,6 +40,14 @@ _EVERY: Final = ("1h", "1d", "1w")
 
 _YES: Final = pl.col("verdict") == "yes"
 _TERMINAL: Final = pl.col("outcome_status").is_in(TERMINAL).fill_null(value=False)
+_BROKE_AT: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("executed_without_yes", "duplicate_execution", "binding_mismatch", "state_mismatch"), "execution_reported_at"
+    ),
+    "outcome_reversed": "outcome_reported_at",
+}
+"""The date of what broke a decision; of the other breaks, that of the decision."""
+
 _EXECUTED: Final = pl.col("times_executed") > 0
 
 
@@ -300,7 +308,7 @@ def _broken(cases: pl.LazyFrame, total: Mapping[str, Any], as_of: datetime) -> p
         if total[kind]
         for name, expression in (
             ("first", pl.col("created_at").filter(has).min()),
-            ("last", pl.col("created_at").filter(has).max()),
+            ("last", pl.col(_BROKE_AT.get(kind, "created_at")).filter(has).max()),
             ("positions", pl.col("position").filter(has).top_k(MOST_IDS).implode()),
         )
     ]

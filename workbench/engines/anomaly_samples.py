@@ -221,7 +221,7 @@ def _measure(name: str, count: int, least: float, rows: pl.DataFrame, min_sample
     positive = rows.filter(pl.col("value") > 0) if least == 0 else rows
     if positive.height < min_sample:
         return None
-    ratios = outliers.by_ratio(least, lower_quantiles(positive["value"], 4))
+    ratios = outliers.by_ratio(least, lower_quantiles(positive["value"], 10)[::4])
     rows = positive if ratios else rows
     median = lower_quantiles(rows["value"], 2)[0]
     cells = rows.group_by(

@@ -17,7 +17,7 @@ above_zero = st.floats(5e-324, sys.float_info.max, exclude_min=False)
 
 class TestRatios:
     @pytest.mark.parametrize(
-        ("least", "quartiles", "ratios"),
+        ("least", "deciles", "ratios"),
         [
             (1.0, (1.0, 10.0, 100.0), True),
             (0.0, (1.0, 10.0, 100.0), True),
@@ -31,18 +31,18 @@ class TestRatios:
         ],
     )
     def test_values_that_lie_evenly_by_their_logarithms_are_measured_by_ratios(
-        self, least: float, quartiles: tuple[float, float, float], ratios: bool
+        self, least: float, deciles: tuple[float, float, float], ratios: bool
     ) -> None:
-        assert by_ratio(least, quartiles) is ratios
+        assert by_ratio(least, deciles) is ratios
 
-    def test_quartiles_that_have_one_logarithm_are_measured_by_differences(self) -> None:
+    def test_deciles_that_have_one_logarithm_are_measured_by_differences(self) -> None:
         low, high = 10_000_000_000.0, 10_000_000_000.000002
         assert low < high
         assert math.log(low) == math.log(high)
         assert by_ratio(low, (low, low, high)) is False
 
     @given(st.tuples(above_zero, above_zero, above_zero))
-    def test_whatever_the_quartiles_are_there_is_an_answer(self, of: tuple[float, float, float]) -> None:
+    def test_whatever_the_deciles_are_there_is_an_answer(self, of: tuple[float, float, float]) -> None:
         low, middle, high = sorted(of)
         assert by_ratio(low, (low, middle, high)) in (True, False)
 
