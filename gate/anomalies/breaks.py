@@ -85,7 +85,7 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
 """Every kind of break, by name."""
 
 # Nothing is known to have gone wrong where only a report is missing.
-_NO_HARM: Final = frozenset({"outcome_overdue"})
+_NO_HARM: Final = frozenset({"approved_without_receipt", "outcome_overdue"})
 
 
 @dataclass(frozen=True, slots=True)

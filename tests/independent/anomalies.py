@@ -523,7 +523,7 @@ class Recount:
         if name == "state_mismatch":
             return 0.7
         by_share = max(0.35, score_of(wilson(has, could)[0], SHARE))
-        return min(0.79, by_share) if name == "outcome_overdue" else by_share
+        return min(0.79, by_share) if name in ("approved_without_receipt", "outcome_overdue") else by_share
 
     # Shifts.
 

@@ -85,7 +85,7 @@ class TestTables:
         assert listed == {
             kind: f"{rule.score:g}"
             if rule.score is not None
-            else "by share" + ", below high" * (kind == "outcome_overdue")
+            else "by share" + ", below high" * (kind in ("approved_without_receipt", "outcome_overdue"))
             for kind, rule in RULES.items()
         }
 
