@@ -332,13 +332,13 @@ class _Told:
         )
 
     def outcomes(self, group: Sequence[Shift]) -> Anomaly:
-        scores = []
-        for shift in group:
-            if shift.rose == _WORSE[shift.value]:
-                scores.append(score(abs(shift.effect), HARM))
-            else:
-                scores.append(min(score(abs(shift.effect), EFFECT), _IMPROVED))
-        told = self._shifted("outcome_shift", group, max(scores), "outcome_status")
+        worse = [score(abs(shift.effect), HARM) for shift in group if shift.rose == _WORSE[shift.value]]
+        better = [score(abs(shift.effect), EFFECT) for shift in group if shift.rose != _WORSE[shift.value]]
+        strongest_of = max([*worse, *(min(of, _IMPROVED) for of in better)])
+        told = self._shifted("outcome_shift", group, strongest_of, "outcome_status")
+        if "new_versions" in told.numbers and max(worse, default=0.0) >= MEDIUM:
+            # What one's own change did can be taken back today.
+            told = _with(told, [], score=max(told.score, HIGH))
         return _with(
             told,
             [

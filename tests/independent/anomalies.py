@@ -654,6 +654,8 @@ class Recount:
             is_worse = (of.strength < 0) if of.value == "succeeded" else (of.strength > 0)
             by = score_of(abs(of.strength), HARM if is_worse else EFFECT)
             scores.append(by if is_worse else min(by, 0.59))
+            if is_worse and by >= 0.6 and self.new_versions(group[0].window):
+                scores.append(0.8)
         rose = [of.value for of in group if of.strength > 0]
         steps: list[tuple[str, str | None]] = [
             ("Compare versions, rules and weeks of the decisions.", about(self.policy_id, "effectiveness")),

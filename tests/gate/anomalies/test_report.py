@@ -21,6 +21,7 @@ from gate.anomalies.breaks import RULES, Broken
 from gate.anomalies.drift import Histogram
 from gate.anomalies.outliers import Far, Outliers
 from gate.anomalies.report import Cells, Counted, find
+from gate.anomalies.scores import severity
 from gate.canonical import content_hash
 from tests.gate.anomalies.support import MONDAY, NOTHING, POLICY, counted, found, report_of, weeks_of
 
@@ -161,6 +162,17 @@ class TestOutcomes:
         better = only(outcomes(**{"succeeded": steady(40, 59), status: steady(20, 1)}))
         assert worse.score > 0.8
         assert better.score == 0.59
+
+    @pytest.mark.parametrize(
+        ("left", "alone", "changed"), [(47, "low", "low"), (46, "medium", "high"), (44, "medium", "high")]
+    )
+    def test_what_got_considerably_worse_with_a_new_version_is_high(self, left: int, alone: str, changed: str) -> None:
+        # h of succeeded, from 0.9, is -0.33, -0.36 and -0.44.
+        of = outcomes(succeeded=steady(54, left, 4), failed=steady(6, 60 - left, 4))
+        assert of.weeks is not None
+        versions = {"1": steady(60, 0, 4), "2": steady(0, 60, 4)}
+        found_alone, found_changed = only(of), only(replace(of, weeks=replace(of.weeks, versions=versions)))
+        assert (severity(found_alone.score), severity(found_changed.score)) == (alone, changed)
 
     def test_of_some_that_got_better_and_some_that_got_worse_the_worst_counts(self) -> None:
         anomaly = only(outcomes(succeeded=steady(10, 20), partial=steady(45, 10), failed=steady(5, 30)))
