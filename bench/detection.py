@@ -28,6 +28,8 @@ from workbench.lake.entries import Personal
 from workbench.lake.reader import open_lake
 from workbench.lake.upkeep import bring_up
 
+# Not the first ones: what was changed after looking at a seed says nothing about it any more.
+_FIRST_SEED: Final = 41
 _SEEDS: Final = 20
 _QUICK_SEEDS: Final = 2
 _DECISIONS: Final = 10_000
@@ -71,7 +73,7 @@ class Alarm:
 
 def run(*, quick: bool) -> dict[str, Any]:
     """Counts what is found of what was planted, and what is found besides."""
-    seeds = range(1, 1 + (_QUICK_SEEDS if quick else _SEEDS))
+    seeds = range(_FIRST_SEED, _FIRST_SEED + (_QUICK_SEEDS if quick else _SEEDS))
     planted, clean = {}, {}
     with scratch() as directory:
         for seed in seeds:
@@ -88,6 +90,7 @@ def run(*, quick: bool) -> dict[str, Any]:
         judged("years without incidents and without alarm", quiet / len(seeds), 0.95, unit="of 1", least=True),
     ]
     return {
+        "first_seed": _FIRST_SEED,
         "seeds": len(seeds),
         "decisions": _DECISIONS,
         "found": found,
