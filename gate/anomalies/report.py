@@ -428,7 +428,8 @@ class _Told:
         return Anomaly(
             kind="metric_outlier",
             subject=of.metric,
-            score=score(of.strength, FAR),
+            # A number alone can be a case of its own, and no test says how values are spread.
+            score=min(BELOW_HIGH, score(of.strength, FAR)),
             reasons=["metric_far_from_usual"],
             summary=f"Values of the metric {of.metric} far from what is usual: {of.count:,} of {of.values:,}.",
             first=of.first,

@@ -890,7 +890,7 @@ class Recount:
         yield Found(
             "metric_outlier",
             name,
-            score_of(out(*far[0]) / least_z, FAR),
+            min(0.79, score_of(out(*far[0]) / least_z, FAR)),
             ["metric_far_from_usual"],
             f"Values of the metric {name} far from what is usual: {len(far):,} of {len(all_values):,}.",
             when[0],
