@@ -19,8 +19,21 @@ from gate.anomalies.anomaly import Anomaly, Next, Shown, decisions_of, order, re
 from gate.anomalies.breaks import RULES, Broken
 from gate.anomalies.drift import Drift, Histogram, find_drift
 from gate.anomalies.outliers import SEASONAL, Outliers
-from gate.anomalies.scores import BELOW_HIGH, EFFECT, FAR, HARM, HIGH, INDEX, MEDIUM, THRESHOLD, TIMES, score, severity
-from gate.anomalies.shifts import Rate, Shift, Windows, find_shifts
+from gate.anomalies.scores import (
+    BELOW_HIGH,
+    EFFECT,
+    FAR,
+    HARM,
+    HIGH,
+    INDEX,
+    MEDIUM,
+    THRESHOLD,
+    TIMES,
+    Marks,
+    score,
+    severity,
+)
+from gate.anomalies.shifts import Rate, Shift, Windows, find_shifts, taken_over
 from gate.anomalies.statistics import Share, difference_interval
 from gate.anomalies.volume import GRAINS, Surge, find_surges, grain_of
 from gate.canonical import content_hash
@@ -164,7 +177,8 @@ def find(counted: Counted, *, policy_id: str, min_sample: int = MIN_SAMPLE) -> l
     if counted.weeks is not None:
         weeks = counted.weeks
         rates, number = _rates(weeks), len(weeks.decisions)
-        shifted = find_shifts(rates, number, weeks.horizons, min_sample)
+        rollouts = taken_over(weeks.decisions, weeks.versions.values())
+        shifted = find_shifts(rates, number, weeks.horizons, min_sample, rollouts)
         outcomes = [shift for shift in shifted if shift.of == "outcome"]
         verdicts = [shift for shift in shifted if shift.of != "outcome"]
         drifts = find_drift(counted.histograms, number, min_sample)
@@ -228,6 +242,7 @@ def anomaly_report(
             "window_weeks": list(shifts.LENGTHS),
             "reference_weeks": shifts.REFERENCE,
             "false_discovery_rate": shifts.FALSE_DISCOVERIES,
+            "alarm_chance": shifts.ALARM_CHANCE,
             "receipt_due_hours": int(breaks.RECEIPT_DUE / timedelta(hours=1)),
             "outcome_due_days": int(breaks.OUTCOME_DUE / _DAY),
             "medium_score": MEDIUM,
@@ -332,11 +347,12 @@ class _Told:
         )
 
     def outcomes(self, group: Sequence[Shift]) -> Anomaly:
-        worse = [score(abs(shift.effect), HARM) for shift in group if shift.rose == _WORSE[shift.value]]
-        better = [score(abs(shift.effect), EFFECT) for shift in group if shift.rose != _WORSE[shift.value]]
-        strongest_of = max([*worse, *(min(of, _IMPROVED) for of in better)])
-        told = self._shifted("outcome_shift", group, strongest_of, "outcome_status")
-        if "new_versions" in told.numbers and max(worse, default=0.0) >= MEDIUM:
+        worse = [shift for shift in group if shift.rose == _WORSE[shift.value]]
+        better = [shift for shift in group if shift.rose != _WORSE[shift.value]]
+        scores = [_score(shift, HARM) for shift in worse] + [min(_score(shift, EFFECT), _IMPROVED) for shift in better]
+        told = self._shifted("outcome_shift", group, max(scores), "outcome_status")
+        harms = any(shift.is_certain and _score(shift, HARM) >= MEDIUM for shift in worse)
+        if "new_versions" in told.numbers and harms:
             # What one's own change did can be taken back today.
             told = _with(told, [], score=max(told.score, HIGH))
         return _with(
@@ -351,7 +367,7 @@ class _Told:
         )
 
     def verdicts(self, group: Sequence[Shift]) -> Anomaly:
-        strength = max(score(abs(shift.effect), EFFECT) for shift in group)
+        strength = max(_score(shift, EFFECT) for shift in group)
         told = self._shifted("verdict_shift", group, strength, None)
         versions = self._new_versions(group)
         if versions:
@@ -499,6 +515,7 @@ class _Told:
             },
             "cohens_h": _rounded(shift.effect),
             "p_value": _significant(shift.p_value),
+            "required_p": _significant(shift.required_p),
         }
 
     def _age(self, shift: Shift) -> int | None:
@@ -570,6 +587,12 @@ def _called(shift: Shift) -> str:
         "reason": f"The share of reason {shift.value}",
         "outcome": f"The share of outcomes {shift.value}",
     }[shift.of]
+
+
+def _score(shift: Shift, marks: Marks) -> float:
+    """The score of a shift: below high where chance alone could have made it, among so many."""
+    of = score(abs(shift.effect), marks)
+    return of if shift.is_certain else min(of, BELOW_HIGH)
 
 
 def _share(of: Share) -> dict[str, Any]:

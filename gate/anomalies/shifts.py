@@ -2,19 +2,24 @@
 
 Windows of 1, 2, 4 and 8 weeks that end with any week are compared with the eight weeks before, by Fisher's exact test.
 All tests of a report together keep a false discovery rate of 5 percent, under any dependence (windows overlap, and
-rates of one whole move together). Of the windows of one rate that are left, the likeliest shift is taken first; others
-that overlap it, or are compared with weeks of it, are its echo. So a shift that stays is told once, and what comes
-after a shift that passed is not taken for one.
+rates of one whole move together). That is enough to be listed, but not for an alarm: where much has truly changed, some
+of what is found besides may be chance. A shift is certain where its own p-value is too small for chance among all
+tests; or, for outcomes since a version took over, which is asked of each version and not looked for in every week,
+among those.
+
+Of the windows of one rate that are left, the certain and likeliest shift is taken first; others that overlap it, or are
+compared with weeks of it, are its echo. So a shift that stays is told once, and what comes after a shift that passed is
+not taken for one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from gate.anomalies.statistics import Share, cohens_h, discoveries, fisher_exact, standard_distance
+from gate.anomalies.statistics import Share, cohens_h, discoveries, fisher_exact, required_p, standard_distance
 
 LENGTHS: Final = (1, 2, 4, 8)
 """How many weeks a window has."""
@@ -24,6 +29,11 @@ REFERENCE: Final = 8
 
 FALSE_DISCOVERIES: Final = 0.05
 """The rate of false discoveries among all shifts of a report, at most."""
+
+ALARM_CHANCE: Final = 0.001
+"""The chance, at most, that some shift of a report is certain where nothing changed: among all tests, and among those
+of outcomes since a version took over.
+"""
 
 LEAST_EFFECT: Final = 0.1
 """A smaller change, in Cohen's h, is not tested: half of what counts as small."""
@@ -95,6 +105,7 @@ class Shift:
         before: The share in the weeks before.
         within: The share in the window.
         p_value: Fisher's.
+        required_p: How small it has to be for the shift to be certain.
     """
 
     of: str
@@ -103,6 +114,12 @@ class Shift:
     before: Share
     within: Share
     p_value: float
+    required_p: float
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it stands alone, whatever else was found."""
+        return self.p_value <= self.required_p
 
     @property
     def effect(self) -> float:
@@ -115,7 +132,23 @@ class Shift:
         return self.within.rate > self.before.rate
 
 
-def find_shifts(rates: Sequence[Rate], weeks: int, horizons: Sequence[int], min_sample: int) -> list[Shift]:
+def taken_over(decisions: Sequence[int], versions: Iterable[Sequence[int]]) -> set[int]:
+    """The weeks with which a version took over: the first, but not the first of all, in which it made half of the
+    decisions or more.
+
+    Args:
+        decisions: The decisions of each week.
+        versions: Those of each version.
+    """
+    first = {
+        next((week for week, of in enumerate(counts) if of and 2 * of >= decisions[week]), 0) for counts in versions
+    }
+    return first - {0}
+
+
+def find_shifts(
+    rates: Sequence[Rate], weeks: int, horizons: Sequence[int], min_sample: int, rollouts: Container[int] = ()
+) -> list[Shift]:
     """The shifts of rates, those of one rate without a week in common.
 
     Args:
@@ -124,9 +157,10 @@ def find_shifts(rates: Sequence[Rate], weeks: int, horizons: Sequence[int], min_
         horizons: For each week the horizon at which outcomes of a window that ends with it are compared; -1 where they
             are too young.
         min_sample: How many cases a window, and what is before it, has at least.
+        rollouts: The weeks with which a version took over.
     """
-    found: list[Shift] = []
-    tests = 0
+    found: list[tuple[Rate, Windows, Share, Share]] = []
+    tests = since_rollouts = 0
     every = list(windows(weeks))
     for rate in rates:
         for of in every:
@@ -138,16 +172,24 @@ def find_shifts(rates: Sequence[Rate], weeks: int, horizons: Sequence[int], min_
             if min(within.whole, before.whole) < min_sample:
                 continue
             tests += 1
+            since_rollouts += rate.of == "outcome" and of.first in rollouts
             if standard_distance(within, before) < _NEAR or abs(cohens_h(within.rate, before.rate)) < LEAST_EFFECT:
                 continue
-            found.append(Shift(rate.of, rate.value, of, before, within, fisher_exact(within, before)))
-    greatest = discoveries([shift.p_value for shift in found], FALSE_DISCOVERIES, of=tests)
-    return _without_echoes([shift for shift in found if shift.p_value <= greatest])
+            found.append((rate, of, before, within))
+    shifts = []
+    for rate, of, before, within in found:
+        among = since_rollouts if rate.of == "outcome" and of.first in rollouts else tests
+        required = required_p(among, ALARM_CHANCE)
+        shifts.append(Shift(rate.of, rate.value, of, before, within, fisher_exact(within, before), required))
+    greatest = discoveries([shift.p_value for shift in shifts], FALSE_DISCOVERIES, of=tests)
+    return _without_echoes([shift for shift in shifts if shift.p_value <= greatest])
 
 
 def _without_echoes(shifts: Sequence[Shift]) -> list[Shift]:
     kept: list[Shift] = []
-    for shift in sorted(shifts, key=lambda of: (of.p_value, -abs(of.effect), of.windows.order, of.of, of.value)):
+    for shift in sorted(
+        shifts, key=lambda of: (not of.is_certain, of.p_value, -abs(of.effect), of.windows.order, of.of, of.value)
+    ):
         taken = (of.windows for of in kept if (of.of, of.value) == (shift.of, shift.value))
         if not any(shift.windows.overlaps(of.first, of.last) for of in taken):
             kept.append(shift)

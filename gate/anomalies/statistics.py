@@ -141,6 +141,13 @@ def modified_z(distance: float, mad: float) -> float:
     return NORMAL_MAD * distance / mad
 
 
+def required_p(tests: int, chance: float) -> float:
+    """How small a p-value has to be to stand alone among so many tests, whatever the others say: where nothing is the
+    matter, one is as small with no more than this chance. The bound is Bonferroni's.
+    """
+    return chance / max(tests, 1)
+
+
 def required_z(values: int, *, least: float = 3.5, chance: float = 0.01) -> float:
     """How far out a value has to lie to stand out among so many: where these are normal, one lies as far with no more
     than this chance. The bound is Gauss's tail: P(|Z| > z) <= exp(-z^2 / 2).

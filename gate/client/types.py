@@ -963,6 +963,7 @@ ShiftedRate = TypedDict(
         "difference": RateDifference,
         "cohens_h": float,
         "p_value": float,
+        "required_p": float,
     },
 )
 """A rate that differs from that of the weeks before."""
@@ -1052,6 +1053,7 @@ class AnomalyParameters(TypedDict):
     outcome_due_days: int
     medium_score: float
     high_score: float
+    alarm_chance: float
 
 
 AnomalyCoverage = TypedDict(

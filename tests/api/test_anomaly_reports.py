@@ -292,16 +292,17 @@ class TestAlerts:
         assert answer["coverage"]["merkle_root"] == report["coverage"]["merkle_root"]
         assert answer.pop("alerts_hash") == content_hash(answer)
 
-    def test_an_alert_is_open_until_so_many_days_after_its_window(
+    def test_an_alert_is_open_until_so_many_days_after_what_broke_was_reported(
         self, client: FlaskClient, key: str, instance: Instance, authority: Authority
     ) -> None:
         chain = Chain(instance, authority)
         blocked = chain.decide(discount_percent=10, margin_percent=3)
-        made = chain.now
+        chain.now += timedelta(days=200)
         chain.execution(blocked)
+        reported = chain.now
         for late, numbers in ((timedelta(0), [0, 1, 1]), (timedelta(milliseconds=1), [0, 0, 1])):
             # The chain steps by an hour before each entry.
-            chain.now = made + timedelta(days=30, hours=-1) + late
+            chain.now = reported + timedelta(days=30, hours=-1) + late
             chain.crm_sync(blocked)
             found = [get(client, key, ALERTS, open_days=days).get_json()["alert_count"] for days in (29, 30, 31)]
             assert found == numbers

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -367,6 +368,20 @@ class Moved:
     strength: float
     p: float
     bins: Sequence[str] = ()
+    tests: int = 0
+
+    @property
+    def needed(self) -> float:
+        """The p-value with which it stands alone, by Bonferroni, with a chance of one in a thousand."""
+        return 0.001 / self.tests if self.tests else 0.0
+
+    @property
+    def stands_alone(self) -> bool:
+        return self.p <= self.needed
+
+    def score(self, marks: tuple[float, float, float]) -> float:
+        """Its score; 0.79 at most where it does not stand alone."""
+        return min(score_of(abs(self.strength), marks), 1 if self.stands_alone else 0.79)
 
 
 def windows(weeks: int) -> Iterator[Window]:
@@ -379,7 +394,11 @@ def windows(weeks: int) -> Iterator[Window]:
 def without_echoes(moved: Iterable[Moved]) -> list[Moved]:
     found: list[Moved] = []
     for of in sorted(
-        moved, key=lambda of: (of.p, -abs(of.strength), of.window.last - of.window.first, of.window.first)
+        moved,
+        key=lambda of: (
+            *(not of.stands_alone, of.p, -abs(of.strength)),
+            *(of.window.last - of.window.first, of.window.first),
+        ),
     ):
         if not any(of.value == other.value and of.of == other.of and of.window.echoes(other.window) for other in found):
             found.append(of)
@@ -563,19 +582,38 @@ class Recount:
                     yield Moved(of, value, window, before, within, h, 1.0)
 
     def all_moved(self) -> list[Moved]:
-        tests = 0
+        tests = of_versions = 0
         found = []
         for of in ("verdict", "reason", "outcome"):
             for test in self.comparisons(of):
                 tests += 1
+                of_versions += self.is_since_a_version(test)
                 (a, n), (b, m) = test.within, test.before
                 p = (a + b) / (n + m)
                 spread = math.sqrt(p * (1 - p) * (1 / n + 1 / m))
                 if spread and abs(a / n - b / m) / spread >= 2 and abs(test.strength) >= 0.1:
                     test.p = fisher(a, n, b, m)
                     found.append(test)
+        for test in found:
+            test.tests = of_versions if self.is_since_a_version(test) else tests
         most = kept([test.p for test in found], tests)
         return without_echoes(test for test in found if test.p <= most)
+
+    def is_since_a_version(self, test: Moved) -> bool:
+        """Whether it is of outcomes, in a window that begins with the week with which a version took over."""
+        return test.of == "outcome" and test.window.first in self.overtaken
+
+    @cached_property
+    def overtaken(self) -> set[int]:
+        by_week: dict[int, list[str]] = {}
+        for case in self.seen:
+            by_week.setdefault(self.week(case), []).append(version_of(case))
+        first: dict[str, int] = {}
+        for week, made in sorted(by_week.items()):
+            for version in set(made):
+                if made.count(version) >= len(made) / 2:
+                    first.setdefault(version, week)
+        return {week for week in first.values() if week != 0}
 
     def moved(self, of: str) -> list[Moved]:
         if not hasattr(self, "_moved"):
@@ -621,6 +659,7 @@ class Recount:
             "difference": {"rate": round(a / n - b / m, 6), "low": round(low, 6), "high": round(high, 6)},
             "cohens_h": round(of.strength, 6),
             "p_value": float(f"{of.p:.6g}"),
+            "required_p": float(f"{of.needed:.6g}"),
         }
 
     def shifted(self, kind: str, group: Sequence[Moved], score: float, **more: Any) -> Found:
@@ -652,9 +691,9 @@ class Recount:
         scores = []
         for of in group:
             is_worse = (of.strength < 0) if of.value == "succeeded" else (of.strength > 0)
-            by = score_of(abs(of.strength), HARM if is_worse else EFFECT)
+            by = of.score(HARM if is_worse else EFFECT)
             scores.append(by if is_worse else min(by, 0.59))
-            if is_worse and by >= 0.6 and self.new_versions(group[0].window):
+            if is_worse and by >= 0.6 and of.stands_alone and self.new_versions(group[0].window):
                 scores.append(0.8)
         rose = [of.value for of in group if of.strength > 0]
         steps: list[tuple[str, str | None]] = [
@@ -670,7 +709,7 @@ class Recount:
         return self.shifted("outcome_shift", group, max(scores), ids=ids, steps=steps)
 
     def verdict_shift(self, group: Sequence[Moved]) -> Found:
-        score = max(score_of(abs(of.strength), EFFECT) for of in group)
+        score = max(of.score(EFFECT) for of in group)
         versions = self.new_versions(group[0].window)
         if versions:
             score = min(score, 0.79)
@@ -1154,6 +1193,7 @@ def anomalies(
             "window_weeks": [1, 2, 4, 8],
             "reference_weeks": 8,
             "false_discovery_rate": 0.05,
+            "alarm_chance": 0.001,
             "receipt_due_hours": 24,
             "outcome_due_days": 30,
             "medium_score": 0.6,

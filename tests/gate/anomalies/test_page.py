@@ -54,7 +54,8 @@ class TestWorkedExample:
     def test_it_states_what_follows_from_them(self) -> None:
         change = self.OUTCOMES["numbers"]["changes"][0]
         h = change["cohens_h"]
-        assert f"= {h}`; Fisher's p is {change['p_value']}." in self.TEXT
+        assert f"= {h}`; Fisher's p is {change['p_value']}, " in self.TEXT
+        assert f"and certain: {change['required_p']} would be." in self.TEXT
         assert f"`1 - 0.2 * 0.5 / {-h} = {self.OUTCOMES['anomaly_score']}`, {self.OUTCOMES['severity']}" in self.TEXT
         of = change["difference"]
         assert f"The difference is {of['rate']}, between {of['low']} and {of['high']} by Newcombe's" in self.TEXT
@@ -117,6 +118,9 @@ class TestTables:
         assert "`required_z(n) = max(3.5, sqrt(2 ln(n / 0.01)))`" in TOLD
         assert round(required_z(1000), 9) == 4.798525912
         assert f"{NORMAL_MAD:.4f} |distance| / M" in TOLD
+
+    def test_what_a_shift_needs_to_be_certain_is_that_of_the_code(self) -> None:
+        assert f"`required_p = {shifts.ALARM_CHANCE} / tests`" in TOLD
 
     def test_the_lengths_of_windows_are_those_of_the_code(self) -> None:
         found = re.search(r"a \*\*window\*\* of (\d), (\d), (\d) or (\d) weeks", TOLD)

@@ -146,7 +146,7 @@ class TestVerdicts:
 class TestOutcomes:
     def test_fewer_successes_and_more_failures_are_harm_and_high_from_a_medium_effect_on(self) -> None:
         # h of succeeded is -0.54.
-        anomaly = only(outcomes(succeeded=steady(54, 42), failed=steady(6, 18)))
+        anomaly = only(outcomes(succeeded=steady(54, 42, 2), failed=steady(6, 18, 2)))
         assert (anomaly.kind, anomaly.score > 0.8) == ("outcome_shift", True)
         assert anomaly.reasons == ["outcome_fell:succeeded", "outcome_rose:failed"]
         assert (anomaly.shown.column, anomaly.shown.values) == ("outcome_status", ("failed",))
@@ -173,6 +173,18 @@ class TestOutcomes:
         versions = {"1": steady(60, 0, 4), "2": steady(0, 60, 4)}
         found_alone, found_changed = only(of), only(replace(of, weeks=replace(of.weeks, versions=versions)))
         assert (severity(found_alone.score), severity(found_changed.score)) == (alone, changed)
+
+    @pytest.mark.parametrize("versions", [{}, {"1": steady(60, 0), "2": steady(0, 60)}])
+    def test_what_others_vouch_for_and_chance_alone_could_make_stays_below_high(
+        self, versions: dict[str, list[int]]
+    ) -> None:
+        # h of failed is 0.54 in both, of so few p is 0.0027.
+        many = dict.fromkeys("abcdefgh", steady(4, 56))
+        faint = {"failed": steady(1, 7), "succeeded": steady(29, 23)}
+        few = counted(weeks_of([60] * WEEKS, verdicts=many, versions=versions, outcomes=faint), as_of=AS_OF)
+        (anomaly,) = (of for of in found(few) if of.kind == "outcome_shift")
+        assert anomaly.score == 0.79
+        assert all(change["p_value"] > change["required_p"] for change in anomaly.numbers["changes"])
 
     def test_of_some_that_got_better_and_some_that_got_worse_the_worst_counts(self) -> None:
         anomaly = only(outcomes(succeeded=steady(10, 20), partial=steady(45, 10), failed=steady(5, 30)))

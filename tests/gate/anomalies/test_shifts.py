@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import pytest
 
-from gate.anomalies.shifts import Rate, Shift, Windows, find_shifts, windows
+from gate.anomalies.shifts import Rate, Shift, Windows, find_shifts, taken_over, windows
 from gate.anomalies.statistics import Share, cohens_h, fisher_exact
 
 ALL = 0
@@ -16,8 +16,14 @@ def rate(parts: Sequence[int], wholes: Sequence[int], of: str = "verdict", value
     return Rate(of, value, [parts], [wholes])
 
 
-def shifts(*rates: Rate, weeks: int, horizons: Sequence[int] | None = None, min_sample: int = 20) -> list[Shift]:
-    return find_shifts(rates, weeks, [ALL] * weeks if horizons is None else horizons, min_sample)
+def shifts(
+    *rates: Rate,
+    weeks: int,
+    horizons: Sequence[int] | None = None,
+    min_sample: int = 20,
+    rollouts: Container[int] = (),
+) -> list[Shift]:
+    return find_shifts(rates, weeks, [ALL] * weeks if horizons is None else horizons, min_sample, rollouts)
 
 
 class TestWindows:
@@ -128,6 +134,53 @@ class TestShifts:
         still = [rate([4] * 9, [40] * 9, value=f"still {number}") for number in range(60)]
         assert len(shifts(moved, weeks=9)) == 1
         assert shifts(moved, *still, weeks=9) == []
+
+    def test_a_discovery_that_others_vouch_for_need_not_stand_alone(self) -> None:
+        rates = [rate([4] * 8 + [38], [40] * 9, value=f"moved {number}") for number in range(20)]
+        faint = rate([4] * 8 + [13], [40] * 9, value="faint")
+        found = {shift.value: shift for shift in shifts(*rates, faint, weeks=9)}
+        assert found["moved 0"].is_certain
+        assert not found["faint"].is_certain
+        # Windows of 1, 2, 4 and 8 weeks among 9, of each rate.
+        assert {round(shift.required_p, 12) for shift in found.values()} == {round(0.001 / (21 * (8 + 7 + 5 + 1)), 12)}
+
+    def test_outcomes_since_a_version_took_over_are_certain_among_such_tests(self) -> None:
+        still = [rate([4] * 9, [40] * 9, value=f"still {number}") for number in range(9)]
+        parts = [4] * 8 + [21]
+        worse = rate(parts, [40] * 9, of="outcome", value="failed")
+        (alone,) = shifts(worse, *still, weeks=9)
+        (since,) = shifts(worse, *still, weeks=9, rollouts={8})
+        assert [of.required_p for of in (alone, since)] == [0.001 / (10 * 21), 0.001]
+        verdict = rate(parts, [40] * 9)
+        (other,) = shifts(verdict, *still, weeks=9, rollouts={8})
+        assert other.required_p == alone.required_p
+
+    def test_what_is_certain_goes_before_what_is_likelier(self) -> None:
+        # A little worse the week before the version took over, and much worse from then on.
+        worse = rate([8] * 8 + [14] + [17] * 4, [60] * 13, of="outcome", value="failed")
+        moved = [rate([4] * 9 + [38] + [4] * 3, [40] * 13, value=f"moved {number}") for number in range(6)]
+        (likeliest,) = (shift for shift in shifts(worse, *moved, weeks=13) if shift.of == "outcome")
+        (certain,) = (shift for shift in shifts(worse, *moved, weeks=13, rollouts={9}) if shift.of == "outcome")
+        assert likeliest.p_value < certain.p_value
+        assert (likeliest.windows.first, likeliest.is_certain) == (8, False)
+        assert (certain.windows.first, certain.is_certain) == (9, True)
+
+    @pytest.mark.parametrize(
+        ("decisions", "versions", "weeks"),
+        [
+            ([10] * 4, [[10, 10, 0, 0], [0, 0, 10, 10]], {2}),
+            ([10] * 4, [[10, 6, 5, 0], [0, 4, 5, 10]], {2}),
+            ([10, 0, 10], [[10, 0, 0], [0, 0, 10]], {2}),
+            ([10] * 4, [[10, 0, 10, 0], [0, 10, 0, 10]], {1}),
+            ([10] * 3, [[4, 4, 4], [3, 3, 3], [3, 3, 3]], set()),
+            ([10] * 3, [[10, 10, 10]], set()),
+            ([], [], set()),
+        ],
+    )
+    def test_a_version_takes_over_with_the_first_week_in_which_it_makes_half_of_the_decisions(
+        self, decisions: list[int], versions: list[list[int]], weeks: set[int]
+    ) -> None:
+        assert taken_over(decisions, versions) == weeks
 
     def test_outcomes_are_compared_at_the_age_of_the_window_and_not_while_it_is_too_young(self) -> None:
         whole = [40] * 10
