@@ -1,8 +1,9 @@
 """What the anomaly report finds: the demo's year with its two incidents and without them, for many seeds.
 
 Each year is made by the product's own code into a ledger of its own, exported, and every policy of every scope is
-looked at. An incident is found where an anomaly of high severity in its scope and policy overlaps its days; an anomaly
-of high severity that overlaps none is a false alarm, and in a year without incidents every one is. The report's
+looked at. An alarm is an anomaly of high severity. An incident is found where one in its scope and policy overlaps its
+days; one that overlaps none is a false alarm, and in a year without incidents every one is. An incident is listed where
+an anomaly of medium severity does: a report recommends to review it, and no alert is made of it. The report's
 thresholds are no part of this: docs/anomalies.md says where they come from.
 """
 
@@ -56,14 +57,20 @@ class Incident:
 
 
 @dataclass(frozen=True, slots=True)
-class Alarm:
-    """An anomaly of high severity."""
+class Seen:
+    """An anomaly of medium or high severity."""
 
     scope: str
     policy_id: str
     kind: str
+    severity: str
     first: datetime
     last: datetime
+
+    @property
+    def is_alarm(self) -> bool:
+        """Whether alerts list it."""
+        return self.severity == "high"
 
     def shows(self, incident: Incident) -> bool:
         """Whether it overlaps an incident where that was."""
@@ -77,12 +84,15 @@ def run(*, quick: bool) -> dict[str, Any]:
     planted, clean = {}, {}
     with scratch() as directory:
         for seed in seeds:
-            planted[seed] = _judged(list(_alarms(directory / "planted", Plan(_DECISIONS, seed, _UNTIL))))
-            clean[seed] = list(_alarms(directory / "clean", Plan(_DECISIONS, seed, _UNTIL, clean=True)))
+            planted[seed] = _judged(list(_seen(directory / "planted", Plan(_DECISIONS, seed, _UNTIL))))
+            seen = _seen(directory / "clean", Plan(_DECISIONS, seed, _UNTIL, clean=True))
+            clean[seed] = [anomaly for anomaly in seen if anomaly.is_alarm]
     incidents = [incident.name for incident in _incidents(_UNTIL)]
     true = sum(of["true"] for of in planted.values())
     false = sum(of["false"] for of in planted.values())
-    found = {name: sum(name in of["found"] for of in planted.values()) for name in incidents}
+    found, listed = (
+        {name: sum(name in of[how] for of in planted.values()) for name in incidents} for how in ("found", "listed")
+    )
     quiet = sum(not alarms for alarms in clean.values())
     recall = sum(found.values()) / (len(incidents) * len(seeds))
     goals = [
@@ -95,6 +105,7 @@ def run(*, quick: bool) -> dict[str, Any]:
         "decisions": _DECISIONS,
         "found": found,
         "recall": recall,
+        "listed": listed,
         "true_alarms": true,
         "false_alarms": false,
         "precision": true / (true + false) if true + false else None,
@@ -110,7 +121,11 @@ def run(*, quick: bool) -> dict[str, Any]:
 
 def show(result: Mapping[str, Any]) -> str:
     """The result as tables."""
-    rows = [[f"found of {name}", f"{count} of {result['seeds']}"] for name, count in result["found"].items()]
+    rows = [
+        [f"{how} of {name}", f"{count} of {result['seeds']}"]
+        for how in ("found", "listed")
+        for name, count in result[how].items()
+    ]
     precision = "-" if result["precision"] is None else f"{result['precision']:.3f}"
     rows += [
         ["alarms that show an incident", str(result["true_alarms"])],
@@ -125,11 +140,13 @@ def show(result: Mapping[str, Any]) -> str:
     return "\n\n".join([f"{title} incidents", table(["", ""], rows), goal_lines(result["goals"])])
 
 
-def _judged(alarms: Sequence[Alarm]) -> dict[str, Any]:
+def _judged(seen: Sequence[Seen]) -> dict[str, Any]:
     incidents = _incidents(_UNTIL)
+    alarms = [anomaly for anomaly in seen if anomaly.is_alarm]
     true = [alarm for alarm in alarms if any(alarm.shows(incident) for incident in incidents)]
     found = {incident.name for incident in incidents if any(alarm.shows(incident) for alarm in alarms)}
-    return {"found": found, "true": len(true), "false": len(alarms) - len(true)}
+    listed = {incident.name for incident in incidents if any(anomaly.shows(incident) for anomaly in seen)}
+    return {"found": found, "listed": listed, "true": len(true), "false": len(alarms) - len(true)}
 
 
 def _incidents(until: datetime) -> list[Incident]:
@@ -146,8 +163,8 @@ def _incidents(until: datetime) -> list[Incident]:
     ]
 
 
-def _alarms(home: Path, plan: Plan) -> Iterator[Alarm]:
-    """The anomalies of high severity in a demo's year."""
+def _seen(home: Path, plan: Plan) -> Iterator[Seen]:
+    """The anomalies of medium and high severity in a demo's year."""
     make_ledger(home, plan)
     with instance_at(home, None) as instance:
         lake = instance.settings.lake_directory
@@ -160,7 +177,7 @@ def _alarms(home: Path, plan: Plan) -> Iterator[Alarm]:
         snapshot = opened.scope(name)
         for policy_id in snapshot.cases().select("policy_id").unique().collect()["policy_id"].sort():
             for anomaly in anomalies(snapshot, policy_id, max_items=200).to_dict()["anomalies"]:
-                if anomaly["severity"] == "high":
+                if anomaly["severity"] != "low":
                     first, last = (parse_timestamp(anomaly["window"][end]) for end in ("from", "to"))
-                    yield Alarm(name, policy_id, anomaly["kind"], first, last)
+                    yield Seen(name, policy_id, anomaly["kind"], anomaly["severity"], first, last)
     shutil.rmtree(home)
