@@ -30,7 +30,7 @@ from workbench.lake.reader import open_lake
 from workbench.lake.upkeep import bring_up
 
 # Not the first ones: what was changed after looking at a seed says nothing about it any more.
-_FIRST_SEED: Final = 61
+_FIRST_SEED: Final = 81
 _SEEDS: Final = 20
 _QUICK_SEEDS: Final = 2
 _DECISIONS: Final = 10_000

@@ -243,6 +243,7 @@ def anomaly_report(
             "reference_weeks": shifts.REFERENCE,
             "false_discovery_rate": shifts.FALSE_DISCOVERIES,
             "alarm_chance": shifts.ALARM_CHANCE,
+            "rollout_chance": shifts.ROLLOUT_CHANCE,
             "receipt_due_hours": int(breaks.RECEIPT_DUE / timedelta(hours=1)),
             "outcome_due_days": int(breaks.OUTCOME_DUE / _DAY),
             "medium_score": MEDIUM,

@@ -31,8 +31,11 @@ FALSE_DISCOVERIES: Final = 0.05
 """The rate of false discoveries among all shifts of a report, at most."""
 
 ALARM_CHANCE: Final = 0.001
-"""The chance, at most, that some shift of a report is certain where nothing changed: among all tests, and among those
-of outcomes since a version took over.
+"""The chance, at most, that among all tests of a report some shift is certain where nothing changed."""
+
+ROLLOUT_CHANCE: Final = 0.01
+"""The same among the tests of outcomes since a version took over: these are few and far between, and somebody just
+changed something.
 """
 
 LEAST_EFFECT: Final = 0.1
@@ -178,8 +181,8 @@ def find_shifts(
             found.append((rate, of, before, within))
     shifts = []
     for rate, of, before, within in found:
-        among = since_rollouts if rate.of == "outcome" and of.first in rollouts else tests
-        required = required_p(among, ALARM_CHANCE)
+        since_one = rate.of == "outcome" and of.first in rollouts
+        required = required_p(since_rollouts, ROLLOUT_CHANCE) if since_one else required_p(tests, ALARM_CHANCE)
         shifts.append(Shift(rate.of, rate.value, of, before, within, fisher_exact(within, before), required))
     greatest = discoveries([shift.p_value for shift in shifts], FALSE_DISCOVERIES, of=tests)
     return _without_echoes([shift for shift in shifts if shift.p_value <= greatest])

@@ -1054,6 +1054,7 @@ class AnomalyParameters(TypedDict):
     medium_score: float
     high_score: float
     alarm_chance: float
+    rollout_chance: float
 
 
 AnomalyCoverage = TypedDict(

@@ -368,15 +368,11 @@ class Moved:
     strength: float
     p: float
     bins: Sequence[str] = ()
-    tests: int = 0
-
-    @property
-    def needed(self) -> float:
-        """The p-value with which it stands alone, by Bonferroni, with a chance of one in a thousand."""
-        return 0.001 / self.tests if self.tests else 0.0
+    needed: float = 0.0
 
     @property
     def stands_alone(self) -> bool:
+        """Whether its p-value is small enough for Bonferroni."""
         return self.p <= self.needed
 
     def score(self, marks: tuple[float, float, float]) -> float:
@@ -595,7 +591,7 @@ class Recount:
                     test.p = fisher(a, n, b, m)
                     found.append(test)
         for test in found:
-            test.tests = of_versions if self.is_since_a_version(test) else tests
+            test.needed = 0.01 / of_versions if self.is_since_a_version(test) else 0.001 / tests
         most = kept([test.p for test in found], tests)
         return without_echoes(test for test in found if test.p <= most)
 
@@ -1194,6 +1190,7 @@ def anomalies(
             "reference_weeks": 8,
             "false_discovery_rate": 0.05,
             "alarm_chance": 0.001,
+            "rollout_chance": 0.01,
             "receipt_due_hours": 24,
             "outcome_due_days": 30,
             "medium_score": 0.6,

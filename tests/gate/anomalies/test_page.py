@@ -121,6 +121,7 @@ class TestTables:
 
     def test_what_a_shift_needs_to_be_certain_is_that_of_the_code(self) -> None:
         assert f"`required_p = {shifts.ALARM_CHANCE} / tests`" in TOLD
+        assert f"`required_p = {shifts.ROLLOUT_CHANCE} / rollout_tests`" in TOLD
 
     def test_the_lengths_of_windows_are_those_of_the_code(self) -> None:
         found = re.search(r"a \*\*window\*\* of (\d), (\d), (\d) or (\d) weeks", TOLD)

@@ -174,7 +174,7 @@ class TestOutcomes:
         found_alone, found_changed = only(of), only(replace(of, weeks=replace(of.weeks, versions=versions)))
         assert (severity(found_alone.score), severity(found_changed.score)) == (alone, changed)
 
-    @pytest.mark.parametrize("versions", [{}, {"1": steady(60, 0), "2": steady(0, 60)}])
+    @pytest.mark.parametrize("versions", [{}, {"1": steady(60, 0, 2), "2": steady(0, 60, 2)}])
     def test_what_others_vouch_for_and_chance_alone_could_make_stays_below_high(
         self, versions: dict[str, list[int]]
     ) -> None:

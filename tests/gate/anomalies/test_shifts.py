@@ -150,7 +150,7 @@ class TestShifts:
         worse = rate(parts, [40] * 9, of="outcome", value="failed")
         (alone,) = shifts(worse, *still, weeks=9)
         (since,) = shifts(worse, *still, weeks=9, rollouts={8})
-        assert [of.required_p for of in (alone, since)] == [0.001 / (10 * 21), 0.001]
+        assert [of.required_p for of in (alone, since)] == [0.001 / (10 * 21), 0.01]
         verdict = rate(parts, [40] * 9)
         (other,) = shifts(verdict, *still, weeks=9, rollouts={8})
         assert other.required_p == alone.required_p
