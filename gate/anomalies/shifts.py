@@ -125,6 +125,11 @@ class Shift:
         return self.p_value <= self.required_p
 
     @property
+    def distance(self) -> float:
+        """How many standard errors the rates lie apart."""
+        return standard_distance(self.within, self.before)
+
+    @property
     def effect(self) -> float:
         """Cohen's h, with its sign."""
         return cohens_h(self.within.rate, self.before.rate)
@@ -190,8 +195,9 @@ def find_shifts(
 
 def _without_echoes(shifts: Sequence[Shift]) -> list[Shift]:
     kept: list[Shift] = []
+    # Where many decisions changed, several windows have the least p-value that is told.
     for shift in sorted(
-        shifts, key=lambda of: (not of.is_certain, of.p_value, -abs(of.effect), of.windows.order, of.of, of.value)
+        shifts, key=lambda of: (not of.is_certain, of.p_value, -of.distance, of.windows.order, of.of, of.value)
     ):
         taken = (of.windows for of in kept if (of.of, of.value) == (shift.of, shift.value))
         if not any(shift.windows.overlaps(of.first, of.last) for of in taken):

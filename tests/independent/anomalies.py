@@ -369,6 +369,7 @@ class Moved:
     p: float
     bins: Sequence[str] = ()
     needed: float = 0.0
+    distance: float = 0.0
 
     @property
     def stands_alone(self) -> bool:
@@ -392,7 +393,7 @@ def without_echoes(moved: Iterable[Moved]) -> list[Moved]:
     for of in sorted(
         moved,
         key=lambda of: (
-            *(not of.stands_alone, of.p, -abs(of.strength)),
+            *(not of.stands_alone, of.p, -(of.distance or of.strength)),
             *(of.window.last - of.window.first, of.window.first),
         ),
     ):
@@ -589,6 +590,7 @@ class Recount:
                 spread = math.sqrt(p * (1 - p) * (1 / n + 1 / m))
                 if spread and abs(a / n - b / m) / spread >= 2 and abs(test.strength) >= 0.1:
                     test.p = fisher(a, n, b, m)
+                    test.distance = abs(a / n - b / m) / spread
                     found.append(test)
         for test in found:
             test.needed = 0.01 / of_versions if self.is_since_a_version(test) else 0.001 / tests

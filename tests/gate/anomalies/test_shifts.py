@@ -112,10 +112,15 @@ class TestShifts:
             ("verdict", "yes"),
         ]
 
-    def test_the_most_likely_window_is_taken_and_of_equal_ones_the_earlier(self) -> None:
-        # All of a whole before, none after: from 1e-40 on nothing is told apart but by its effect.
-        (shift,) = shifts(rate([400] * 8 + [0] * 8, [400] * 16), weeks=16)
-        assert (shift.windows, shift.p_value) == (Windows(8, 8, 0), 1e-40)
+    def test_the_likeliest_window_is_taken_and_of_the_least_p_value_the_one_most_standard_errors_apart(self) -> None:
+        # From 1e-40 on p-values tell nothing apart.
+        for bad in (1, 2, 4, 8):
+            (shift,) = shifts(rate([350] * 10 + [0] * bad + [350] * 8, [400] * (18 + bad)), weeks=18 + bad)
+            assert (shift.windows, shift.p_value) == (Windows(10, 9 + bad, 2), 1e-40)
+
+    def test_of_windows_that_are_as_likely_the_shorter_and_the_earlier_is_taken(self) -> None:
+        (shift,) = shifts(rate([0] * 8 + [40] + [0] * 3, [40] * 9 + [0] * 3), weeks=12)
+        assert shift.windows == Windows(8, 8, 0)
 
     def test_fewer_cases_than_the_sample_are_no_test_on_either_side(self) -> None:
         assert shifts(rate([0, 19], [40, 19]), weeks=2) == []
