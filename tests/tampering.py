@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -62,16 +61,21 @@ def neighbour(value: Any) -> Any:
     return {**value, "note": "0"} if isinstance(value, dict) else "0"
 
 
+def _copy(document: Any) -> Any:
+    # A tenth of the time of a deep copy, of which there are thousands.
+    return orjson.loads(orjson.dumps(document))
+
+
 def with_value(document: Any, path: Path, value: Any) -> Any:
     """A copy that has another value at a path."""
-    copied = copy.deepcopy(document)
+    copied = _copy(document)
     at(copied, path[:-1])[path[-1]] = value
     return copied
 
 
 def without(document: Any, path: Path) -> Any:
     """A copy that has nothing at a path."""
-    copied = copy.deepcopy(document)
+    copied = _copy(document)
     del at(copied, path[:-1])[path[-1]]
     return copied
 
@@ -97,7 +101,7 @@ class Forger:
 
     def __init__(self, packet: dict[str, Any]) -> None:
         """Takes a packet, of which it changes a copy."""
-        self.packet: dict[str, Any] = orjson.loads(orjson.dumps(packet))
+        self.packet: dict[str, Any] = _copy(packet)
 
     def edit(self, edit: dict[str, Any]) -> None:
         """Makes an edit: {set: path, to: value}, {remove: path}, {reverse: path of a list}, {repeat: path of an item,
@@ -117,7 +121,7 @@ class Forger:
             for place in [*holder[last]["retained_links"], *(report["audit_chain"] for report in reports)]:
                 place["chain_position"] += edit["by"]
         else:
-            holder.insert(last, copy.deepcopy({**holder[last], **edit["with"]}))
+            holder.insert(last, _copy({**holder[last], **edit["with"]}))
 
     def recompute(self, parts: list[str], signer: Ed25519Signer) -> None:
         """Recomputes parts, in the order given: record, receipt, confidence, reports, intelligence, links, checkpoint,

@@ -36,10 +36,11 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.headings: list[int] = []
         self.attributes: list[tuple[str, str | None]] = []
-        self.shown = ""
+        self._shown: list[str] = []
         self.feed(text)
         self.close()
         assert self.open == []
+        self.shown = "".join(self._shown)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert not (tag in ("p", "h1", "h2", "h3", "h4") and "p" in self.open), f"<{tag}> in a paragraph"
@@ -61,7 +62,7 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if "style" not in self.open:
-            self.shown += data
+            self._shown.append(data)
 
 
 @pytest.fixture

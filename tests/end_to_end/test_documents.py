@@ -23,7 +23,7 @@ PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "d
 # These two are the test itself, and what runs the tests.
 OUTSIDE = {"make run\n", "make test\n"}
 # Of a demo, where a page makes one: as few as show what is planted, and hardly anyone besides.
-DEMO = {"DECISIONS": "8000", "PEERS": "1"}
+DEMO = {"DECISIONS": "4000", "PEERS": "1"}
 # These change the instance, or show what a fresh one answers. The others share one, as their readers do.
 ALONE = {
     "README.md",
