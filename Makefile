@@ -31,9 +31,9 @@ notebooks: $(if $(GATE_LAKE),install,demo)
 	  --LabApp.news_url=None --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
 	  --LabApp.extension_manager=readonly $(JUPYTER)
 
-# In four processes: the tests with real servers wait much of their time, and continuous integration has two processors.
+# In three processes: the tests with real servers wait much of their time, and continuous integration has two processors.
 test: lint
-	@$(BIN)/pytest --numprocesses=4 --dist=worksteal
+	@$(BIN)/pytest --numprocesses=3 --dist=worksteal
 
 # The long forms of the tests that kill, cut off, crowd, time and feed nonsense to real servers; three quarters of an hour.
 torture: install
