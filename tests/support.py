@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Dialect, MetaData, insert, select, text
+from sqlalchemy import Dialect, MetaData, insert, inspect, select, table, text
 
 from gate import chain, resources
 from gate.anomalies.report import MAX_ITEMS
@@ -326,12 +326,9 @@ class LimitClock(Statement):
 def rows_of(store: Store) -> dict[str, list[tuple[Any, ...]]]:
     """Every row of every table of the ledger, byte for byte."""
     with store.read() as connection:
-        found = MetaData()
-        found.reflect(connection, only=lambda name, _: name not in ("alembic_version", "rate_windows"))
-        return {
-            table.name: [tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key))]
-            for table in found.sorted_tables
-        }
+        names = {*inspect(connection).get_table_names()} - {"alembic_version", "rate_windows"}
+        rows = {name: connection.execute(select(text("*")).select_from(table(name))) for name in sorted(names)}
+        return {name: sorted(map(tuple, found), key=repr) for name, found in rows.items()}
 
 
 def copy_as_release(source: Store, target: Store, revision: str = "0001") -> None:
