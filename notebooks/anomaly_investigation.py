@@ -38,7 +38,7 @@ from workbench import anomalies, counterfactuals, effectiveness, open_lake, poli
 from workbench.facts import fields_of
 
 alt.renderers.enable("png", ppi=120)
-pl.Config(tbl_rows=30, tbl_hide_dataframe_shape=True, fmt_str_lengths=90, tbl_width_chars=160)
+_ = pl.Config(tbl_rows=30, tbl_hide_dataframe_shape=True, fmt_str_lengths=90, tbl_width_chars=160)
 
 # %% [markdown]
 # ## What is looked at
@@ -98,8 +98,9 @@ listed = report.to_dict()["anomalies"]
 report.plot(0) if listed else report.plot()
 
 # %% [markdown]
-# The numbers behind it: before, within, the difference with its 95 % interval, and how likely chance alone would make
-# it as great.
+# The numbers behind it: before, within, the difference with its 95 % interval, how likely chance alone would make it
+# as great, and how unlikely that has to be for it to be certain among so many comparisons. What is not certain is no
+# alert.
 
 # %%
 shifts = [of for of in listed if of["kind"] in ("outcome_shift", "verdict_shift")]
@@ -113,6 +114,7 @@ pl.DataFrame(
             "within": f"{change['within']['rate']:.1%} of {change['within']['of']}",
             "difference": f"{change['difference']['low']:+.2f} to {change['difference']['high']:+.2f}",
             "p": f"{change['p_value']:.1e}",
+            "certain from p": f"{change['required_p']:.1e}",
         }
         for change in changes
     ]

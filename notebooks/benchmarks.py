@@ -31,7 +31,7 @@ import polars as pl
 from workbench import benchmarks, effectiveness, open_lake
 
 alt.renderers.enable("png", ppi=120)
-pl.Config(tbl_rows=30, tbl_hide_dataframe_shape=True, fmt_str_lengths=90, tbl_width_chars=140)
+_ = pl.Config(tbl_rows=30, tbl_hide_dataframe_shape=True, fmt_str_lengths=90, tbl_width_chars=140)
 
 # %% [markdown]
 # ## What is looked at

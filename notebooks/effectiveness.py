@@ -40,7 +40,7 @@ import polars as pl
 from workbench import effectiveness, open_lake, roll_up
 
 alt.renderers.enable("png", ppi=120)
-pl.Config(tbl_rows=30, tbl_hide_dataframe_shape=True, fmt_str_lengths=60, tbl_width_chars=140)
+_ = pl.Config(tbl_rows=30, tbl_hide_dataframe_shape=True, fmt_str_lengths=60, tbl_width_chars=140)
 
 # %% [markdown]
 # ## What is looked at

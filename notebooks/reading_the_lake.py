@@ -33,7 +33,7 @@ from workbench.columns import TABLES
 from workbench.lake.verify import verify
 
 alt.renderers.enable("png", ppi=120)
-pl.Config(tbl_rows=40, tbl_hide_dataframe_shape=True, fmt_str_lengths=90, tbl_width_chars=150)
+_ = pl.Config(tbl_rows=40, tbl_hide_dataframe_shape=True, fmt_str_lengths=90, tbl_width_chars=150)
 
 # %% [markdown]
 # The lake that is read, and a scope and a policy for what is about one of them. Put your own here.

@@ -64,6 +64,7 @@ def require_clean(notebook: Any) -> None:
     require_drawn(notebook)
     assert [cell for cell in notebook.cells if "execution" in cell.metadata] == []
     assert [place for place in PLACES if place in told(notebook)] == []
+    assert re.findall(r"\bat 0x[0-9a-f]+", told(notebook)) == []
 
 
 def test_there_are_sources_of_these_notebooks_and_nothing_else() -> None:
