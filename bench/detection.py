@@ -75,7 +75,7 @@ class Seen:
     def shows(self, incident: Incident) -> bool:
         """Whether it overlaps an incident where that was."""
         there = (self.scope, self.policy_id) == (incident.scope, incident.policy_id)
-        return there and self.first < incident.last and incident.first <= self.last
+        return there and self.first < incident.last and incident.first < self.last
 
 
 def run(*, quick: bool) -> dict[str, Any]:

@@ -107,8 +107,8 @@ MONDAY: Final = date(2026, 6, 15)
 
 
 def _two_versions(old: int, new: int) -> list[int]:
-    """A number a week: 12 weeks under one version, 2 under the next."""
-    return [old] * 12 + [new] * 2
+    """A number a week: 12 weeks under one version, 2 under the next, and 2 without decisions."""
+    return [old] * 12 + [new] * 2 + [0] * 2
 
 
 def _known(first: int, last: int) -> list[list[int]]:
@@ -137,7 +137,7 @@ ANOMALOUS: Final = CountedAnomalies(
             "failed": _known(1, 12),
             "reverted": _known(0, 2),
         },
-        horizons=[MAX_AGE] * 6 + [50, 43, 36, 29, 22, 15, 15, 8],
+        horizons=[MAX_AGE] * 7 + [50, 43, 36, 29, 22, 15, 8, 1, -1],
     ),
     cells=(),
     histograms=(),

@@ -18,6 +18,7 @@ from gate.anomalies.statistics import discoveries, homogeneity, stability_index
 
 # Half of what counts as noticeable is not tested, but counts as a test.
 _LEAST: Final = INDEX.noticeable / 2
+_DIGITS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def find_drift(histograms: Sequence[Histogram], weeks: int, min_sample: int) -> 
 
 def _without_echoes(drifts: Sequence[Drift]) -> list[Drift]:
     kept: list[Drift] = []
-    for drift in sorted(drifts, key=lambda of: (of.p_value, -of.index, of.windows.order, of.fact)):
+    for drift in sorted(drifts, key=lambda of: (of.p_value, -round(of.index, _DIGITS), of.windows.order, of.fact)):
         taken = (of.windows for of in kept if of.fact == drift.fact)
         if not any(drift.windows.overlaps(of.first, of.last) for of in taken):
             kept.append(drift)

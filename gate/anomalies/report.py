@@ -321,7 +321,10 @@ def _together(found: Iterable[_Found]) -> list[list[_Found]]:
 
 
 def _strongest_first(item: Shift | Drift) -> tuple[float, str, str]:
-    return (-abs(item.effect), item.of, item.value) if isinstance(item, Shift) else (-item.index, item.fact, "")
+    # Rates that are each other's rest change as much, but for the last digit of an arc sine.
+    if isinstance(item, Shift):
+        return -_rounded(abs(item.effect)), item.of, item.value
+    return -_rounded(item.index), item.fact, ""
 
 
 class _Told:

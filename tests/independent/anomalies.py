@@ -393,7 +393,7 @@ def without_echoes(moved: Iterable[Moved]) -> list[Moved]:
     for of in sorted(
         moved,
         key=lambda of: (
-            *(not of.stands_alone, of.p, -(of.distance or of.strength)),
+            *(not of.stands_alone, of.p, -(of.distance or round(of.strength, 6))),
             *(of.window.last - of.window.first, of.window.first),
         ),
     ):
@@ -404,7 +404,7 @@ def without_echoes(moved: Iterable[Moved]) -> list[Moved]:
 
 def grouped(moved: Iterable[Moved]) -> list[list[Moved]]:
     groups: list[list[Moved]] = []
-    for of in sorted(moved, key=lambda of: (-abs(of.strength), of.of, of.value)):
+    for of in sorted(moved, key=lambda of: (-round(abs(of.strength), 6), of.of, of.value)):
         for group in groups:
             if of.window.is_together_with(group[0].window):
                 group.append(of)
