@@ -141,8 +141,8 @@ class Shift:
 
 
 def taken_over(decisions: Sequence[int], versions: Iterable[Sequence[int]]) -> set[int]:
-    """The weeks with which a version took over: the first, but not the first of all, in which it made half of the
-    decisions or more.
+    """The weeks with which a version took over: of each version the first in which it made half of the decisions or
+    more, unless that is the first of all weeks.
 
     Args:
         decisions: The decisions of each week.

@@ -179,7 +179,7 @@ class TestOutcomes:
     def test_what_others_vouch_for_and_chance_alone_could_make_stays_below_high(
         self, versions: dict[str, list[int]]
     ) -> None:
-        # h of failed is 0.54 in both, of so few p is 0.0027.
+        # h of failed is 0.64; of so few its p is 0.0004.
         many = dict.fromkeys("abcdefgh", steady(4, 56))
         faint = {"failed": steady(1, 7), "succeeded": steady(29, 23)}
         few = counted(weeks_of([60] * WEEKS, verdicts=many, versions=versions, outcomes=faint), as_of=AS_OF)
