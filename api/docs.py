@@ -15,10 +15,16 @@ from markupsafe import Markup, escape
 
 from api.requests import MAX_BODY, MAX_VERIFY_BODY
 from gate.decide import MAX_IDEMPOTENCY_KEY
+from gate.encoding.shapes import MAX_ERRORS
+from gate.encoding.strict_json import (
+    MAX_REQUEST_DEPTH,
+    MAX_REQUEST_VALUES,
+    MAX_SAFE_INTEGER,
+    MAX_VALUES,
+    MAX_VERIFY_DEPTH,
+)
 from gate.ledger.access import PLANS
 from gate.rulebook import MAX_CONDITION_DEPTH, MAX_CONDITION_NODES
-from gate.shape import MAX_ERRORS
-from gate.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, MAX_SAFE_INTEGER, MAX_VALUES, MAX_VERIFY_DEPTH
 
 Json = Mapping[str, Any]
 

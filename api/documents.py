@@ -16,10 +16,10 @@ from api.errors import codes
 from api.openapi import assemble
 from api.readiness import CONTRACTS
 from api.state import state
-from gate import resources
 from gate.contract import published
+from gate.encoding import resources
+from gate.encoding.strict_json import parse
 from gate.patterns import patterns
-from gate.strict_json import parse
 
 blueprint = Blueprint("documents", __name__, template_folder="templates")
 

@@ -17,8 +17,8 @@ from gate import __version__, labels
 from gate.adapters.containment import BASELINE
 from gate.adapters.worker import WAIT_SECONDS
 from gate.attestation import rulebook_attestation
-from gate.canonical import content_hash
 from gate.contract import GoldenCase, golden_cases
+from gate.encoding.canonical import content_hash
 from gate.errors import GateError, ServiceUnavailable, StorageUnavailable
 from gate.instance import Instance
 from gate.keys import KeyRing

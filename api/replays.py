@@ -11,9 +11,9 @@ from api.auth import authenticate
 from api.requests import json_response, parse_body, preferred_view, read_body
 from api.state import state
 from gate.counterfactuals import read_counterfactuals
+from gate.encoding.strict_json import MAX_REQUEST_DEPTH
 from gate.rehearsal import Rehearsal, StoredDecision
 from gate.replay import CURRENT, REPLAY_MODES, read_replay
-from gate.strict_json import MAX_REQUEST_DEPTH
 
 blueprint = Blueprint("replays", __name__)
 

@@ -14,12 +14,12 @@ import orjson
 from flask import Response, g, has_request_context, request
 from werkzeug.exceptions import RequestTimeout
 
-from gate import resources
+from gate.encoding import resources
+from gate.encoding.shapes import MAX_ERRORS
+from gate.encoding.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, parse, parse_document
 from gate.errors import FieldError, MaterialRefused, NotFound, RequestRefused, member
 from gate.ids import new_id, parse_timestamp, utc_now
 from gate.labels import VIEWS
-from gate.shape import MAX_ERRORS
-from gate.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, parse, parse_document
 
 Default = TypeVar("Default", int, None)
 

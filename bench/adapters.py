@@ -48,7 +48,7 @@ from bench.tables import table
 from gate.adapters.manifest import Adapter
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
-from gate.canonical import canonical
+from gate.encoding.canonical import canonical
 from gate.errors import AdapterFailed
 
 MEDIAN_BAR_MS: Final = 5.0

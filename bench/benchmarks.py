@@ -26,12 +26,12 @@ from bench.samples import decide_request
 from bench.subjects import gate, sqlite_url
 from bench.tables import table
 from gate.benchmarks import beginning, decided_in, earlier, folded
+from gate.encoding.strict_json import parse
 from gate.ids import utc_now
 from gate.instance import Instance, create_instance, open_instance
 from gate.ledger.access import FULL_ACCESS
 from gate.receipts import OUTCOMES
 from gate.settings import load_settings
-from gate.strict_json import parse
 from workbench.lake.benchmarks import frozen_months, keep_frozen, month_due
 from workbench.lake.entries import Personal
 from workbench.lake.upkeep import bring_up

@@ -21,9 +21,9 @@ from api.cli.options import instance_at
 from bench.disk import scratch
 from bench.lakes import goal_lines, judged
 from bench.tables import table
-from gate import resources
+from gate.encoding import resources
+from gate.encoding.strict_json import parse
 from gate.ids import parse_timestamp
-from gate.strict_json import parse
 from workbench.engines.anomalies import anomalies
 from workbench.lake.entries import Personal
 from workbench.lake.reader import open_lake

@@ -29,7 +29,6 @@ from bench.samples import ROOT, decide_request, rulebook_body
 from bench.servers import environment
 from bench.subjects import SCOPE, WORKERS, create_key, gate, sqlite_url
 from bench.tables import table
-from gate.canonical import canonical
 from gate.client import AsyncClient, AsyncGuard, Client, Delivery, Guard, Intent, Permit, Report, SqliteStore, State
 from gate.client.connection import KEY_FILE, REGISTRY, URL
 from gate.client.delivery import Courier
@@ -37,8 +36,9 @@ from gate.client.flow import Consult, Do, Effect, Send
 from gate.client.flow import run as run_flow
 from gate.client.guard import enter, leave
 from gate.client.intention import Plan, plan_of
+from gate.encoding.canonical import canonical
+from gate.encoding.strict_json import parse_document
 from gate.ids import timestamp, utc_now
-from gate.strict_json import parse_document
 from gate.verify import verify_record
 
 OVERHEAD_BAR_MS: Final = 2.0

@@ -36,11 +36,11 @@ from bench.subjects import (
     under_load,
 )
 from bench.tables import table
+from gate.encoding.strict_json import parse
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import Authority
 from gate.receipts import EXECUTIONS
-from gate.strict_json import parse
 
 _ROUNDS: Final = 7
 _SECONDS: Final = 3.0

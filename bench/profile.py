@@ -27,9 +27,10 @@ from bench.measure import Mismatch, Spread, percentile
 from bench.samples import decide_request
 from bench.subjects import SCOPE, sqlite_url
 from bench.tables import table
-from gate.canonical import content_hash, is_plain
 from gate.chain import record_link
 from gate.decide import DecisionGate, _entry, _require_binding, read_claim
+from gate.encoding.canonical import content_hash, is_plain
+from gate.encoding.strict_json import parse
 from gate.envelope import input_material
 from gate.ids import new_id, timestamp, utc_now
 from gate.instance import Instance, create_instance, open_instance
@@ -38,7 +39,6 @@ from gate.ledger.writer import Appended
 from gate.record import Identity, build_record
 from gate.request import read_request
 from gate.settings import load_settings
-from gate.strict_json import parse
 from gate.views import project
 
 _REPETITIONS: Final = 4000

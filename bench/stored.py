@@ -29,6 +29,7 @@ from bench.samples import ROOT, decide_request
 from bench.subjects import SCOPE, count_records, sqlite_url
 from gate.chain import Head, append, find_break, head_of, link_material
 from gate.decide import found_by, is_link_of, stored_record
+from gate.encoding.strict_json import parse
 from gate.ids import new_id, timestamp, utc_now
 from gate.instance import create_instance
 from gate.ledger.access import FULL_ACCESS
@@ -48,7 +49,6 @@ from gate.ledger.writer import (
     _entry_row,
     _head_row,
 )
-from gate.strict_json import parse
 
 # What decides on the form of the rows: a ledger that was built with other sources is not taken.
 _SOURCES: Final = ("bench/stored.py", "gate/chain.py", "gate/record.py", "gate/ledger/*.py")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gate.canonical import content_hash
+from gate.encoding.canonical import content_hash
 from gate.labels import (
     CANONICALIZATION,
     EVALUATOR,

@@ -16,8 +16,8 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from gate.canonical import content_hash
 from gate.effectiveness import share
+from gate.encoding.canonical import content_hash
 from gate.ids import timestamp
 from gate.labels import BENCHMARKS
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from gate import resources
-from gate.canonical import content_hash
+from gate.encoding import resources
+from gate.encoding.canonical import content_hash
+from gate.encoding.strict_json import parse
 from gate.rulebook import Rulebook, load
-from gate.strict_json import parse
 
 ACTIVE: Final = "active"
 HISTORICAL: Final = "historical"

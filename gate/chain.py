@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gate.canonical import canonical, content_hash
+from gate.encoding.canonical import canonical, content_hash
 from gate.labels import CHAIN, CHECKPOINT, MERKLE_STRATEGY
 from gate.signing import Signer
 

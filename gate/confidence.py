@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from gate.canonical import content_hash
+from gate.encoding.canonical import content_hash
 from gate.labels import CONFIDENCE
 
 MIN_SAMPLE: Final = 20

@@ -18,12 +18,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gate.canonical import canonical, content_hash
 from gate.contract import GoldenCase, Published, fixtures, golden_cases, published
+from gate.encoding.canonical import canonical, content_hash
+from gate.encoding.strict_json import parse_document
 from gate.errors import MaterialRefused
 from gate.labels import EVALUATOR, RECORD, RULEBOOK_SCHEMA
 from gate.signing import ED25519, KeyRegistry
-from gate.strict_json import parse_document
 from gate.verify import Trust, Verification, verify_record
 
 

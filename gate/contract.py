@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from gate import resources
-from gate.canonical import content_hash
+from gate.encoding import resources
+from gate.encoding.canonical import content_hash
+from gate.encoding.strict_json import parse
 from gate.facts import Facts
 from gate.labels import COMPATIBILITY_POLICY, INTERFACE_VERSION
-from gate.strict_json import parse
 
 SCHEMAS_URL: Final = "/schemas/"
 CONFORMANCE_URL: Final = "/conformance/index.json"

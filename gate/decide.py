@@ -15,8 +15,8 @@ import orjson
 from gate import chain
 from gate.adapters.invocation import Invocation, TrustedAdapters
 from gate.attestation import registration
-from gate.canonical import canonical, content_hash, is_plain
 from gate.chain import link_material
+from gate.encoding.canonical import canonical, content_hash, is_plain
 from gate.envelope import (
     compact_verdict,
     envelope,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gate.canonical import canonical, compact, content_hash, is_empty
+from gate.encoding.canonical import canonical, compact, content_hash, is_empty
 from gate.labels import CANONICALIZATION, HASH_ALGORITHM
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import orjson
 
 from gate import chain
-from gate.canonical import compact, content_hash
+from gate.encoding.canonical import compact, content_hash
 from gate.envelope import ERASABLE
 from gate.errors import OperatorError
 from gate.ids import new_id, timestamp

@@ -4,7 +4,7 @@
     evaluator.decide({"discount_percent": 10, "margin_percent": 22})     # the outcome alone
     evaluator.explain({"discount_percent": 10, "margin_percent": 22})    # with every test and what it saw
 
-Facts are JSON values as `gate.strict_json` reads them. JSON's types hold, not Python's: true is not 1, 1 equals 1.0.
+Facts are JSON values as `gate.encoding.strict_json` reads them. JSON's types hold, not Python's: true is not 1, 1 equals 1.0.
 A comparison on an absent field is false, negative operators included; only exists and not_exists speak of absence.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gate.canonical import canonical
+from gate.encoding.canonical import canonical
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from gate.anomalies.scores import THRESHOLD
 from gate.benchmarks import MIN_DECISIONS, MIN_SCOPES
 from gate.confidence import MIN_SAMPLE
 from gate.decide import decision_not_found, stored_record, stored_request
+from gate.encoding.strict_json import MAX_VALUES, exceeds_values
 from gate.errors import RequestRefused, ServiceUnavailable
 from gate.ids import timestamp
 from gate.ledger import Ledger
@@ -26,7 +27,6 @@ from gate.packet import build_packet, links_to_retain
 from gate.patterns import patterns
 from gate.policy_reports import Reports, confidence_report
 from gate.record import Signers
-from gate.strict_json import MAX_VALUES, exceeds_values
 from gate.verify import Trust, verify_packet
 
 MAX_BYTES: Final = 16 * 1024 * 1024

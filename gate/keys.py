@@ -24,6 +24,7 @@ from typing import Final
 
 import orjson
 
+from gate.encoding.strict_json import parse
 from gate.errors import GateError, MaterialRefused, OperatorError, ServiceUnavailable
 from gate.ids import timestamp
 from gate.signing import (
@@ -36,7 +37,6 @@ from gate.signing import (
     private_key_pem,
     seed_of_private_key,
 )
-from gate.strict_json import parse
 
 PURPOSES: Final = ("receipt", "registry")
 

@@ -13,8 +13,8 @@ import orjson
 from cachetools import LRUCache
 
 from gate import chain
-from gate.canonical import content_hash
 from gate.decide import decision_not_found, read_claim
+from gate.encoding.canonical import content_hash
 from gate.envelope import envelope, erased_members, output_material, receipt_material
 from gate.errors import GateError, IdempotencyConflict, MaterialRefused, ServiceUnavailable
 from gate.ids import new_id, timestamp

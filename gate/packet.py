@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from gate.canonical import content_hash
+from gate.encoding.canonical import content_hash
 from gate.labels import PACKET
 from gate.receipts import EXECUTIONS, OUTCOMES, Kind
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from typing import Any, Final, Protocol
 
 from gate import effectiveness
-from gate.canonical import content_hash
 from gate.confidence import MIN_SAMPLE, Counts, Coverage, add, assess
 from gate.effectiveness import Counted, Standing
+from gate.encoding.canonical import content_hash
 from gate.labels import CONFIDENCE, EFFECTIVENESS
 
 MAX_VERSIONS: Final = 50

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gate import chain
-from gate.canonical import compact, content_hash
+from gate.encoding.canonical import compact, content_hash
 from gate.errors import FieldError, RequestRefused
 from gate.ids import parse_timestamp, timestamp
 from gate.labels import CRM_SYNC, EXECUTION, OUTCOME, PROTOCOL

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gate import resources
 from gate.attestation import rulebook_attestation
-from gate.canonical import content_hash
+from gate.encoding import resources
+from gate.encoding.canonical import content_hash
 from gate.envelope import (
     action_binding,
     adapter_source,

@@ -9,7 +9,6 @@ from typing import Any
 from gate import chain
 from gate.adapters.invocation import Invocation
 from gate.attestation import registration
-from gate.canonical import content_hash, is_plain
 from gate.counterfactuals import (
     CounterfactualsRequest,
     Scenario,
@@ -26,6 +25,8 @@ from gate.decide import (
     stored_record,
     stored_request,
 )
+from gate.encoding.canonical import content_hash, is_plain
+from gate.encoding.shapes import MAX_ERRORS
 from gate.envelope import erased_members, input_material
 from gate.errors import AdapterRefused, FieldError, RequestRefused
 from gate.facts import Facts
@@ -48,7 +49,6 @@ from gate.replay import (
 )
 from gate.request import BINDING_MEMBERS, DecisionRequest, read_request
 from gate.rulebook import Rulebook
-from gate.shape import MAX_ERRORS
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gate.canonical import content_hash, is_plain
+from gate.encoding.canonical import content_hash, is_plain
+from gate.encoding.shapes import shape, to_mend
 from gate.envelope import envelope
 from gate.errors import LineageMismatch, RequestRefused
 from gate.facts import Facts
@@ -22,7 +23,6 @@ from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, EVALUATOR, HISTORICAL_R
 from gate.record import RULEBOOK_SCHEMA_HASH, Identity, Signers, build_record
 from gate.request import DecisionRequest, accepted_request
 from gate.rulebook import Rulebook
-from gate.shape import shape, to_mend
 from gate.views import project
 
 HISTORICAL: Final = "historical"

@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gate import resources
-from gate.canonical import is_empty
-from gate.credentials import credentials
+from gate.encoding import resources
+from gate.encoding.canonical import is_empty
+from gate.encoding.credentials import credentials
+from gate.encoding.shapes import MAX_ERRORS, shape, to_mend
 from gate.errors import FieldError, RequestRefused, member
 from gate.ids import parse_timestamp
 from gate.receipts import Kind
-from gate.shape import MAX_ERRORS, shape, to_mend
 
 
 def check_request(kind: Kind, body: Any) -> None:

@@ -14,15 +14,17 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Dialect, MetaData, insert, inspect, select, table, text
 
-from gate import chain, resources
+from gate import chain
 from gate.anomalies.report import MAX_ITEMS
 from gate.anomalies.scores import THRESHOLD
 from gate.attestation import registration
 from gate.benchmarks import MIN_DECISIONS, MIN_SCOPES
-from gate.canonical import canonical, content_hash
 from gate.chain import link_material
 from gate.confidence import MIN_SAMPLE, Counts, Coverage, decision_confidence
 from gate.effectiveness import Counted, Group, Metric, Standing
+from gate.encoding import resources
+from gate.encoding.canonical import canonical, content_hash
+from gate.encoding.strict_json import MAX_VERIFY_DEPTH, parse
 from gate.envelope import input_material
 from gate.facts import Facts, dependency_of
 from gate.ids import timestamp
@@ -38,7 +40,6 @@ from gate.record import Identity, Signers, build_record
 from gate.request import read_request
 from gate.rulebook import load
 from gate.signing import Ed25519Signer, KeyRegistry, PublicKey, Signer
-from gate.strict_json import MAX_VERIFY_DEPTH, parse
 from gate.verify import Trust
 from tests.reports import FixedReports
 

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from gate import chain
-from gate.canonical import content_hash
+from gate.encoding.canonical import content_hash
 from gate.envelope import envelope, integrity, receipt_material, receipt_payload
 from gate.packet import REPORT_HASHES, packet_hash
 from gate.receipts import EXECUTIONS, OUTCOMES, Kind, flags, report_hash

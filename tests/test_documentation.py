@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 
 from api.errors import codes
-from gate import resources
-from gate.strict_json import parse
+from gate.encoding import resources
+from gate.encoding.strict_json import parse
 from tests.contract.frozen import current
 from tests.end_to_end.support import ROOT, anchors, bash_blocks
 

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import polars as pl
 
-from gate.canonical import canonical
+from gate.encoding.canonical import canonical
 from gate.evaluate import NEEDS_INPUT, Outcome
 from workbench.facts import ABSENT, WITHHELD, fields_of, json_of, number_of, string_of, type_of, where
 

@@ -24,10 +24,10 @@ from typing import Any, Final
 import orjson
 import polars as pl
 
-from gate.canonical import canonical
 from gate.counterfactuals import merge_patch
+from gate.encoding.canonical import canonical
+from gate.encoding.strict_json import MAX_SAFE_INTEGER
 from gate.errors import MaterialRefused
-from gate.strict_json import MAX_SAFE_INTEGER
 
 INPUTS: Final = "inputs"
 """The column with the canonical JSON of all facts."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from gate import resources
+from gate.encoding import resources
 from gate.errors import OperatorError
 
 PARAMETERS: Final = "parameters"

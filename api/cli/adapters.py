@@ -16,10 +16,10 @@ from gate.adapters.invocation import TrustedAdapters, accepted_invocation
 from gate.adapters.manifest import Adapter
 from gate.adapters.registry import damaged, registered
 from gate.adapters.worker import Workers
+from gate.encoding.shapes import FORMATS, FORMS
 from gate.errors import OperatorError
 from gate.instance import require_instance
 from gate.settings import load_settings
-from gate.shape import FORMATS, FORMS
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from api.cli.options import read_json
-from gate.canonical import with_integers
+from gate.encoding.canonical import with_integers
 from gate.errors import OperatorError
 from gate.verify.checkpoint import is_checkpoint
 

@@ -19,8 +19,10 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Final
 
-from gate import bundles, resources
+from gate import bundles
 from gate.adapters.registry import registered
+from gate.encoding import resources
+from gate.encoding.strict_json import parse
 from gate.errors import OperatorError
 from gate.instance import Instance, create_instance
 from gate.keys import write_private
@@ -30,7 +32,6 @@ from gate.ledger.sqlite import SqliteStore
 from gate.receipts import KINDS
 from gate.scenario import Decide, Register, Scenario
 from gate.settings import FILE_NAME, load_settings
-from gate.strict_json import parse
 
 _LEDGER: Final = "ledger.db"
 _TOLD_EVERY: Final = 20

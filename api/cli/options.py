@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from api.cli.output import note
+from gate.encoding.strict_json import parse_document
 from gate.errors import MaterialRefused, OperatorError
-from gate.strict_json import parse_document
 
 # The verifier is installed without what an instance needs.
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, read_json
 from api.cli.output import print_json, say, table
-from gate.canonical import content_hash
+from gate.encoding.canonical import content_hash
 from gate.errors import FieldError, OperatorError, RulebookRefused
 from gate.evaluate import Explained
 from gate.rulebook import Rulebook, find_errors, find_warnings, load

@@ -14,11 +14,11 @@ import typer
 
 from api.cli.options import DatabaseUrl, Json, read_file, read_json
 from api.cli.output import note, print_json, say
-from gate.canonical import with_integers
+from gate.encoding.canonical import with_integers
+from gate.encoding.strict_json import parse
 from gate.errors import MaterialRefused, OperatorError
 from gate.keys import read_hmac_secret
 from gate.signing import KeyRegistry, load_registry, raw_public_key
-from gate.strict_json import parse
 from gate.verify import Trust, Verification, verify_record
 from gate.verify.material import RECORDS, Material, Subject, read_material
 from gate.verify.result import MAX_UNKNOWN

@@ -18,11 +18,11 @@ from typing import Any, Final
 from gate.adapters.manifest import Adapter
 from gate.adapters.registry import find_adapter
 from gate.adapters.worker import WAIT_SECONDS, WORKERS, Measures, Workers, failed
-from gate.canonical import canonical, content_hash, is_plain
+from gate.encoding.canonical import canonical, content_hash, is_plain
+from gate.encoding.shapes import shape, to_mend
+from gate.encoding.strict_json import MAX_REQUEST_DEPTH, parse
 from gate.errors import AdapterRefused, FieldError, MaterialRefused, member
 from gate.facts import Facts
-from gate.shape import shape, to_mend
-from gate.strict_json import MAX_REQUEST_DEPTH, parse
 
 REHEARSALS: Final = max(1, WORKERS // 2)
 """How many replays and counterfactuals run adapters at a time; the other workers are for decisions."""

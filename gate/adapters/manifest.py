@@ -17,11 +17,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from gate.canonical import content_hash
+from gate.encoding.canonical import content_hash
+from gate.encoding.shapes import Shape, shape
+from gate.encoding.strict_json import parse
 from gate.errors import MaterialRefused, OperatorError
 from gate.facts import dependency_of
-from gate.shape import Shape, shape
-from gate.strict_json import parse
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from gate.anomalies.anomaly import report_of
 from gate.anomalies.scores import HIGH
-from gate.canonical import content_hash
+from gate.encoding.canonical import content_hash
 from gate.ids import parse_timestamp, timestamp
 from gate.labels import ALERTS
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from gate.anomalies.scores import severity
-from gate.canonical import content_hash
+from gate.encoding.canonical import content_hash
 
 KINDS: Final = (
     "lifecycle_break",

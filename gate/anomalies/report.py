@@ -36,8 +36,8 @@ from gate.anomalies.scores import (
 from gate.anomalies.shifts import Rate, Shift, Windows, find_shifts, taken_over
 from gate.anomalies.statistics import Share, difference_interval
 from gate.anomalies.volume import GRAINS, Surge, find_surges, grain_of
-from gate.canonical import content_hash
 from gate.confidence import MIN_SAMPLE
+from gate.encoding.canonical import content_hash
 from gate.ids import timestamp
 from gate.labels import ANOMALIES
 

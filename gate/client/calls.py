@@ -27,8 +27,8 @@ from gate.client.errors import (
     Unauthorized,
     Unreachable,
 )
+from gate.encoding.strict_json import parse_document
 from gate.errors import FieldError, MaterialRefused
-from gate.strict_json import parse_document
 
 T = TypeVar("T")
 

@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
-from gate.canonical import content_hash
 from gate.client.forks import begin_in_forks
+from gate.encoding.canonical import content_hash
+from gate.encoding.strict_json import parse_document
 from gate.errors import MaterialRefused, OperatorError
-from gate.strict_json import parse_document
 
 # The cryptography is loaded by who makes a client.
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from gate.client.exchange import exchange
 from gate.client.flow import Do, Flow, Pause
 from gate.client.forks import begin_in_forks
 from gate.client.store.intents import EXECUTION, Report, Store
+from gate.encoding.strict_json import parse_document
 from gate.errors import GateError
-from gate.strict_json import parse_document
 
 LAST_SECONDS: Final = 5.0
 """How long closing waits for what is being delivered, in seconds."""

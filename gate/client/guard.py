@@ -27,7 +27,6 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from gate.canonical import content_hash
 from gate.client import operations
 from gate.client.delivery import call_of
 from gate.client.errors import (
@@ -47,6 +46,7 @@ from gate.client.intention import Plan, idempotency_key, question_of
 from gate.client.permit import BasePermit
 from gate.client.recovery import found_out, may_begin_again
 from gate.client.store.intents import Intent, Report, State, Store
+from gate.encoding.canonical import content_hash
 from gate.envelope import input_material
 from gate.errors import GateError, MaterialRefused
 from gate.ids import parse_timestamp, timestamp, utc_now

@@ -17,11 +17,11 @@ from hashlib import sha256
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from gate.canonical import canonical, content_hash
+from gate.encoding.canonical import canonical, content_hash
+from gate.encoding.strict_json import MAX_REQUEST_VALUES, MAX_SAFE_INTEGER, parse
 from gate.envelope import action_binding
 from gate.errors import FieldError, MaterialRefused, RequestRefused
 from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, OUTPUT_MATERIAL
-from gate.strict_json import MAX_REQUEST_VALUES, MAX_SAFE_INTEGER, parse
 
 GUARD: Final = "guard"
 """The member of the context in which the guard says for which intent, attempt and store it asks."""
@@ -261,7 +261,7 @@ def _require_reportable(binding: Mapping[str, Any]) -> None:
     action is done.
     """
     # Its patterns take a while to make.
-    from gate.credentials import credentials
+    from gate.encoding.credentials import credentials
 
     if len(canonical(binding)) > _LONGEST_BINDING:
         raise _unusable("context", f"What the receipt repeats of it has at most {_LONGEST_BINDING} bytes: {_REPEATED}.")

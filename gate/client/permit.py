@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, Unpack
 
-from gate.canonical import canonical
 from gate.client.flow import Do, Flow
 from gate.client.intention import idempotency_key
 from gate.client.store.intents import EXECUTION, OUTCOME, Intent, Report, Store
+from gate.encoding.canonical import canonical
+from gate.encoding.strict_json import MAX_SAFE_INTEGER
 from gate.envelope import action_binding
 from gate.errors import FieldError, RequestRefused
 from gate.ids import timestamp, utc_now
-from gate.strict_json import MAX_SAFE_INTEGER
 
 if TYPE_CHECKING:
     from gate.client.async_engine import AsyncEngine
@@ -341,7 +341,7 @@ def holds_credential(body: Mapping[str, Any]) -> bool:
 
 def _faults(body: Mapping[str, Any]) -> Sequence[FieldError]:
     # Loaded with the first: its patterns take a while to make.
-    from gate.credentials import credentials
+    from gate.encoding.credentials import credentials
 
     return list(credentials(body))
 

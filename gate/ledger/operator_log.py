@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, LargeBinary, Row, func, insert, select, text, type_coerce
 
-from gate.canonical import canonical, content_hash
+from gate.encoding.canonical import canonical, content_hash
 from gate.errors import ServiceUnavailable
 from gate.ids import timestamp
 from gate.ledger.store import Store, read_object

@@ -14,7 +14,7 @@ from cachetools import LRUCache
 from sqlalchemy import Connection, Row, bindparam, select
 
 from gate.attestation import registration_hash
-from gate.canonical import canonical
+from gate.encoding.canonical import canonical
 from gate.errors import RulebookRefused
 from gate.ledger.store import Store, insert_absent, read_object, unavailable, unheard_of
 from gate.ledger.tables import rulebooks

@@ -21,13 +21,13 @@ from cachetools import LRUCache
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from gate.encoding.strict_json import MAX_SAFE_INTEGER
 from gate.errors import AccessForbidden, AccessRefused, OperatorError, ServiceUnavailable
 from gate.ids import parse_timestamp, timestamp
 from gate.ledger.access import ACCESS, FULL_ACCESS, PLANS, ApiKey, Authority, Scope
 from gate.ledger.operator_log import record
 from gate.ledger.store import Store, unheard_of
 from gate.ledger.tables import api_keys, chain_heads, scopes
-from gate.strict_json import MAX_SAFE_INTEGER
 
 _KEY_PREFIX: Final = "dgk"
 _SCOPE_HEX: Final = 16

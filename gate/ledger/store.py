@@ -19,8 +19,8 @@ from sqlalchemy import ClauseElement, Connection, Dialect, Engine, Table
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
+from gate.encoding.strict_json import parse_document
 from gate.errors import GateError, MaterialRefused, ServiceUnavailable, StorageUnavailable
-from gate.strict_json import parse_document
 
 WRITE_TIMEOUT: Final = 5.0
 """How long a writer waits for its turn, in seconds."""

@@ -16,8 +16,8 @@ import orjson
 from sqlalchemy import bindparam, insert, select, update
 
 from gate import chain
-from gate.canonical import canonical
 from gate.chain import Head
+from gate.encoding.canonical import canonical
 from gate.errors import GateError, ServiceUnavailable
 from gate.labels import CHAIN
 from gate.ledger import outcomes

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gate.canonical import canonical
+from gate.encoding.canonical import canonical
 
 _SHOWN_WHOLE: Final = 1024
 

@@ -16,7 +16,7 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from gate.canonical import content_hash
+from gate.encoding.canonical import content_hash
 from gate.envelope import erased_members, input_material
 from gate.errors import MaterialRefused
 from gate.labels import PACKET

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from gate import chain
-from gate.canonical import canonical
 from gate.chain import link_material
+from gate.encoding.canonical import canonical
 from gate.packet import MAX_ITEMS, hidden_reports, verification_hints
 from gate.receipts import Kind, report_link
 from gate.verify.checkpoint import is_checkpoint, judge_checkpoint

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from gate.canonical import compact, content_hash, is_plain
 from gate.chain import RECORD_LINK_MEMBERS, leaf
+from gate.encoding.canonical import compact, content_hash, is_plain
 from gate.envelope import (
     adapter_source,
     compact_verdict,

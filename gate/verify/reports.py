@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from gate import chain
-from gate.canonical import compact, content_hash, is_empty
+from gate.encoding.canonical import compact, content_hash, is_empty
 from gate.labels import CHAIN, PROTOCOL
 from gate.receipts import EXECUTIONS, OUTCOMES, REPEATED, Kind, binding_matches, flags, report_hash
 from gate.verify.faults import Fault, differing, is_same

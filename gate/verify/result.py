@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gate.canonical import canonical
+from gate.encoding.canonical import canonical
 from gate.signing import KeyRegistry
 
 MAX_UNKNOWN: Final = 50

@@ -21,12 +21,12 @@ from hypothesis import HealthCheck, given, settings
 from werkzeug.test import TestResponse
 
 from api.app import create_app
-from gate import resources
 from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.manifest import Adapter, manifest_hash
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
 from gate.audit import check_chain
+from gate.encoding import resources
 from gate.erasure import erase
 from gate.ids import utc_now
 from gate.instance import Instance, open_instance

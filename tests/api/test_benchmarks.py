@@ -13,9 +13,9 @@ from werkzeug.test import TestResponse
 
 from api.app import create_app
 from api.state import NO_REPORTS
-from gate import resources
 from gate.benchmarks import Cohort, beginning, benchmark_report, earlier, month_of
-from gate.canonical import content_hash
+from gate.encoding import resources
+from gate.encoding.canonical import content_hash
 from gate.errors import ServiceUnavailable
 from gate.ids import timestamp, utc_now
 from gate.instance import Instance

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 from flask.testing import FlaskClient
 
-from gate import resources
+from gate.encoding import resources
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import FULL_ACCESS, Scope

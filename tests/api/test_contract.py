@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 from flask.testing import FlaskClient
 
-from gate import resources
-from gate.canonical import content_hash
 from gate.contract import published
+from gate.encoding import resources
+from gate.encoding.canonical import content_hash
 from tests.independent.verifier import canonical_hash
 
 # The indexes under their short addresses, and the schema that each document of a folder follows.

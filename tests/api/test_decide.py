@@ -12,9 +12,9 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from gate import resources
-from gate.canonical import content_hash
 from gate.decide import MAX_IDEMPOTENCY_KEY
+from gate.encoding import resources
+from gate.encoding.canonical import content_hash
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import FULL_ACCESS, Scope

@@ -15,8 +15,8 @@ from flask.testing import FlaskClient
 
 from api.docs import inline, pretty, prose
 from api.errors import codes
-from gate import resources
 from gate.contract import published
+from gate.encoding import resources
 from gate.ledger.access import PLANS
 from gate.patterns import patterns
 from tests.contract.frozen import current

@@ -15,17 +15,17 @@ from werkzeug.test import TestResponse
 from api.app import create_app
 from api.errors import codes
 from api.requests import MAX_BODY
-from gate import resources
 from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
+from gate.encoding import resources
+from gate.encoding.strict_json import parse
 from gate.errors import ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import Scope
 from gate.ledger.writer import Claim
 from gate.receipts import KINDS, Kind
-from gate.strict_json import parse
 from tests.gate.adapters.support import adapter as make_adapter
 from tests.reports import FixedReports, give_reports
 from tests.support import REPORTS, LimitClock, cases, sample_request

@@ -31,7 +31,7 @@ from werkzeug.test import TestResponse
 
 from api.app import create_app
 from gate.audit import check_chain
-from gate.canonical import content_hash
+from gate.encoding.canonical import content_hash
 from gate.ids import utc_now
 from gate.instance import Instance, create_instance
 from gate.keys import KeyRing

@@ -21,8 +21,8 @@ from werkzeug.test import TestResponse
 
 from api.documents import openapi_document
 from api.state import State
-from gate import resources
 from gate.audit import check_chain
+from gate.encoding import resources
 from gate.envelope import input_material
 from gate.instance import Instance
 from gate.ledger.access import Authority, Scope

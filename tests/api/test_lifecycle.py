@@ -15,16 +15,17 @@ from sqlalchemy import select
 from werkzeug.test import TestResponse
 
 from api.app import create_app
-from gate import chain, lifecycle, resources
+from gate import chain, lifecycle
 from gate.chain import link_material
 from gate.decide import MAX_IDEMPOTENCY_KEY
+from gate.encoding import resources
+from gate.encoding.strict_json import parse
 from gate.ids import timestamp, utc_now
 from gate.instance import Instance
 from gate.ledger.access import ACCESS, FULL_ACCESS, Scope
 from gate.ledger.tables import latest_outcomes
 from gate.patterns import patterns
 from gate.receipts import CRM_SYNCS, KINDS, OUTCOMES, Kind, build, report_link
-from gate.strict_json import parse
 from tests.api.test_decide import decide
 from tests.contract.frozen import current
 from tests.gate.test_receipts import ELSEWHERE, MEMBERS, SCHEMAS

@@ -16,12 +16,13 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from api.app import create_app
 from api.errors import codes
-from gate import chain, labels, resources
+from gate import chain, labels
 from gate.chain import link_material
+from gate.encoding import resources
+from gate.encoding.strict_json import parse
 from gate.ids import timestamp
 from gate.instance import Instance
 from gate.ledger.access import Scope
-from gate.strict_json import parse
 from gate.verify import verify_packet, verify_record
 from gate.views import project
 from tests.contract.frozen import current

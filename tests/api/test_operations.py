@@ -23,10 +23,11 @@ from api.app import Worker
 from api.cli.serve import tell_of_adapters
 from api.logs import open_log
 from api.readiness import CONTRACTS, Readiness
-from gate import __version__, ids, labels, resources
+from gate import __version__, ids, labels
 from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
+from gate.encoding import resources
 from gate.evaluate import Evaluator
 from gate.instance import Instance
 from gate.ledger.store import Store

@@ -18,7 +18,8 @@ from werkzeug.test import TestResponse
 from api.app import create_app
 from api.cli.main import app
 from api.requests import MAX_VERIFY_BODY
-from gate import resources
+from gate.encoding import resources
+from gate.encoding.strict_json import MAX_REQUEST_VALUES, MAX_VALUES
 from gate.erasure import erase
 from gate.ids import utc_now
 from gate.instance import Instance, open_instance
@@ -28,7 +29,6 @@ from gate.ledger.tables import entries, outcome_counts, rulebooks
 from gate.packet import packet_hash
 from gate.settings import load_settings
 from gate.signing import public_key_pem
-from gate.strict_json import MAX_REQUEST_VALUES, MAX_VALUES
 from tests.contract.frozen import current
 from tests.independent import verifier
 from tests.support import EXECUTED, RECEIPT_SIGNER, SUCCEEDED, make_packet, sample_request

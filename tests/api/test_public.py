@@ -10,8 +10,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.app import create_app
-from gate import resources
-from gate.canonical import content_hash
+from gate.encoding import resources
+from gate.encoding.canonical import content_hash
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.settings import load_settings

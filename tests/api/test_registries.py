@@ -14,8 +14,8 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from api.app import create_app
-from gate import resources
 from gate.bundles import own_rulebooks
+from gate.encoding import resources
 from gate.ids import utc_now
 from gate.instance import Instance, open_instance
 from gate.ledger import Ledger

@@ -15,10 +15,11 @@ from werkzeug.test import TestResponse
 
 from api.app import create_app
 from api.requests import MAX_BODY
-from gate import chain, resources
-from gate.canonical import content_hash
+from gate import chain
 from gate.chain import link_material
 from gate.contract import golden_cases
+from gate.encoding import resources
+from gate.encoding.canonical import content_hash
 from gate.envelope import envelope, receipt_material
 from gate.ids import utc_now
 from gate.instance import Instance

@@ -13,8 +13,8 @@ from werkzeug.test import TestResponse
 
 from api.app import create_app
 from api.state import NO_REPORTS
-from gate import resources
-from gate.canonical import content_hash
+from gate.encoding import resources
+from gate.encoding.canonical import content_hash
 from gate.errors import ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance import Instance

@@ -12,11 +12,11 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from api.searches import _SHOWN
-from gate import resources
+from gate.encoding import resources
+from gate.encoding.strict_json import parse
 from gate.ids import not_before, parse_timestamp, timestamp, utc_now
 from gate.instance import Instance
 from gate.ledger.access import FULL_ACCESS, Scope
-from gate.strict_json import parse
 from tests.support import make_record, sample_request
 
 

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 from flask.testing import FlaskClient
 
-from gate import resources
+from gate.encoding import resources
 from gate.erasure import erase
 from gate.ids import utc_now
 from gate.instance import Instance

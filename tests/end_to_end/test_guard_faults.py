@@ -26,7 +26,6 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.app import create_app
-from gate.canonical import content_hash
 from gate.client import (
     AlreadyStarted,
     Client,
@@ -39,6 +38,7 @@ from gate.client import (
 )
 from gate.client.permit import BasePermit
 from gate.client.store import sqlite
+from gate.encoding.canonical import content_hash
 from gate.instance import open_instance
 from gate.settings import load_settings
 from gate.signing import Ed25519Signer, load_registry

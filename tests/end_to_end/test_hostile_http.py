@@ -19,7 +19,7 @@ from typing import Any, Final
 import jsonschema
 import pytest
 
-from gate import resources
+from gate.encoding import resources
 from gate.ledger import Ledger
 from tests.end_to_end.site import PATIENCE, Site, connections_of, side_by_side, wait_until, workers_of
 from tests.end_to_end.support import Server, post_decide

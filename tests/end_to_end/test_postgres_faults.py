@@ -16,7 +16,7 @@ import jsonschema
 import psycopg
 import pytest
 
-from gate import resources
+from gate.encoding import resources
 from tests.end_to_end.postgres_proxy import Proxy, proxy_of
 from tests.end_to_end.site import PATIENCE, Load, Site, request_of, side_by_side, wait_until, workers_of
 from tests.end_to_end.support import Server

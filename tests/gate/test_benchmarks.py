@@ -20,7 +20,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gate import resources
 from gate.benchmarks import (
     METRICS,
     MIN_OUTCOMES,
@@ -41,7 +40,8 @@ from gate.benchmarks import (
     percentile,
     told,
 )
-from gate.canonical import content_hash
+from gate.encoding import resources
+from gate.encoding.canonical import content_hash
 from tests.end_to_end.support import ROOT
 from tests.independent import benchmarks as independent
 from tests.reports import OTHERS, OWN, benchmark_example
@@ -373,7 +373,7 @@ class TestReport:
 
     def test_it_is_the_same_bytes_in_another_process(self) -> None:
         program = (
-            "import sys; from gate.canonical import canonical; from tests import reports; "
+            "import sys; from gate.encoding.canonical import canonical; from tests import reports; "
             "sys.stdout.buffer.write(canonical(reports.benchmark_example()))"
         )
         made = {

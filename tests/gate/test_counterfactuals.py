@@ -10,8 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gate import resources
-from gate.canonical import content_hash
 from gate.counterfactuals import (
     SCENARIO_FIELDS,
     Scenario,
@@ -20,6 +18,8 @@ from gate.counterfactuals import (
     read_counterfactuals,
     simulate,
 )
+from gate.encoding import resources
+from gate.encoding.canonical import content_hash
 from gate.errors import RequestRefused
 from gate.rulebook import load
 from tests.gate.test_replay import example, stricter_rulebook

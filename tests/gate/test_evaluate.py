@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from gate.canonical import canonical
+from gate.encoding.canonical import canonical
+from gate.encoding.strict_json import parse
 from gate.evaluate import compile_rulebook
 from gate.rulebook import find_errors, load
-from gate.strict_json import parse
 from tests.reference import evaluator as reference
 from tests.reference.strategies import rulebooks_and_facts
 from tests.support import cases, sample_rulebook

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from gate import resources
 from gate.contract import GoldenCase, golden_cases, published
+from gate.encoding import resources
 from gate.labels import EVALUATOR, GOLDEN_REPLAY, HISTORICAL_REPLAY
 from gate.rulebook import find_errors
 from tests.independent import verifier

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gate.canonical import content_hash
+from gate.encoding.canonical import content_hash
 from gate.packet import build_packet, hidden_reports, links_to_retain, packet_hash
 from gate.receipts import EXECUTIONS, OUTCOMES
 from tests.independent import verifier

@@ -10,11 +10,11 @@ from typing import Any, Final
 import jsonschema
 import pytest
 
-from gate import resources
 from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
 from gate.bundles import own_rulebooks
+from gate.encoding import resources
 from gate.patterns import find_pattern, patterns, with_tag
 from gate.rulebook import Rulebook, find_warnings
 from tests.independent.verifier import canonical_hash

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gate import resources
-from gate.canonical import canonical, content_hash
 from gate.confidence import HIGH, MIN_SAMPLE, Counts, Coverage, add, wilson_interval
 from gate.effectiveness import Counted, Group, Metric, Standing, together
+from gate.encoding import resources
+from gate.encoding.canonical import canonical, content_hash
 from gate.packet import packet_hash
 from gate.policy_reports import (
     MAX_METRICS,
@@ -89,7 +89,7 @@ def test_the_order_in_which_versions_were_found_changes_no_byte(of: Coverage, ra
 
 def test_two_processes_make_the_same_bytes() -> None:
     code = (
-        "import sys; from gate.canonical import canonical; from tests import reports; "
+        "import sys; from gate.encoding.canonical import canonical; from tests import reports; "
         "sys.stdout.buffer.write(canonical([reports.confidence_example(), reports.effectiveness_example()]))"
     )
     for seed in ("0", "1"):

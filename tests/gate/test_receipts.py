@@ -9,7 +9,7 @@ from typing import Any, Final
 import jsonschema
 import pytest
 
-from gate import resources
+from gate.encoding import resources
 from gate.errors import RequestRefused
 from gate.receipts import BINDING_MISMATCH, KINDS, NOT_APPROVED, build, flags, report_hash
 from gate.report_request import check_request

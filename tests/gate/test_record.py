@@ -11,12 +11,12 @@ import orjson
 import pytest
 from hypothesis import given
 
-from gate import resources
-from gate.canonical import content_hash
+from gate.encoding import resources
+from gate.encoding.canonical import content_hash
+from gate.encoding.strict_json import parse
 from gate.envelope import action_binding, envelope
 from gate.record import RULEBOOK_SCHEMA_HASH, Signers
 from gate.signing import HmacSigner
-from gate.strict_json import parse
 from gate.views import project
 from tests.reference.strategies import json_values
 from tests.support import RECEIPT_SIGNER, REGISTRY_SIGNER, SIGNERS, VECTORS, make_record, sample_request

@@ -9,10 +9,11 @@ import jsonschema
 import pytest
 from hypothesis import given
 
-from gate import resources
 from gate.attestation import registration
-from gate.canonical import canonical, content_hash
 from gate.contract import GoldenCase, golden_cases
+from gate.encoding import resources
+from gate.encoding.canonical import canonical, content_hash
+from gate.encoding.strict_json import parse
 from gate.envelope import envelope, input_material
 from gate.errors import LineageMismatch, RequestRefused
 from gate.facts import Facts
@@ -33,7 +34,6 @@ from gate.replay import (
     summary,
 )
 from gate.rulebook import load
-from gate.strict_json import parse
 from tests.reference.strategies import rulebooks_and_facts
 from tests.support import NOW, REGISTRY_SIGNER, make_record, sample_request, sample_rulebook
 

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import pytest
 
-from gate import resources
+from gate.encoding import resources
+from gate.encoding.shapes import FORMS
 from gate.errors import RequestRefused
 from gate.receipts import KINDS, Kind
 from gate.report_request import check_request
-from gate.shape import FORMS
 from tests.support import REPORTS, cases
 
 ROOT: Final = Path(__file__).parents[2]
@@ -89,11 +89,11 @@ def test_an_empty_part_of_what_was_mapped_is_refused_and_the_reason_told() -> No
 
 _CHECK: Final = """
 import json, sys
-from gate import resources
+from gate.encoding import resources
 from gate.errors import RequestRefused
 from gate.receipts import EXECUTIONS
 from gate.report_request import check_request
-from gate.shape import FORMS
+from gate.encoding.shapes import FORMS
 
 for before, repeated, after in json.loads(sys.argv[1]):
     text = before + repeated * ((1 << 20) // len(repeated)) + after

@@ -9,11 +9,11 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 
-from gate import resources
-from gate.canonical import canonical
+from gate.encoding import resources
+from gate.encoding.canonical import canonical
+from gate.encoding.strict_json import parse
 from gate.errors import RulebookRefused
 from gate.rulebook import RulebookCache, find_errors, find_warnings, load
-from gate.strict_json import parse
 from tests.reference.strategies import json_values, rulebooks
 from tests.support import cases, sample_rulebook
 

@@ -15,16 +15,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gate import bundles, resources
+from gate import bundles
 from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
-from gate.canonical import content_hash
+from gate.encoding import resources
+from gate.encoding.canonical import content_hash
+from gate.encoding.strict_json import parse
 from gate.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
 from gate.report_request import check_request
 from gate.request import read_request
 from gate.scenario import Decide, Event, Register, Report, Scenario, draw, varied
-from gate.strict_json import parse
 
 START: Final = datetime(2025, 11, 22, tzinfo=UTC)
 PARAMETERS: Final[dict[str, Any]] = parse(resources.path("data", "demo", "scenario.json").read_bytes())

@@ -11,16 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gate import chain, resources
+from gate import chain
 from gate.attestation import registration_hash
-from gate.canonical import canonical, content_hash, is_plain
 from gate.chain import link_material
+from gate.encoding import resources
+from gate.encoding.canonical import canonical, content_hash, is_plain
+from gate.encoding.strict_json import MAX_VERIFY_DEPTH, parse
 from gate.envelope import envelope, receipt_material, receipt_payload
 from gate.erasure import build, left_of
 from gate.facts import Facts
 from gate.record import Signers
 from gate.signing import Ed25519Signer, HmacSigner, KeyRegistry
-from gate.strict_json import MAX_VERIFY_DEPTH, parse
 from gate.verify import FULL_RECORD, OPTIONAL_MEMBERS, Trust, verify_record
 from gate.views import project
 from tests.independent import verifier

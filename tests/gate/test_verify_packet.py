@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gate import chain
-from gate.canonical import canonical, with_integers
 from gate.chain import Head, checkpoint
+from gate.encoding.canonical import canonical, with_integers
 from gate.ids import timestamp
 from gate.packet import packet_hash
 from gate.record import Signers

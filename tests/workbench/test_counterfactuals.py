@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 import pytest
 
-from gate.canonical import content_hash
 from gate.counterfactuals import merge_patch
+from gate.encoding.canonical import content_hash
 from gate.errors import OperatorError, RulebookRefused
 from gate.evaluate import Outcome
 from gate.ids import timestamp

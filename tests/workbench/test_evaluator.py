@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gate import resources
-from gate.canonical import canonical
+from gate.encoding import resources
+from gate.encoding.canonical import canonical
+from gate.encoding.strict_json import parse
 from gate.evaluate import Outcome
 from gate.rulebook import load
-from gate.strict_json import parse
 from tests.gate.test_evaluate import compare, rule, rulebook
 from tests.reference import evaluator as reference
 from tests.reference.strategies import facts as any_facts

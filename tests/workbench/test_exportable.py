@@ -15,14 +15,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gate.canonical import compact, content_hash
+from gate.encoding.canonical import compact, content_hash
+from gate.encoding.strict_json import MAX_REQUEST_DEPTH, parse
 from gate.errors import MaterialRefused, RequestRefused
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger import Ledger
 from gate.ledger.access import FULL_ACCESS
 from gate.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
-from gate.strict_json import MAX_REQUEST_DEPTH, parse
 from tests.reference.strategies import facts as any_facts
 from tests.reference.strategies import json_numbers, json_texts, json_values, rulebooks
 from tests.support import sample_rulebook

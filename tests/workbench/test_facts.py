@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from gate.canonical import canonical
 from gate.counterfactuals import merge_patch
-from gate.strict_json import parse
+from gate.encoding.canonical import canonical
+from gate.encoding.strict_json import parse
 from tests.gate.test_evaluate import compare, rule, rulebook
 from tests.reference.strategies import FIELDS, json_values, rulebooks
 from tests.reference.strategies import facts as any_facts

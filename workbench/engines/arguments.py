@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
-from gate.canonical import canonical
+from gate.encoding.canonical import canonical
 from gate.errors import MaterialRefused, OperatorError
 from workbench.lake.reader import Lake, Snapshot
 

@@ -20,13 +20,13 @@ import altair as alt
 import orjson
 import polars as pl
 
-from gate.canonical import content_hash
 from gate.confidence import Counts
 from gate.effectiveness import Standing
+from gate.encoding.canonical import content_hash
+from gate.encoding.strict_json import parse_document
 from gate.errors import OperatorError
 from gate.ids import timestamp
 from gate.rulebook import Rulebook, load
-from gate.strict_json import parse_document
 from workbench.engines.arguments import (
     VERDICTS,
     facts_patch,

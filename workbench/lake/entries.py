@@ -20,7 +20,7 @@ import pyarrow as pa
 from isal import isal_zlib
 from msgspec import Raw, Struct
 
-from gate.canonical import canonical
+from gate.encoding.canonical import canonical
 from gate.errors import OperatorError
 from gate.ledger.packing import unpack
 from gate.ledger.tail import FollowedEntry

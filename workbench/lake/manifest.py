@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import orjson
 
-from gate.canonical import content_hash
+from gate.encoding.canonical import content_hash
 from gate.errors import OperatorError
 
 LAKE_VERSION: Final = "decision_lake_v4"

@@ -17,8 +17,8 @@ from enum import StrEnum
 from typing import Any, Final, Protocol, runtime_checkable
 
 from gate.client.errors import StoreUnavailable
+from gate.encoding.strict_json import parse_document
 from gate.errors import MaterialRefused
-from gate.strict_json import parse_document
 
 EXECUTION: Final = "execution"
 OUTCOME: Final = "outcome"

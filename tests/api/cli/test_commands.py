@@ -21,9 +21,9 @@ from flask.testing import FlaskClient
 
 from api.app import create_app
 from api.cli.main import app
-from gate import resources
 from gate.benchmarks import decided_in, earlier, month_of
 from gate.bundles import own_rulebooks
+from gate.encoding import resources
 from gate.ids import utc_now
 from gate.instance import Instance, open_instance
 from gate.ledger.packing import pack, unpack
@@ -856,8 +856,8 @@ class TestChain:
         import orjson
 
         from gate import chain
-        from gate.canonical import content_hash
         from gate.chain import link_material
+        from gate.encoding.canonical import content_hash
         from gate.envelope import envelope, receipt_material
 
         record = {n: v for n, v in made["records"][2].items() if n != "audit_chain"} | {"request_id": "req_forged"}

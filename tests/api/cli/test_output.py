@@ -19,7 +19,7 @@ from typer.main import get_command
 
 from api.cli import output
 from api.cli.main import app
-from gate import resources
+from gate.encoding import resources
 from gate.errors import FieldError, OperatorError
 from gate.record import Signers
 from gate.signing import Ed25519Signer

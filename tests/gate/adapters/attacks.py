@@ -29,7 +29,7 @@ from typing import Any, Final, Self
 
 from gate.adapters.manifest import Adapter
 from gate.adapters.worker import Workers
-from gate.canonical import canonical
+from gate.encoding.canonical import canonical
 from gate.errors import AdapterFailed
 from tests.gate.adapters.support import KIND, KIND_FACTS, KIND_GIVEN, adapter, facts, has_no_workers
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gate.adapters.invocation import TrustedAdapters, accepted_invocation
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
-from gate.canonical import canonical
+from gate.encoding.canonical import canonical
 from tests.gate.adapters.test_manifest import cases_of, registered_as
 from tests.independent import adapters as independent
 from tests.independent import verifier

@@ -16,7 +16,7 @@ from gate.adapters.invocation import Invocation, TrustedAdapters, accepted_invoc
 from gate.adapters.manifest import Adapter, manifest_hash
 from gate.adapters.registry import registered
 from gate.adapters.worker import WORKERS, Workers
-from gate.canonical import canonical
+from gate.encoding.canonical import canonical
 from gate.errors import AdapterFailed, AdapterRefused
 from tests.gate.adapters.test_manifest import cases_of, registered_as
 from tests.independent import verifier

@@ -14,11 +14,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from gate import resources
 from gate.adapters import registry
 from gate.adapters.containment import MEASURES
 from gate.adapters.manifest import Adapter, load_adapter, manifest_hash
 from gate.adapters.registry import BUILTIN, find_adapter, registered
+from gate.encoding import resources
 from gate.errors import OperatorError
 from tests.gate.adapters.seal import seal
 from tests.independent import verifier

@@ -18,7 +18,7 @@ import pytest
 from gate.adapters import containment, zygote
 from gate.adapters.manifest import Adapter
 from gate.adapters.worker import Measures, Workers
-from gate.canonical import canonical
+from gate.encoding.canonical import canonical
 from gate.errors import AdapterFailed
 from tests.gate.adapters.attacks import FAILED, TIMEOUT
 from tests.gate.adapters.support import (

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import pytest
 
-from gate import resources
 from gate.anomalies import scores, shifts
 from gate.anomalies.anomaly import KINDS
 from gate.anomalies.breaks import OUTCOME_DUE, RECEIPT_DUE, RULES
@@ -17,6 +16,7 @@ from gate.anomalies.report import MAX_ITEMS, MAX_REASONS, MAX_WEEKS
 from gate.anomalies.scores import BELOW_HIGH, HIGH, MEDIUM, THRESHOLD
 from gate.anomalies.statistics import LEAST_P, NORMAL_MAD, required_z
 from gate.anomalies.volume import LIKE
+from gate.encoding import resources
 from gate.policy_reports import MAX_METRICS
 from tests.end_to_end.support import ROOT
 from tests.reports import alerts_example, anomaly_example

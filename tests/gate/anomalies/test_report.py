@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gate import resources
 from gate.anomalies.anomaly import KINDS, Anomaly, Shown, order
 from gate.anomalies.breaks import RULES, Broken
 from gate.anomalies.drift import Histogram
 from gate.anomalies.outliers import Far, Outliers
 from gate.anomalies.report import Cells, Counted, find
 from gate.anomalies.scores import severity
-from gate.canonical import content_hash
+from gate.encoding import resources
+from gate.encoding.canonical import content_hash
 from tests.gate.anomalies.support import MONDAY, NOTHING, POLICY, counted, found, report_of, weeks_of
 
 WEEKS = 12

@@ -14,7 +14,6 @@ from flask.testing import FlaskClient
 
 from gate import chain
 from gate.attestation import registration
-from gate.canonical import content_hash
 from gate.chain import link_material
 from gate.client import (
     AlreadyStarted,
@@ -33,6 +32,7 @@ from gate.client import (
     State,
     Undecidable,
 )
+from gate.encoding.canonical import content_hash
 from gate.envelope import input_material
 from gate.errors import MaterialRefused, RequestRefused
 from gate.facts import Facts, dependency_of

@@ -17,15 +17,15 @@ import jsonschema
 import pytest
 from flask.testing import FlaskClient
 
-from gate import resources
 from gate.client import calls, operations
 from gate.client import types as client_types
 from gate.client.calls import Answer, Call, RawAnswer, read_answer
 from gate.client.errors import AnswerUnusable
 from gate.client.operations import building
+from gate.encoding import resources
+from gate.encoding.strict_json import parse
 from gate.errors import GateError, MaterialRefused, RequestRefused
 from gate.instance import Instance
-from gate.strict_json import parse
 from tests.contract.frozen import current
 from tests.gate.client.test_types import ROOTS
 from tests.support import EXECUTED, SUCCEEDED, case_text, cases, sample_request

@@ -10,8 +10,8 @@ from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_t
 
 import pytest
 
-from gate import resources
 from gate.client import types
+from gate.encoding import resources
 from tests.test_layers import imports
 
 VIEWS = ("/$defs/full", "/$defs/standard", "/$defs/minimal", "/$defs/after_erasure")

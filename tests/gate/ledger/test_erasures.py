@@ -15,7 +15,7 @@ from sqlalchemy import select
 from gate import erasure
 from gate.audit import check_chain
 from gate.backup import make_backup, restore_backup
-from gate.canonical import content_hash
+from gate.encoding.canonical import content_hash
 from gate.erasure import erase
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.ids import utc_now

@@ -16,8 +16,8 @@ from typing import Any, Final
 import orjson
 import rfc8785
 
+from gate.encoding.strict_json import MAX_SAFE_INTEGER
 from gate.errors import MaterialRefused
-from gate.strict_json import MAX_SAFE_INTEGER
 
 
 def canonical(value: Any, *, plain: bool = False) -> bytes:

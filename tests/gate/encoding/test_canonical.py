@@ -10,9 +10,9 @@ import rfc8785
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gate.canonical import canonical, compact, content_hash, with_integers
+from gate.encoding.canonical import canonical, compact, content_hash, with_integers
+from gate.encoding.strict_json import parse
 from gate.errors import MaterialRefused
-from gate.strict_json import parse
 from tests.reference.strategies import json_values
 from tests.support import sample_rulebook
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from gate.encoding.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, MAX_VALUES, parse, parse_document
 from gate.errors import MaterialRefused
-from gate.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, MAX_VALUES, parse, parse_document
 from tests.reference.strategies import json_values
 from tests.support import case_bytes, cases, same_json
 

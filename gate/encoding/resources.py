@@ -10,10 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gate.strict_json import parse
+from gate.encoding.strict_json import parse
 
-_PACKAGED = Path(__file__).parent / "resources"
-_ROOT = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[1]
+_PACKAGED = Path(__file__).parents[1] / "resources"
+_ROOT = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[2]
 
 
 def path(*parts: str) -> Path:

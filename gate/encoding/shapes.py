@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import jsonschema_rs
 
-from gate import resources
+from gate.encoding import resources
+from gate.encoding.strict_json import MAX_SAFE_INTEGER
 from gate.errors import FieldError, member
-from gate.strict_json import MAX_SAFE_INTEGER
 
 # A hostile body could break a schema in a million places; nobody reads more of them than this.
 MAX_ERRORS: Final = 50

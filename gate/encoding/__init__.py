@@ -1,0 +1,10 @@
+"""How JSON is read, written and looked at, whatever it means.
+
+    strict_json    the only parser of what others send: I-JSON, bounded, refused rather than guessed
+    canonical      RFC 8785 bytes, hashes over them, and compacting: empty members dropped
+    shapes         values held against the published JSON Schemas, with sentences for people
+    resources      the schemas and sample data that travel with the product
+    credentials    members that look like passwords, tokens or keys
+
+Pure but for `resources`, which reads the shipped files. Nothing here knows a rulebook, a record or a request.
+"""
