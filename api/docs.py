@@ -24,7 +24,7 @@ from gate.encoding.strict_json import (
     MAX_VERIFY_DEPTH,
 )
 from gate.ledger.access import PLANS
-from gate.rulebook import MAX_CONDITION_DEPTH, MAX_CONDITION_NODES
+from gate.rulebooks.rulebook import MAX_CONDITION_DEPTH, MAX_CONDITION_NODES
 
 Json = Mapping[str, Any]
 

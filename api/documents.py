@@ -19,7 +19,7 @@ from api.state import state
 from gate.contract import published
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
-from gate.patterns import patterns
+from gate.rulebooks.patterns import patterns
 
 blueprint = Blueprint("documents", __name__, template_folder="templates")
 

@@ -9,9 +9,9 @@ from flask import Blueprint, Response
 from api.auth import authenticate
 from api.requests import json_response, query_text
 from api.state import state
-from gate import bundles, patterns
 from gate.errors import FieldError, NotFound, RequestRefused
 from gate.labels import CANONICALIZATION, HASH_ALGORITHM
+from gate.rulebooks import bundles, patterns
 
 blueprint = Blueprint("policies", __name__)
 

@@ -23,7 +23,7 @@ from gate.errors import GateError, ServiceUnavailable, StorageUnavailable
 from gate.instance import Instance
 from gate.keys import KeyRing
 from gate.record import RULEBOOK_SCHEMA_HASH, runtime_binding_of
-from gate.rulebook import load
+from gate.rulebooks.rulebook import load
 from gate.settings import Settings
 from gate.signing import ED25519
 

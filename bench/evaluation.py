@@ -18,8 +18,8 @@ from bench.decision_table import OUTPUTS, decision_graph
 from bench.measure import Mismatch, Spread, alternate, ratio, spread, stopwatch
 from bench.samples import rulebook_body
 from bench.tables import table
-from gate.evaluate import Evaluator
-from gate.rulebook import load
+from gate.rulebooks.evaluation import Evaluator
+from gate.rulebooks.rulebook import load
 
 _ROUNDS: Final = 11
 _SECONDS: Final = 0.1

@@ -25,8 +25,8 @@ from bench.decision_table import OUTPUTS, decision_graph
 from bench.measure import Mismatch, Spread, alternate, ratio, spread
 from bench.samples import rulebook_body
 from bench.tables import table
-from gate.evaluate import Evaluator, Outcome
-from gate.rulebook import load
+from gate.rulebooks.evaluation import Evaluator, Outcome
+from gate.rulebooks.rulebook import load
 from workbench.evaluator import VectorEvaluator, compile_frame_evaluator
 from workbench.facts import INPUTS, fact_series, find_typed, with_fields
 

@@ -19,7 +19,7 @@ from gate.signing import ED25519, Signer
 
 # Who verifies evaluates nothing.
 if TYPE_CHECKING:
-    from gate.evaluate import Outcome
+    from gate.rulebooks.evaluation import Outcome
 
 
 def rulebook_attestation(

@@ -17,8 +17,8 @@ from typing import Any, Final
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import parse
-from gate.facts import Facts
 from gate.labels import COMPATIBILITY_POLICY, INTERFACE_VERSION
+from gate.rulebooks.facts import Facts
 
 SCHEMAS_URL: Final = "/schemas/"
 CONFORMANCE_URL: Final = "/conformance/index.json"

@@ -16,11 +16,11 @@ from gate.encoding.canonical import canonical, content_hash
 from gate.encoding.shapes import MAX_ERRORS, shape, to_mend
 from gate.envelope import evidence_codes
 from gate.errors import FieldError, RequestRefused
-from gate.evaluate import Explained
 from gate.labels import COUNTERFACTUALS
 from gate.replay import differences
 from gate.request import check_request
-from gate.rulebook import Rulebook
+from gate.rulebooks.evaluation import Explained
+from gate.rulebooks.rulebook import Rulebook
 
 SCENARIO_FIELDS: Final = ("verdict", "application_verdict", "action", "reason_code", "matched_rule_id")
 """What a scenario answers, and is held against the stored record in."""

@@ -36,7 +36,6 @@ from gate.errors import (
     ServiceUnavailable,
     member,
 )
-from gate.facts import Facts
 from gate.ids import month_end, new_id, timestamp
 from gate.labels import BINDING_ADAPTER
 from gate.ledger import Ledger
@@ -47,7 +46,8 @@ from gate.ledger.store import read_object
 from gate.ledger.writer import AccessChanged, Appended, CapReached, Claim, Claimed, Decided, NewEntry, Outcome
 from gate.record import Identity, Signers, build_record
 from gate.request import DecisionRequest, read_request
-from gate.rulebook import Rulebook, RulebookCache
+from gate.rulebooks.facts import Facts
+from gate.rulebooks.rulebook import Rulebook, RulebookCache
 
 MAX_IDEMPOTENCY_KEY: Final = 300
 

@@ -24,9 +24,9 @@ from gate.ledger.access import Authority
 from gate.ledger.entries import History, StoredReport
 from gate.ledger.store import read_object
 from gate.packet import build_packet, links_to_retain
-from gate.patterns import patterns
 from gate.policy_reports import Reports, confidence_report
 from gate.record import Signers
+from gate.rulebooks.patterns import patterns
 from gate.verify import Trust, verify_packet
 
 MAX_BYTES: Final = 16 * 1024 * 1024

@@ -21,8 +21,6 @@ from gate.envelope import (
     receipt_material,
     receipt_payload,
 )
-from gate.evaluate import Explained
-from gate.facts import Facts
 from gate.labels import (
     ADAPTER_AUTHORITY,
     BINDING_ADAPTER,
@@ -35,7 +33,9 @@ from gate.labels import (
     VERDICT_AUTHORITY,
 )
 from gate.request import DecisionRequest
-from gate.rulebook import Rulebook
+from gate.rulebooks.evaluation import Explained
+from gate.rulebooks.facts import Facts
+from gate.rulebooks.rulebook import Rulebook
 from gate.signing import Signer
 
 

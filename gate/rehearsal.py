@@ -29,7 +29,6 @@ from gate.encoding.canonical import content_hash, is_plain
 from gate.encoding.shapes import MAX_ERRORS
 from gate.envelope import erased_members, input_material
 from gate.errors import AdapterRefused, FieldError, RequestRefused
-from gate.facts import Facts
 from gate.ledger import Ledger
 from gate.ledger.entries import StoredEntry
 from gate.ledger.rulebooks import version_conflict
@@ -48,7 +47,8 @@ from gate.replay import (
     summary,
 )
 from gate.request import BINDING_MEMBERS, DecisionRequest, read_request
-from gate.rulebook import Rulebook
+from gate.rulebooks.facts import Facts
+from gate.rulebooks.rulebook import Rulebook
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ from random import Random
 from typing import Any, Final, TypeAlias
 
 from gate.adapters.manifest import Adapter
-from gate.evaluate import Outcome
 from gate.ids import timestamp
 from gate.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
-from gate.rulebook import Rulebook, load
+from gate.rulebooks.evaluation import Outcome
+from gate.rulebooks.rulebook import Rulebook, load
 
 _HOUR_MS: Final = 60 * 60 * 1000
 _SYNC_MINUTES: Final = (0.2, 10.0)

@@ -26,19 +26,19 @@ from gate.encoding import resources
 from gate.encoding.canonical import canonical, content_hash
 from gate.encoding.strict_json import MAX_VERIFY_DEPTH, parse
 from gate.envelope import input_material
-from gate.facts import Facts, dependency_of
 from gate.ids import timestamp
 from gate.ledger import Ledger, schema
 from gate.ledger.packing import unpack
 from gate.ledger.sqlite import SqliteStore
 from gate.ledger.store import Statement, Store
 from gate.packet import build_packet
-from gate.patterns import find_pattern
 from gate.policy_reports import confidence_report, effectiveness_report
 from gate.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind, build, report_link
 from gate.record import Identity, Signers, build_record
 from gate.request import read_request
-from gate.rulebook import load
+from gate.rulebooks.facts import Facts, dependency_of
+from gate.rulebooks.patterns import find_pattern
+from gate.rulebooks.rulebook import load
 from gate.signing import Ed25519Signer, KeyRegistry, PublicKey, Signer
 from gate.verify import Trust
 from tests.reports import FixedReports

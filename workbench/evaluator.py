@@ -1,4 +1,4 @@
-"""Rulebook v1 over columns: a rulebook as one expression, equal to `gate.evaluate` on every row.
+"""Rulebook v1 over columns: a rulebook as one expression, equal to `gate.rulebooks.evaluation` on every row.
 
     evaluator = compile_frame_evaluator(body)
     frame = with_fields(pl.scan_parquet(path), evaluator.fields)
@@ -22,7 +22,7 @@ import msgspec
 import polars as pl
 
 from gate.encoding.canonical import canonical
-from gate.evaluate import NEEDS_INPUT, Outcome
+from gate.rulebooks.evaluation import NEEDS_INPUT, Outcome
 from workbench.facts import ABSENT, WITHHELD, fields_of, json_of, number_of, string_of, type_of, where
 
 _Holds: TypeAlias = pl.Expr | bool
@@ -85,7 +85,7 @@ class VectorEvaluator:
 
 
 def compile_frame_evaluator(body: Mapping[str, Any]) -> VectorEvaluator:
-    """Compiles a valid rulebook body; `gate.rulebook.load` validates first."""
+    """Compiles a valid rulebook body; `gate.rulebooks.rulebook.load` validates first."""
     rules = sorted(body["rules"], key=lambda rule: (-rule.get("priority", 0), rule["rule_id"]))
     outcomes = (
         *(_outcome(rule["outcome"], rule["rule_id"]) for rule in rules),

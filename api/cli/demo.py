@@ -22,12 +22,12 @@ import typer
 from api.cli.demo_ledger import Made, Plan, key_file, make_ledger
 from api.cli.options import Json
 from api.cli.output import print_json, progress, say, table
-from gate import bundles
 from gate.errors import AccessRefused, OperatorError
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.keys import write_private
 from gate.ledger.access import FULL_ACCESS, Scope
+from gate.rulebooks import bundles
 
 SCOPE: Final = "demo"
 KEY_FILE: Final = "demo.key"

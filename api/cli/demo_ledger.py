@@ -19,7 +19,6 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Final
 
-from gate import bundles
 from gate.adapters.registry import registered
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
@@ -30,6 +29,7 @@ from gate.ledger import Ledger
 from gate.ledger.access import FULL_ACCESS
 from gate.ledger.sqlite import SqliteStore
 from gate.receipts import KINDS
+from gate.rulebooks import bundles
 from gate.scenario import Decide, Register, Scenario
 from gate.settings import FILE_NAME, load_settings
 

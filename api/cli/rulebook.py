@@ -13,8 +13,8 @@ from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, read_json
 from api.cli.output import print_json, say, table
 from gate.encoding.canonical import content_hash
 from gate.errors import FieldError, OperatorError, RulebookRefused
-from gate.evaluate import Explained
-from gate.rulebook import Rulebook, find_errors, find_warnings, load
+from gate.rulebooks.evaluation import Explained
+from gate.rulebooks.rulebook import Rulebook, find_errors, find_warnings, load
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Check, hash and explain rulebook files. They need no instance."

@@ -22,7 +22,7 @@ from gate.encoding.canonical import canonical, content_hash, is_plain
 from gate.encoding.shapes import shape, to_mend
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH, parse
 from gate.errors import AdapterRefused, FieldError, MaterialRefused, member
-from gate.facts import Facts
+from gate.rulebooks.facts import Facts
 
 REHEARSALS: Final = max(1, WORKERS // 2)
 """How many replays and counterfactuals run adapters at a time; the other workers are for decisions."""

@@ -21,7 +21,7 @@ from gate.encoding.canonical import content_hash
 from gate.encoding.shapes import Shape, shape
 from gate.encoding.strict_json import parse
 from gate.errors import MaterialRefused, OperatorError
-from gate.facts import dependency_of
+from gate.rulebooks.facts import dependency_of
 
 
 @dataclass(frozen=True)

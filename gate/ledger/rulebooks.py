@@ -18,7 +18,7 @@ from gate.encoding.canonical import canonical
 from gate.errors import RulebookRefused
 from gate.ledger.store import Store, insert_absent, read_object, unavailable, unheard_of
 from gate.ledger.tables import rulebooks
-from gate.rulebook import Rulebook
+from gate.rulebooks.rulebook import Rulebook
 
 _CACHED: Final = 4096
 

@@ -21,8 +21,8 @@ from gate.envelope import (
     receipt_material,
 )
 from gate.errors import MaterialRefused
-from gate.facts import dependency_of
 from gate.labels import ADAPTER_AUTHORITY, BINDING_ADAPTER, CHAIN, EVALUATOR, PROTOCOL, RECORD
+from gate.rulebooks.facts import dependency_of
 from gate.verify.attestations import check_attestations
 from gate.verify.members import at, check_members, is_erasure_note, receipt_members_agree
 from gate.verify.receipt import check_receipt

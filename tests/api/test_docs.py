@@ -18,7 +18,7 @@ from api.errors import codes
 from gate.contract import published
 from gate.encoding import resources
 from gate.ledger.access import PLANS
-from gate.patterns import patterns
+from gate.rulebooks.patterns import patterns
 from tests.contract.frozen import current
 from tests.support import sample_request
 

@@ -24,8 +24,8 @@ from gate.ids import timestamp, utc_now
 from gate.instance import Instance
 from gate.ledger.access import ACCESS, FULL_ACCESS, Scope
 from gate.ledger.tables import latest_outcomes
-from gate.patterns import patterns
 from gate.receipts import CRM_SYNCS, KINDS, OUTCOMES, Kind, build, report_link
+from gate.rulebooks.patterns import patterns
 from tests.api.test_decide import decide
 from tests.contract.frozen import current
 from tests.gate.test_receipts import ELSEWHERE, MEMBERS, SCHEMAS

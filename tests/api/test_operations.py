@@ -28,9 +28,9 @@ from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
 from gate.encoding import resources
-from gate.evaluate import Evaluator
 from gate.instance import Instance
 from gate.ledger.store import Store
+from gate.rulebooks.evaluation import Evaluator
 from tests.faults import table_gone
 from tests.gate.adapters.support import eventually
 from tests.support import sample_request, sqlite_file

@@ -28,8 +28,8 @@ from gate.ledger.access import FULL_ACCESS, Scope
 from gate.ledger.tables import entries
 from gate.settings import load_settings
 from gate.views import project
+from tests.gate.rulebooks.test_rulebook import change
 from tests.gate.test_replay import rehashed, stricter_rulebook
-from tests.gate.test_rulebook import change
 from tests.reference.strategies import rulebooks_and_facts
 from tests.support import cases, rows_of, sample_request, sample_rulebook
 

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from gate.decide import stored_record
-from gate.patterns import patterns
+from gate.rulebooks.patterns import patterns
 from tests.end_to_end.site import Site
 from tests.end_to_end.support import free_port
 

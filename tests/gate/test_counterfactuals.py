@@ -21,7 +21,7 @@ from gate.counterfactuals import (
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.errors import RequestRefused
-from gate.rulebook import load
+from gate.rulebooks.rulebook import load
 from tests.gate.test_replay import example, stricter_rulebook
 from tests.reference import evaluator as reference
 from tests.reference.strategies import json_values, rulebooks_and_facts

@@ -18,7 +18,7 @@ from flask.testing import FlaskClient
 from gate.contract import GoldenCase, golden_cases, published
 from gate.encoding import resources
 from gate.labels import EVALUATOR, GOLDEN_REPLAY, HISTORICAL_REPLAY
-from gate.rulebook import find_errors
+from gate.rulebooks.rulebook import find_errors
 from tests.independent import verifier
 from tests.independent.verifier import canonical_hash
 from tests.reference import evaluator as reference

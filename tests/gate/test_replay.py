@@ -16,7 +16,6 @@ from gate.encoding.canonical import canonical, content_hash
 from gate.encoding.strict_json import parse
 from gate.envelope import envelope, input_material
 from gate.errors import LineageMismatch, RequestRefused
-from gate.facts import Facts
 from gate.ids import timestamp
 from gate.record import Signers
 from gate.replay import (
@@ -33,7 +32,8 @@ from gate.replay import (
     require_original_rulebook,
     summary,
 )
-from gate.rulebook import load
+from gate.rulebooks.facts import Facts
+from gate.rulebooks.rulebook import load
 from tests.reference.strategies import rulebooks_and_facts
 from tests.support import NOW, REGISTRY_SIGNER, make_record, sample_request, sample_rulebook
 

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gate import bundles
 from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
@@ -25,6 +24,7 @@ from gate.encoding.strict_json import parse
 from gate.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
 from gate.report_request import check_request
 from gate.request import read_request
+from gate.rulebooks import bundles
 from gate.scenario import Decide, Event, Register, Report, Scenario, draw, varied
 
 START: Final = datetime(2025, 11, 22, tzinfo=UTC)

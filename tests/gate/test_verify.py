@@ -19,8 +19,8 @@ from gate.encoding.canonical import canonical, content_hash, is_plain
 from gate.encoding.strict_json import MAX_VERIFY_DEPTH, parse
 from gate.envelope import envelope, receipt_material, receipt_payload
 from gate.erasure import build, left_of
-from gate.facts import Facts
 from gate.record import Signers
+from gate.rulebooks.facts import Facts
 from gate.signing import Ed25519Signer, HmacSigner, KeyRegistry
 from gate.verify import FULL_RECORD, OPTIONAL_MEMBERS, Trust, verify_record
 from gate.views import project

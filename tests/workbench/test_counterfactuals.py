@@ -16,11 +16,11 @@ import pytest
 from gate.counterfactuals import merge_patch
 from gate.encoding.canonical import content_hash
 from gate.errors import OperatorError, RulebookRefused
-from gate.evaluate import Outcome
 from gate.ids import timestamp
 from gate.instance import Instance
 from gate.ledger.access import Authority, Scope
-from gate.rulebook import load
+from gate.rulebooks.evaluation import Outcome
+from gate.rulebooks.rulebook import load
 from tests.support import sample_request, sample_rulebook
 from tests.workbench.support import Chain, claim_request, claim_rulebook
 from workbench.engines.counterfactuals import MAX_TRANSITIONS, CounterfactualReport, counterfactuals

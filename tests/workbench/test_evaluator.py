@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from gate.encoding import resources
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import parse
-from gate.evaluate import Outcome
-from gate.rulebook import load
-from tests.gate.test_evaluate import compare, rule, rulebook
+from gate.rulebooks.evaluation import Outcome
+from gate.rulebooks.rulebook import load
+from tests.gate.rulebooks.test_evaluation import compare, rule, rulebook
 from tests.reference import evaluator as reference
 from tests.reference.strategies import facts as any_facts
 from tests.reference.strategies import json_values, rulebooks_and_facts

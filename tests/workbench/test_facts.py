@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 from gate.counterfactuals import merge_patch
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import parse
-from tests.gate.test_evaluate import compare, rule, rulebook
+from tests.gate.rulebooks.test_evaluation import compare, rule, rulebook
 from tests.reference.strategies import FIELDS, json_values, rulebooks
 from tests.reference.strategies import facts as any_facts
 from workbench.facts import (

@@ -144,7 +144,7 @@ def moment(name: str, value: object) -> datetime | None:
 
 
 def require_rulebook(value: object) -> None:
-    """Refuses what is no body of a rulebook; what is wrong with one, `gate.rulebook.load` says.
+    """Refuses what is no body of a rulebook; what is wrong with one, `gate.rulebooks.rulebook.load` says.
 
     Raises:
         OperatorError: ENGINE_ARGUMENT_INVALID.

@@ -26,7 +26,7 @@ from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import parse_document
 from gate.errors import OperatorError
 from gate.ids import timestamp
-from gate.rulebook import Rulebook, load
+from gate.rulebooks.rulebook import Rulebook, load
 from workbench.engines.arguments import (
     VERDICTS,
     facts_patch,

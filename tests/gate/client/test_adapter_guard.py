@@ -35,13 +35,13 @@ from gate.client import (
 from gate.encoding.canonical import content_hash
 from gate.envelope import input_material
 from gate.errors import MaterialRefused, RequestRefused
-from gate.facts import Facts, dependency_of
 from gate.ids import timestamp, utc_now
 from gate.instance import Instance
 from gate.ledger.access import Scope
 from gate.record import Identity, build_record
 from gate.request import read_request
-from gate.rulebook import load
+from gate.rulebooks.facts import Facts, dependency_of
+from gate.rulebooks.rulebook import load
 from gate.signing import Ed25519Signer
 from tests.api.test_adapters import FAILING, equip, rulebook_over
 from tests.gate.adapters.test_invocation import invocation_of, make_adapter

@@ -12,7 +12,7 @@ from gate.errors import RulebookRefused
 from gate.ids import timestamp
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.access import Scope
-from gate.rulebook import Rulebook, load
+from gate.rulebooks.rulebook import Rulebook, load
 from tests.support import NOW, REGISTRY_SIGNER, ledger_url, sample_rulebook
 
 

@@ -20,8 +20,8 @@ from cachetools import LRUCache
 from gate.encoding.canonical import canonical, content_hash, is_plain
 from gate.encoding.shapes import MAX_ERRORS, json_type, shape
 from gate.errors import FieldError, RulebookRefused, member
-from gate.evaluate import Evaluator, compile_rulebook
 from gate.labels import CANONICALIZATION, HASH_ALGORITHM, OUTPUT_MATERIAL, RULEBOOK_SCHEMA
+from gate.rulebooks.evaluation import Evaluator, compile_rulebook
 
 MAX_CONDITION_NODES: Final = 256
 MAX_CONDITION_DEPTH: Final = 8

@@ -12,7 +12,7 @@ from typing import Any, Final
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import parse
-from gate.rulebook import Rulebook, load
+from gate.rulebooks.rulebook import Rulebook, load
 
 ACTIVE: Final = "active"
 HISTORICAL: Final = "historical"

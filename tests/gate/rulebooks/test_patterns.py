@@ -13,10 +13,10 @@ import pytest
 from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
-from gate.bundles import own_rulebooks
 from gate.encoding import resources
-from gate.patterns import find_pattern, patterns, with_tag
-from gate.rulebook import Rulebook, find_warnings
+from gate.rulebooks.bundles import own_rulebooks
+from gate.rulebooks.patterns import find_pattern, patterns, with_tag
+from gate.rulebooks.rulebook import Rulebook, find_warnings
 from tests.independent.verifier import canonical_hash
 from tests.support import cases
 

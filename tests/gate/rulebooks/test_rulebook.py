@@ -13,7 +13,7 @@ from gate.encoding import resources
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import parse
 from gate.errors import RulebookRefused
-from gate.rulebook import RulebookCache, find_errors, find_warnings, load
+from gate.rulebooks.rulebook import RulebookCache, find_errors, find_warnings, load
 from tests.reference.strategies import json_values, rulebooks
 from tests.support import cases, sample_rulebook
 

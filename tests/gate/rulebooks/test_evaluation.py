@@ -9,8 +9,8 @@ from hypothesis import given, settings
 
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import parse
-from gate.evaluate import compile_rulebook
-from gate.rulebook import find_errors, load
+from gate.rulebooks.evaluation import compile_rulebook
+from gate.rulebooks.rulebook import find_errors, load
 from tests.reference import evaluator as reference
 from tests.reference.strategies import rulebooks_and_facts
 from tests.support import cases, sample_rulebook

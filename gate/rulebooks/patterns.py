@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-from gate import bundles
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import parse
-from gate.rulebook import Rulebook
+from gate.rulebooks import bundles
+from gate.rulebooks.rulebook import Rulebook
 
 _EXAMPLES: Final = {"curl": "example.sh", "python": "example.py"}
 _LINE: Final = 140

@@ -170,7 +170,7 @@ class Evaluator:
 
 
 def compile_rulebook(body: Mapping[str, Any]) -> Evaluator:
-    """Compiles a valid rulebook body; `gate.rulebook.load` validates first."""
+    """Compiles a valid rulebook body; `gate.rulebooks.rulebook.load` validates first."""
     schema = body["input_schema"]
     rules = sorted(body["rules"], key=lambda rule: (-rule.get("priority", 0), rule["rule_id"]))
     return Evaluator(
