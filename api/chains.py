@@ -7,9 +7,9 @@ from flask import Blueprint, Response
 from api.auth import authenticate
 from api.requests import json_response, query_integer
 from api.state import state
-from gate import chain
 from gate.errors import NotFound, ServiceUnavailable
 from gate.ids import timestamp, utc_now
+from gate.proof import chain
 
 blueprint = Blueprint("chains", __name__)
 

@@ -22,10 +22,10 @@ from gate.encoding.canonical import content_hash
 from gate.errors import GateError, ServiceUnavailable, StorageUnavailable
 from gate.instance import Instance
 from gate.keys import KeyRing
+from gate.proof.signing import ED25519
 from gate.record import RULEBOOK_SCHEMA_HASH, runtime_binding_of
 from gate.rulebooks.rulebook import load
 from gate.settings import Settings
-from gate.signing import ED25519
 
 Report: TypeAlias = dict[str, Any]
 

@@ -6,7 +6,7 @@ from flask import Blueprint, Response
 
 from api.requests import json_response
 from api.state import state
-from gate.signing import ED25519, KeyRegistry
+from gate.proof.signing import ED25519, KeyRegistry
 
 blueprint = Blueprint("registries", __name__)
 

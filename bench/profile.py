@@ -27,7 +27,6 @@ from bench.measure import Mismatch, Spread, percentile
 from bench.samples import decide_request
 from bench.subjects import SCOPE, sqlite_url
 from bench.tables import table
-from gate.chain import record_link
 from gate.decide import DecisionGate, _entry, _require_binding, read_claim
 from gate.encoding.canonical import content_hash, is_plain
 from gate.encoding.strict_json import parse
@@ -36,6 +35,7 @@ from gate.ids import new_id, timestamp, utc_now
 from gate.instance import Instance, create_instance, open_instance
 from gate.ledger.access import FULL_ACCESS
 from gate.ledger.writer import Appended
+from gate.proof.chain import record_link
 from gate.record import Identity, build_record
 from gate.request import read_request
 from gate.settings import load_settings
@@ -189,7 +189,7 @@ def _decide(setting: _Setting, idempotency_key: str, lap: Callable[[str], None])
     lap("rulebook through the cache")
     facts = gate.rulebooks.facts(request, gate.invocation(request))
     registered = gate._registered(authority, rulebook, None, claim) or gate.register(authority.scope_id, rulebook)
-    signers, now = gate.signing()
+    signers, now = gate.proof.signing()
     lap("registration and signing keys")
     explained = rulebook.evaluator.explain(facts.values)
     lap("evaluation with explanation")

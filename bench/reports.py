@@ -52,13 +52,13 @@ from bench.subjects import (
     summary_rows,
 )
 from bench.tables import table
-from gate.chain import Head
 from gate.effectiveness import Standing
 from gate.encoding.strict_json import parse
 from gate.ids import new_id, utc_now
 from gate.instance import Instance
 from gate.ledger.access import FULL_ACCESS
 from gate.ledger.tail import FollowedScope
+from gate.proof.chain import Head
 from gate.receipts import OUTCOMES
 from workbench.engines.roll_up import roll_up
 from workbench.lake.manifest import load

@@ -27,7 +27,6 @@ from bench.disk import build_directory, scratch, write_out
 from bench.measure import Mismatch
 from bench.samples import ROOT, decide_request
 from bench.subjects import SCOPE, count_records, sqlite_url
-from gate.chain import Head, append, find_break, head_of, link_material
 from gate.decide import found_by, is_link_of, stored_record
 from gate.encoding.strict_json import parse
 from gate.ids import new_id, timestamp, utc_now
@@ -49,9 +48,10 @@ from gate.ledger.writer import (
     _entry_row,
     _head_row,
 )
+from gate.proof.chain import Head, append, find_break, head_of, link_material
 
 # What decides on the form of the rows: a ledger that was built with other sources is not taken.
-_SOURCES: Final = ("bench/stored.py", "gate/chain.py", "gate/record.py", "gate/ledger/*.py")
+_SOURCES: Final = ("bench/stored.py", "gate/proof/chain.py", "gate/record.py", "gate/ledger/*.py")
 _ROWS_AT_ONCE: Final = 1000
 _CHECKED_LINKS: Final = 1000
 _KEY_FILE: Final = "bench.key"

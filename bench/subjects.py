@@ -22,9 +22,9 @@ from bench.load import Client, Load
 from bench.measure import Mismatch, Spread, alternate, spread
 from bench.samples import ROOT, decide_request
 from bench.servers import Cpu, Server, ServerFailed, connect_evenly, environment, free_port, running
-from gate.chain import find_break
 from gate.instance import Instance
 from gate.ledger.tables import entries
+from gate.proof.chain import find_break
 
 WORKERS: Final = 2
 CONNECTIONS: Final = 8

@@ -15,7 +15,7 @@ from gate.labels import (
     RULEBOOK_ATTESTATION_SIGNATURE,
     RULEBOOK_REGISTRY,
 )
-from gate.signing import ED25519, Signer
+from gate.proof.signing import ED25519, Signer
 
 # Who verifies evaluates nothing.
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from gate.encoding.canonical import canonical, content_hash
 from gate.encoding.strict_json import parse_document
 from gate.errors import MaterialRefused
 from gate.labels import EVALUATOR, RECORD, RULEBOOK_SCHEMA
-from gate.signing import ED25519, KeyRegistry
+from gate.proof.signing import ED25519, KeyRegistry
 from gate.verify import Trust, Verification, verify_record
 
 

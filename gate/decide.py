@@ -12,10 +12,8 @@ from typing import Any, Final
 
 import orjson
 
-from gate import chain
 from gate.adapters.invocation import Invocation, TrustedAdapters
 from gate.attestation import registration
-from gate.chain import link_material
 from gate.encoding.canonical import canonical, content_hash, is_plain
 from gate.envelope import (
     compact_verdict,
@@ -44,6 +42,8 @@ from gate.ledger.entries import StoredEntry
 from gate.ledger.rulebooks import Registered, version_conflict
 from gate.ledger.store import read_object
 from gate.ledger.writer import AccessChanged, Appended, CapReached, Claim, Claimed, Decided, NewEntry, Outcome
+from gate.proof import chain
+from gate.proof.chain import link_material
 from gate.record import Identity, Signers, build_record
 from gate.request import DecisionRequest, read_request
 from gate.rulebooks.facts import Facts

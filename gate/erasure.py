@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import orjson
 
-from gate import chain
 from gate.encoding.canonical import compact, content_hash
 from gate.envelope import ERASABLE
 from gate.errors import OperatorError
@@ -24,6 +23,7 @@ from gate.ledger import Ledger
 from gate.ledger.entries import StoredEntry, StoredReport
 from gate.ledger.erasures import Erasure
 from gate.ledger.store import has_utf8, read_object
+from gate.proof import chain
 
 MAX_REASON: Final = 500
 """How many characters a reason may have."""

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from gate import chain
 from gate.anomalies.report import MAX_ITEMS
 from gate.anomalies.scores import THRESHOLD
 from gate.benchmarks import MIN_DECISIONS, MIN_SCOPES
@@ -25,6 +24,7 @@ from gate.ledger.entries import History, StoredReport
 from gate.ledger.store import read_object
 from gate.packet import build_packet, links_to_retain
 from gate.policy_reports import Reports, confidence_report
+from gate.proof import chain
 from gate.record import Signers
 from gate.rulebooks.patterns import patterns
 from gate.verify import Trust, verify_packet

@@ -20,9 +20,9 @@ from gate.keys import KeyRing, hmac_signer, write_private
 from gate.ledger import Ledger, open_ledger, open_store, schema
 from gate.ledger.limits import RateLimiter, open_limits
 from gate.lifecycle import Lifecycle
+from gate.proof.signing import ED25519, HMAC_SHA256
 from gate.record import Signers
 from gate.settings import DEFAULT_BASE_URL, FILE_NAME, INITIAL_FILE, METRICS_FILE, Settings, load_settings
-from gate.signing import ED25519, HMAC_SHA256
 from gate.verify import Trust
 
 

@@ -27,7 +27,7 @@ import orjson
 from gate.encoding.strict_json import parse
 from gate.errors import GateError, MaterialRefused, OperatorError, ServiceUnavailable
 from gate.ids import timestamp
-from gate.signing import (
+from gate.proof.signing import (
     ED25519,
     Ed25519Signer,
     HmacSigner,

@@ -12,7 +12,6 @@ from typing import Any, Final
 import orjson
 from cachetools import LRUCache
 
-from gate import chain
 from gate.decide import decision_not_found, read_claim
 from gate.encoding.canonical import content_hash
 from gate.envelope import envelope, erased_members, output_material, receipt_material
@@ -24,6 +23,7 @@ from gate.ledger.entries import LinkedBody, StoredReport
 from gate.ledger.outcomes import Outcome
 from gate.ledger.store import read_object
 from gate.ledger.writer import Appended, Claim, Claimed, NewEntry
+from gate.proof import chain
 from gate.receipts import CITED, OUTCOMES, Kind, build, report_hash, report_link
 from gate.report_request import check_request
 

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gate import chain
 from gate.encoding.canonical import compact, content_hash
 from gate.errors import FieldError, RequestRefused
 from gate.ids import parse_timestamp, timestamp
 from gate.labels import CRM_SYNC, EXECUTION, OUTCOME, PROTOCOL
+from gate.proof import chain
 
 NOT_APPROVED: Final = "DECISION_NOT_APPROVED"
 """The flag of a receipt whose decision was not `yes`, whatever was done about it."""

@@ -32,11 +32,11 @@ from gate.labels import (
     RULEBOOK_SCHEMA,
     VERDICT_AUTHORITY,
 )
+from gate.proof.signing import Signer
 from gate.request import DecisionRequest
 from gate.rulebooks.evaluation import Explained
 from gate.rulebooks.facts import Facts
 from gate.rulebooks.rulebook import Rulebook
-from gate.signing import Signer
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gate import chain
 from gate.adapters.invocation import Invocation
 from gate.attestation import registration
 from gate.counterfactuals import (
@@ -32,6 +31,7 @@ from gate.errors import AdapterRefused, FieldError, RequestRefused
 from gate.ledger import Ledger
 from gate.ledger.entries import StoredEntry
 from gate.ledger.rulebooks import version_conflict
+from gate.proof import chain
 from gate.replay import (
     CURRENT,
     HISTORICAL,

@@ -14,7 +14,6 @@ from typing import Any
 import orjson
 from sqlalchemy import select
 
-from gate import chain
 from gate.decide import DecisionGate
 from gate.errors import AccessForbidden, GateError, IdempotencyConflict
 from gate.ledger import Ledger
@@ -22,6 +21,7 @@ from gate.ledger.access import Authority, Scope
 from gate.ledger.limits import Rate
 from gate.ledger.packing import unpack
 from gate.ledger.tables import claims, entries
+from gate.proof import chain
 from gate.verify import Trust, verify_record
 from tests.independent import verifier
 

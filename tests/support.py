@@ -14,12 +14,10 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Dialect, MetaData, insert, inspect, select, table, text
 
-from gate import chain
 from gate.anomalies.report import MAX_ITEMS
 from gate.anomalies.scores import THRESHOLD
 from gate.attestation import registration
 from gate.benchmarks import MIN_DECISIONS, MIN_SCOPES
-from gate.chain import link_material
 from gate.confidence import MIN_SAMPLE, Counts, Coverage, decision_confidence
 from gate.effectiveness import Counted, Group, Metric, Standing
 from gate.encoding import resources
@@ -33,13 +31,15 @@ from gate.ledger.sqlite import SqliteStore
 from gate.ledger.store import Statement, Store
 from gate.packet import build_packet
 from gate.policy_reports import confidence_report, effectiveness_report
+from gate.proof import chain
+from gate.proof.chain import link_material
+from gate.proof.signing import Ed25519Signer, KeyRegistry, PublicKey, Signer
 from gate.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind, build, report_link
 from gate.record import Identity, Signers, build_record
 from gate.request import read_request
 from gate.rulebooks.facts import Facts, dependency_of
 from gate.rulebooks.patterns import find_pattern
 from gate.rulebooks.rulebook import load
-from gate.signing import Ed25519Signer, KeyRegistry, PublicKey, Signer
 from gate.verify import Trust
 from tests.reports import FixedReports
 

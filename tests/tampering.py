@@ -7,12 +7,12 @@ from typing import Any
 
 import orjson
 
-from gate import chain
 from gate.encoding.canonical import content_hash
 from gate.envelope import envelope, integrity, receipt_material, receipt_payload
 from gate.packet import REPORT_HASHES, packet_hash
+from gate.proof import chain
+from gate.proof.signing import Ed25519Signer
 from gate.receipts import EXECUTIONS, OUTCOMES, Kind, flags, report_hash
-from gate.signing import Ed25519Signer
 
 Path = tuple[Any, ...]
 

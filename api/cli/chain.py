@@ -10,12 +10,12 @@ import typer
 from api.cli.checkpoint import read_checkpoint
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say
-from gate import chain
 from gate.audit import check_chain, check_checkpoint
 from gate.errors import OperatorError
 from gate.ids import timestamp, utc_now
 from gate.instance import Instance
 from gate.ledger.access import Scope
+from gate.proof import chain
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Check audit chains, and sign checkpoints of them.")
 

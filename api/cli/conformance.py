@@ -21,7 +21,7 @@ from gate.conformance import Answer, Check, Deviation, checks, document_deviatio
 from gate.contract import CONFORMANCE_URL, REPLAY_URL, published
 from gate.errors import MaterialRefused, OperatorError
 from gate.labels import INTERFACE_VERSION
-from gate.signing import KeyRegistry, load_registry
+from gate.proof.signing import KeyRegistry, load_registry
 from gate.verify import Trust
 
 app = typer.Typer(add_completion=False)

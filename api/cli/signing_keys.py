@@ -13,7 +13,7 @@ from gate.errors import OperatorError
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.keys import PURPOSES, KeyRing
-from gate.signing import PublicKey
+from gate.proof.signing import PublicKey
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="List, rotate, retire and compromise signing keys.")
 

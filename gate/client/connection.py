@@ -236,7 +236,7 @@ def is_pinned(registry: Trust | Mapping[str, Any] | str | os.PathLike[str] | Non
 
 
 def _trust_of(document: Any) -> Trust:
-    from gate.signing import load_registry
+    from gate.proof.signing import load_registry
     from gate.verify import Trust
 
     return Trust(receipt_keys=load_registry(document), source="registry")

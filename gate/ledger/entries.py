@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
-from gate.chain import Head, record_link
 from gate.labels import CHAIN, MERKLE_STRATEGY
 from gate.ledger.packing import unpack
 from gate.ledger.store import Statement, Store, unheard_of
 from gate.ledger.tables import chain_heads, claims, entries, rulebooks, usage
 from gate.ledger.writer import AppendObserver, Claim, Claimed, NewEntry, Outcome, Writer
+from gate.proof.chain import Head, record_link
 
 # Bodies have up to a few megabytes each, and a page of them is in memory at a time.
 _PAGE: Final = 64

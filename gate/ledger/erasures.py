@@ -9,13 +9,13 @@ from typing import Final
 
 from sqlalchemy import bindparam, insert, select, update
 
-from gate import chain
-from gate.chain import Head
 from gate.ledger.entries import StoredEntry, stored_decision
 from gate.ledger.operator_log import record
 from gate.ledger.packing import pack
 from gate.ledger.store import Store, unheard_of
 from gate.ledger.tables import chain_heads, entries, scopes
+from gate.proof import chain
+from gate.proof.chain import Head
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import bindparam, case, func, literal_column, select
 
-from gate.chain import Head
 from gate.ledger.store import Statement, Store, unheard_of
 from gate.ledger.tables import chain_heads, entries, scopes
+from gate.proof.chain import Head
 
 PAGE_ENTRIES: Final = 5_000
 """How many entries a page has at most, unless fewer are asked for."""

@@ -15,8 +15,6 @@ from typing import Any, Final, Protocol, TypeAlias
 import orjson
 from sqlalchemy import bindparam, insert, select, update
 
-from gate import chain
-from gate.chain import Head
 from gate.encoding.canonical import canonical
 from gate.errors import GateError, ServiceUnavailable
 from gate.labels import CHAIN
@@ -26,6 +24,8 @@ from gate.ledger.outcomes import Cohort, Tally
 from gate.ledger.packing import pack
 from gate.ledger.store import Row, Statement, Store, Transaction, driver_error, read_object
 from gate.ledger.tables import chain_heads, claims, decisions, entries, usage
+from gate.proof import chain
+from gate.proof.chain import Head
 
 SEARCHABLE: Final = 200
 """How many characters of a target_object_id decisions are searched by; the rest is looked for in the record."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from gate.attestation import registration_hash
 from gate.encoding.canonical import content_hash
-from gate.signing import ED25519, verify_ed25519
+from gate.proof.signing import ED25519, verify_ed25519
 from gate.verify.result import Trust, Verification
 
 

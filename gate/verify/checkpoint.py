@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gate.chain import CHECKPOINT_MEMBERS, checkpoint_payload
 from gate.labels import CHECKPOINT
+from gate.proof.chain import CHECKPOINT_MEMBERS, checkpoint_payload
 from gate.verify.result import Trust
 from gate.verify.signature import Judgement, Signed, judge
 

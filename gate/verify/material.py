@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gate.errors import FieldError, RequestRefused
-from gate.signing import raw_public_key
+from gate.proof.signing import raw_public_key
 from gate.verify.checkpoint import is_checkpoint
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from gate import chain
-from gate.chain import link_material
 from gate.encoding.canonical import canonical
 from gate.packet import MAX_ITEMS, hidden_reports, verification_hints
+from gate.proof import chain
+from gate.proof.chain import link_material
 from gate.receipts import Kind, report_link
 from gate.verify.checkpoint import is_checkpoint, judge_checkpoint
 from gate.verify.faults import Fault, differing

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gate.encoding.canonical import canonical
-from gate.signing import KeyRegistry
+from gate.proof.signing import KeyRegistry
 
 MAX_UNKNOWN: Final = 50
 """How many unknown members a result names."""

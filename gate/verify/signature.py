@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gate.signing import ED25519, HMAC_SHA256, verify_ed25519, verify_hmac
+from gate.proof.signing import ED25519, HMAC_SHA256, verify_ed25519, verify_hmac
 from gate.verify.result import Trust
 
 

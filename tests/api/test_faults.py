@@ -42,7 +42,7 @@ from gate.ledger.sqlite import SqliteStore
 from gate.ledger.store import Store, unavailable
 from gate.ledger.tables import claims, entries, rulebooks
 from gate.ledger.writer import Claim
-from gate.signing import private_key_pem
+from gate.proof.signing import private_key_pem
 from tests.api.test_decide import refused as answered_with
 from tests.faults import DISK_FULL, refused, refused_at_commit, table_gone
 from tests.postgres import Postgres, database_of
@@ -236,17 +236,17 @@ STEPS: Final = [
     unforeseen("looking for the rulebook", "gate.ledger.rulebooks.RulebookRegistry.find"),
     unforeseen("making the registration", "gate.decide.registration"),
     unforeseen("after the registration was committed", "gate.ledger.rulebooks.RulebookRegistry._remember"),
-    unforeseen("signing", "gate.signing.Ed25519Signer.sign"),
-    unforeseen("signing", "gate.signing.Ed25519Signer.sign", LATER),
+    unforeseen("signing", "gate.proof.signing.Ed25519Signer.sign"),
+    unforeseen("signing", "gate.proof.signing.Ed25519Signer.sign", LATER),
     unforeseen("evaluating", "gate.rulebooks.evaluation.Evaluator.explain"),
     unforeseen("the decision's id", "gate.decide.new_id"),
     unforeseen("building the record", "gate.decide.build_record"),
     unforeseen("building the entry", "gate.decide.link_material"),
     unforeseen("packing", "gate.ledger.writer.pack"),
     unforeseen("reading the head", "gate.ledger.writer._look_up"),
-    unforeseen("linking", "gate.chain.append"),
+    unforeseen("linking", "gate.proof.chain.append"),
     unforeseen("laying out the row", "gate.ledger.writer._entry_row"),
-    unforeseen("after the commit", "gate.chain.record_link", recorded=1),
+    unforeseen("after the commit", "gate.proof.chain.record_link", recorded=1),
     unforeseen("building the answer", "api.decisions.project", recorded=1),
     unforeseen("reading a replay", "gate.decide.stored_record", REPLAY),
 ]

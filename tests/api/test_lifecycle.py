@@ -15,8 +15,7 @@ from sqlalchemy import select
 from werkzeug.test import TestResponse
 
 from api.app import create_app
-from gate import chain, lifecycle
-from gate.chain import link_material
+from gate import lifecycle
 from gate.decide import MAX_IDEMPOTENCY_KEY
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
@@ -24,6 +23,8 @@ from gate.ids import timestamp, utc_now
 from gate.instance import Instance
 from gate.ledger.access import ACCESS, FULL_ACCESS, Scope
 from gate.ledger.tables import latest_outcomes
+from gate.proof import chain
+from gate.proof.chain import link_material
 from gate.receipts import CRM_SYNCS, KINDS, OUTCOMES, Kind, build, report_link
 from gate.rulebooks.patterns import patterns
 from tests.api.test_decide import decide

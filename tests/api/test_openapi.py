@@ -16,13 +16,14 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from api.app import create_app
 from api.errors import codes
-from gate import chain, labels
-from gate.chain import link_material
+from gate import labels
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
 from gate.ids import timestamp
 from gate.instance import Instance
 from gate.ledger.access import Scope
+from gate.proof import chain
+from gate.proof.chain import link_material
 from gate.verify import verify_packet, verify_record
 from gate.views import project
 from tests.contract.frozen import current

@@ -27,8 +27,8 @@ from gate.ledger.access import FULL_ACCESS
 from gate.ledger.packing import pack, unpack
 from gate.ledger.tables import entries, outcome_counts, rulebooks
 from gate.packet import packet_hash
+from gate.proof.signing import public_key_pem
 from gate.settings import load_settings
-from gate.signing import public_key_pem
 from tests.contract.frozen import current
 from tests.independent import verifier
 from tests.support import EXECUTED, RECEIPT_SIGNER, SUCCEEDED, make_packet, sample_request

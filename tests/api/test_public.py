@@ -14,8 +14,8 @@ from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.ids import utc_now
 from gate.instance import Instance
+from gate.proof.signing import load_registry
 from gate.settings import load_settings
-from gate.signing import load_registry
 from tests.support import sample_request
 
 REGISTRIES = ["/api/decision/receipt-keys", "/.well-known/rulebook-attestation-keys.json"]

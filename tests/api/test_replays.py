@@ -15,8 +15,6 @@ from werkzeug.test import TestResponse
 
 from api.app import create_app
 from api.requests import MAX_BODY
-from gate import chain
-from gate.chain import link_material
 from gate.contract import golden_cases
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
@@ -26,6 +24,8 @@ from gate.instance import Instance
 from gate.labels import VIEWS
 from gate.ledger.access import FULL_ACCESS, Scope
 from gate.ledger.tables import entries
+from gate.proof import chain
+from gate.proof.chain import link_material
 from gate.settings import load_settings
 from gate.views import project
 from tests.gate.rulebooks.test_rulebook import change

@@ -216,9 +216,9 @@ UNFORESEEN: Final = {
     "building the link": ("gate.lifecycle.report_link", False),
     "packing": ("gate.ledger.writer.pack", False),
     "reading the head": ("gate.ledger.writer._look_up", False),
-    "linking": ("gate.chain.append", False),
+    "linking": ("gate.proof.chain.append", False),
     "laying out the row": ("gate.ledger.writer._entry_row", False),
-    "after the commit": ("gate.chain.record_link", True),
+    "after the commit": ("gate.proof.chain.record_link", True),
     "building the answer": ("api.lifecycle.json_response", True),
 }
 

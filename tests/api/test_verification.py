@@ -14,7 +14,7 @@ from gate.erasure import erase
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import FULL_ACCESS
-from gate.signing import Ed25519Signer, public_key_pem
+from gate.proof.signing import Ed25519Signer, public_key_pem
 from tests.support import make_record, sample_request
 from tests.tampering import as_doubles
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from multiprocessing.synchronize import Barrier
 from typing import Any, Final, TypeVar
 
-from gate import chain
 from gate.ledger import open_ledger
 from gate.ledger.limits import open_limits
 from gate.ledger.writer import Appended, NewEntry
+from gate.proof import chain
 
 PART: Final = 100_000
 """How many serial numbers each process has to itself."""

@@ -27,12 +27,12 @@ import orjson
 from typer.testing import CliRunner
 
 from api.cli.main import app
-from gate import chain
 from gate.audit import check_chain
 from gate.decide import stored_record
 from gate.instance import open_instance
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.entries import StoredEntry
+from gate.proof import chain
 from gate.receipts import CRM_SYNCS, KINDS
 from gate.settings import load_settings
 from tests.end_to_end.support import Server, free_port, running

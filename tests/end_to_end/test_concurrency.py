@@ -20,7 +20,6 @@ import httpx
 import orjson
 import pytest
 
-from gate import chain
 from gate.audit import check_chain
 from gate.decide import stored_record
 from gate.errors import GateError
@@ -30,6 +29,7 @@ from gate.keys import PURPOSES, KeyRing
 from gate.labels import VIEWS
 from gate.ledger.access import FULL_ACCESS, PLANS
 from gate.ledger.limits import WINDOW, open_limits
+from gate.proof import chain
 from gate.receipts import KINDS, Kind
 from gate.settings import load_settings
 from gate.verify import verify_record

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import pytest
 from sqlalchemy import text
 
-from gate import backup, chain
+from gate import backup
 from gate.audit import check_chain
 from gate.backup import make_backup, restore_backup
 from gate.erasure import erase
@@ -27,6 +27,7 @@ from gate.ledger.copies import copy_pages
 from gate.ledger.sqlite import SqliteStore
 from gate.ledger.store import Store
 from gate.ledger.writer import Appended
+from gate.proof import chain
 from gate.receipts import OUTCOMES
 from gate.settings import load_settings
 from gate.verify import verify_record

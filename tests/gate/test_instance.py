@@ -11,8 +11,8 @@ import pytest
 
 from gate.errors import OperatorError
 from gate.instance import create_instance, open_instance
+from gate.proof.signing import HmacSigner
 from gate.settings import TAKES, Settings, load_settings
-from gate.signing import HmacSigner
 
 
 def test_an_instance_is_laid_out_once(tmp_path: Path) -> None:

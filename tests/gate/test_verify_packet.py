@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gate import chain
-from gate.chain import Head, checkpoint
 from gate.encoding.canonical import canonical, with_integers
 from gate.ids import timestamp
 from gate.packet import packet_hash
+from gate.proof import chain
+from gate.proof.chain import Head, checkpoint
+from gate.proof.signing import Ed25519Signer, HmacSigner, KeyRegistry
 from gate.record import Signers
-from gate.signing import Ed25519Signer, HmacSigner, KeyRegistry
 from gate.verify import PacketVerification, Trust, verify_packet
 from gate.verify.packet_result import MAX_FAILURES, STEPS
 from tests.independent import verifier

@@ -18,10 +18,10 @@ from typing import Final
 
 import polars as pl
 
-from gate import chain
 from gate.errors import OperatorError
 from gate.ledger import Ledger
 from gate.ledger.tail import FollowedScope
+from gate.proof import chain
 from workbench.columns import ENTRY_TABLES, schema
 from workbench.facts import columns_of
 from workbench.lake.cases import measured, unreported, updated

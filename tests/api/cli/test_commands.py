@@ -855,10 +855,10 @@ class TestChain:
         """Whoever can write the database can recompute hashes and links; the signing key they do not have."""
         import orjson
 
-        from gate import chain
-        from gate.chain import link_material
         from gate.encoding.canonical import content_hash
         from gate.envelope import envelope, receipt_material
+        from gate.proof import chain
+        from gate.proof.chain import link_material
 
         record = {n: v for n, v in made["records"][2].items() if n != "audit_chain"} | {"request_id": "req_forged"}
         record["record_hash"] = content_hash(envelope(record))

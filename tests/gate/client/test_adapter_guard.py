@@ -12,9 +12,7 @@ import httpx
 import pytest
 from flask.testing import FlaskClient
 
-from gate import chain
 from gate.attestation import registration
-from gate.chain import link_material
 from gate.client import (
     AlreadyStarted,
     AsyncClient,
@@ -38,11 +36,13 @@ from gate.errors import MaterialRefused, RequestRefused
 from gate.ids import timestamp, utc_now
 from gate.instance import Instance
 from gate.ledger.access import Scope
+from gate.proof import chain
+from gate.proof.chain import link_material
+from gate.proof.signing import Ed25519Signer
 from gate.record import Identity, build_record
 from gate.request import read_request
 from gate.rulebooks.facts import Facts, dependency_of
 from gate.rulebooks.rulebook import load
-from gate.signing import Ed25519Signer
 from tests.api.test_adapters import FAILING, equip, rulebook_over
 from tests.gate.adapters.test_invocation import invocation_of, make_adapter
 from tests.gate.adapters.test_manifest import registered_as

@@ -14,13 +14,13 @@ import pytest
 from sqlalchemy import Connection, LargeBinary, Row, Table, and_, delete, insert, select, type_coerce, update
 
 from gate.audit import check_chain
-from gate.chain import Break
 from gate.erasure import build, erase, left_of
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import Authority, Scope
 from gate.ledger.packing import pack, unpack
 from gate.ledger.tables import claims, decisions, entries, latest_outcomes, outcome_counts
+from gate.proof.chain import Break
 from gate.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, report_hash
 from tests.support import sample_request
 from tests.torture import size

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from gate import chain
 from gate.errors import StorageUnavailable
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.access import Scope
 from gate.ledger.writer import Appended, Claim, Claimed, NewEntry
+from gate.proof import chain
 from tests.independent import verifier
 from tests.support import ledger_url
 

@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 from sqlalchemy import Dialect, text
 
-from gate import chain
 from gate.decide import DecisionGate
 from gate.errors import GateError, ServiceUnavailable
 from gate.ids import utc_now
@@ -31,9 +30,10 @@ from gate.ledger.limits import RateLimiter, open_limits
 from gate.ledger.sqlite import SqliteStore, _SqliteTransaction
 from gate.ledger.store import Row, Statement, Transaction
 from gate.ledger.writer import Appended, NewEntry, Outcome, Writer
+from gate.proof import chain
+from gate.proof.signing import Ed25519Signer
 from gate.receipts import KINDS, Kind
 from gate.record import Signers
-from gate.signing import Ed25519Signer
 from gate.verify import Verification
 from gate.verify.receipt import check_receipt
 from tests.faults import keyless, refused

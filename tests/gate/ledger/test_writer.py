@@ -11,13 +11,13 @@ import psycopg
 import pytest
 from sqlalchemy import text, update
 
-from gate import chain
 from gate.errors import ServiceUnavailable
 from gate.ledger import Ledger, open_ledger, postgres
 from gate.ledger.access import FULL_ACCESS, ApiKey, Scope
 from gate.ledger.scopes import Directory
 from gate.ledger.tables import chain_heads
 from gate.ledger.writer import AccessChanged, Appended, CapReached, Claim, Claimed, NewEntry, Outcome, _write
+from gate.proof import chain
 from tests.gate.ledger.test_entries import entry
 from tests.independent import verifier
 from tests.support import NOW, in_threads, ledger_url

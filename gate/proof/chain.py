@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from gate.encoding.canonical import canonical, content_hash
 from gate.labels import CHAIN, CHECKPOINT, MERKLE_STRATEGY
-from gate.signing import Signer
+from gate.proof.signing import Signer
 
 
 @dataclass(frozen=True, slots=True)

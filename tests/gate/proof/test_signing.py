@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gate.errors import MaterialRefused
-from gate.signing import (
+from gate.proof.signing import (
     Ed25519Signer,
     HmacSigner,
     KeyRegistry,

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gate import chain
-from gate.chain import Entry, Head
 from gate.labels import ENTRY_TYPES
-from gate.signing import verify_ed25519
+from gate.proof import chain
+from gate.proof.chain import Entry, Head
+from gate.proof.signing import verify_ed25519
 from tests.independent import verifier
 from tests.support import RECEIPT_KEYS, RECEIPT_SIGNER
 
