@@ -14,7 +14,7 @@ from gate.decide import decision_not_found
 from gate.errors import GateError, RequestRefused
 from gate.ids import utc_now
 from gate.labels import VIEWS
-from gate.views import project
+from gate.records.views import project
 
 blueprint = Blueprint("decisions", __name__)
 

@@ -11,7 +11,7 @@ from api.requests import json_response, parse_body, query_cursor, query_integer,
 from api.state import operations, state
 from gate.errors import GateError
 from gate.ids import utc_now
-from gate.receipts import CRM_SYNCS, KINDS, Kind
+from gate.records.receipts import CRM_SYNCS, KINDS, Kind
 
 blueprint = Blueprint("lifecycle", __name__)
 

@@ -11,7 +11,7 @@ from api.requests import json_response, query_boolean, query_integer
 from api.state import state
 from gate.export import PacketExport, Parts, require_verifiable
 from gate.labels import PACKET
-from gate.packet import MAX_ITEMS
+from gate.records.packet import MAX_ITEMS
 
 blueprint = Blueprint("packets", __name__)
 

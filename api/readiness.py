@@ -16,14 +16,14 @@ from structlog.typing import FilteringBoundLogger
 from gate import __version__, labels
 from gate.adapters.containment import BASELINE
 from gate.adapters.worker import WAIT_SECONDS
-from gate.attestation import rulebook_attestation
 from gate.contract import GoldenCase, golden_cases
 from gate.encoding.canonical import content_hash
 from gate.errors import GateError, ServiceUnavailable, StorageUnavailable
 from gate.instance import Instance
 from gate.keys import KeyRing
 from gate.proof.signing import ED25519
-from gate.record import RULEBOOK_SCHEMA_HASH, runtime_binding_of
+from gate.records.attestation import rulebook_attestation
+from gate.records.record import RULEBOOK_SCHEMA_HASH, runtime_binding_of
 from gate.rulebooks.rulebook import load
 from gate.settings import Settings
 

@@ -30,7 +30,7 @@ from gate.encoding.strict_json import parse
 from gate.ids import utc_now
 from gate.instance import Instance, create_instance, open_instance
 from gate.ledger.access import FULL_ACCESS
-from gate.receipts import OUTCOMES
+from gate.records.receipts import OUTCOMES
 from gate.settings import load_settings
 from workbench.lake.benchmarks import frozen_months, keep_frozen, month_due
 from workbench.lake.entries import Personal

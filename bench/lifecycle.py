@@ -40,7 +40,7 @@ from gate.encoding.strict_json import parse
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import Authority
-from gate.receipts import EXECUTIONS
+from gate.records.receipts import EXECUTIONS
 
 _ROUNDS: Final = 7
 _SECONDS: Final = 3.0

@@ -30,16 +30,16 @@ from bench.tables import table
 from gate.decide import DecisionGate, _entry, _require_binding, read_claim
 from gate.encoding.canonical import content_hash, is_plain
 from gate.encoding.strict_json import parse
-from gate.envelope import input_material
 from gate.ids import new_id, timestamp, utc_now
 from gate.instance import Instance, create_instance, open_instance
 from gate.ledger.access import FULL_ACCESS
 from gate.ledger.writer import Appended
 from gate.proof.chain import record_link
-from gate.record import Identity, build_record
-from gate.request import read_request
+from gate.records.envelope import input_material
+from gate.records.record import Identity, build_record
+from gate.records.request import read_request
+from gate.records.views import project
 from gate.settings import load_settings
-from gate.views import project
 
 _REPETITIONS: Final = 4000
 _QUICK_REPETITIONS: Final = 300

@@ -59,7 +59,7 @@ from gate.instance import Instance
 from gate.ledger.access import FULL_ACCESS
 from gate.ledger.tail import FollowedScope
 from gate.proof.chain import Head
-from gate.receipts import OUTCOMES
+from gate.records.receipts import OUTCOMES
 from workbench.engines.roll_up import roll_up
 from workbench.lake.manifest import load
 from workbench.lake.reader import Lake, open_lake

@@ -51,7 +51,7 @@ from gate.ledger.writer import (
 from gate.proof.chain import Head, append, find_break, head_of, link_material
 
 # What decides on the form of the rows: a ledger that was built with other sources is not taken.
-_SOURCES: Final = ("bench/stored.py", "gate/proof/chain.py", "gate/record.py", "gate/ledger/*.py")
+_SOURCES: Final = ("bench/stored.py", "gate/proof/chain.py", "gate/records/record.py", "gate/ledger/*.py")
 _ROWS_AT_ONCE: Final = 1000
 _CHECKED_LINKS: Final = 1000
 _KEY_FILE: Final = "bench.key"

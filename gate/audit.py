@@ -9,7 +9,6 @@ from typing import Any, Final
 from cachetools import LRUCache
 
 from gate.decide import is_link_of, stored_record, stored_request
-from gate.envelope import erased_members
 from gate.erasure import ERASURE_MEMBERS, erasure_hash, erasure_link, is_confirmed, stored_erasure
 from gate.errors import GateError
 from gate.instance import Instance
@@ -20,7 +19,8 @@ from gate.ledger.store import read_object
 from gate.ledger.writer import SEARCHABLE, Claim, Claimed
 from gate.proof import chain
 from gate.proof.chain import Break
-from gate.receipts import CITED, CRM_SYNCS, KINDS, OUTCOMES, Kind, report_hash, report_link
+from gate.records.envelope import erased_members
+from gate.records.receipts import CITED, CRM_SYNCS, KINDS, OUTCOMES, Kind, report_hash, report_link
 from gate.verify import AUTHENTICITY, Trust, verify_record
 from gate.verify.checkpoint import is_checkpoint, judge_checkpoint
 from gate.verify.reports import has_no_empty_part, member_faults, report_faults, unknown_members

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from gate.encoding.canonical import canonical, content_hash
 from gate.encoding.shapes import MAX_ERRORS, shape, to_mend
-from gate.envelope import evidence_codes
 from gate.errors import FieldError, RequestRefused
 from gate.labels import COUNTERFACTUALS
+from gate.records.envelope import evidence_codes
+from gate.records.request import check_request
 from gate.replay import differences
-from gate.request import check_request
 from gate.rulebooks.evaluation import Explained
 from gate.rulebooks.rulebook import Rulebook
 

@@ -13,16 +13,7 @@ from typing import Any, Final
 import orjson
 
 from gate.adapters.invocation import Invocation, TrustedAdapters
-from gate.attestation import registration
 from gate.encoding.canonical import canonical, content_hash, is_plain
-from gate.envelope import (
-    compact_verdict,
-    envelope,
-    erased_members,
-    input_material,
-    output_material,
-    receipt_material,
-)
 from gate.erasure import is_confirmed, stored_erasure
 from gate.errors import (
     GateError,
@@ -44,8 +35,17 @@ from gate.ledger.store import read_object
 from gate.ledger.writer import AccessChanged, Appended, CapReached, Claim, Claimed, Decided, NewEntry, Outcome
 from gate.proof import chain
 from gate.proof.chain import link_material
-from gate.record import Identity, Signers, build_record
-from gate.request import DecisionRequest, read_request
+from gate.records.attestation import registration
+from gate.records.envelope import (
+    compact_verdict,
+    envelope,
+    erased_members,
+    input_material,
+    output_material,
+    receipt_material,
+)
+from gate.records.record import Identity, Signers, build_record
+from gate.records.request import DecisionRequest, read_request
 from gate.rulebooks.facts import Facts
 from gate.rulebooks.rulebook import Rulebook, RulebookCache
 

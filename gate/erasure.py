@@ -15,7 +15,6 @@ from typing import Any, Final
 import orjson
 
 from gate.encoding.canonical import compact, content_hash
-from gate.envelope import ERASABLE
 from gate.errors import OperatorError
 from gate.ids import new_id, timestamp
 from gate.labels import ERASURE, PROTOCOL
@@ -24,6 +23,7 @@ from gate.ledger.entries import StoredEntry, StoredReport
 from gate.ledger.erasures import Erasure
 from gate.ledger.store import has_utf8, read_object
 from gate.proof import chain
+from gate.records.envelope import ERASABLE
 
 MAX_REASON: Final = 500
 """How many characters a reason may have."""

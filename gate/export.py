@@ -22,10 +22,10 @@ from gate.ledger import Ledger
 from gate.ledger.access import Authority
 from gate.ledger.entries import History, StoredReport
 from gate.ledger.store import read_object
-from gate.packet import build_packet, links_to_retain
 from gate.policy_reports import Reports, confidence_report
 from gate.proof import chain
-from gate.record import Signers
+from gate.records.packet import build_packet, links_to_retain
+from gate.records.record import Signers
 from gate.rulebooks.patterns import patterns
 from gate.verify import Trust, verify_packet
 

@@ -21,7 +21,7 @@ from gate.ledger import Ledger, open_ledger, open_store, schema
 from gate.ledger.limits import RateLimiter, open_limits
 from gate.lifecycle import Lifecycle
 from gate.proof.signing import ED25519, HMAC_SHA256
-from gate.record import Signers
+from gate.records.record import Signers
 from gate.settings import DEFAULT_BASE_URL, FILE_NAME, INITIAL_FILE, METRICS_FILE, Settings, load_settings
 from gate.verify import Trust
 

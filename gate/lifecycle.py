@@ -14,7 +14,6 @@ from cachetools import LRUCache
 
 from gate.decide import decision_not_found, read_claim
 from gate.encoding.canonical import content_hash
-from gate.envelope import envelope, erased_members, output_material, receipt_material
 from gate.errors import GateError, IdempotencyConflict, MaterialRefused, ServiceUnavailable
 from gate.ids import new_id, timestamp
 from gate.ledger import Ledger
@@ -24,8 +23,9 @@ from gate.ledger.outcomes import Outcome
 from gate.ledger.store import read_object
 from gate.ledger.writer import Appended, Claim, Claimed, NewEntry
 from gate.proof import chain
-from gate.receipts import CITED, OUTCOMES, Kind, build, report_hash, report_link
-from gate.report_request import check_request
+from gate.records.envelope import envelope, erased_members, output_material, receipt_material
+from gate.records.receipts import CITED, OUTCOMES, Kind, build, report_hash, report_link
+from gate.records.report_request import check_request
 
 _CACHED: Final = 8192
 # A report may be as large as a request body: no more are read once they are so large together.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gate.adapters.invocation import Invocation
-from gate.attestation import registration
 from gate.counterfactuals import (
     CounterfactualsRequest,
     Scenario,
@@ -26,12 +25,14 @@ from gate.decide import (
 )
 from gate.encoding.canonical import content_hash, is_plain
 from gate.encoding.shapes import MAX_ERRORS
-from gate.envelope import erased_members, input_material
 from gate.errors import AdapterRefused, FieldError, RequestRefused
 from gate.ledger import Ledger
 from gate.ledger.entries import StoredEntry
 from gate.ledger.rulebooks import version_conflict
 from gate.proof import chain
+from gate.records.attestation import registration
+from gate.records.envelope import erased_members, input_material
+from gate.records.request import BINDING_MEMBERS, DecisionRequest, read_request
 from gate.replay import (
     CURRENT,
     HISTORICAL,
@@ -46,7 +47,6 @@ from gate.replay import (
     require_original_rulebook,
     summary,
 )
-from gate.request import BINDING_MEMBERS, DecisionRequest, read_request
 from gate.rulebooks.facts import Facts
 from gate.rulebooks.rulebook import Rulebook
 

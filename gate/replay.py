@@ -16,14 +16,14 @@ from typing import Any, Final
 
 from gate.encoding.canonical import content_hash, is_plain
 from gate.encoding.shapes import shape, to_mend
-from gate.envelope import envelope
 from gate.errors import LineageMismatch, RequestRefused
 from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, EVALUATOR, HISTORICAL_REPLAY
-from gate.record import RULEBOOK_SCHEMA_HASH, Identity, Signers, build_record
-from gate.request import DecisionRequest, accepted_request
+from gate.records.envelope import envelope
+from gate.records.record import RULEBOOK_SCHEMA_HASH, Identity, Signers, build_record
+from gate.records.request import DecisionRequest, accepted_request
+from gate.records.views import project
 from gate.rulebooks.facts import Facts
 from gate.rulebooks.rulebook import Rulebook
-from gate.views import project
 
 HISTORICAL: Final = "historical"
 CURRENT: Final = "current"

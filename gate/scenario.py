@@ -23,7 +23,7 @@ from typing import Any, Final, TypeAlias
 
 from gate.adapters.manifest import Adapter
 from gate.ids import timestamp
-from gate.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
+from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
 from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import Rulebook, load
 

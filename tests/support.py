@@ -16,27 +16,27 @@ from sqlalchemy import Dialect, MetaData, insert, inspect, select, table, text
 
 from gate.anomalies.report import MAX_ITEMS
 from gate.anomalies.scores import THRESHOLD
-from gate.attestation import registration
 from gate.benchmarks import MIN_DECISIONS, MIN_SCOPES
 from gate.confidence import MIN_SAMPLE, Counts, Coverage, decision_confidence
 from gate.effectiveness import Counted, Group, Metric, Standing
 from gate.encoding import resources
 from gate.encoding.canonical import canonical, content_hash
 from gate.encoding.strict_json import MAX_VERIFY_DEPTH, parse
-from gate.envelope import input_material
 from gate.ids import timestamp
 from gate.ledger import Ledger, schema
 from gate.ledger.packing import unpack
 from gate.ledger.sqlite import SqliteStore
 from gate.ledger.store import Statement, Store
-from gate.packet import build_packet
 from gate.policy_reports import confidence_report, effectiveness_report
 from gate.proof import chain
 from gate.proof.chain import link_material
 from gate.proof.signing import Ed25519Signer, KeyRegistry, PublicKey, Signer
-from gate.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind, build, report_link
-from gate.record import Identity, Signers, build_record
-from gate.request import read_request
+from gate.records.attestation import registration
+from gate.records.envelope import input_material
+from gate.records.packet import build_packet
+from gate.records.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind, build, report_link
+from gate.records.record import Identity, Signers, build_record
+from gate.records.request import read_request
 from gate.rulebooks.facts import Facts, dependency_of
 from gate.rulebooks.patterns import find_pattern
 from gate.rulebooks.rulebook import load

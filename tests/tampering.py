@@ -8,11 +8,11 @@ from typing import Any
 import orjson
 
 from gate.encoding.canonical import content_hash
-from gate.envelope import envelope, integrity, receipt_material, receipt_payload
-from gate.packet import REPORT_HASHES, packet_hash
 from gate.proof import chain
 from gate.proof.signing import Ed25519Signer
-from gate.receipts import EXECUTIONS, OUTCOMES, Kind, flags, report_hash
+from gate.records.envelope import envelope, integrity, receipt_material, receipt_payload
+from gate.records.packet import REPORT_HASHES, packet_hash
+from gate.records.receipts import EXECUTIONS, OUTCOMES, Kind, flags, report_hash
 
 Path = tuple[Any, ...]
 

@@ -28,7 +28,7 @@ from gate.keys import write_private
 from gate.ledger import Ledger
 from gate.ledger.access import FULL_ACCESS
 from gate.ledger.sqlite import SqliteStore
-from gate.receipts import KINDS
+from gate.records.receipts import KINDS
 from gate.rulebooks import bundles
 from gate.scenario import Decide, Register, Scenario
 from gate.settings import FILE_NAME, load_settings

@@ -47,9 +47,9 @@ from gate.client.permit import BasePermit
 from gate.client.recovery import found_out, may_begin_again
 from gate.client.store.intents import Intent, Report, State, Store
 from gate.encoding.canonical import content_hash
-from gate.envelope import input_material
 from gate.errors import GateError, MaterialRefused
 from gate.ids import parse_timestamp, timestamp, utc_now
+from gate.records.envelope import input_material
 
 if TYPE_CHECKING:
     from gate.verify import Trust, Verification

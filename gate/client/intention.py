@@ -19,9 +19,9 @@ from typing import Any, Final, NamedTuple
 
 from gate.encoding.canonical import canonical, content_hash
 from gate.encoding.strict_json import MAX_REQUEST_VALUES, MAX_SAFE_INTEGER, parse
-from gate.envelope import action_binding
 from gate.errors import FieldError, MaterialRefused, RequestRefused
 from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, OUTPUT_MATERIAL
+from gate.records.envelope import action_binding
 
 GUARD: Final = "guard"
 """The member of the context in which the guard says for which intent, attempt and store it asks."""

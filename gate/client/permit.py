@@ -14,9 +14,9 @@ from gate.client.intention import idempotency_key
 from gate.client.store.intents import EXECUTION, OUTCOME, Intent, Report, Store
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import MAX_SAFE_INTEGER
-from gate.envelope import action_binding
 from gate.errors import FieldError, RequestRefused
 from gate.ids import timestamp, utc_now
+from gate.records.envelope import action_binding
 
 if TYPE_CHECKING:
     from gate.client.async_engine import AsyncEngine

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gate.attestation import registration_hash
 from gate.encoding.canonical import content_hash
 from gate.proof.signing import ED25519, verify_ed25519
+from gate.records.attestation import registration_hash
 from gate.verify.result import Trust, Verification
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gate.envelope import ERASABLE, erased_members
+from gate.records.envelope import ERASABLE, erased_members
 from gate.verify.material import incomplete
 from gate.verify.result import Verification
 

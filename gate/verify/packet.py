@@ -17,11 +17,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gate.encoding.canonical import content_hash
-from gate.envelope import erased_members, input_material
 from gate.errors import MaterialRefused
 from gate.labels import PACKET
-from gate.packet import MAX_ITEMS, MAX_PATTERNS, REPORT_HASHES, packet_hash
-from gate.receipts import Kind
+from gate.records.envelope import erased_members, input_material
+from gate.records.packet import MAX_ITEMS, MAX_PATTERNS, REPORT_HASHES, packet_hash
+from gate.records.receipts import Kind
 from gate.verify.faults import Fault, differing
 from gate.verify.material import incomplete
 from gate.verify.packet_chain import Readable, check_chain, check_kept_checkpoint, check_signed

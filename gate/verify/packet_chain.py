@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from gate.encoding.canonical import canonical
-from gate.packet import MAX_ITEMS, hidden_reports, verification_hints
 from gate.proof import chain
 from gate.proof.chain import link_material
-from gate.receipts import Kind, report_link
+from gate.records.packet import MAX_ITEMS, hidden_reports, verification_hints
+from gate.records.receipts import Kind, report_link
 from gate.verify.checkpoint import is_checkpoint, judge_checkpoint
 from gate.verify.faults import Fault, differing
 from gate.verify.packet_result import COLLECTIONS, STEPS, PacketVerification

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gate.receipts import EXECUTIONS, OUTCOMES
+from gate.records.receipts import EXECUTIONS, OUTCOMES
 from gate.verify.faults import Fault, shown
 from gate.verify.result import Verification
 

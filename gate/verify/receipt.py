@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gate.envelope import receipt_payload
 from gate.proof.signing import ED25519, HMAC_SHA256, fingerprint
+from gate.records.envelope import receipt_payload
 from gate.verify.members import receipt_members_agree
 from gate.verify.result import Trust, Verification
 from gate.verify.signature import Judgement, Signed, judge

@@ -7,7 +7,10 @@ from functools import partial
 from typing import Any, Final
 
 from gate.encoding.canonical import compact, content_hash, is_plain
-from gate.envelope import (
+from gate.errors import MaterialRefused
+from gate.labels import ADAPTER_AUTHORITY, BINDING_ADAPTER, CHAIN, EVALUATOR, PROTOCOL, RECORD
+from gate.proof.chain import RECORD_LINK_MEMBERS, leaf
+from gate.records.envelope import (
     adapter_source,
     compact_verdict,
     decision_url,
@@ -19,9 +22,6 @@ from gate.envelope import (
     output_material,
     receipt_material,
 )
-from gate.errors import MaterialRefused
-from gate.labels import ADAPTER_AUTHORITY, BINDING_ADAPTER, CHAIN, EVALUATOR, PROTOCOL, RECORD
-from gate.proof.chain import RECORD_LINK_MEMBERS, leaf
 from gate.rulebooks.facts import dependency_of
 from gate.verify.attestations import check_attestations
 from gate.verify.members import at, check_members, is_erasure_note, receipt_members_agree

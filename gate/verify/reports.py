@@ -12,7 +12,7 @@ from typing import Any, Final
 from gate.encoding.canonical import compact, content_hash, is_empty
 from gate.labels import CHAIN, PROTOCOL
 from gate.proof import chain
-from gate.receipts import EXECUTIONS, OUTCOMES, REPEATED, Kind, binding_matches, flags, report_hash
+from gate.records.receipts import EXECUTIONS, OUTCOMES, REPEATED, Kind, binding_matches, flags, report_hash
 from gate.verify.faults import Fault, differing, is_same
 
 _Types = Mapping[str, type | tuple[type, ...]]

@@ -32,9 +32,9 @@ from gate.ids import utc_now
 from gate.instance import Instance, open_instance
 from gate.labels import VIEWS
 from gate.ledger.access import FULL_ACCESS, Scope
+from gate.records.views import project
 from gate.settings import load_settings
 from gate.verify import verify_record
-from gate.views import project
 from tests.gate.adapters.test_builtin import CLAIMS
 from tests.gate.adapters.test_invocation import ECHO, emitting, invocation_of, make_adapter, make_failing
 from tests.gate.adapters.test_manifest import cases_of, registered_as

@@ -19,7 +19,7 @@ from gate.errors import ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import FULL_ACCESS, Authority, Scope
-from gate.packet import packet_hash
+from gate.records.packet import packet_hash
 from gate.verify import verify_packet
 from tests.api.test_fresh_reports import Caller, changes, compact, export
 from tests.api.test_reports import get, other_key

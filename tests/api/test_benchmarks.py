@@ -20,7 +20,7 @@ from gate.errors import ServiceUnavailable
 from gate.ids import timestamp, utc_now
 from gate.instance import Instance
 from gate.ledger.access import FULL_ACCESS, Scope
-from gate.receipts import OUTCOMES
+from gate.records.receipts import OUTCOMES
 from tests.independent import benchmarks as recount
 from tests.reports import OTHERS, OWN, FixedReports, give_reports
 from tests.support import sample_request

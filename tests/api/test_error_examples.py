@@ -25,7 +25,7 @@ from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import Scope
 from gate.ledger.writer import Claim
-from gate.receipts import KINDS, Kind
+from gate.records.receipts import KINDS, Kind
 from tests.gate.adapters.support import adapter as make_adapter
 from tests.reports import FixedReports, give_reports
 from tests.support import REPORTS, LimitClock, cases, sample_request

@@ -23,9 +23,9 @@ from api.documents import openapi_document
 from api.state import State
 from gate.audit import check_chain
 from gate.encoding import resources
-from gate.envelope import input_material
 from gate.instance import Instance
 from gate.ledger.access import Authority, Scope
+from gate.records.envelope import input_material
 from tests.api.test_decide import chain_size, decide
 from tests.postgres import database_of
 from tests.support import case_text, cases, sample_request

@@ -25,11 +25,11 @@ from gate.ledger.access import ACCESS, FULL_ACCESS, Scope
 from gate.ledger.tables import latest_outcomes
 from gate.proof import chain
 from gate.proof.chain import link_material
-from gate.receipts import CRM_SYNCS, KINDS, OUTCOMES, Kind, build, report_link
+from gate.records.receipts import CRM_SYNCS, KINDS, OUTCOMES, Kind, build, report_link
 from gate.rulebooks.patterns import patterns
 from tests.api.test_decide import decide
 from tests.contract.frozen import current
-from tests.gate.test_receipts import ELSEWHERE, MEMBERS, SCHEMAS
+from tests.gate.records.test_receipts import ELSEWHERE, MEMBERS, SCHEMAS
 from tests.independent import verifier
 from tests.support import NOW, REPORTS, case_text, cases, in_threads, sample_request
 

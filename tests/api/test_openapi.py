@@ -24,8 +24,8 @@ from gate.instance import Instance
 from gate.ledger.access import Scope
 from gate.proof import chain
 from gate.proof.chain import link_material
+from gate.records.views import project
 from gate.verify import verify_packet, verify_record
-from gate.views import project
 from tests.contract.frozen import current
 from tests.support import (
     ATTESTATION_KEYS,

@@ -26,8 +26,8 @@ from gate.instance import Instance, open_instance
 from gate.ledger.access import FULL_ACCESS
 from gate.ledger.packing import pack, unpack
 from gate.ledger.tables import entries, outcome_counts, rulebooks
-from gate.packet import packet_hash
 from gate.proof.signing import public_key_pem
+from gate.records.packet import packet_hash
 from gate.settings import load_settings
 from tests.contract.frozen import current
 from tests.independent import verifier

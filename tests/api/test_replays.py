@@ -18,7 +18,6 @@ from api.requests import MAX_BODY
 from gate.contract import golden_cases
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
-from gate.envelope import envelope, receipt_material
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.labels import VIEWS
@@ -26,8 +25,9 @@ from gate.ledger.access import FULL_ACCESS, Scope
 from gate.ledger.tables import entries
 from gate.proof import chain
 from gate.proof.chain import link_material
+from gate.records.envelope import envelope, receipt_material
+from gate.records.views import project
 from gate.settings import load_settings
-from gate.views import project
 from tests.gate.rulebooks.test_rulebook import change
 from tests.gate.test_replay import rehashed, stricter_rulebook
 from tests.reference.strategies import rulebooks_and_facts

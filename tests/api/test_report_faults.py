@@ -24,7 +24,7 @@ from gate.ledger.access import FULL_ACCESS
 from gate.ledger.sqlite import SqliteStore
 from gate.ledger.store import Store, read_object, unavailable
 from gate.ledger.tables import entries
-from gate.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind, report_hash
+from gate.records.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind, report_hash
 from tests.api.test_lifecycle import Caller, refused
 from tests.faults import refused as database_refuses
 from tests.faults import refused_at_commit, table_gone

@@ -33,7 +33,7 @@ from gate.instance import open_instance
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.entries import StoredEntry
 from gate.proof import chain
-from gate.receipts import CRM_SYNCS, KINDS
+from gate.records.receipts import CRM_SYNCS, KINDS
 from gate.settings import load_settings
 from tests.end_to_end.support import Server, free_port, running
 from tests.independent import verifier

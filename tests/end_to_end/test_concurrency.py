@@ -30,7 +30,7 @@ from gate.labels import VIEWS
 from gate.ledger.access import FULL_ACCESS, PLANS
 from gate.ledger.limits import WINDOW, open_limits
 from gate.proof import chain
-from gate.receipts import KINDS, Kind
+from gate.records.receipts import KINDS, Kind
 from gate.settings import load_settings
 from gate.verify import verify_record
 from tests.end_to_end.conftest import Databases

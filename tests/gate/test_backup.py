@@ -28,7 +28,7 @@ from gate.ledger.sqlite import SqliteStore
 from gate.ledger.store import Store
 from gate.ledger.writer import Appended
 from gate.proof import chain
-from gate.receipts import OUTCOMES
+from gate.records.receipts import OUTCOMES
 from gate.settings import load_settings
 from gate.verify import verify_record
 from tests.gate.ledger.test_entries import entry

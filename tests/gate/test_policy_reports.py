@@ -18,7 +18,6 @@ from gate.confidence import HIGH, MIN_SAMPLE, Counts, Coverage, add, wilson_inte
 from gate.effectiveness import Counted, Group, Metric, Standing, together
 from gate.encoding import resources
 from gate.encoding.canonical import canonical, content_hash
-from gate.packet import packet_hash
 from gate.policy_reports import (
     MAX_METRICS,
     MAX_RULES,
@@ -27,6 +26,7 @@ from gate.policy_reports import (
     confidence_report,
     effectiveness_report,
 )
+from gate.records.packet import packet_hash
 from gate.verify import verify_packet
 from tests.end_to_end.support import ROOT
 from tests.gate.test_confidence import counts, verdicts

@@ -9,15 +9,15 @@ import jsonschema
 import pytest
 from hypothesis import given
 
-from gate.attestation import registration
 from gate.contract import GoldenCase, golden_cases
 from gate.encoding import resources
 from gate.encoding.canonical import canonical, content_hash
 from gate.encoding.strict_json import parse
-from gate.envelope import envelope, input_material
 from gate.errors import LineageMismatch, RequestRefused
 from gate.ids import timestamp
-from gate.record import Signers
+from gate.records.attestation import registration
+from gate.records.envelope import envelope, input_material
+from gate.records.record import Signers
 from gate.replay import (
     COMPARED_FIELDS,
     CURRENT,

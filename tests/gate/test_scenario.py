@@ -21,9 +21,9 @@ from gate.adapters.worker import Workers
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import parse
-from gate.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
-from gate.report_request import check_request
-from gate.request import read_request
+from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
+from gate.records.report_request import check_request
+from gate.records.request import read_request
 from gate.rulebooks import bundles
 from gate.scenario import Decide, Event, Register, Report, Scenario, draw, varied
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from gate.erasure import erase
 from gate.instance import Instance
-from gate.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
+from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
 from tests.support import sample_request, sample_rulebook
 from tests.workbench.support import SYNCED, claim_request, claim_rulebook
 from tests.workbench.test_recount import Site

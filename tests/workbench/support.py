@@ -10,7 +10,7 @@ from gate.erasure import erase
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import Authority
-from gate.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
+from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
 from tests.support import sample_request, sample_rulebook
 
 SYNCED: Final[dict[str, Any]] = {

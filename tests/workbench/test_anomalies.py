@@ -15,7 +15,7 @@ import pytest
 from gate.anomalies.breaks import RULES
 from gate.instance import Instance, create_instance, open_instance
 from gate.ledger.access import FULL_ACCESS, Authority
-from gate.receipts import EXECUTIONS, OUTCOMES
+from gate.records.receipts import EXECUTIONS, OUTCOMES
 from gate.settings import load_settings
 from tests.independent import anomalies as independent
 from tests.support import sample_request

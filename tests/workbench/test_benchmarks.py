@@ -22,7 +22,7 @@ from gate.benchmarks import MonthCounts, beginning, earlier
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.ids import timestamp
 from gate.instance import Instance, create_instance, open_instance
-from gate.receipts import OUTCOMES
+from gate.records.receipts import OUTCOMES
 from gate.settings import load_settings
 from tests.independent import benchmarks as recount
 from tests.support import sample_request

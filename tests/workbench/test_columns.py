@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from gate.receipts import KINDS
+from gate.records.receipts import KINDS
 from tests.end_to_end.support import ROOT
 from tests.test_documentation import rows, section
 from workbench.columns import BENCHMARKS, ENTRY_TABLES, TABLES, TIME_COLUMNS, personal_columns, schema

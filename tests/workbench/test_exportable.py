@@ -22,7 +22,7 @@ from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger import Ledger
 from gate.ledger.access import FULL_ACCESS
-from gate.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
+from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
 from tests.reference.strategies import facts as any_facts
 from tests.reference.strategies import json_numbers, json_texts, json_values, rulebooks
 from tests.support import sample_rulebook

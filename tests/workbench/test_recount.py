@@ -18,7 +18,7 @@ from gate.instance import Instance, create_instance, open_instance
 from gate.ledger import tail
 from gate.ledger.access import FULL_ACCESS, Authority, Scope
 from gate.policy_reports import confidence_report
-from gate.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind
+from gate.records.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind
 from gate.settings import load_settings
 from tests.independent import recount
 from tests.support import REPORTS, sample_request, sample_rulebook

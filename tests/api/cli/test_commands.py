@@ -27,7 +27,7 @@ from gate.ids import utc_now
 from gate.instance import Instance, open_instance
 from gate.ledger.packing import pack, unpack
 from gate.ledger.sqlite import SqliteStore
-from gate.packet import packet_hash
+from gate.records.packet import packet_hash
 from gate.rulebooks.bundles import own_rulebooks
 from gate.settings import load_settings
 from tests.command_line import run_gate
@@ -856,9 +856,9 @@ class TestChain:
         import orjson
 
         from gate.encoding.canonical import content_hash
-        from gate.envelope import envelope, receipt_material
         from gate.proof import chain
         from gate.proof.chain import link_material
+        from gate.records.envelope import envelope, receipt_material
 
         record = {n: v for n, v in made["records"][2].items() if n != "audit_chain"} | {"request_id": "req_forged"}
         record["record_hash"] = content_hash(envelope(record))

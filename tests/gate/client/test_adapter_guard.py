@@ -12,7 +12,6 @@ import httpx
 import pytest
 from flask.testing import FlaskClient
 
-from gate.attestation import registration
 from gate.client import (
     AlreadyStarted,
     AsyncClient,
@@ -31,7 +30,6 @@ from gate.client import (
     Undecidable,
 )
 from gate.encoding.canonical import content_hash
-from gate.envelope import input_material
 from gate.errors import MaterialRefused, RequestRefused
 from gate.ids import timestamp, utc_now
 from gate.instance import Instance
@@ -39,8 +37,10 @@ from gate.ledger.access import Scope
 from gate.proof import chain
 from gate.proof.chain import link_material
 from gate.proof.signing import Ed25519Signer
-from gate.record import Identity, build_record
-from gate.request import read_request
+from gate.records.attestation import registration
+from gate.records.envelope import input_material
+from gate.records.record import Identity, build_record
+from gate.records.request import read_request
 from gate.rulebooks.facts import Facts, dependency_of
 from gate.rulebooks.rulebook import load
 from tests.api.test_adapters import FAILING, equip, rulebook_over

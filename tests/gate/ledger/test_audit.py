@@ -21,7 +21,7 @@ from gate.ledger.access import Authority, Scope
 from gate.ledger.packing import pack, unpack
 from gate.ledger.tables import claims, decisions, entries, latest_outcomes, outcome_counts
 from gate.proof.chain import Break
-from gate.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, report_hash
+from gate.records.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, report_hash
 from tests.support import sample_request
 from tests.torture import size
 

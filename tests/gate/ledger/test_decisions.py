@@ -15,7 +15,7 @@ from gate.ledger import Ledger
 from gate.ledger import decisions as searching
 from gate.ledger.access import Authority, Scope
 from gate.ledger.decisions import Criteria, Page
-from gate.receipts import OUTCOMES
+from gate.records.receipts import OUTCOMES
 from tests.support import sample_request
 
 # Later than any key that a test makes: nothing is signed before its key is in use.

@@ -23,7 +23,7 @@ from gate.instance import Instance, open_instance
 from gate.ledger import Ledger, erasures, open_ledger, sqlite
 from gate.ledger.access import Authority, Scope
 from gate.ledger.tables import entries
-from gate.receipts import EXECUTIONS, OUTCOMES
+from gate.records.receipts import EXECUTIONS, OUTCOMES
 from gate.settings import load_settings
 from gate.verify import verify_record
 from tests.independent import verifier

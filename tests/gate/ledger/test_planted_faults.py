@@ -32,8 +32,8 @@ from gate.ledger.store import Row, Statement, Transaction
 from gate.ledger.writer import Appended, NewEntry, Outcome, Writer
 from gate.proof import chain
 from gate.proof.signing import Ed25519Signer
-from gate.receipts import KINDS, Kind
-from gate.record import Signers
+from gate.records.receipts import KINDS, Kind
+from gate.records.record import Signers
 from gate.verify import Verification
 from gate.verify.receipt import check_receipt
 from tests.faults import keyless, refused

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gate.attestation import registration
 from gate.errors import RulebookRefused
 from gate.ids import timestamp
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.access import Scope
+from gate.records.attestation import registration
 from gate.rulebooks.rulebook import Rulebook, load
 from tests.support import NOW, REGISTRY_SIGNER, ledger_url, sample_rulebook
 

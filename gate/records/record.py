@@ -6,21 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gate.attestation import rulebook_attestation
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
-from gate.envelope import (
-    action_binding,
-    adapter_source,
-    compact_verdict,
-    decision_url,
-    envelope,
-    evidence_codes,
-    integrity,
-    output_material,
-    receipt_material,
-    receipt_payload,
-)
 from gate.labels import (
     ADAPTER_AUTHORITY,
     BINDING_ADAPTER,
@@ -33,7 +20,20 @@ from gate.labels import (
     VERDICT_AUTHORITY,
 )
 from gate.proof.signing import Signer
-from gate.request import DecisionRequest
+from gate.records.attestation import rulebook_attestation
+from gate.records.envelope import (
+    action_binding,
+    adapter_source,
+    compact_verdict,
+    decision_url,
+    envelope,
+    evidence_codes,
+    integrity,
+    output_material,
+    receipt_material,
+    receipt_payload,
+)
+from gate.records.request import DecisionRequest
 from gate.rulebooks.evaluation import Explained
 from gate.rulebooks.facts import Facts
 from gate.rulebooks.rulebook import Rulebook

@@ -14,10 +14,10 @@ from hypothesis import given
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import parse
-from gate.envelope import action_binding, envelope
 from gate.proof.signing import HmacSigner
-from gate.record import RULEBOOK_SCHEMA_HASH, Signers
-from gate.views import project
+from gate.records.envelope import action_binding, envelope
+from gate.records.record import RULEBOOK_SCHEMA_HASH, Signers
+from gate.records.views import project
 from tests.reference.strategies import json_values
 from tests.support import RECEIPT_SIGNER, REGISTRY_SIGNER, SIGNERS, VECTORS, make_record, sample_request
 

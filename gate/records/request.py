@@ -12,9 +12,9 @@ from itertools import islice
 from typing import Any, Final
 
 from gate.encoding.shapes import MAX_ERRORS, shape, to_mend
-from gate.envelope import input_material
 from gate.errors import FieldError, RequestRefused, member
 from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, BINDING_MODES, OUTPUT_MATERIAL, ROOT_OUTPUT_MATERIAL
+from gate.records.envelope import input_material
 
 
 @dataclass(frozen=True, slots=True)

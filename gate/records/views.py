@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gate.envelope import erased_members
+from gate.records.envelope import erased_members
 
 _MINIMAL: Final = (
     "decision_record_version",

@@ -14,11 +14,11 @@ import pytest
 from gate.encoding import resources
 from gate.encoding.shapes import FORMS
 from gate.errors import RequestRefused
-from gate.receipts import KINDS, Kind
-from gate.report_request import check_request
+from gate.records.receipts import KINDS, Kind
+from gate.records.report_request import check_request
 from tests.support import REPORTS, cases
 
-ROOT: Final = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[3]
 KIND: Final = {kind.name: kind for kind in KINDS}
 
 
@@ -91,8 +91,8 @@ _CHECK: Final = """
 import json, sys
 from gate.encoding import resources
 from gate.errors import RequestRefused
-from gate.receipts import EXECUTIONS
-from gate.report_request import check_request
+from gate.records.receipts import EXECUTIONS
+from gate.records.report_request import check_request
 from gate.encoding.shapes import FORMS
 
 for before, repeated, after in json.loads(sys.argv[1]):

@@ -13,7 +13,7 @@ from gate.encoding.credentials import credentials
 from gate.encoding.shapes import MAX_ERRORS, shape, to_mend
 from gate.errors import FieldError, RequestRefused, member
 from gate.ids import parse_timestamp
-from gate.receipts import Kind
+from gate.records.receipts import Kind
 
 
 def check_request(kind: Kind, body: Any) -> None:

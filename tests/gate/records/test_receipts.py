@@ -11,8 +11,8 @@ import pytest
 
 from gate.encoding import resources
 from gate.errors import RequestRefused
-from gate.receipts import BINDING_MISMATCH, KINDS, NOT_APPROVED, build, flags, report_hash
-from gate.report_request import check_request
+from gate.records.receipts import BINDING_MISMATCH, KINDS, NOT_APPROVED, build, flags, report_hash
+from gate.records.report_request import check_request
 from tests.independent import verifier
 from tests.support import REPORTS, cases, make_record, sample_request
 

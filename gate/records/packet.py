@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from gate.encoding.canonical import content_hash
 from gate.labels import PACKET
-from gate.receipts import EXECUTIONS, OUTCOMES, Kind
+from gate.records.receipts import EXECUTIONS, OUTCOMES, Kind
 
 MAX_ITEMS: Final = 1000
 """How many execution receipts, outcome records and chain links a packet holds at most, of each."""

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from gate.encoding.canonical import canonical, with_integers
 from gate.ids import timestamp
-from gate.packet import packet_hash
 from gate.proof import chain
 from gate.proof.chain import Head, checkpoint
 from gate.proof.signing import Ed25519Signer, HmacSigner, KeyRegistry
-from gate.record import Signers
+from gate.records.packet import packet_hash
+from gate.records.record import Signers
 from gate.verify import PacketVerification, Trust, verify_packet
 from gate.verify.packet_result import MAX_FAILURES, STEPS
 from tests.independent import verifier
@@ -42,7 +42,7 @@ from tests.support import (
 from tests.tampering import COLLECTIONS, Forger, as_doubles, at, neighbour, places, with_value, without
 from tests.tampering import Path as Place
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ATTACKS = cases("packet_attacks")
 CHECKPOINT = "audit_chain.verification_hints.checkpoint"
 CHECKPOINT_PATH = tuple(CHECKPOINT.split("."))

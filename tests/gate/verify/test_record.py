@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gate.attestation import registration_hash
 from gate.encoding import resources
 from gate.encoding.canonical import canonical, content_hash, is_plain
 from gate.encoding.strict_json import MAX_VERIFY_DEPTH, parse
-from gate.envelope import envelope, receipt_material, receipt_payload
 from gate.erasure import build, left_of
 from gate.proof import chain
 from gate.proof.chain import link_material
 from gate.proof.signing import Ed25519Signer, HmacSigner, KeyRegistry
-from gate.record import Signers
+from gate.records.attestation import registration_hash
+from gate.records.envelope import envelope, receipt_material, receipt_payload
+from gate.records.record import Signers
+from gate.records.views import project
 from gate.rulebooks.facts import Facts
 from gate.verify import FULL_RECORD, OPTIONAL_MEMBERS, Trust, verify_record
-from gate.views import project
 from tests.independent import verifier
 from tests.reference.strategies import json_values
 from tests.support import (

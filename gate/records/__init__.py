@@ -1,0 +1,14 @@
+"""What is asked, recorded and exported: the documents of the protocol, built and hashed as docs/wire-format.md says.
+
+    documents         the types of these documents
+    request           a Decision Request read and checked, refusals in their fixed order
+    record            the Decision Record of an evaluation
+    envelope          the material of a record's hashes, and all that a record derives from other members
+    attestation       the rulebook attestation and the registration of a rulebook
+    views             minimal, standard and full projections
+    receipts          execution receipts, outcomes and CRM syncs, with their hashes
+    report_request    a report about a decision checked, before a receipt is made of it
+    packet            the Decision Packet
+
+Pure: ids, moments and signers are handed in. Checking a finished document is `verify`, storing one `ledger`.
+"""
