@@ -7,7 +7,7 @@ from typing import Final
 from flask import Blueprint, Response, request
 
 from api.requests import json_response
-from gate.contract import published
+from gate.contract.published import published
 from gate.errors import NotFound
 
 blueprint = Blueprint("contract", __name__)

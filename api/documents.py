@@ -16,7 +16,7 @@ from api.errors import codes
 from api.openapi import assemble
 from api.readiness import CONTRACTS
 from api.state import state
-from gate.contract import published
+from gate.contract.published import published
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
 from gate.rulebooks.patterns import patterns

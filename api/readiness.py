@@ -16,7 +16,7 @@ from structlog.typing import FilteringBoundLogger
 from gate import __version__, labels
 from gate.adapters.containment import BASELINE
 from gate.adapters.worker import WAIT_SECONDS
-from gate.contract import GoldenCase, golden_cases
+from gate.contract.published import GoldenCase, golden_cases
 from gate.encoding.canonical import content_hash
 from gate.errors import GateError, ServiceUnavailable, StorageUnavailable
 from gate.instance import Instance

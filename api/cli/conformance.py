@@ -17,8 +17,8 @@ import typer
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, read_file
 from api.cli.output import note, print_json, say
 from api.cli.verify import ATTESTATION_KEYS_PATH, RECEIPT_KEYS_PATH
-from gate.conformance import Answer, Check, Deviation, checks, document_deviations
-from gate.contract import CONFORMANCE_URL, REPLAY_URL, published
+from gate.contract.conformance import Answer, Check, Deviation, checks, document_deviations
+from gate.contract.published import CONFORMANCE_URL, REPLAY_URL, published
 from gate.errors import MaterialRefused, OperatorError
 from gate.labels import INTERFACE_VERSION
 from gate.proof.signing import KeyRegistry, load_registry

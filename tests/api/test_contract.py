@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 from flask.testing import FlaskClient
 
-from gate.contract import published
+from gate.contract.published import published
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from tests.independent.verifier import canonical_hash

@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 
 from api.docs import inline, pretty, prose
 from api.errors import codes
-from gate.contract import published
+from gate.contract.published import published
 from gate.encoding import resources
 from gate.ledger.access import PLANS
 from gate.rulebooks.patterns import patterns

@@ -15,7 +15,7 @@ from werkzeug.test import TestResponse
 
 from api.app import create_app
 from api.requests import MAX_BODY
-from gate.contract import golden_cases
+from gate.contract.published import golden_cases
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.ids import utc_now

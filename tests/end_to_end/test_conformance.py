@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from gate.contract import golden_cases, published
+from gate.contract.published import golden_cases, published
 from tests.end_to_end.site import GATE, Site
 
 

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 from hypothesis import given
 
-from gate.contract import GoldenCase, golden_cases
+from gate.contract.published import GoldenCase, golden_cases
 from gate.encoding import resources
 from gate.encoding.canonical import canonical, content_hash
 from gate.encoding.strict_json import parse

@@ -17,7 +17,7 @@ from werkzeug.serving import make_server
 from werkzeug.wrappers import Request, Response
 
 from api.app import create_app
-from gate.contract import published
+from gate.contract.published import published
 from gate.ids import utc_now
 from gate.instance import Instance, open_instance
 from gate.ledger.access import Scope

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gate.contract import GoldenCase, Published, fixtures, golden_cases, published
+from gate.contract.published import GoldenCase, Published, fixtures, golden_cases, published
 from gate.encoding.canonical import canonical, content_hash
 from gate.encoding.strict_json import parse_document
 from gate.errors import MaterialRefused
