@@ -53,7 +53,7 @@ class AnalyticsClient:
     def effectiveness(
         self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
     ) -> dict[str, Any]:
-        """See `gate.policy_reports.Reports`."""
+        """See `gate.policy.reports.Reports`."""
         return self._ask(
             "effectiveness",
             scope_id=scope_id,
@@ -74,7 +74,7 @@ class AnalyticsClient:
         threshold: float,
         max_items: int,
     ) -> dict[str, Any]:
-        """See `gate.policy_reports.Reports`."""
+        """See `gate.policy.reports.Reports`."""
         return self._ask(
             "anomalies",
             scope_id=scope_id,
@@ -87,7 +87,7 @@ class AnalyticsClient:
         )
 
     def policy_alerts(self, scope_id: str, *, open_days: int) -> dict[str, Any]:
-        """See `gate.policy_reports.Reports`."""
+        """See `gate.policy.reports.Reports`."""
         return self._ask("policy_alerts", scope_id=scope_id, open_days=open_days)
 
     def benchmarks(

@@ -45,7 +45,7 @@ from api.requests import assign_request_id, finish_response, others_working
 from api.state import NO_REPORTS, Operations, State
 from gate.errors import GateError, ServiceUnavailable
 from gate.instance import Instance, open_instance
-from gate.policy_reports import Reports
+from gate.policy.reports import Reports
 from gate.settings import METRICS_FILE, Settings, load_settings
 
 HOME_VARIABLE: Final = "GATE_HOME"

@@ -10,12 +10,12 @@ from flask import Blueprint, Response
 from api.auth import authenticate
 from api.requests import confidence_headers, json_response, query_choice, query_integer, query_share, query_text
 from api.state import state
-from gate.anomalies.alerts import MOST_OPEN_DAYS, OPEN_DAYS
-from gate.anomalies.report import MAX_ITEMS, MOST_ITEMS
-from gate.anomalies.scores import THRESHOLD
-from gate.benchmarks import MAX_DECISIONS, MAX_SCOPES, MIN_DECISIONS, MIN_SCOPES
-from gate.confidence import MIN_SAMPLE
-from gate.policy_reports import confidence_report
+from gate.policy.anomalies.alerts import MOST_OPEN_DAYS, OPEN_DAYS
+from gate.policy.anomalies.report import MAX_ITEMS, MOST_ITEMS
+from gate.policy.anomalies.scores import THRESHOLD
+from gate.policy.confidence import MIN_SAMPLE
+from gate.policy.peers import MAX_DECISIONS, MAX_SCOPES, MIN_DECISIONS, MIN_SCOPES
+from gate.policy.reports import confidence_report
 
 blueprint = Blueprint("reports", __name__)
 

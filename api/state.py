@@ -17,7 +17,7 @@ from gate.errors import ServiceUnavailable
 from gate.instance import Instance
 from gate.ledger.limits import RateLimiter
 from gate.lifecycle import Lifecycle
-from gate.policy_reports import Reports
+from gate.policy.reports import Reports
 
 
 class _NoReports:

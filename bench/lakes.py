@@ -22,9 +22,9 @@ import orjson
 import polars as pl
 import pyarrow as pa
 
-from gate.confidence import Counts
-from gate.effectiveness import Standing
 from gate.ledger.tail import FollowedScope
+from gate.policy.confidence import Counts
+from gate.policy.effectiveness import Standing
 from workbench.columns import EXECUTION_STATUS, OBSERVED, OUTCOME_STATUS, TIME, TIME_COLUMNS, VERDICT, schema
 from workbench.facts import columns_of
 from workbench.lake.cases import measured, unreported, updated

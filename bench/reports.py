@@ -52,12 +52,12 @@ from bench.subjects import (
     summary_rows,
 )
 from bench.tables import table
-from gate.effectiveness import Standing
 from gate.encoding.strict_json import parse
 from gate.ids import new_id, utc_now
 from gate.instance import Instance
 from gate.ledger.access import FULL_ACCESS
 from gate.ledger.tail import FollowedScope
+from gate.policy.effectiveness import Standing
 from gate.proof.chain import Head
 from gate.records.receipts import OUTCOMES
 from workbench.engines.roll_up import roll_up

@@ -10,10 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from gate.anomalies.report import MAX_ITEMS
-from gate.anomalies.scores import THRESHOLD
-from gate.benchmarks import MIN_DECISIONS, MIN_SCOPES
-from gate.confidence import MIN_SAMPLE
 from gate.decide import decision_not_found, stored_record, stored_request
 from gate.encoding.strict_json import MAX_VALUES, exceeds_values
 from gate.errors import RequestRefused, ServiceUnavailable
@@ -22,7 +18,11 @@ from gate.ledger import Ledger
 from gate.ledger.access import Authority
 from gate.ledger.entries import History, StoredReport
 from gate.ledger.store import read_object
-from gate.policy_reports import Reports, confidence_report
+from gate.policy.anomalies.report import MAX_ITEMS
+from gate.policy.anomalies.scores import THRESHOLD
+from gate.policy.confidence import MIN_SAMPLE
+from gate.policy.peers import MIN_DECISIONS, MIN_SCOPES
+from gate.policy.reports import Reports, confidence_report
 from gate.proof import chain
 from gate.records.packet import build_packet, links_to_retain
 from gate.records.record import Signers

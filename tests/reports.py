@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
-from gate.anomalies.alerts import OPEN_DAYS, alerts_report, open_alerts
-from gate.anomalies.breaks import Broken
-from gate.anomalies.report import MAX_AGE, Weeks, anomaly_report, find, strongest
-from gate.anomalies.report import Counted as CountedAnomalies
-from gate.benchmarks import Coded, Cohort, MonthCounts, Own, benchmark_report
-from gate.confidence import Counts, Coverage, add
-from gate.effectiveness import Counted, Group, Metric, Standing, together
-from gate.policy_reports import Reports, confidence_report, effectiveness_report
+from gate.policy.anomalies.alerts import OPEN_DAYS, alerts_report, open_alerts
+from gate.policy.anomalies.breaks import Broken
+from gate.policy.anomalies.report import MAX_AGE, Weeks, anomaly_report, find, strongest
+from gate.policy.anomalies.report import Counted as CountedAnomalies
+from gate.policy.confidence import Counts, Coverage, add
+from gate.policy.effectiveness import Counted, Group, Metric, Standing, together
+from gate.policy.peers import Coded, Cohort, MonthCounts, Own, benchmark_report
+from gate.policy.reports import Reports, confidence_report, effectiveness_report
 
 if TYPE_CHECKING:
     from flask import Flask

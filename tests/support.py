@@ -14,11 +14,6 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Dialect, MetaData, insert, inspect, select, table, text
 
-from gate.anomalies.report import MAX_ITEMS
-from gate.anomalies.scores import THRESHOLD
-from gate.benchmarks import MIN_DECISIONS, MIN_SCOPES
-from gate.confidence import MIN_SAMPLE, Counts, Coverage, decision_confidence
-from gate.effectiveness import Counted, Group, Metric, Standing
 from gate.encoding import resources
 from gate.encoding.canonical import canonical, content_hash
 from gate.encoding.strict_json import MAX_VERIFY_DEPTH, parse
@@ -27,7 +22,12 @@ from gate.ledger import Ledger, schema
 from gate.ledger.packing import unpack
 from gate.ledger.sqlite import SqliteStore
 from gate.ledger.store import Statement, Store
-from gate.policy_reports import confidence_report, effectiveness_report
+from gate.policy.anomalies.report import MAX_ITEMS
+from gate.policy.anomalies.scores import THRESHOLD
+from gate.policy.confidence import MIN_SAMPLE, Counts, Coverage, decision_confidence
+from gate.policy.effectiveness import Counted, Group, Metric, Standing
+from gate.policy.peers import MIN_DECISIONS, MIN_SCOPES
+from gate.policy.reports import confidence_report, effectiveness_report
 from gate.proof import chain
 from gate.proof.chain import link_material
 from gate.proof.signing import Ed25519Signer, KeyRegistry, PublicKey, Signer

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 import polars as pl
 
-from gate.confidence import Counts
+from gate.policy.confidence import Counts
 
 DataType: TypeAlias = pl.DataType | type[pl.DataType]
 

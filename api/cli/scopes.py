@@ -10,10 +10,10 @@ import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say, table
-from gate.benchmarks import decided_in, earlier, month_of
 from gate.ids import timestamp, utc_now
 from gate.instance import Instance
 from gate.ledger.access import PLANS, Scope
+from gate.policy.peers import decided_in, earlier, month_of
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Create and show scopes: the accounts that records belong to."

@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
-from gate.confidence import Counts, Coverage, add, decision_confidence
 from gate.ledger.store import Row, Statement, Store, unheard_of
 from gate.ledger.tables import latest_outcomes, outcome_counts
+from gate.policy.confidence import Counts, Coverage, add, decision_confidence
 
 STATUSES: Final = Counts._fields
 

@@ -13,13 +13,13 @@ from werkzeug.test import TestResponse
 
 from api.app import create_app
 from api.state import NO_REPORTS
-from gate.benchmarks import Cohort, beginning, benchmark_report, earlier, month_of
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.errors import ServiceUnavailable
 from gate.ids import timestamp, utc_now
 from gate.instance import Instance
 from gate.ledger.access import FULL_ACCESS, Scope
+from gate.policy.peers import Cohort, beginning, benchmark_report, earlier, month_of
 from gate.records.receipts import OUTCOMES
 from tests.independent import benchmarks as recount
 from tests.reports import OTHERS, OWN, FixedReports, give_reports

@@ -19,7 +19,7 @@ from gate.errors import ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import FULL_ACCESS, Scope
-from gate.policy_reports import effectiveness_report
+from gate.policy.reports import effectiveness_report
 from tests.independent import verifier
 from tests.reports import COUNTED, EMPTY, FixedReports, give_reports
 from tests.support import sample_request

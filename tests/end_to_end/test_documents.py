@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from gate.confidence import Counts, Coverage
-from gate.policy_reports import confidence_report
+from gate.policy.confidence import Counts, Coverage
+from gate.policy.reports import confidence_report
 from tests.end_to_end.support import ROOT, bash_blocks, free_port, make_run, mirror
 
 PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md"))]

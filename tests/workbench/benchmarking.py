@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from gate.benchmarks import MonthCounts, beginning, earlier
+from gate.policy.peers import MonthCounts, beginning, earlier
 from workbench.columns import schema
 from workbench.lake.manifest import Manifest
 from workbench.lake.reader import Snapshot

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import pytest
 
-from gate.anomalies.breaks import RULES
 from gate.instance import Instance, create_instance, open_instance
 from gate.ledger.access import FULL_ACCESS, Authority
+from gate.policy.anomalies.breaks import RULES
 from gate.records.receipts import EXECUTIONS, OUTCOMES
 from gate.settings import load_settings
 from tests.independent import anomalies as independent

@@ -23,8 +23,9 @@ import orjson
 import polars as pl
 import pytest
 
-import gate.benchmarks as judging
-from gate.benchmarks import (
+import gate.policy.peers as judging
+from gate.ids import timestamp
+from gate.policy.peers import (
     METRICS,
     Coded,
     Cohort,
@@ -38,7 +39,6 @@ from gate.benchmarks import (
     folded,
     interval,
 )
-from gate.ids import timestamp
 from tests.workbench.benchmarking import POLICY, chain_of
 from workbench import benchmarks
 from workbench.lake import benchmarks as freezing
@@ -49,7 +49,7 @@ VICTIM: Final = "victim"
 FREEZES: Final = ("2026-03", "2026-04", "2026-05")
 WIDTH: Final = Fraction(1, 20)
 # Of the possible rates that are told alike, which are fractions of whole numbers, none need lie at an interval's very
-# end: tests/gate/test_benchmarks.py counts them.
+# end: tests/gate/policy/test_peers.py counts them.
 GRAIN: Final = Fraction(4, 1000)
 
 Months = Mapping[str, MonthCounts]

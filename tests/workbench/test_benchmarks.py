@@ -18,10 +18,10 @@ import polars as pl
 import pytest
 import rfc8785
 
-from gate.benchmarks import MonthCounts, beginning, earlier
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.ids import timestamp
 from gate.instance import Instance, create_instance, open_instance
+from gate.policy.peers import MonthCounts, beginning, earlier
 from gate.records.receipts import OUTCOMES
 from gate.settings import load_settings
 from tests.independent import benchmarks as recount

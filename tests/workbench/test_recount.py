@@ -17,7 +17,7 @@ from gate.erasure import erase
 from gate.instance import Instance, create_instance, open_instance
 from gate.ledger import tail
 from gate.ledger.access import FULL_ACCESS, Authority, Scope
-from gate.policy_reports import confidence_report
+from gate.policy.reports import confidence_report
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind
 from gate.settings import load_settings
 from tests.independent import recount

@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from gate.anomalies.alerts import MAX_POLICIES, MOST_OPEN_DAYS, OPEN_DAYS, alerts_report, open_alerts
-from gate.anomalies.report import MOST_ITEMS
-from gate.anomalies.scores import HIGH
+from gate.policy.anomalies.alerts import MAX_POLICIES, MOST_OPEN_DAYS, OPEN_DAYS, alerts_report, open_alerts
+from gate.policy.anomalies.report import MOST_ITEMS
+from gate.policy.anomalies.scores import HIGH
 from workbench.engines.anomalies import anomalies
 from workbench.engines.arguments import require_snapshot, require_whole
 from workbench.engines.slicing import date_of

@@ -5,7 +5,7 @@
     report.plot(0)                     # the first of it, week by week
     report.decisions(0).collect()      # the decisions that show it
 
-What is counted here, `gate.anomalies` judges; the formulas are in docs/anomalies.md.
+What is counted here, `gate.policy.anomalies` judges; the formulas are in docs/anomalies.md.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from gate.anomalies.report import MAX_ITEMS, MOST_ITEMS, Counted, anomaly_report, find, strongest
-from gate.anomalies.scores import THRESHOLD
-from gate.confidence import MIN_SAMPLE
+from gate.policy.anomalies.report import MAX_ITEMS, MOST_ITEMS, Counted, anomaly_report, find, strongest
+from gate.policy.anomalies.scores import THRESHOLD
+from gate.policy.confidence import MIN_SAMPLE
 from workbench.engines import anomaly_charts as charts
 from workbench.engines.anomaly_counts import choose, conditions, count, decisions_shown
 from workbench.engines.arguments import (

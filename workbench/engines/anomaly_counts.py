@@ -15,12 +15,12 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from gate.anomalies import breaks
-from gate.anomalies.anomaly import MOST_IDS, Anomaly, Shown
-from gate.anomalies.breaks import Broken
-from gate.anomalies.report import MAX_AGE, MAX_REASONS, MAX_WEEKS, TERMINAL, Cells, Counted, Weeks
-from gate.anomalies.volume import GRAINS
 from gate.ids import timestamp
+from gate.policy.anomalies import breaks
+from gate.policy.anomalies.anomaly import MOST_IDS, Anomaly, Shown
+from gate.policy.anomalies.breaks import Broken
+from gate.policy.anomalies.report import MAX_AGE, MAX_REASONS, MAX_WEEKS, TERMINAL, Cells, Counted, Weeks
+from gate.policy.anomalies.volume import GRAINS
 from workbench.engines.anomaly_samples import (
     far_values,
     fields_of_policy,

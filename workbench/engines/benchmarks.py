@@ -4,7 +4,7 @@
     report.to_dict()["cross_customer"]["percentiles"]
     report.plot()
 
-What is counted and read here, `gate.benchmarks` judges; formulas and limits are in docs/benchmarks.md.
+What is counted and read here, `gate.policy.peers` judges; formulas and limits are in docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 import altair as alt
 import polars as pl
 
-from gate.benchmarks import (
+from gate.policy.peers import (
     MAX_DECISIONS,
     MAX_SCOPES,
     METRICS,

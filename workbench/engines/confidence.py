@@ -14,8 +14,8 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from gate.confidence import MIN_SAMPLE, Counts, Coverage, add, wilson_interval
-from gate.policy_reports import confidence_report
+from gate.policy.confidence import MIN_SAMPLE, Counts, Coverage, add, wilson_interval
+from gate.policy.reports import confidence_report
 from workbench.engines.arguments import (
     require_limit,
     require_min_sample,

@@ -20,12 +20,12 @@ import altair as alt
 import orjson
 import polars as pl
 
-from gate.confidence import Counts
-from gate.effectiveness import Standing
 from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import parse_document
 from gate.errors import OperatorError
 from gate.ids import timestamp
+from gate.policy.confidence import Counts
+from gate.policy.effectiveness import Standing
 from gate.rulebooks.rulebook import Rulebook, load
 from workbench.engines.arguments import (
     VERDICTS,

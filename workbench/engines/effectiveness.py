@@ -4,7 +4,7 @@
     report.to_dict()["effectiveness_score"]
     report.plot()
 
-What is counted here, `gate.effectiveness` judges; the formulas are in docs/effectiveness.md.
+What is counted here, `gate.policy.effectiveness` judges; the formulas are in docs/effectiveness.md.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any, Final
 import altair as alt
 import polars as pl
 
-from gate.confidence import MIN_SAMPLE, Counts, wilson_interval
-from gate.effectiveness import Counted, Group, Metric, Standing
 from gate.ids import timestamp
-from gate.policy_reports import MAX_METRICS, effectiveness_report
+from gate.policy.confidence import MIN_SAMPLE, Counts, wilson_interval
+from gate.policy.effectiveness import Counted, Group, Metric, Standing
+from gate.policy.reports import MAX_METRICS, effectiveness_report
 from workbench.engines.arguments import require_limit, require_min_sample, require_snapshot, require_text
 from workbench.engines.charts import COLOURS, PERCENT, SHAPES, SHARE, SUCCESS, empty, rates
 from workbench.engines.rendering import cut, interval, listed, of_terminal, page, percent, prompt, readable

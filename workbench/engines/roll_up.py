@@ -11,8 +11,8 @@ from typing import Any, Final
 import altair as alt
 import polars as pl
 
-from gate.confidence import Counts, wilson_interval
-from gate.effectiveness import Standing
+from gate.policy.confidence import Counts, wilson_interval
+from gate.policy.effectiveness import Standing
 from workbench.engines.arguments import require_lake
 from workbench.engines.charts import rates
 from workbench.engines.rendering import interval, page, percent, readable

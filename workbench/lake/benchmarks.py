@@ -3,7 +3,7 @@
     keep_frozen(ledger, Path("var/lake"), personal, utc_now())
     latest(Path("var/lake")).others(scope_id, "refund_policy")
 
-Of a scope the file holds what `gate.benchmarks.code` tells and nothing else: what is not in it, no report can give
+Of a scope the file holds what `gate.policy.peers.code` tells and nothing else: what is not in it, no report can give
 away. It follows from the ledger alone. A file that was lost is made again, the same.
 """
 
@@ -20,9 +20,9 @@ from typing import Any, Final
 
 import polars as pl
 
-from gate.benchmarks import Coded, MonthCounts, beginning, code, decided_in, earlier, month_of
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.ledger import Ledger
+from gate.policy.peers import Coded, MonthCounts, beginning, code, decided_in, earlier, month_of
 from workbench.columns import BENCHMARKS, schema
 from workbench.lake.entries import Personal
 from workbench.lake.files import scan

@@ -21,12 +21,12 @@ from flask.testing import FlaskClient
 
 from api.app import create_app
 from api.cli.main import app
-from gate.benchmarks import decided_in, earlier, month_of
 from gate.encoding import resources
 from gate.ids import utc_now
 from gate.instance import Instance, open_instance
 from gate.ledger.packing import pack, unpack
 from gate.ledger.sqlite import SqliteStore
+from gate.policy.peers import decided_in, earlier, month_of
 from gate.records.packet import packet_hash
 from gate.rulebooks.bundles import own_rulebooks
 from gate.settings import load_settings

@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from gate.confidence import Counts, Coverage, add, decision_confidence
 from gate.ids import timestamp
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.access import Scope
 from gate.ledger.outcomes import STATUSES, Outcome
 from gate.ledger.tables import latest_outcomes, outcome_counts
 from gate.ledger.writer import Appended, Decided, NewEntry, _write
+from gate.policy.confidence import Counts, Coverage, add, decision_confidence
 from gate.proof.chain import Entry
 from tests.support import NOW, in_threads, ledger_url
 from tests.torture import size

@@ -6,8 +6,8 @@ from collections.abc import Container, Sequence
 
 import pytest
 
-from gate.anomalies.shifts import Rate, Shift, Windows, find_shifts, taken_over, windows
-from gate.anomalies.statistics import Share, cohens_h, fisher_exact
+from gate.policy.anomalies.shifts import Rate, Shift, Windows, find_shifts, taken_over, windows
+from gate.policy.anomalies.statistics import Share, cohens_h, fisher_exact
 
 ALL = 0
 

@@ -19,8 +19,8 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from gate.anomalies.scores import BELOW_HIGH, SHARE, THRESHOLD, score
-from gate.confidence import wilson_interval
+from gate.policy.anomalies.scores import BELOW_HIGH, SHARE, THRESHOLD, score
+from gate.policy.confidence import wilson_interval
 
 RECEIPT_DUE: Final = timedelta(hours=24)
 """How long after a yes its execution receipt is due."""

@@ -8,16 +8,16 @@ from typing import Any, Final
 
 import pytest
 
-from gate.anomalies import scores, shifts
-from gate.anomalies.anomaly import KINDS
-from gate.anomalies.breaks import OUTCOME_DUE, RECEIPT_DUE, RULES
-from gate.anomalies.outliers import SEASONAL
-from gate.anomalies.report import MAX_ITEMS, MAX_REASONS, MAX_WEEKS
-from gate.anomalies.scores import BELOW_HIGH, HIGH, MEDIUM, THRESHOLD
-from gate.anomalies.statistics import LEAST_P, NORMAL_MAD, required_z
-from gate.anomalies.volume import LIKE
 from gate.encoding import resources
-from gate.policy_reports import MAX_METRICS
+from gate.policy.anomalies import scores, shifts
+from gate.policy.anomalies.anomaly import KINDS
+from gate.policy.anomalies.breaks import OUTCOME_DUE, RECEIPT_DUE, RULES
+from gate.policy.anomalies.outliers import SEASONAL
+from gate.policy.anomalies.report import MAX_ITEMS, MAX_REASONS, MAX_WEEKS
+from gate.policy.anomalies.scores import BELOW_HIGH, HIGH, MEDIUM, THRESHOLD
+from gate.policy.anomalies.statistics import LEAST_P, NORMAL_MAD, required_z
+from gate.policy.anomalies.volume import LIKE
+from gate.policy.reports import MAX_METRICS
 from tests.end_to_end.support import ROOT
 from tests.reports import alerts_example, anomaly_example
 from tests.test_documentation import rows, section

@@ -14,12 +14,15 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final, TypeVar
 
-from gate.anomalies import breaks, shifts
-from gate.anomalies.anomaly import Anomaly, Next, Shown, decisions_of, order, report_of
-from gate.anomalies.breaks import RULES, Broken
-from gate.anomalies.drift import Drift, Histogram, find_drift
-from gate.anomalies.outliers import SEASONAL, Outliers
-from gate.anomalies.scores import (
+from gate.encoding.canonical import content_hash
+from gate.ids import timestamp
+from gate.labels import ANOMALIES
+from gate.policy.anomalies import breaks, shifts
+from gate.policy.anomalies.anomaly import Anomaly, Next, Shown, decisions_of, order, report_of
+from gate.policy.anomalies.breaks import RULES, Broken
+from gate.policy.anomalies.drift import Drift, Histogram, find_drift
+from gate.policy.anomalies.outliers import SEASONAL, Outliers
+from gate.policy.anomalies.scores import (
     BELOW_HIGH,
     EFFECT,
     FAR,
@@ -33,13 +36,10 @@ from gate.anomalies.scores import (
     score,
     severity,
 )
-from gate.anomalies.shifts import Rate, Shift, Windows, find_shifts, taken_over
-from gate.anomalies.statistics import Share, difference_interval
-from gate.anomalies.volume import GRAINS, Surge, find_surges, grain_of
-from gate.confidence import MIN_SAMPLE
-from gate.encoding.canonical import content_hash
-from gate.ids import timestamp
-from gate.labels import ANOMALIES
+from gate.policy.anomalies.shifts import Rate, Shift, Windows, find_shifts, taken_over
+from gate.policy.anomalies.statistics import Share, difference_interval
+from gate.policy.anomalies.volume import GRAINS, Surge, find_surges, grain_of
+from gate.policy.confidence import MIN_SAMPLE
 
 MAX_ITEMS: Final = 20
 """How many anomalies are listed, unless the caller asks otherwise."""

@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from gate.confidence import wilson_interval
+from gate.policy.confidence import wilson_interval
 
 LEAST_P: Final = 1e-40
 """No p-value is told smaller: beyond it, one says no more than another."""

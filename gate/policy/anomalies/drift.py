@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from gate.anomalies.scores import INDEX
-from gate.anomalies.shifts import FALSE_DISCOVERIES, Windows, windows
-from gate.anomalies.statistics import discoveries, homogeneity, stability_index
+from gate.policy.anomalies.scores import INDEX
+from gate.policy.anomalies.shifts import FALSE_DISCOVERIES, Windows, windows
+from gate.policy.anomalies.statistics import discoveries, homogeneity, stability_index
 
 # Half of what counts as noticeable is not tested, but counts as a test.
 _LEAST: Final = INDEX.noticeable / 2

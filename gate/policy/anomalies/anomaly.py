@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from gate.anomalies.scores import severity
 from gate.encoding.canonical import content_hash
+from gate.policy.anomalies.scores import severity
 
 KINDS: Final = (
     "lifecycle_break",

@@ -15,15 +15,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gate.anomalies.anomaly import KINDS, Anomaly, Shown, order
-from gate.anomalies.breaks import RULES, Broken
-from gate.anomalies.drift import Histogram
-from gate.anomalies.outliers import Far, Outliers
-from gate.anomalies.report import Cells, Counted, find
-from gate.anomalies.scores import severity
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
-from tests.gate.anomalies.support import MONDAY, NOTHING, POLICY, counted, found, report_of, weeks_of
+from gate.policy.anomalies.anomaly import KINDS, Anomaly, Shown, order
+from gate.policy.anomalies.breaks import RULES, Broken
+from gate.policy.anomalies.drift import Histogram
+from gate.policy.anomalies.outliers import Far, Outliers
+from gate.policy.anomalies.report import Cells, Counted, find
+from gate.policy.anomalies.scores import severity
+from tests.gate.policy.anomalies.support import MONDAY, NOTHING, POLICY, counted, found, report_of, weeks_of
 
 WEEKS = 12
 AS_OF = "2026-12-31T00:00:00.000Z"

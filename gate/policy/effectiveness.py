@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from gate.confidence import HIGH, MEDIUM, MIN_SAMPLE, Counts, wilson_interval
+from gate.policy.confidence import HIGH, MEDIUM, MIN_SAMPLE, Counts, wilson_interval
 
 _DIGITS: Final = 6
 

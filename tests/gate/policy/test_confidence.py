@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gate.confidence import MIN_SAMPLE, Counts, add, assess, decision_confidence, wilson_interval
 from gate.encoding.canonical import content_hash
+from gate.policy.confidence import MIN_SAMPLE, Counts, add, assess, decision_confidence, wilson_interval
 from tests.support import cases
 
 # The 0.975 quantile of the standard normal distribution, as tables give it.

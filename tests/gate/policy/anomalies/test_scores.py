@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gate.anomalies import scores
-from gate.anomalies.breaks import RULES, Broken
-from gate.anomalies.scores import Marks, score, severity
+from gate.policy.anomalies import scores
+from gate.policy.anomalies.breaks import RULES, Broken
+from gate.policy.anomalies.scores import Marks, score, severity
 from tests.support import cases
 
 CASES: Final = cases("anomalies")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeVar
 
-from gate.anomalies.statistics import modified_z, required_z
+from gate.policy.anomalies.statistics import modified_z, required_z
 
 LIKE: Final = 8
 """With how many cells of the same kind before it a cell is compared."""

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, Protocol
 
-from gate import effectiveness
-from gate.confidence import MIN_SAMPLE, Counts, Coverage, add, assess
-from gate.effectiveness import Counted, Standing
 from gate.encoding.canonical import content_hash
 from gate.labels import CONFIDENCE, EFFECTIVENESS
+from gate.policy import effectiveness
+from gate.policy.confidence import MIN_SAMPLE, Counts, Coverage, add, assess
+from gate.policy.effectiveness import Counted, Standing
 
 MAX_VERSIONS: Final = 50
 """How many versions a report tells apart, those with the most decisions first."""
@@ -83,7 +83,7 @@ class Reports(Protocol):
         threshold: float,
         max_items: int,
     ) -> dict[str, Any]:
-        """The anomaly report of a policy, as `gate.anomalies.report` makes it."""
+        """The anomaly report of a policy, as `gate.policy.anomalies.report` makes it."""
 
     def benchmarks(
         self,
@@ -95,10 +95,10 @@ class Reports(Protocol):
         min_cohort_scopes: int,
         min_cohort_decisions: int,
     ) -> dict[str, Any]:
-        """The benchmark report of a policy, as `gate.benchmarks.benchmark_report` makes it."""
+        """The benchmark report of a policy, as `gate.policy.peers.benchmark_report` makes it."""
 
     def policy_alerts(self, scope_id: str, *, open_days: int) -> dict[str, Any]:
-        """The open alerts of a scope, as `gate.anomalies.alerts` makes them."""
+        """The open alerts of a scope, as `gate.policy.anomalies.alerts` makes them."""
 
 
 _NOT_COMPARED: Final = (

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gate.confidence import HIGH, MIN_SAMPLE, Counts, Coverage, add, wilson_interval
-from gate.effectiveness import Counted, Group, Metric, Standing, together
 from gate.encoding import resources
 from gate.encoding.canonical import canonical, content_hash
-from gate.policy_reports import (
+from gate.policy.confidence import HIGH, MIN_SAMPLE, Counts, Coverage, add, wilson_interval
+from gate.policy.effectiveness import Counted, Group, Metric, Standing, together
+from gate.policy.reports import (
     MAX_METRICS,
     MAX_RULES,
     MAX_VERSIONS,
@@ -29,8 +29,8 @@ from gate.policy_reports import (
 from gate.records.packet import packet_hash
 from gate.verify import verify_packet
 from tests.end_to_end.support import ROOT
-from tests.gate.test_confidence import counts, verdicts
-from tests.gate.test_effectiveness import counted, decisions, standings
+from tests.gate.policy.test_confidence import counts, verdicts
+from tests.gate.policy.test_effectiveness import counted, decisions, standings
 from tests.independent import verifier
 from tests.reports import COUNTED, EMPTY, FIRST, LAST, VERSIONS, confidence_example, effectiveness_example
 from tests.support import RECEIPT_KEYS, TRUST, make_packet

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from gate.anomalies.statistics import Share, cohens_h, discoveries, fisher_exact, required_p, standard_distance
+from gate.policy.anomalies.statistics import Share, cohens_h, discoveries, fisher_exact, required_p, standard_distance
 
 LENGTHS: Final = (1, 2, 4, 8)
 """How many weeks a window has."""

@@ -16,10 +16,10 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from gate.effectiveness import share
 from gate.encoding.canonical import content_hash
 from gate.ids import timestamp
 from gate.labels import BENCHMARKS
+from gate.policy.effectiveness import share
 
 MIN_SCOPES: Final = 5
 """How many other scopes a comparison needs; a caller can ask for more."""

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from gate.anomalies.statistics import (
+from gate.policy.anomalies.statistics import (
     LEAST_P,
     NORMAL_MAD,
     Share,

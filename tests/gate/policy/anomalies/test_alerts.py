@@ -7,11 +7,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from gate.anomalies.alerts import MAX_ALERTS, alerts_report, open_alerts
-from gate.anomalies.breaks import Broken
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
-from tests.gate.anomalies.support import NOTHING, counted, report_of
+from gate.policy.anomalies.alerts import MAX_ALERTS, alerts_report, open_alerts
+from gate.policy.anomalies.breaks import Broken
+from tests.gate.policy.anomalies.support import NOTHING, counted, report_of
 
 AS_OF = "2026-06-30T12:00:00.000Z"
 

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gate.anomalies.outliers import GREATEST, SEASONS, by_ratio, distance_at, distance_of, far, kind_of, season_of
+from gate.policy.anomalies.outliers import (
+    GREATEST,
+    SEASONS,
+    by_ratio,
+    distance_at,
+    distance_of,
+    far,
+    kind_of,
+    season_of,
+)
 
 numbers = st.floats(-1.7e308, 1.7e308, allow_nan=False)
 above_zero = st.floats(5e-324, sys.float_info.max, exclude_min=False)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import date
 from typing import Any, Final
 
-from gate.anomalies.anomaly import Anomaly
-from gate.anomalies.report import MAX_AGE, Counted, Weeks, anomaly_report, find, strongest
+from gate.policy.anomalies.anomaly import Anomaly
+from gate.policy.anomalies.report import MAX_AGE, Counted, Weeks, anomaly_report, find, strongest
 
 POLICY: Final = "refunds"
 MONDAY: Final = date(2026, 1, 5)

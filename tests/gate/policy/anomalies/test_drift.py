@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gate.anomalies.drift import Drift, Histogram, find_drift
-from gate.anomalies.shifts import Windows
-from gate.anomalies.statistics import homogeneity, stability_index
+from gate.policy.anomalies.drift import Drift, Histogram, find_drift
+from gate.policy.anomalies.shifts import Windows
+from gate.policy.anomalies.statistics import homogeneity, stability_index
 
 BEFORE, AFTER = [30, 10], [10, 30]
 

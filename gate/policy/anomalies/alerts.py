@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from gate.anomalies.anomaly import report_of
-from gate.anomalies.scores import HIGH
 from gate.encoding.canonical import content_hash
 from gate.ids import parse_timestamp, timestamp
 from gate.labels import ALERTS
+from gate.policy.anomalies.anomaly import report_of
+from gate.policy.anomalies.scores import HIGH
 
 OPEN_DAYS: Final = 90
 """How many days after its window an anomaly is open, unless the caller asks otherwise."""

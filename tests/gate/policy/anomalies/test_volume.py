@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gate.anomalies.statistics import required_z
-from gate.anomalies.volume import GRAINS, Surge, find_surges, grain_of
+from gate.policy.anomalies.statistics import required_z
+from gate.policy.anomalies.volume import GRAINS, Surge, find_surges, grain_of
 
 HOUR, DAY, WEEK = GRAINS
 START = datetime(2026, 1, 5, tzinfo=UTC)

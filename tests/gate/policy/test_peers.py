@@ -20,7 +20,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gate.benchmarks import (
+from gate.encoding import resources
+from gate.encoding.canonical import content_hash
+from gate.policy.peers import (
     METRICS,
     MIN_OUTCOMES,
     POSSIBLE_OUTCOMES,
@@ -40,8 +42,6 @@ from gate.benchmarks import (
     percentile,
     told,
 )
-from gate.encoding import resources
-from gate.encoding.canonical import content_hash
 from tests.end_to_end.support import ROOT
 from tests.independent import benchmarks as independent
 from tests.reports import OTHERS, OWN, benchmark_example

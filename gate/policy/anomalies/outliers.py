@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gate.anomalies.statistics import NORMAL_MAD, median_test, modified_z, required_z
+from gate.policy.anomalies.statistics import NORMAL_MAD, median_test, modified_z, required_z
 
 SEASONS: Final = ("weekday and hour", "hour", "weekday")
 """What kinds there are, from the finest."""

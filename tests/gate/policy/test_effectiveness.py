@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gate.confidence import HIGH, MEDIUM, Counts, wilson_interval
-from gate.effectiveness import (
+from gate.policy.confidence import HIGH, MEDIUM, Counts, wilson_interval
+from gate.policy.effectiveness import (
     Counted,
     Group,
     Metric,

@@ -1,0 +1,12 @@
+"""The formulas of the reports about policies, over counts taken elsewhere.
+
+    confidence       Wilson intervals, and how far outcomes support one kind of decision
+    effectiveness    shares, scores and recommendations by version, verdict, rule and week
+    peers            benchmarks: the figures that a scope shares, and quantiles over a cohort of other scopes
+    anomalies/       tests for shifts, drift, outliers, volume and broken promises, and the report of what they find
+    reports          the documents of confidence and effectiveness
+    questions        one frozen object per question, with its names, defaults and bounds; the protocol of what answers
+    bounds           what the members of a question may be
+
+Pure and deterministic. Counting is done elsewhere: in `workbench.engines` over the lake, in `ledger` for confidence.
+"""
