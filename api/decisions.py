@@ -10,7 +10,7 @@ from api.auth import authenticate, recognize
 from api.limits import require_rate, tell_remaining
 from api.requests import confidence_headers, json_response, parse_body, preferred_view, read_body
 from api.state import operations, state
-from gate.decide import decision_not_found
+from gate.decisions.decide import decision_not_found
 from gate.errors import GateError, RequestRefused
 from gate.ids import utc_now
 from gate.labels import VIEWS

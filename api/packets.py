@@ -9,7 +9,7 @@ from flask import Blueprint, Response
 from api.auth import authenticate
 from api.requests import json_response, query_boolean, query_integer
 from api.state import state
-from gate.export import PacketExport, Parts, require_verifiable
+from gate.decisions.export import PacketExport, Parts, require_verifiable
 from gate.labels import PACKET
 from gate.records.packet import MAX_ITEMS
 

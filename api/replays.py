@@ -10,10 +10,10 @@ from flask import Blueprint, Response
 from api.auth import authenticate
 from api.requests import json_response, parse_body, preferred_view, read_body
 from api.state import state
-from gate.counterfactuals import read_counterfactuals
+from gate.decisions.counterfactuals import read_counterfactuals
+from gate.decisions.rehearsal import Rehearsal, StoredDecision
+from gate.decisions.replay import CURRENT, REPLAY_MODES, read_replay
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH
-from gate.rehearsal import Rehearsal, StoredDecision
-from gate.replay import CURRENT, REPLAY_MODES, read_replay
 
 blueprint = Blueprint("replays", __name__)
 

@@ -8,7 +8,7 @@ from api.operations import require_metrics_token
 from api.requests import MAX_BODY, MAX_VERIFY_BODY, json_response
 from api.state import operations, state
 from gate import __version__, labels
-from gate.decide import MAX_IDEMPOTENCY_KEY
+from gate.decisions.decide import MAX_IDEMPOTENCY_KEY
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH
 from gate.ids import timestamp, utc_now
 

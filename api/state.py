@@ -12,11 +12,11 @@ from structlog.typing import FilteringBoundLogger
 
 from api.metrics import Metrics
 from api.readiness import Readiness
-from gate.decide import DecisionGate
+from gate.decisions.decide import DecisionGate
+from gate.decisions.lifecycle import Lifecycle
 from gate.errors import ServiceUnavailable
 from gate.instance import Instance
 from gate.ledger.limits import RateLimiter
-from gate.lifecycle import Lifecycle
 from gate.policy.reports import Reports
 
 

@@ -10,10 +10,10 @@ from flask import Blueprint, Response
 from api.auth import authenticate
 from api.requests import MAX_VERIFY_BODY, json_response, parse_body, read_body
 from api.state import state
-from gate.decide import decision_not_found
+from gate.decisions.decide import decision_not_found
+from gate.decisions.erasure import as_stored, is_confirmed, stored_erasure
 from gate.encoding.canonical import canonical, with_integers
 from gate.encoding.strict_json import MAX_VALUES, MAX_VERIFY_DEPTH
-from gate.erasure import as_stored, is_confirmed, stored_erasure
 from gate.labels import CANONICALIZATION, HASH_ALGORITHM, PACKET, PROTOCOL, RECORD
 from gate.ledger.access import Authority
 from gate.proof.signing import ED25519, HMAC_SHA256

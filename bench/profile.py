@@ -27,7 +27,7 @@ from bench.measure import Mismatch, Spread, percentile
 from bench.samples import decide_request
 from bench.subjects import SCOPE, sqlite_url
 from bench.tables import table
-from gate.decide import DecisionGate, _entry, _require_binding, read_claim
+from gate.decisions.decide import DecisionGate, _entry, _require_binding, read_claim
 from gate.encoding.canonical import content_hash, is_plain
 from gate.encoding.strict_json import parse
 from gate.ids import new_id, timestamp, utc_now

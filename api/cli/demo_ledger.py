@@ -286,7 +286,7 @@ def _make_scope(instance: Instance, plan: Plan, scope: str, add: Callable[[int],
         if isinstance(event, Register):
             gate.register(authority.scope_id, event.rulebook, event.dependency)
         elif isinstance(event, Decide):
-            decision = gate.decide(authority, event.request, request_id=f"req_{scope}_{event.number}")
+            decision = gate.decisions.decide(authority, event.request, request_id=f"req_{scope}_{event.number}")
             if event.reports:
                 ids[event.number], to_come[event.number] = decision.record["decision_id"], event.reports
             entries["decision"] += 1

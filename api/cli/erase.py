@@ -8,7 +8,7 @@ import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import fail, print_json, say
-from gate.erasure import erase as erase_decision
+from gate.decisions.erasure import erase as erase_decision
 from gate.errors import OperatorError
 from gate.ids import utc_now
 from gate.instance import Instance

@@ -26,8 +26,8 @@ from gate.adapters.manifest import Adapter, manifest_hash
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
 from gate.audit import check_chain
+from gate.decisions.erasure import erase
 from gate.encoding import resources
-from gate.erasure import erase
 from gate.ids import utc_now
 from gate.instance import Instance, open_instance
 from gate.labels import VIEWS
@@ -38,7 +38,7 @@ from gate.verify import verify_record
 from tests.gate.adapters.test_builtin import CLAIMS
 from tests.gate.adapters.test_invocation import ECHO, emitting, invocation_of, make_adapter, make_failing
 from tests.gate.adapters.test_manifest import cases_of, registered_as
-from tests.gate.test_replay import stricter_rulebook
+from tests.gate.decisions.test_replay import stricter_rulebook
 from tests.independent import adapters as independent
 from tests.independent import verifier
 from tests.support import in_threads, rows_of, sample_request, sample_rulebook

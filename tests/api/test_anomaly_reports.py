@@ -12,9 +12,9 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.state import NO_REPORTS
+from gate.decisions.erasure import erase
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
-from gate.erasure import erase
 from gate.errors import ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance import Instance

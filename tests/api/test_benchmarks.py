@@ -166,7 +166,8 @@ class Members:
         authority = self.instance.ledger.directory.authenticate(self.keys[number], self.now)
         gate, lifecycle = self.instance.gate(lambda: self.now), self.instance.lifecycle(lambda: self.now)
         made = [
-            gate.decide(authority, sample_request(), request_id="req_1").record["decision_id"] for _ in range(decisions)
+            gate.decisions.decide(authority, sample_request(), request_id="req_1").record["decision_id"]
+            for _ in range(decisions)
         ]
         for at, decision_id in enumerate(made[2:]):
             status = {"outcome_status": "succeeded" if at < succeeded else "failed"}

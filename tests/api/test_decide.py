@@ -12,7 +12,7 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from gate.decide import MAX_IDEMPOTENCY_KEY
+from gate.decisions.decide import MAX_IDEMPOTENCY_KEY
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.ids import utc_now
@@ -531,7 +531,7 @@ def test_without_storage_nothing_is_decided(client: FlaskClient, key: str, insta
 def test_an_unexpected_failure_says_nothing_of_the_request(
     client: FlaskClient, log: BytesIO, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gate import decide as module
+    from gate.decisions import decide as module
 
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError(sample_request()["context"]["subject"])

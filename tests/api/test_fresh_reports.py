@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from flask.testing import FlaskClient
 
-from gate.erasure import erase
+from gate.decisions.erasure import erase
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import FULL_ACCESS, Scope

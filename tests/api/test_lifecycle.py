@@ -15,8 +15,8 @@ from sqlalchemy import select
 from werkzeug.test import TestResponse
 
 from api.app import create_app
-from gate import lifecycle
-from gate.decide import MAX_IDEMPOTENCY_KEY
+from gate.decisions import lifecycle
+from gate.decisions.decide import MAX_IDEMPOTENCY_KEY
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
 from gate.ids import timestamp, utc_now

@@ -18,9 +18,9 @@ from werkzeug.test import TestResponse
 from api.app import create_app
 from api.cli.main import app
 from api.requests import MAX_VERIFY_BODY
+from gate.decisions.erasure import erase
 from gate.encoding import resources
 from gate.encoding.strict_json import MAX_REQUEST_VALUES, MAX_VALUES
-from gate.erasure import erase
 from gate.ids import utc_now
 from gate.instance import Instance, open_instance
 from gate.ledger.access import FULL_ACCESS
@@ -272,7 +272,7 @@ class TestExport:
             caller.sent(f"{caller.path}/execution", {**EXECUTED, "action_binding": {"a": [1] * 95_000}})
         with monkeypatch.context() as patched:
             # What is read takes fifty times the memory: it is counted before.
-            patched.setattr("gate.export.read_object", None)
+            patched.setattr("gate.decisions.export.read_object", None)
             self.assert_too_many_values(caller.get())
         packet = caller.get("?execution_limit=10")
         assert client.post("/api/decision/packet/verify", json=packet.get_json()).get_json()["verified"]

@@ -28,8 +28,8 @@ from gate.proof.chain import link_material
 from gate.records.envelope import envelope, receipt_material
 from gate.records.views import project
 from gate.settings import load_settings
+from tests.gate.decisions.test_replay import rehashed, stricter_rulebook
 from tests.gate.rulebooks.test_rulebook import change
-from tests.gate.test_replay import rehashed, stricter_rulebook
 from tests.reference.strategies import rulebooks_and_facts
 from tests.support import cases, rows_of, sample_request, sample_rulebook
 

@@ -16,7 +16,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import update
 
 from api.app import create_app
-from gate import lifecycle
+from gate.decisions import lifecycle
 from gate.ids import utc_now
 from gate.instance import Instance, create_instance
 from gate.ledger import group_commit, postgres, sqlite
@@ -208,12 +208,12 @@ UNFORESEEN: Final = {
     "reading the body": ("api.lifecycle.read_body", False),
     "who calls": ("api.lifecycle.recognize", False),
     "parsing": ("api.lifecycle.parse_body", False),
-    "canonical JSON": ("gate.lifecycle.content_hash", False),
-    "the key": ("gate.lifecycle.read_claim", False),
-    "the shape": ("gate.lifecycle.check_request", False),
-    "the report's id": ("gate.lifecycle.new_id", False),
-    "building the report": ("gate.lifecycle.build", False),
-    "building the link": ("gate.lifecycle.report_link", False),
+    "canonical JSON": ("gate.decisions.lifecycle.content_hash", False),
+    "the key": ("gate.decisions.lifecycle.read_claim", False),
+    "the shape": ("gate.decisions.lifecycle.check_request", False),
+    "the report's id": ("gate.decisions.lifecycle.new_id", False),
+    "building the report": ("gate.decisions.lifecycle.build", False),
+    "building the link": ("gate.decisions.lifecycle.report_link", False),
     "packing": ("gate.ledger.writer.pack", False),
     "reading the head": ("gate.ledger.writer._look_up", False),
     "linking": ("gate.proof.chain.append", False),

@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 from flask.testing import FlaskClient
 
+from gate.decisions.erasure import erase
 from gate.encoding import resources
-from gate.erasure import erase
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import FULL_ACCESS

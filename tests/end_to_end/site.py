@@ -28,7 +28,7 @@ from typer.testing import CliRunner
 
 from api.cli.main import app
 from gate.audit import check_chain
-from gate.decide import stored_record
+from gate.decisions.decide import stored_record
 from gate.instance import open_instance
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.entries import StoredEntry

@@ -21,7 +21,7 @@ import orjson
 import pytest
 
 from gate.audit import check_chain
-from gate.decide import stored_record
+from gate.decisions.decide import stored_record
 from gate.errors import GateError
 from gate.ids import new_id
 from gate.instance import create_instance, open_instance
@@ -319,7 +319,7 @@ def test_a_clock_that_jumps_breaks_nothing(
         def turn(_: int) -> None:
             for name, caller in callers.items():
                 try:
-                    decision = gate.decide(caller, sample_request(), request_id=new_id("req", clock()))
+                    decision = gate.decisions.decide(caller, sample_request(), request_id=new_id("req", clock()))
                 except GateError as refusal:
                     answers.refusals[name][refusal.code] += 1
                 else:

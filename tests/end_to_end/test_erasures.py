@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from gate.erasure import stored_erasure
+from gate.decisions.erasure import stored_erasure
 from tests.end_to_end.site import Load, Site, request_of
 from tests.torture import chance, report, size
 

@@ -18,7 +18,7 @@ from sqlalchemy import text
 from gate import backup
 from gate.audit import check_chain
 from gate.backup import make_backup, restore_backup
-from gate.erasure import erase
+from gate.decisions.erasure import erase
 from gate.errors import GateError, OperatorError, ServiceUnavailable
 from gate.ids import timestamp, utc_now
 from gate.instance import Instance, create_instance, open_instance

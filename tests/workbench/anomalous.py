@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from gate.erasure import erase
+from gate.decisions.erasure import erase
 from gate.instance import Instance
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
 from tests.support import sample_request, sample_rulebook

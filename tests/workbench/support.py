@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from gate.adapters.registry import find_adapter, registered
-from gate.erasure import erase
+from gate.decisions.erasure import erase
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import Authority

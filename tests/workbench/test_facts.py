@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from gate.counterfactuals import merge_patch
+from gate.decisions.counterfactuals import merge_patch
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import parse
 from tests.gate.rulebooks.test_evaluation import compare, rule, rulebook

@@ -13,7 +13,7 @@ import orjson
 import pytest
 import rfc8785
 
-from gate.erasure import erase
+from gate.decisions.erasure import erase
 from gate.instance import Instance, create_instance, open_instance
 from gate.ledger import tail
 from gate.ledger.access import FULL_ACCESS, Authority, Scope

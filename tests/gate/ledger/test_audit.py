@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Connection, LargeBinary, Row, Table, and_, delete, insert, select, type_coerce, update
 
 from gate.audit import check_chain
-from gate.erasure import build, erase, left_of
+from gate.decisions.erasure import build, erase, left_of
 from gate.ids import utc_now
 from gate.instance import Instance
 from gate.ledger.access import Authority, Scope
@@ -38,7 +38,7 @@ def lived(instance: Instance, authority: Authority) -> Instance:
     ids = []
     for number, margin in enumerate((22, 5, 22)):
         request = sample_request(discount_percent=10, margin_percent=margin)
-        made = gate.decide(authority, request, request_id="req_1", idempotency_key=f"order-{number}")
+        made = gate.decisions.decide(authority, request, request_id="req_1", idempotency_key=f"order-{number}")
         ids.append(made.record["decision_id"])
     for kind, decision_id, body in (
         (
@@ -55,7 +55,7 @@ def lived(instance: Instance, authority: Authority) -> Instance:
     ):
         lifecycle.report(authority, kind, decision_id, body, idempotency_key=f"{kind.name}-{body}"[:99])
     erase(instance.ledger, ids[2], "asked for", utc_now())
-    gate.decide(authority, sample_request(), request_id="req_1", idempotency_key="order-9")
+    gate.decisions.decide(authority, sample_request(), request_id="req_1", idempotency_key="order-9")
     return instance
 
 

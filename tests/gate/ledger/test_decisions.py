@@ -28,7 +28,7 @@ def decide(instance: Instance, authority: Authority, number: int, target: str = 
     request = sample_request(**inputs) if inputs else sample_request()
     request["context"]["target_object_id"] = target
     gate = instance.gate(lambda: START + timedelta(seconds=number))
-    gate.decide(authority, request, request_id=f"req_{number}")
+    gate.decisions.decide(authority, request, request_id=f"req_{number}")
 
 
 @pytest.fixture

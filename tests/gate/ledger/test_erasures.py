@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from gate import erasure
 from gate.audit import check_chain
 from gate.backup import make_backup, restore_backup
+from gate.decisions import erasure
+from gate.decisions.erasure import erase
 from gate.encoding.canonical import content_hash
-from gate.erasure import erase
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance import Instance, open_instance

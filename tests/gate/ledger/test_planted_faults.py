@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Dialect, text
 
-from gate.decide import DecisionGate
+from gate.decisions.decide import DecisionGate
 from gate.errors import GateError, ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance import Instance
@@ -235,8 +235,8 @@ def write(instance: Instance, authority: Authority, kind: Kind | None) -> Callab
     """Decides, or reports about a decision, always with one idempotency key."""
     gate, lifecycle = instance.gate(), instance.lifecycle()
     if kind is None:
-        return lambda: gate.decide(authority, sample_request(), request_id="req_1", idempotency_key="order-1")
-    decision_id = gate.decide(authority, sample_request(), request_id="req_1").record["decision_id"]
+        return lambda: gate.decisions.decide(authority, sample_request(), request_id="req_1", idempotency_key="order-1")
+    decision_id = gate.decisions.decide(authority, sample_request(), request_id="req_1").record["decision_id"]
     return lambda: lifecycle.report(authority, kind, decision_id, REPORTS[kind.name], idempotency_key="order-1")
 
 
@@ -286,7 +286,7 @@ def test_a_replay_that_compares_no_payload_answers_another(
 
     if planted:
         monkeypatch.setattr(DecisionGate, "_replayed", trusting)
-    gate.decide(authority, sample_request(), request_id="req_1", idempotency_key="order-1")
+    gate.decisions.decide(authority, sample_request(), request_id="req_1", idempotency_key="order-1")
     refused_facts = sample_request(discount_percent=10, margin_percent=2)
     with noticed_if(planted, "another payload was answered: replayed"):
         conflicts_on_other_payload(gate, authority, "order-1", refused_facts)
@@ -331,7 +331,7 @@ def test_an_append_that_asks_for_no_access_decides_for_a_revoked_key(
     instance: Instance, other: Ledger, authority: Authority, monkeypatch: pytest.MonkeyPatch, planted: bool
 ) -> None:
     gate, append = instance.gate(), Entries.append
-    gate.decide(authority, sample_request(), request_id="req_1")
+    gate.decisions.decide(authority, sample_request(), request_id="req_1")
     if planted:
         monkeypatch.setattr(Entries, "append", lambda entries, new: append(entries, replace(new, access_epoch=None)))
     other.directory.disable_key(authority.key_id, utc_now())
@@ -422,7 +422,7 @@ def test_an_answer_before_the_commit_is_of_a_record_that_may_be_missing(
 
     def ask(number: int) -> None:
         with suppress(ServiceUnavailable):
-            answered.append(gate.decide(authority, sample_request(), request_id=f"req_{number}").record)
+            answered.append(gate.decisions.decide(authority, sample_request(), request_id=f"req_{number}").record)
 
     ask(1)
     with refused(instance.ledger.store, "INSERT", "entries"):

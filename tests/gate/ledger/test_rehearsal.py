@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from gate.counterfactuals import read_counterfactuals
-from gate.decide import DecisionGate
+from gate.decisions.counterfactuals import read_counterfactuals
+from gate.decisions.decide import DecisionGate
+from gate.decisions.rehearsal import Rehearsal
+from gate.decisions.replay import CURRENT, read_replay
 from gate.errors import LineageMismatch, NotFound, RequestRefused
 from gate.instance import Instance
 from gate.ledger.access import Authority
-from gate.rehearsal import Rehearsal
-from gate.replay import CURRENT, read_replay
-from tests.gate.test_replay import stricter_rulebook
+from tests.gate.decisions.test_replay import stricter_rulebook
 from tests.support import rows_of, sample_request
 
 NULLED = {"scenarios": [{"scenario_id": "u0", "label": "\u0000", "context_patch": {"inputs": {"note": "\u0000é😀"}}}]}
@@ -30,7 +30,7 @@ def rehearsal(gate: DecisionGate, instance: Instance) -> Rehearsal:
 
 
 def decide(gate: DecisionGate, authority: Authority, request: dict[str, Any]) -> dict[str, Any]:
-    return gate.decide(authority, request, request_id="req_1").record
+    return gate.decisions.decide(authority, request, request_id="req_1").record
 
 
 def test_a_decision_is_made_again_as_it_was_and_as_it_would_be_now(

@@ -139,7 +139,7 @@ def test_a_long_chain_and_odd_targets_are_searched_after_an_upgrade_as_before(
     for number in range(140):
         request = sample_request()
         request["context"]["target_object_id"] = ("\0\U0001f600" + "x" * 300)[: number * 2] + str(number)
-        gate.decide(authority, request, request_id="req_0")
+        gate.decisions.decide(authority, request, request_id="req_0")
     store = open_store(database_url or f"sqlite:///{tmp_path / 'old.db'}", create=True)
     copy_as_release(source.ledger.store, store, "0002")
     schema.upgrade(store)

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gate.decisions.erasure import build, left_of
 from gate.encoding import resources
 from gate.encoding.canonical import canonical, content_hash, is_plain
 from gate.encoding.strict_json import MAX_VERIFY_DEPTH, parse
-from gate.erasure import build, left_of
 from gate.proof import chain
 from gate.proof.chain import link_material
 from gate.proof.signing import Ed25519Signer, HmacSigner, KeyRegistry

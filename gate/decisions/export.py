@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from gate.decide import decision_not_found, stored_record, stored_request
+from gate.decisions.decide import decision_not_found, stored_record, stored_request
 from gate.encoding.strict_json import MAX_VALUES, exceeds_values
 from gate.errors import RequestRefused, ServiceUnavailable
 from gate.ids import timestamp

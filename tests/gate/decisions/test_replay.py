@@ -10,15 +10,7 @@ import pytest
 from hypothesis import given
 
 from gate.contract.published import GoldenCase, golden_cases
-from gate.encoding import resources
-from gate.encoding.canonical import canonical, content_hash
-from gate.encoding.strict_json import parse
-from gate.errors import LineageMismatch, RequestRefused
-from gate.ids import timestamp
-from gate.records.attestation import registration
-from gate.records.envelope import envelope, input_material
-from gate.records.record import Signers
-from gate.replay import (
+from gate.decisions.replay import (
     COMPARED_FIELDS,
     CURRENT,
     HISTORICAL,
@@ -32,6 +24,14 @@ from gate.replay import (
     require_original_rulebook,
     summary,
 )
+from gate.encoding import resources
+from gate.encoding.canonical import canonical, content_hash
+from gate.encoding.strict_json import parse
+from gate.errors import LineageMismatch, RequestRefused
+from gate.ids import timestamp
+from gate.records.attestation import registration
+from gate.records.envelope import envelope, input_material
+from gate.records.record import Signers
 from gate.rulebooks.facts import Facts
 from gate.rulebooks.rulebook import load
 from tests.reference.strategies import rulebooks_and_facts

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gate.counterfactuals import (
+from gate.decisions.counterfactuals import (
     SCENARIO_FIELDS,
     Scenario,
     facts_of_scenarios,
@@ -22,7 +22,7 @@ from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.errors import RequestRefused
 from gate.rulebooks.rulebook import load
-from tests.gate.test_replay import example, stricter_rulebook
+from tests.gate.decisions.test_replay import example, stricter_rulebook
 from tests.reference import evaluator as reference
 from tests.reference.strategies import json_values, rulebooks_and_facts
 from tests.support import cases, make_record, same_json, sample_request, sample_rulebook

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gate.decisions.replay import differences
 from gate.encoding.canonical import canonical, content_hash
 from gate.encoding.shapes import MAX_ERRORS, shape, to_mend
 from gate.errors import FieldError, RequestRefused
 from gate.labels import COUNTERFACTUALS
 from gate.records.envelope import evidence_codes
 from gate.records.request import check_request
-from gate.replay import differences
 from gate.rulebooks.evaluation import Explained
 from gate.rulebooks.rulebook import Rulebook
 

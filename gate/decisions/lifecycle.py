@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 from cachetools import LRUCache
 
-from gate.decide import decision_not_found, read_claim
+from gate.decisions.decide import decision_not_found, read_claim
 from gate.encoding.canonical import content_hash
 from gate.errors import GateError, IdempotencyConflict, MaterialRefused, ServiceUnavailable
 from gate.ids import new_id, timestamp

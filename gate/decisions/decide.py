@@ -13,8 +13,8 @@ from typing import Any, Final
 import orjson
 
 from gate.adapters.invocation import Invocation, TrustedAdapters
+from gate.decisions.erasure import is_confirmed, stored_erasure
 from gate.encoding.canonical import canonical, content_hash, is_plain
-from gate.erasure import is_confirmed, stored_erasure
 from gate.errors import (
     GateError,
     IdempotencyConflict,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gate.adapters.invocation import Invocation
-from gate.counterfactuals import (
+from gate.decisions.counterfactuals import (
     CounterfactualsRequest,
     Scenario,
     adapter_inputs_of_scenarios,
@@ -15,7 +15,7 @@ from gate.counterfactuals import (
     invalid_scenarios,
     simulate,
 )
-from gate.decide import (
+from gate.decisions.decide import (
     DecisionGate,
     decision_not_found,
     is_link_of,
@@ -23,17 +23,7 @@ from gate.decide import (
     stored_record,
     stored_request,
 )
-from gate.encoding.canonical import content_hash, is_plain
-from gate.encoding.shapes import MAX_ERRORS
-from gate.errors import AdapterRefused, FieldError, RequestRefused
-from gate.ledger import Ledger
-from gate.ledger.entries import StoredEntry
-from gate.ledger.rulebooks import version_conflict
-from gate.proof import chain
-from gate.records.attestation import registration
-from gate.records.envelope import erased_members, input_material
-from gate.records.request import BINDING_MEMBERS, DecisionRequest, read_request
-from gate.replay import (
+from gate.decisions.replay import (
     CURRENT,
     HISTORICAL,
     Lineage,
@@ -47,6 +37,16 @@ from gate.replay import (
     require_original_rulebook,
     summary,
 )
+from gate.encoding.canonical import content_hash, is_plain
+from gate.encoding.shapes import MAX_ERRORS
+from gate.errors import AdapterRefused, FieldError, RequestRefused
+from gate.ledger import Ledger
+from gate.ledger.entries import StoredEntry
+from gate.ledger.rulebooks import version_conflict
+from gate.proof import chain
+from gate.records.attestation import registration
+from gate.records.envelope import erased_members, input_material
+from gate.records.request import BINDING_MEMBERS, DecisionRequest, read_request
 from gate.rulebooks.facts import Facts
 from gate.rulebooks.rulebook import Rulebook
 

@@ -1,0 +1,16 @@
+"""What a caller can ask of the gate, each composed from documents, proof and the ledger.
+
+    decide             a request becomes a signed record that is in the ledger before anyone hears of it
+    claims             idempotency keys: what a used key stands for, or a conflict
+    sources            where a decision's rulebook and facts come from
+    signing            the moment, and the keys that sign at it
+    stored             the record and the request of a stored decision
+    lifecycle          reports about a decision: execution receipts, outcomes, CRM syncs
+    rehearsal          a stored decision made again beside the ledger: replay, diff, counterfactuals
+    replay             the parts of making it again, and where the result drifts
+    counterfactuals    scenarios over its context
+    export             the packet of a decision
+    erasure            what is personal leaves a decision
+
+The clock and the signers are handed in; fresh ids come from `gate.clock`, storage is `ledger`. Nothing here knows HTTP.
+"""
