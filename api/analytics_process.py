@@ -17,8 +17,8 @@ from structlog.typing import FilteringBoundLogger
 
 from api.logs import open_log, places
 from gate.errors import GateError
-from gate.instance import open_instance
-from gate.settings import load_settings
+from gate.instance.instance import open_instance
+from gate.instance.settings import load_settings
 from workbench.analytics import Analytics, Follower, serve
 from workbench.lake.entries import Personal
 

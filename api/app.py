@@ -44,9 +44,9 @@ from api.readiness import Readiness
 from api.requests import assign_request_id, finish_response, others_working
 from api.state import NO_REPORTS, Operations, State
 from gate.errors import GateError, ServiceUnavailable
-from gate.instance import Instance, open_instance
+from gate.instance.instance import Instance, open_instance
+from gate.instance.settings import METRICS_FILE, Settings, load_settings
 from gate.policy.reports import Reports
-from gate.settings import METRICS_FILE, Settings, load_settings
 
 HOME_VARIABLE: Final = "GATE_HOME"
 SERVER_VARIABLE: Final = "GATE_SERVER_PID"

@@ -19,13 +19,13 @@ from gate.adapters.worker import WAIT_SECONDS
 from gate.contract.published import GoldenCase, golden_cases
 from gate.encoding.canonical import content_hash
 from gate.errors import GateError, ServiceUnavailable, StorageUnavailable
-from gate.instance import Instance
-from gate.keys import KeyRing
+from gate.instance.instance import Instance
+from gate.instance.keys import KeyRing
+from gate.instance.settings import Settings
 from gate.proof.signing import ED25519
 from gate.records.attestation import rulebook_attestation
 from gate.records.record import RULEBOOK_SCHEMA_HASH, runtime_binding_of
 from gate.rulebooks.rulebook import load
-from gate.settings import Settings
 
 Report: TypeAlias = dict[str, Any]
 

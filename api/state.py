@@ -15,7 +15,7 @@ from api.readiness import Readiness
 from gate.decisions.decide import DecisionGate
 from gate.decisions.lifecycle import Lifecycle
 from gate.errors import ServiceUnavailable
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger.limits import RateLimiter
 from gate.policy.reports import Reports
 

@@ -27,11 +27,11 @@ from bench.subjects import gate, sqlite_url
 from bench.tables import table
 from gate.encoding.strict_json import parse
 from gate.ids import utc_now
-from gate.instance import Instance, create_instance, open_instance
+from gate.instance.instance import Instance, create_instance, open_instance
+from gate.instance.settings import load_settings
 from gate.ledger.access import FULL_ACCESS
 from gate.policy.peers import beginning, decided_in, earlier, folded
 from gate.records.receipts import OUTCOMES
-from gate.settings import load_settings
 from workbench.lake.benchmarks import frozen_months, keep_frozen, month_due
 from workbench.lake.entries import Personal
 from workbench.lake.upkeep import bring_up

@@ -38,7 +38,7 @@ from bench.subjects import (
 from bench.tables import table
 from gate.encoding.strict_json import parse
 from gate.ids import utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger.access import Authority
 from gate.records.receipts import EXECUTIONS
 

@@ -31,7 +31,8 @@ from gate.decisions.decide import DecisionGate, _entry, _require_binding, read_c
 from gate.encoding.canonical import content_hash, is_plain
 from gate.encoding.strict_json import parse
 from gate.ids import new_id, timestamp, utc_now
-from gate.instance import Instance, create_instance, open_instance
+from gate.instance.instance import Instance, create_instance, open_instance
+from gate.instance.settings import load_settings
 from gate.ledger.access import FULL_ACCESS
 from gate.ledger.writer import Appended
 from gate.proof.chain import record_link
@@ -39,7 +40,6 @@ from gate.records.envelope import input_material
 from gate.records.record import Identity, build_record
 from gate.records.request import read_request
 from gate.records.views import project
-from gate.settings import load_settings
 
 _REPETITIONS: Final = 4000
 _QUICK_REPETITIONS: Final = 300

@@ -54,7 +54,7 @@ from bench.subjects import (
 from bench.tables import table
 from gate.encoding.strict_json import parse
 from gate.ids import new_id, utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger.access import FULL_ACCESS
 from gate.ledger.tail import FollowedScope
 from gate.policy.effectiveness import Standing

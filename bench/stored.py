@@ -30,7 +30,7 @@ from bench.subjects import SCOPE, count_records, sqlite_url
 from gate.decisions.decide import found_by, is_link_of, stored_record
 from gate.encoding.strict_json import parse
 from gate.ids import new_id, timestamp, utc_now
-from gate.instance import create_instance
+from gate.instance.instance import create_instance
 from gate.ledger.access import FULL_ACCESS
 from gate.ledger.packing import pack
 from gate.ledger.store import Statement

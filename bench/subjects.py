@@ -22,7 +22,7 @@ from bench.load import Client, Load
 from bench.measure import Mismatch, Spread, alternate, spread
 from bench.samples import ROOT, decide_request
 from bench.servers import Cpu, Server, ServerFailed, connect_evenly, environment, free_port, running
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger.tables import entries
 from gate.proof.chain import find_break
 

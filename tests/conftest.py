@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, settings
 from api.app import create_app
 from api.logs import open_log
 from gate.ids import utc_now
-from gate.instance import Instance, create_instance, open_instance
+from gate.instance.instance import Instance, create_instance, open_instance
+from gate.instance.settings import load_settings
 from gate.ledger import Ledger, limits
 from gate.ledger.access import FULL_ACCESS, Authority, Scope
-from gate.settings import load_settings
 from tests.postgres import Postgres, postgres_server
 from tests.support import LimitClock
 from workbench.analytics import Analytics

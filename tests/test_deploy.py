@@ -22,8 +22,8 @@ from typer.main import get_command
 from api.app import DRAIN_SECONDS
 from api.cli import serve
 from api.errors import codes
-from gate.instance import Instance
-from gate.settings import Settings
+from gate.instance.instance import Instance
+from gate.instance.settings import Settings
 from tests.end_to_end.site import Site, wait_until
 from tests.end_to_end.support import ROOT, anchors
 from tests.postgres import Postgres

@@ -18,8 +18,8 @@ from gate.adapters.registry import damaged, registered
 from gate.adapters.worker import Workers
 from gate.encoding.shapes import FORMATS, FORMS
 from gate.errors import OperatorError
-from gate.instance import require_instance
-from gate.settings import load_settings
+from gate.instance.instance import require_instance
+from gate.instance.settings import load_settings
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -10,10 +10,10 @@ import typer
 from api.cli.checkpoint import read_checkpoint
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say
-from gate.audit import check_chain, check_checkpoint
 from gate.errors import OperatorError
 from gate.ids import timestamp, utc_now
-from gate.instance import Instance
+from gate.instance.audit import check_chain, check_checkpoint
+from gate.instance.instance import Instance
 from gate.ledger.access import Scope
 from gate.proof import chain
 

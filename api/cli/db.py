@@ -7,9 +7,9 @@ import typer
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json
 from api.cli.output import print_json, say
 from gate.ids import utc_now
-from gate.instance import upgrade_ledger
+from gate.instance.instance import upgrade_ledger
+from gate.instance.settings import load_settings
 from gate.ledger.schema import HEAD
-from gate.settings import load_settings
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Bring the ledger's tables to this release.")
 

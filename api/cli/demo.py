@@ -24,8 +24,8 @@ from api.cli.options import Json
 from api.cli.output import print_json, progress, say, table
 from gate.errors import AccessRefused, OperatorError
 from gate.ids import utc_now
-from gate.instance import Instance
-from gate.keys import write_private
+from gate.instance.instance import Instance
+from gate.instance.keys import write_private
 from gate.ledger.access import FULL_ACCESS, Scope
 from gate.rulebooks import bundles
 

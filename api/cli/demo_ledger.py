@@ -23,15 +23,15 @@ from gate.adapters.registry import registered
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
 from gate.errors import OperatorError
-from gate.instance import Instance, create_instance
-from gate.keys import write_private
+from gate.instance.instance import Instance, create_instance
+from gate.instance.keys import write_private
+from gate.instance.settings import FILE_NAME, load_settings
 from gate.ledger import Ledger
 from gate.ledger.access import FULL_ACCESS
 from gate.ledger.sqlite import SqliteStore
 from gate.records.receipts import KINDS
 from gate.rulebooks import bundles
 from gate.scenario import Decide, Register, Scenario
-from gate.settings import FILE_NAME, load_settings
 
 _LEDGER: Final = "ledger.db"
 _TOLD_EVERY: Final = 20

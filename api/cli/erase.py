@@ -11,7 +11,7 @@ from api.cli.output import fail, print_json, say
 from gate.decisions.erasure import erase as erase_decision
 from gate.errors import OperatorError
 from gate.ids import utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
 
 app = typer.Typer(add_completion=False)
 

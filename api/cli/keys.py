@@ -11,9 +11,9 @@ from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import note, print_json, say, table
 from gate.errors import OperatorError
 from gate.ids import parse_timestamp, utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
+from gate.instance.settings import FILE_NAME
 from gate.ledger.access import ACCESS, FULL_ACCESS, PLANS, ApiKey, Scope
-from gate.settings import FILE_NAME
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Create, list, disable and rotate API keys.")
 

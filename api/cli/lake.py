@@ -12,7 +12,7 @@ import typer
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import note, print_json, progress, say, table
 from gate.ids import utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger.tail import FollowedScope
 from workbench.lake.benchmarks import fault as frozen_fault
 from workbench.lake.benchmarks import frozen_months, keep_frozen

@@ -12,7 +12,7 @@ import typer
 from api.cli.options import DEFAULT_HOME, Home, Json
 from api.cli.output import print_json, say, table
 from gate.errors import OperatorError
-from gate.settings import load_settings
+from gate.instance.settings import load_settings
 from workbench.lake.reader import Lake, Snapshot, open_lake
 from workbench.notebooks import as_ipynb, as_percent, load, notebooks, written_for
 

@@ -16,7 +16,7 @@ from gate.errors import MaterialRefused, OperatorError
 
 # The verifier is installed without what an instance needs.
 if TYPE_CHECKING:
-    from gate.instance import Instance
+    from gate.instance.instance import Instance
 
 Home = Annotated[Path, typer.Option("--home", envvar="GATE_HOME", help="The instance's directory.", show_default="var")]
 DatabaseUrl = Annotated[
@@ -47,8 +47,8 @@ def instance_at(
     Raises:
         OperatorError: There is no such instance, or it cannot be opened.
     """
-    from gate.instance import create_instance, open_instance
-    from gate.settings import DEFAULT_BASE_URL, load_settings
+    from gate.instance.instance import create_instance, open_instance
+    from gate.instance.settings import DEFAULT_BASE_URL, load_settings
 
     if create and create_instance(home, base_url=base_url or DEFAULT_BASE_URL, database_url=database_url):
         note(f"Created a new instance in {home.absolute()}.")

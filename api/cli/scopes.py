@@ -11,7 +11,7 @@ import typer
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say, table
 from gate.ids import timestamp, utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger.access import PLANS, Scope
 from gate.policy.peers import decided_in, earlier, month_of
 

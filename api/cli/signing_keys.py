@@ -11,8 +11,8 @@ from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say, table
 from gate.errors import OperatorError
 from gate.ids import utc_now
-from gate.instance import Instance
-from gate.keys import PURPOSES, KeyRing
+from gate.instance.instance import Instance
+from gate.instance.keys import PURPOSES, KeyRing
 from gate.proof.signing import PublicKey
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="List, rotate, retire and compromise signing keys.")

@@ -14,9 +14,9 @@ from api.cli.output import print_json, say, table
 from api.readiness import Report, closed, readiness
 from gate.errors import GateError, OperatorError
 from gate.ids import first_id, utc_now
-from gate.instance import Instance, open_instance, require_instance
+from gate.instance.instance import Instance, open_instance, require_instance
+from gate.instance.settings import Settings, load_settings
 from gate.ledger.access import Scope
-from gate.settings import Settings, load_settings
 
 app = typer.Typer(add_completion=False)
 

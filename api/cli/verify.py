@@ -17,7 +17,7 @@ from api.cli.output import note, print_json, say
 from gate.encoding.canonical import with_integers
 from gate.encoding.strict_json import parse
 from gate.errors import MaterialRefused, OperatorError
-from gate.keys import read_hmac_secret
+from gate.instance.keys import read_hmac_secret
 from gate.proof.signing import KeyRegistry, load_registry, raw_public_key
 from gate.verify import Trust, Verification, verify_record
 from gate.verify.material import RECORDS, Material, Subject, read_material

@@ -25,15 +25,15 @@ from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.manifest import Adapter, manifest_hash
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
-from gate.audit import check_chain
 from gate.decisions.erasure import erase
 from gate.encoding import resources
 from gate.ids import utc_now
-from gate.instance import Instance, open_instance
+from gate.instance.audit import check_chain
+from gate.instance.instance import Instance, open_instance
+from gate.instance.settings import load_settings
 from gate.labels import VIEWS
 from gate.ledger.access import FULL_ACCESS, Scope
 from gate.records.views import project
-from gate.settings import load_settings
 from gate.verify import verify_record
 from tests.gate.adapters.test_builtin import CLAIMS
 from tests.gate.adapters.test_invocation import ECHO, emitting, invocation_of, make_adapter, make_failing

@@ -27,10 +27,10 @@ from api.requests import TURN
 from api.turns import Turns
 from gate.errors import GateError, ServiceUnavailable
 from gate.ids import utc_now
-from gate.instance import Instance, open_instance
+from gate.instance.instance import Instance, open_instance
+from gate.instance.settings import load_settings
 from gate.ledger.access import FULL_ACCESS, Scope
 from gate.ledger.tables import entries
-from gate.settings import load_settings
 from tests.end_to_end.site import wait_until
 from tests.reports import give_reports
 from tests.support import same_json, sample_request

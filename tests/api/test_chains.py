@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from gate.encoding import resources
 from gate.ids import utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger.access import FULL_ACCESS, Scope
 from tests.independent import verifier
 from tests.support import sample_request
@@ -126,7 +126,7 @@ def test_a_checkpoint_is_signed_by_the_receipt_key(
 
 def test_without_receipt_signing_there_is_no_checkpoint(client: FlaskClient, key: str, scope: Scope, home: Any) -> None:
     from api.app import create_app
-    from gate.settings import load_settings
+    from gate.instance.settings import load_settings
 
     (home / "settings.toml").write_text('receipt_signing = "off"\n')
     response = get(create_app(load_settings(home)).test_client(), key, f"{scope.chain_id}/checkpoint")

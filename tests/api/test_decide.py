@@ -16,7 +16,7 @@ from gate.decisions.decide import MAX_IDEMPOTENCY_KEY
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.ids import utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger.access import FULL_ACCESS, Scope
 from tests.gate.rulebooks.test_rulebook import change
 from tests.independent import verifier

@@ -22,7 +22,7 @@ from gate.encoding import resources
 from gate.encoding.strict_json import parse
 from gate.errors import ServiceUnavailable
 from gate.ids import utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger.access import Scope
 from gate.ledger.writer import Claim
 from gate.records.receipts import KINDS, Kind

@@ -30,11 +30,11 @@ from werkzeug.datastructures import Headers
 from werkzeug.test import TestResponse
 
 from api.app import create_app
-from gate.audit import check_chain
 from gate.encoding.canonical import content_hash
 from gate.ids import utc_now
-from gate.instance import Instance, create_instance
-from gate.keys import KeyRing
+from gate.instance.audit import check_chain
+from gate.instance.instance import Instance, create_instance
+from gate.instance.keys import KeyRing
 from gate.ledger import Ledger, group_commit, postgres, sqlite
 from gate.ledger.access import FULL_ACCESS, Scope
 from gate.ledger.packing import unpack

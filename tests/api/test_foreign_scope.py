@@ -13,7 +13,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from gate.ids import new_id, utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger.access import FULL_ACCESS
 from tests.contract.frozen import current
 from tests.independent.verifier import canonical_hash

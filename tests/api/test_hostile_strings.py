@@ -21,9 +21,9 @@ from werkzeug.test import TestResponse
 
 from api.documents import openapi_document
 from api.state import State
-from gate.audit import check_chain
 from gate.encoding import resources
-from gate.instance import Instance
+from gate.instance.audit import check_chain
+from gate.instance.instance import Instance
 from gate.ledger.access import Authority, Scope
 from gate.records.envelope import input_material
 from tests.api.test_decide import chain_size, decide

@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 from api.app import create_app
 from api.state import State
 from gate.ids import utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.access import ACCESS, FULL_ACCESS, PLANS, Scope
 from tests.api.test_decide import chain_size, decide, refused

@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 from api.app import Worker, create_app
 from api.logs import library_logging, open_log
 from gate.decisions.decide import DecisionGate
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from tests.support import sample_request
 
 CANARY = "canary-7f3a9"

@@ -28,7 +28,7 @@ from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
 from gate.encoding import resources
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger.store import Store
 from gate.rulebooks.evaluation import Evaluator
 from tests.faults import table_gone
@@ -447,7 +447,7 @@ def _home_is_a_file(home: Path) -> Iterator[None]:
 def _clock_before_the_key(patched: pytest.MonkeyPatch) -> Iterator[None]:
     early = ids.utc_now() - timedelta(days=400)
     with patched.context() as context:
-        context.setattr("gate.instance.utc_now", lambda: early)
+        context.setattr("gate.instance.instance.utc_now", lambda: early)
         context.setattr(Instance.gate, "__defaults__", (lambda: early,))
         yield
 

@@ -22,13 +22,13 @@ from gate.decisions.erasure import erase
 from gate.encoding import resources
 from gate.encoding.strict_json import MAX_REQUEST_VALUES, MAX_VALUES
 from gate.ids import utc_now
-from gate.instance import Instance, open_instance
+from gate.instance.instance import Instance, open_instance
+from gate.instance.settings import load_settings
 from gate.ledger.access import FULL_ACCESS
 from gate.ledger.packing import pack, unpack
 from gate.ledger.tables import entries, outcome_counts, rulebooks
 from gate.proof.signing import public_key_pem
 from gate.records.packet import packet_hash
-from gate.settings import load_settings
 from tests.contract.frozen import current
 from tests.independent import verifier
 from tests.support import EXECUTED, RECEIPT_SIGNER, SUCCEEDED, make_packet, sample_request

@@ -13,9 +13,9 @@ from api.app import create_app
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.ids import utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
+from gate.instance.settings import load_settings
 from gate.proof.signing import load_registry
-from gate.settings import load_settings
 from tests.support import sample_request
 
 REGISTRIES = ["/api/decision/receipt-keys", "/.well-known/rulebook-attestation-keys.json"]

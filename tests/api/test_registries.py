@@ -16,12 +16,12 @@ from werkzeug.test import TestResponse
 from api.app import create_app
 from gate.encoding import resources
 from gate.ids import utc_now
-from gate.instance import Instance, open_instance
+from gate.instance.instance import Instance, open_instance
+from gate.instance.settings import load_settings
 from gate.ledger import Ledger
 from gate.ledger.access import FULL_ACCESS, Scope
 from gate.rulebooks.bundles import own_rulebooks
 from gate.rulebooks.rulebook import load
-from gate.settings import load_settings
 from tests.independent.verifier import canonical_hash
 from tests.postgres import database_of
 from tests.support import sample_request, sample_rulebook

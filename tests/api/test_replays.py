@@ -19,7 +19,8 @@ from gate.contract.published import golden_cases
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.ids import utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
+from gate.instance.settings import load_settings
 from gate.labels import VIEWS
 from gate.ledger.access import FULL_ACCESS, Scope
 from gate.ledger.tables import entries
@@ -27,7 +28,6 @@ from gate.proof import chain
 from gate.proof.chain import link_material
 from gate.records.envelope import envelope, receipt_material
 from gate.records.views import project
-from gate.settings import load_settings
 from tests.gate.decisions.test_replay import rehashed, stricter_rulebook
 from tests.gate.rulebooks.test_rulebook import change
 from tests.reference.strategies import rulebooks_and_facts

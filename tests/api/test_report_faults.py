@@ -18,7 +18,7 @@ from sqlalchemy import update
 from api.app import create_app
 from gate.decisions import lifecycle
 from gate.ids import utc_now
-from gate.instance import Instance, create_instance
+from gate.instance.instance import Instance, create_instance
 from gate.ledger import group_commit, postgres, sqlite
 from gate.ledger.access import FULL_ACCESS
 from gate.ledger.sqlite import SqliteStore

@@ -17,7 +17,7 @@ from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.errors import ServiceUnavailable
 from gate.ids import utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger.access import FULL_ACCESS, Scope
 from gate.policy.reports import effectiveness_report
 from tests.independent import verifier

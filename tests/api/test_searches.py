@@ -15,7 +15,7 @@ from api.searches import _SHOWN
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
 from gate.ids import not_before, parse_timestamp, timestamp, utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger.access import FULL_ACCESS, Scope
 from tests.support import make_record, sample_request
 

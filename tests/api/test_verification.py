@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from gate.decisions.erasure import erase
 from gate.encoding import resources
 from gate.ids import utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger.access import FULL_ACCESS
 from gate.proof.signing import Ed25519Signer, public_key_pem
 from tests.support import make_record, sample_request

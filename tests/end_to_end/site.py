@@ -27,14 +27,14 @@ import orjson
 from typer.testing import CliRunner
 
 from api.cli.main import app
-from gate.audit import check_chain
 from gate.decisions.decide import stored_record
-from gate.instance import open_instance
+from gate.instance.audit import check_chain
+from gate.instance.instance import open_instance
+from gate.instance.settings import load_settings
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.entries import StoredEntry
 from gate.proof import chain
 from gate.records.receipts import CRM_SYNCS, KINDS
-from gate.settings import load_settings
 from tests.end_to_end.support import Server, free_port, running
 from tests.independent import verifier
 from tests.support import REPORTS, sample_request

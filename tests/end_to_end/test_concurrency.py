@@ -20,18 +20,18 @@ import httpx
 import orjson
 import pytest
 
-from gate.audit import check_chain
 from gate.decisions.decide import stored_record
 from gate.errors import GateError
 from gate.ids import new_id
-from gate.instance import create_instance, open_instance
-from gate.keys import PURPOSES, KeyRing
+from gate.instance.audit import check_chain
+from gate.instance.instance import create_instance, open_instance
+from gate.instance.keys import PURPOSES, KeyRing
+from gate.instance.settings import load_settings
 from gate.labels import VIEWS
 from gate.ledger.access import FULL_ACCESS, PLANS
 from gate.ledger.limits import WINDOW, open_limits
 from gate.proof import chain
 from gate.records.receipts import KINDS, Kind
-from gate.settings import load_settings
 from gate.verify import verify_record
 from tests.end_to_end.conftest import Databases
 from tests.end_to_end.processes import PART, Processes, append_many, ask_often, new_processes

@@ -39,9 +39,9 @@ from gate.client import (
 from gate.client.permit import BasePermit
 from gate.client.store import sqlite
 from gate.encoding.canonical import content_hash
-from gate.instance import open_instance
+from gate.instance.instance import open_instance
+from gate.instance.settings import load_settings
 from gate.proof.signing import Ed25519Signer, load_registry
-from gate.settings import load_settings
 from gate.verify import Trust, verify_record
 from tests.end_to_end.faulty_gate import (
     Exchange,

@@ -15,9 +15,9 @@ import httpx
 import pytest
 
 from gate.errors import GateError
+from gate.instance.settings import load_settings
 from gate.ledger import open_store
 from gate.ledger.packing import unpack
-from gate.settings import load_settings
 from tests.end_to_end.site import PATIENCE, Site
 from tests.support import rows_of, sample_request, sample_rulebook
 

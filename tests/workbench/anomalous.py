@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from gate.decisions.erasure import erase
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
 from tests.support import sample_request, sample_rulebook
 from tests.workbench.support import SYNCED, claim_request, claim_rulebook

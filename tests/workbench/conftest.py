@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger.access import Scope
 from workbench.lake.compaction import Compactor
 from workbench.lake.entries import Personal

@@ -7,8 +7,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from gate.instance import open_instance
-from gate.settings import load_settings
+from gate.instance.instance import open_instance
+from gate.instance.settings import load_settings
 from workbench.lake import compaction
 from workbench.lake.compaction import Compactor
 from workbench.lake.export import Exporter

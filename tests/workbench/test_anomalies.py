@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import pytest
 
-from gate.instance import Instance, create_instance, open_instance
+from gate.instance.instance import Instance, create_instance, open_instance
+from gate.instance.settings import load_settings
 from gate.ledger.access import FULL_ACCESS, Authority
 from gate.policy.anomalies.breaks import RULES
 from gate.records.receipts import EXECUTIONS, OUTCOMES
-from gate.settings import load_settings
 from tests.independent import anomalies as independent
 from tests.support import sample_request
 from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, WEEK, MadeUp, rulebook_of

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 import rfc8785
 
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger import tail
 from tests.end_to_end.support import ROOT
 from tests.independent import anomalies as independent

@@ -20,10 +20,10 @@ import rfc8785
 
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.ids import timestamp
-from gate.instance import Instance, create_instance, open_instance
+from gate.instance.instance import Instance, create_instance, open_instance
+from gate.instance.settings import load_settings
 from gate.policy.peers import MonthCounts, beginning, earlier
 from gate.records.receipts import OUTCOMES
-from gate.settings import load_settings
 from tests.independent import benchmarks as recount
 from tests.support import sample_request
 from tests.workbench.benchmarking import POLICY, chain_of

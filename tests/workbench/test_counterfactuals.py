@@ -17,7 +17,7 @@ from gate.decisions.counterfactuals import merge_patch
 from gate.encoding.canonical import content_hash
 from gate.errors import OperatorError, RulebookRefused
 from gate.ids import timestamp
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger.access import Authority, Scope
 from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import load

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from gate.errors import OperatorError
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger.access import Authority, Scope
 from tests.support import sample_request, sample_rulebook
 from tests.workbench.support import Chain

@@ -19,7 +19,7 @@ from gate.encoding.canonical import compact, content_hash
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH, parse
 from gate.errors import MaterialRefused, RequestRefused
 from gate.ids import utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger import Ledger
 from gate.ledger.access import FULL_ACCESS
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gate.ids import utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger.access import FULL_ACCESS
 from tests.end_to_end.support import ROOT
 from tests.workbench.support import Chain

@@ -14,12 +14,12 @@ import pytest
 import rfc8785
 
 from gate.decisions.erasure import erase
-from gate.instance import Instance, create_instance, open_instance
+from gate.instance.instance import Instance, create_instance, open_instance
+from gate.instance.settings import load_settings
 from gate.ledger import tail
 from gate.ledger.access import FULL_ACCESS, Authority, Scope
 from gate.policy.reports import confidence_report
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind
-from gate.settings import load_settings
 from tests.independent import recount
 from tests.support import REPORTS, sample_request, sample_rulebook
 from tests.workbench.support import SYNCED, claim_request, claim_rulebook

@@ -12,7 +12,7 @@ import pytest
 
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.ids import utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger import Ledger
 from gate.ledger.access import FULL_ACCESS, Authority, Scope
 from tests.workbench.support import Chain

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import pytest
 
-from gate import settings
 from gate.adapters.containment import BASELINE, MEASURES
 from gate.adapters.registry import registered
+from gate.instance import settings
 from tests.command_line import run_gate
 from tests.gate.adapters.test_manifest import registered_as
 

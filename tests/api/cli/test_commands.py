@@ -23,13 +23,13 @@ from api.app import create_app
 from api.cli.main import app
 from gate.encoding import resources
 from gate.ids import utc_now
-from gate.instance import Instance, open_instance
+from gate.instance.instance import Instance, open_instance
+from gate.instance.settings import load_settings
 from gate.ledger.packing import pack, unpack
 from gate.ledger.sqlite import SqliteStore
 from gate.policy.peers import decided_in, earlier, month_of
 from gate.records.packet import packet_hash
 from gate.rulebooks.bundles import own_rulebooks
-from gate.settings import load_settings
 from tests.command_line import run_gate
 from tests.end_to_end.support import ROOT
 from tests.support import RECEIPT_SIGNER, copy_as_release, make_packet, make_record, sample_request, sample_rulebook

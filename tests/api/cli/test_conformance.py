@@ -19,9 +19,9 @@ from werkzeug.wrappers import Request, Response
 from api.app import create_app
 from gate.contract.published import published
 from gate.ids import utc_now
-from gate.instance import Instance, open_instance
+from gate.instance.instance import Instance, open_instance
+from gate.instance.settings import load_settings
 from gate.ledger.access import Scope
-from gate.settings import load_settings
 from tests.command_line import run_gate
 from tests.end_to_end.support import free_port
 

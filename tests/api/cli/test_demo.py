@@ -20,10 +20,10 @@ from api.cli.demo import demo as demo_command
 from api.cli.demo_ledger import Plan, key_file, make_ledger, scenario
 from api.cli.output import progress
 from gate.ids import timestamp, utc_now
-from gate.instance import Instance, open_instance
+from gate.instance.instance import Instance, open_instance
+from gate.instance.settings import load_settings
 from gate.proof.signing import load_registry
 from gate.scenario import Decide, Register
-from gate.settings import load_settings
 from tests.command_line import run_gate
 from tests.syscalls import descendants
 

@@ -11,7 +11,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from gate.client import Client, SqliteStore
-from gate.instance import Instance
+from gate.instance.instance import Instance
 
 Rewrite = Callable[[httpx.Request, httpx.Response], httpx.Response]
 

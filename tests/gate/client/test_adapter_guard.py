@@ -32,7 +32,7 @@ from gate.client import (
 from gate.encoding.canonical import content_hash
 from gate.errors import MaterialRefused, RequestRefused
 from gate.ids import timestamp, utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger.access import Scope
 from gate.proof import chain
 from gate.proof.chain import link_material

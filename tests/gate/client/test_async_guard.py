@@ -14,7 +14,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from gate.client import AlreadyStarted, AsyncClient, NotPermitted, SqliteStore, State, StoreUnavailable
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from tests.support import sample_rulebook
 
 YES = {"discount_percent": 10, "margin_percent": 22}

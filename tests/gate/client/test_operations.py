@@ -25,7 +25,7 @@ from gate.client.operations import building
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
 from gate.errors import GateError, MaterialRefused, RequestRefused
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from tests.contract.frozen import current
 from tests.gate.client.test_types import ROOTS
 from tests.support import EXECUTED, SUCCEEDED, case_text, cases, sample_request

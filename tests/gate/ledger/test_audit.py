@@ -13,10 +13,10 @@ import orjson
 import pytest
 from sqlalchemy import Connection, LargeBinary, Row, Table, and_, delete, insert, select, type_coerce, update
 
-from gate.audit import check_chain
 from gate.decisions.erasure import build, erase, left_of
 from gate.ids import utc_now
-from gate.instance import Instance
+from gate.instance.audit import check_chain
+from gate.instance.instance import Instance
 from gate.ledger.access import Authority, Scope
 from gate.ledger.packing import pack, unpack
 from gate.ledger.tables import claims, decisions, entries, latest_outcomes, outcome_counts

@@ -10,7 +10,7 @@ import pytest
 
 from gate.errors import ServiceUnavailable
 from gate.ids import timestamp
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger import Ledger
 from gate.ledger import decisions as searching
 from gate.ledger.access import Authority, Scope

@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from gate.audit import check_chain
-from gate.backup import make_backup, restore_backup
 from gate.decisions import erasure
 from gate.decisions.erasure import erase
 from gate.encoding.canonical import content_hash
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.ids import utc_now
-from gate.instance import Instance, open_instance
+from gate.instance.audit import check_chain
+from gate.instance.backup import make_backup, restore_backup
+from gate.instance.instance import Instance, open_instance
+from gate.instance.settings import load_settings
 from gate.ledger import Ledger, erasures, open_ledger, sqlite
 from gate.ledger.access import Authority, Scope
 from gate.ledger.tables import entries
 from gate.records.receipts import EXECUTIONS, OUTCOMES
-from gate.settings import load_settings
 from gate.verify import verify_record
 from tests.independent import verifier
 from tests.support import in_threads, ledger_url, rows_of, sample_request, sqlite_file

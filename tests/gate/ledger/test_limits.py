@@ -16,7 +16,7 @@ from sqlalchemy import text
 
 from gate.errors import ServiceUnavailable
 from gate.ids import utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.access import FULL_ACCESS
 from gate.ledger.limits import WINDOW, Rate, RateLimiter, open_limits, replace_damaged_limits

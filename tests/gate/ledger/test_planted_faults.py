@@ -21,7 +21,7 @@ from sqlalchemy import Dialect, text
 from gate.decisions.decide import DecisionGate
 from gate.errors import GateError, ServiceUnavailable
 from gate.ids import utc_now
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger import Ledger, limits, open_ledger, postgres, sqlite, writer
 from gate.ledger.access import Authority, Scope
 from gate.ledger.entries import Entries

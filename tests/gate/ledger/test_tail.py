@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.ledger import Ledger, tail
 from gate.ledger.access import Authority, Scope
 from gate.ledger.tail import FollowedEntry

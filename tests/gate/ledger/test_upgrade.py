@@ -14,16 +14,16 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
 
-from gate.audit import check_chain
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.ids import timestamp, utc_now
-from gate.instance import Instance, create_instance, open_instance, upgrade_ledger
+from gate.instance.audit import check_chain
+from gate.instance.instance import Instance, create_instance, open_instance, upgrade_ledger
+from gate.instance.settings import Settings, load_settings
 from gate.ledger import open_ledger, open_store, schema
 from gate.ledger.access import FULL_ACCESS, PLANS
 from gate.ledger.decisions import Criteria, Decisions
 from gate.ledger.store import Store
 from gate.ledger.tables import limits_metadata, metadata
-from gate.settings import Settings, load_settings
 from tests.gate.ledger.test_entries import entry
 from tests.support import copy_as_release, rows_of, sample_request
 

@@ -10,9 +10,9 @@ from typing import Final
 import pytest
 
 from gate.errors import OperatorError
-from gate.instance import create_instance, open_instance
+from gate.instance.instance import create_instance, open_instance
+from gate.instance.settings import TAKES, Settings, load_settings
 from gate.proof.signing import HmacSigner
-from gate.settings import TAKES, Settings, load_settings
 
 
 def test_an_instance_is_laid_out_once(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.ids import timestamp
-from gate.keys import KeyRing, hmac_signer, read_hmac_secret
+from gate.instance.keys import KeyRing, hmac_signer, read_hmac_secret
 from gate.proof.signing import Ed25519Signer, private_key_pem, verify_ed25519
 from tests.support import NOW
 

@@ -19,13 +19,13 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from gate.errors import OperatorError, ServiceUnavailable
-from gate.instance import Instance
-from gate.keys import read_hmac_secret, write_private
+from gate.instance.instance import Instance
+from gate.instance.keys import read_hmac_secret, write_private
+from gate.instance.settings import FILE_NAME, load_settings
 from gate.ledger import open_ledger, open_store, schema
 from gate.ledger.copies import copy_pages, copy_rows, copy_to_file, is_empty
 from gate.ledger.store import Store
 from gate.proof.signing import HMAC_SHA256
-from gate.settings import FILE_NAME, load_settings
 
 _KEPT: Final = (FILE_NAME, "keys/*.json", "keys/*.pem")
 

@@ -11,7 +11,7 @@ from cachetools import LRUCache
 from gate.decisions.decide import is_link_of, stored_record, stored_request
 from gate.decisions.erasure import ERASURE_MEMBERS, erasure_hash, erasure_link, is_confirmed, stored_erasure
 from gate.errors import GateError
-from gate.instance import Instance
+from gate.instance.instance import Instance
 from gate.labels import PROTOCOL
 from gate.ledger import Ledger
 from gate.ledger.entries import StoredEntry

@@ -15,13 +15,14 @@ from typing import Any, TypeAlias
 import pytest
 from sqlalchemy import text
 
-from gate import backup
-from gate.audit import check_chain
-from gate.backup import make_backup, restore_backup
 from gate.decisions.erasure import erase
 from gate.errors import GateError, OperatorError, ServiceUnavailable
 from gate.ids import timestamp, utc_now
-from gate.instance import Instance, create_instance, open_instance
+from gate.instance import backup
+from gate.instance.audit import check_chain
+from gate.instance.backup import make_backup, restore_backup
+from gate.instance.instance import Instance, create_instance, open_instance
+from gate.instance.settings import load_settings
 from gate.ledger.access import FULL_ACCESS, Scope
 from gate.ledger.copies import copy_pages
 from gate.ledger.sqlite import SqliteStore
@@ -29,7 +30,6 @@ from gate.ledger.store import Store
 from gate.ledger.writer import Appended
 from gate.proof import chain
 from gate.records.receipts import OUTCOMES
-from gate.settings import load_settings
 from gate.verify import verify_record
 from tests.gate.ledger.test_entries import entry
 from tests.postgres import Postgres

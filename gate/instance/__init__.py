@@ -1,0 +1,10 @@
+"""An instance: everything below put together in a home directory, and what its operator does with the whole.
+
+    settings    settings.toml and the environment, read once into one frozen object
+    keys        signing keys on disk: created, rotated, retired, compromised
+    instance    laying an instance out, opening it, and composing the ledger, the gate and the lifecycle
+    audit       `gate chain check`: the ledger recomputed from its own bytes
+    backup      an instance in one file, and laid out anew from it
+
+The edge of the domain: files, the environment and the clock come in here.
+"""
