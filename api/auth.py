@@ -11,7 +11,7 @@ from flask import g, request
 from api.state import state
 from gate.errors import AccessForbidden, AccessRefused
 from gate.ids import utc_now
-from gate.ledger.access import Authority
+from gate.ledger.access.authority import Authority
 
 
 def authenticate(access: str, *, code: str = "SVC_API_UNAUTHORIZED") -> Authority:

@@ -23,7 +23,7 @@ from gate.encoding.strict_json import (
     MAX_VALUES,
     MAX_VERIFY_DEPTH,
 )
-from gate.ledger.access import PLANS
+from gate.ledger.access.authority import PLANS
 from gate.rulebooks.rulebook import MAX_CONDITION_DEPTH, MAX_CONDITION_NODES
 
 Json = Mapping[str, Any]

@@ -6,7 +6,7 @@ from flask import g
 
 from api.state import state
 from gate.errors import LimitReached
-from gate.ledger.access import PLANS, Authority
+from gate.ledger.access.authority import PLANS, Authority
 
 
 def require_rate(authority: Authority) -> None:

@@ -12,7 +12,7 @@ from api.requests import json_response, query_choice, query_cursor, query_intege
 from api.state import state
 from gate.errors import FieldError, RequestRefused
 from gate.ids import not_before
-from gate.ledger.decisions import Criteria
+from gate.ledger.reads.decisions import Criteria
 
 blueprint = Blueprint("searches", __name__)
 

@@ -16,7 +16,7 @@ from gate.decisions.decide import DecisionGate
 from gate.decisions.lifecycle import Lifecycle
 from gate.errors import ServiceUnavailable
 from gate.instance.instance import Instance
-from gate.ledger.limits import RateLimiter
+from gate.ledger.access.limits import RateLimiter
 from gate.policy.reports import Reports
 
 

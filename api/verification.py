@@ -15,7 +15,7 @@ from gate.decisions.erasure import as_stored, is_confirmed, stored_erasure
 from gate.encoding.canonical import canonical, with_integers
 from gate.encoding.strict_json import MAX_VALUES, MAX_VERIFY_DEPTH
 from gate.labels import CANONICALIZATION, HASH_ALGORITHM, PACKET, PROTOCOL, RECORD
-from gate.ledger.access import Authority
+from gate.ledger.access.authority import Authority
 from gate.proof.signing import ED25519, HMAC_SHA256
 from gate.verify import Verification, verify_packet, verify_record
 from gate.verify.material import PACKETS, RECORDS, Material, Subject, read_material, unusable

@@ -29,7 +29,7 @@ from gate.encoding.strict_json import parse
 from gate.ids import utc_now
 from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
-from gate.ledger.access import FULL_ACCESS
+from gate.ledger.access.authority import FULL_ACCESS
 from gate.policy.peers import beginning, decided_in, earlier, folded
 from gate.records.receipts import OUTCOMES
 from workbench.lake.benchmarks import frozen_months, keep_frozen, month_due

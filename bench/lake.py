@@ -26,7 +26,7 @@ from bench.subjects import sqlite_url
 from bench.tables import table
 from gate.ledger import Ledger
 from gate.ledger.packing import unpack
-from gate.ledger.tail import FollowedEntry, FollowedScope
+from gate.ledger.reads.tail import FollowedEntry, FollowedScope
 from workbench.lake.compaction import Compactor
 from workbench.lake.export import Exporter
 from workbench.lake.lease import lease

@@ -22,7 +22,7 @@ import orjson
 import polars as pl
 import pyarrow as pa
 
-from gate.ledger.tail import FollowedScope
+from gate.ledger.reads.tail import FollowedScope
 from gate.policy.confidence import Counts
 from gate.policy.effectiveness import Standing
 from workbench.columns import EXECUTION_STATUS, OBSERVED, OUTCOME_STATUS, TIME, TIME_COLUMNS, VERDICT, schema

@@ -39,7 +39,7 @@ from bench.tables import table
 from gate.encoding.strict_json import parse
 from gate.ids import utc_now
 from gate.instance.instance import Instance
-from gate.ledger.access import Authority
+from gate.ledger.access.authority import Authority
 from gate.records.receipts import EXECUTIONS
 
 _ROUNDS: Final = 7

@@ -33,8 +33,8 @@ from gate.encoding.strict_json import parse
 from gate.ids import new_id, timestamp, utc_now
 from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
-from gate.ledger.access import FULL_ACCESS
-from gate.ledger.writer import Appended
+from gate.ledger.access.authority import FULL_ACCESS
+from gate.ledger.chain.writer import Appended
 from gate.proof.chain import record_link
 from gate.records.envelope import input_material
 from gate.records.record import Identity, build_record

@@ -55,8 +55,8 @@ from bench.tables import table
 from gate.encoding.strict_json import parse
 from gate.ids import new_id, utc_now
 from gate.instance.instance import Instance
-from gate.ledger.access import FULL_ACCESS
-from gate.ledger.tail import FollowedScope
+from gate.ledger.access.authority import FULL_ACCESS
+from gate.ledger.reads.tail import FollowedScope
 from gate.policy.effectiveness import Standing
 from gate.proof.chain import Head
 from gate.records.receipts import OUTCOMES

@@ -31,11 +31,8 @@ from gate.decisions.decide import found_by, is_link_of, stored_record
 from gate.encoding.strict_json import parse
 from gate.ids import new_id, timestamp, utc_now
 from gate.instance.instance import create_instance
-from gate.ledger.access import FULL_ACCESS
-from gate.ledger.packing import pack
-from gate.ledger.store import Statement
-from gate.ledger.tables import entries
-from gate.ledger.writer import (
+from gate.ledger.access.authority import FULL_ACCESS
+from gate.ledger.chain.writer import (
     _INSERT_CLAIM,
     _INSERT_DECISION,
     _INSERT_ENTRY,
@@ -48,6 +45,9 @@ from gate.ledger.writer import (
     _entry_row,
     _head_row,
 )
+from gate.ledger.packing import pack
+from gate.ledger.stores.store import Statement
+from gate.ledger.tables import entries
 from gate.proof.chain import Head, append, find_break, head_of, link_material
 
 # What decides on the form of the rows: a ledger that was built with other sources is not taken.

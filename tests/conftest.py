@@ -16,8 +16,9 @@ from api.logs import open_log
 from gate.ids import utc_now
 from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
-from gate.ledger import Ledger, limits
-from gate.ledger.access import FULL_ACCESS, Authority, Scope
+from gate.ledger import Ledger
+from gate.ledger.access import limits
+from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
 from tests.postgres import Postgres, postgres_server
 from tests.support import LimitClock
 from workbench.analytics import Analytics

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from gate.ledger.sqlite import SqliteStore
-from gate.ledger.store import Store
+from gate.ledger.stores.sqlite import SqliteStore
+from gate.ledger.stores.store import Store
 
 # The SQLSTATE of an error that a program raises, and of a full disk.
 RAISED: Final = "P0001"

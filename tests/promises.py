@@ -17,8 +17,8 @@ from sqlalchemy import select
 from gate.decisions.decide import DecisionGate
 from gate.errors import AccessForbidden, GateError, IdempotencyConflict
 from gate.ledger import Ledger
-from gate.ledger.access import Authority, Scope
-from gate.ledger.limits import Rate
+from gate.ledger.access.authority import Authority, Scope
+from gate.ledger.access.limits import Rate
 from gate.ledger.packing import unpack
 from gate.ledger.tables import claims, entries
 from gate.proof import chain

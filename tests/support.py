@@ -20,8 +20,8 @@ from gate.encoding.strict_json import MAX_VERIFY_DEPTH, parse
 from gate.ids import timestamp
 from gate.ledger import Ledger, schema
 from gate.ledger.packing import unpack
-from gate.ledger.sqlite import SqliteStore
-from gate.ledger.store import Statement, Store
+from gate.ledger.stores.sqlite import SqliteStore
+from gate.ledger.stores.store import Statement, Store
 from gate.policy.anomalies.report import MAX_ITEMS
 from gate.policy.anomalies.scores import THRESHOLD
 from gate.policy.confidence import MIN_SAMPLE, Counts, Coverage, decision_confidence

@@ -14,7 +14,7 @@ from gate.errors import OperatorError
 from gate.ids import timestamp, utc_now
 from gate.instance.audit import check_chain, check_checkpoint
 from gate.instance.instance import Instance
-from gate.ledger.access import Scope
+from gate.ledger.access.authority import Scope
 from gate.proof import chain
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Check audit chains, and sign checkpoints of them.")

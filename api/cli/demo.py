@@ -26,7 +26,7 @@ from gate.errors import AccessRefused, OperatorError
 from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.instance.keys import write_private
-from gate.ledger.access import FULL_ACCESS, Scope
+from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.rulebooks import bundles
 
 SCOPE: Final = "demo"

@@ -27,8 +27,8 @@ from gate.instance.instance import Instance, create_instance
 from gate.instance.keys import write_private
 from gate.instance.settings import FILE_NAME, load_settings
 from gate.ledger import Ledger
-from gate.ledger.access import FULL_ACCESS
-from gate.ledger.sqlite import SqliteStore
+from gate.ledger.access.authority import FULL_ACCESS
+from gate.ledger.stores.sqlite import SqliteStore
 from gate.records.receipts import KINDS
 from gate.rulebooks import bundles
 from gate.scenario import Decide, Register, Scenario

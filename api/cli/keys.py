@@ -13,7 +13,7 @@ from gate.errors import OperatorError
 from gate.ids import parse_timestamp, utc_now
 from gate.instance.instance import Instance
 from gate.instance.settings import FILE_NAME
-from gate.ledger.access import ACCESS, FULL_ACCESS, PLANS, ApiKey, Scope
+from gate.ledger.access.authority import ACCESS, FULL_ACCESS, PLANS, ApiKey, Scope
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Create, list, disable and rotate API keys.")
 

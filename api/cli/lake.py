@@ -13,7 +13,7 @@ from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import note, print_json, progress, say, table
 from gate.ids import utc_now
 from gate.instance.instance import Instance
-from gate.ledger.tail import FollowedScope
+from gate.ledger.reads.tail import FollowedScope
 from workbench.lake.benchmarks import fault as frozen_fault
 from workbench.lake.benchmarks import frozen_months, keep_frozen
 from workbench.lake.compaction import Compactor

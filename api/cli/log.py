@@ -9,7 +9,7 @@ import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say, table
-from gate.ledger.operator_log import LogEntry
+from gate.ledger.access.operator_log import LogEntry
 
 app = typer.Typer(add_completion=False)
 

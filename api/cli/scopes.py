@@ -12,7 +12,7 @@ from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say, table
 from gate.ids import timestamp, utc_now
 from gate.instance.instance import Instance
-from gate.ledger.access import PLANS, Scope
+from gate.ledger.access.authority import PLANS, Scope
 from gate.policy.peers import decided_in, earlier, month_of
 
 app = typer.Typer(

@@ -37,7 +37,7 @@ from api.readiness import Report
 from api.turns import PORT_VARIABLE, SECONDS_VARIABLE, WAITING
 from gate.errors import OperatorError
 from gate.instance.instance import create_metrics_token
-from gate.ledger.limits import replace_damaged_limits
+from gate.ledger.access.limits import replace_damaged_limits
 
 app = typer.Typer(add_completion=False)
 

@@ -16,7 +16,7 @@ from gate.errors import GateError, OperatorError
 from gate.ids import first_id, utc_now
 from gate.instance.instance import Instance, open_instance, require_instance
 from gate.instance.settings import Settings, load_settings
-from gate.ledger.access import Scope
+from gate.ledger.access.authority import Scope
 
 app = typer.Typer(add_completion=False)
 

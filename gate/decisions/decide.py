@@ -28,11 +28,11 @@ from gate.errors import (
 from gate.ids import month_end, new_id, timestamp
 from gate.labels import BINDING_ADAPTER
 from gate.ledger import Ledger
-from gate.ledger.access import Authority
-from gate.ledger.entries import StoredEntry
+from gate.ledger.access.authority import Authority
+from gate.ledger.chain.entries import StoredEntry
+from gate.ledger.chain.writer import AccessChanged, Appended, CapReached, Claim, Claimed, Decided, NewEntry, Outcome
 from gate.ledger.rulebooks import Registered, version_conflict
-from gate.ledger.store import read_object
-from gate.ledger.writer import AccessChanged, Appended, CapReached, Claim, Claimed, Decided, NewEntry, Outcome
+from gate.ledger.stores.store import read_object
 from gate.proof import chain
 from gate.proof.chain import link_material
 from gate.records.attestation import registration

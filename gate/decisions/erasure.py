@@ -19,9 +19,9 @@ from gate.errors import OperatorError
 from gate.ids import new_id, timestamp
 from gate.labels import ERASURE, PROTOCOL
 from gate.ledger import Ledger
-from gate.ledger.entries import StoredEntry, StoredReport
-from gate.ledger.erasures import Erasure
-from gate.ledger.store import has_utf8, read_object
+from gate.ledger.chain.entries import StoredEntry, StoredReport
+from gate.ledger.chain.erasures import Erasure
+from gate.ledger.stores.store import has_utf8, read_object
 from gate.proof import chain
 from gate.records.envelope import ERASABLE
 

@@ -15,9 +15,9 @@ from gate.encoding.strict_json import MAX_VALUES, exceeds_values
 from gate.errors import RequestRefused, ServiceUnavailable
 from gate.ids import timestamp
 from gate.ledger import Ledger
-from gate.ledger.access import Authority
-from gate.ledger.entries import History, StoredReport
-from gate.ledger.store import read_object
+from gate.ledger.access.authority import Authority
+from gate.ledger.chain.entries import History, StoredReport
+from gate.ledger.stores.store import read_object
 from gate.policy.anomalies.report import MAX_ITEMS
 from gate.policy.anomalies.scores import THRESHOLD
 from gate.policy.confidence import MIN_SAMPLE

@@ -17,11 +17,11 @@ from gate.encoding.canonical import content_hash
 from gate.errors import GateError, IdempotencyConflict, MaterialRefused, ServiceUnavailable
 from gate.ids import new_id, timestamp
 from gate.ledger import Ledger
-from gate.ledger.access import Authority
-from gate.ledger.entries import LinkedBody, StoredReport
-from gate.ledger.outcomes import Outcome
-from gate.ledger.store import read_object
-from gate.ledger.writer import Appended, Claim, Claimed, NewEntry
+from gate.ledger.access.authority import Authority
+from gate.ledger.chain.entries import LinkedBody, StoredReport
+from gate.ledger.chain.outcomes import Outcome
+from gate.ledger.chain.writer import Appended, Claim, Claimed, NewEntry
+from gate.ledger.stores.store import read_object
 from gate.proof import chain
 from gate.records.envelope import envelope, erased_members, output_material, receipt_material
 from gate.records.receipts import CITED, OUTCOMES, Kind, build, report_hash, report_link

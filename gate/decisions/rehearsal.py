@@ -41,7 +41,7 @@ from gate.encoding.canonical import content_hash, is_plain
 from gate.encoding.shapes import MAX_ERRORS
 from gate.errors import AdapterRefused, FieldError, RequestRefused
 from gate.ledger import Ledger
-from gate.ledger.entries import StoredEntry
+from gate.ledger.chain.entries import StoredEntry
 from gate.ledger.rulebooks import version_conflict
 from gate.proof import chain
 from gate.records.attestation import registration

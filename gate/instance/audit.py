@@ -14,9 +14,9 @@ from gate.errors import GateError
 from gate.instance.instance import Instance
 from gate.labels import PROTOCOL
 from gate.ledger import Ledger
-from gate.ledger.entries import StoredEntry
-from gate.ledger.store import read_object
-from gate.ledger.writer import SEARCHABLE, Claim, Claimed
+from gate.ledger.chain.entries import StoredEntry
+from gate.ledger.chain.writer import SEARCHABLE, Claim, Claimed
+from gate.ledger.stores.store import read_object
 from gate.proof import chain
 from gate.proof.chain import Break
 from gate.records.envelope import erased_members

@@ -23,8 +23,8 @@ from gate.instance.instance import Instance
 from gate.instance.keys import read_hmac_secret, write_private
 from gate.instance.settings import FILE_NAME, load_settings
 from gate.ledger import open_ledger, open_store, schema
-from gate.ledger.copies import copy_pages, copy_rows, copy_to_file, is_empty
-from gate.ledger.store import Store
+from gate.ledger.stores.copies import copy_pages, copy_rows, copy_to_file, is_empty
+from gate.ledger.stores.store import Store
 from gate.proof.signing import HMAC_SHA256
 
 _KEPT: Final = (FILE_NAME, "keys/*.json", "keys/*.pem")

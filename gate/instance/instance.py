@@ -20,7 +20,7 @@ from gate.ids import utc_now
 from gate.instance.keys import KeyRing, hmac_signer, write_private
 from gate.instance.settings import DEFAULT_BASE_URL, FILE_NAME, INITIAL_FILE, METRICS_FILE, Settings, load_settings
 from gate.ledger import Ledger, open_ledger, open_store, schema
-from gate.ledger.limits import RateLimiter, open_limits
+from gate.ledger.access.limits import RateLimiter, open_limits
 from gate.proof.signing import ED25519, HMAC_SHA256
 from gate.records.record import Signers
 from gate.verify import Trust

@@ -17,19 +17,19 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.ledger import schema
-from gate.ledger.benchmark_choices import BenchmarkChoices
-from gate.ledger.decisions import Decisions
-from gate.ledger.derived import Derived
-from gate.ledger.entries import Entries
-from gate.ledger.erasures import Erasures
-from gate.ledger.operator_log import OperatorLog
-from gate.ledger.outcomes import OutcomeCounts
-from gate.ledger.reservations import Reservations
+from gate.ledger.access.benchmark_choices import BenchmarkChoices
+from gate.ledger.access.operator_log import OperatorLog
+from gate.ledger.access.scopes import Directory
+from gate.ledger.chain.entries import Entries
+from gate.ledger.chain.erasures import Erasures
+from gate.ledger.chain.outcomes import OutcomeCounts
+from gate.ledger.chain.reservations import Reservations
+from gate.ledger.reads.decisions import Decisions
+from gate.ledger.reads.derived import Derived
+from gate.ledger.reads.tail import Tail
 from gate.ledger.rulebooks import RulebookRegistry
-from gate.ledger.scopes import Directory
-from gate.ledger.sqlite import SqliteStore
-from gate.ledger.store import Store, driver_error
-from gate.ledger.tail import Tail
+from gate.ledger.stores.sqlite import SqliteStore
+from gate.ledger.stores.store import Store, driver_error
 
 
 class Ledger:
@@ -148,7 +148,7 @@ def open_store(database_url: str, *, create: bool = False) -> Store:
     backend = url.get_backend_name()
     if backend == "postgresql":
         # Loaded where it is used: its driver takes a while to import.
-        from gate.ledger.postgres import PostgresStore
+        from gate.ledger.stores.postgres import PostgresStore
 
         store = PostgresStore(url)
         store.require_durable()

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row, bindparam, select
 
 from gate.encoding.canonical import canonical
 from gate.errors import RulebookRefused
-from gate.ledger.store import Store, insert_absent, read_object, unavailable, unheard_of
+from gate.ledger.stores.store import Store, insert_absent, read_object, unavailable, unheard_of
 from gate.ledger.tables import rulebooks
 from gate.records.attestation import registration_hash
 from gate.rulebooks.rulebook import Rulebook

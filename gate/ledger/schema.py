@@ -9,7 +9,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 
-from gate.ledger.store import Store
+from gate.ledger.stores.store import Store
 
 HEAD: Final = "0004"
 """The revision that this release reads and writes."""
@@ -27,7 +27,7 @@ def revision(store: Store) -> str | None:
 def upgrade(store: Store) -> None:
     """Brings a database to `HEAD`, in one transaction."""
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.set_main_option("script_location", str(Path(__file__).parent / "schema_versions"))
     with store.write() as connection:
         if connection.dialect.name == "postgresql":
             # What rewrites the tables of a large ledger takes longer than a request may.

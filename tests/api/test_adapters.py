@@ -32,7 +32,7 @@ from gate.instance.audit import check_chain
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.labels import VIEWS
-from gate.ledger.access import FULL_ACCESS, Scope
+from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.records.views import project
 from gate.verify import verify_record
 from tests.gate.adapters.test_builtin import CLAIMS

@@ -29,7 +29,7 @@ from gate.errors import GateError, ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
-from gate.ledger.access import FULL_ACCESS, Scope
+from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.ledger.tables import entries
 from tests.end_to_end.site import wait_until
 from tests.reports import give_reports

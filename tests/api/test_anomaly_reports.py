@@ -18,7 +18,7 @@ from gate.encoding.canonical import content_hash
 from gate.errors import ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance.instance import Instance
-from gate.ledger.access import FULL_ACCESS, Authority, Scope
+from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
 from gate.records.packet import packet_hash
 from gate.verify import verify_packet
 from tests.api.test_fresh_reports import Caller, changes, compact, export

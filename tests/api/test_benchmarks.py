@@ -18,7 +18,7 @@ from gate.encoding.canonical import content_hash
 from gate.errors import ServiceUnavailable
 from gate.ids import timestamp, utc_now
 from gate.instance.instance import Instance
-from gate.ledger.access import FULL_ACCESS, Scope
+from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.policy.peers import Cohort, beginning, benchmark_report, earlier, month_of
 from gate.records.receipts import OUTCOMES
 from tests.independent import benchmarks as recount

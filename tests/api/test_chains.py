@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from gate.encoding import resources
 from gate.ids import utc_now
 from gate.instance.instance import Instance
-from gate.ledger.access import FULL_ACCESS, Scope
+from gate.ledger.access.authority import FULL_ACCESS, Scope
 from tests.independent import verifier
 from tests.support import sample_request
 

@@ -17,7 +17,7 @@ from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.ids import utc_now
 from gate.instance.instance import Instance
-from gate.ledger.access import FULL_ACCESS, Scope
+from gate.ledger.access.authority import FULL_ACCESS, Scope
 from tests.gate.rulebooks.test_rulebook import change
 from tests.independent import verifier
 from tests.support import cases, sample_request, sample_rulebook

@@ -17,7 +17,7 @@ from api.docs import inline, pretty, prose
 from api.errors import codes
 from gate.contract.published import published
 from gate.encoding import resources
-from gate.ledger.access import PLANS
+from gate.ledger.access.authority import PLANS
 from gate.rulebooks.patterns import patterns
 from tests.contract.frozen import current
 from tests.support import sample_request

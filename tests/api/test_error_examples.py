@@ -23,8 +23,8 @@ from gate.encoding.strict_json import parse
 from gate.errors import ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance.instance import Instance
-from gate.ledger.access import Scope
-from gate.ledger.writer import Claim
+from gate.ledger.access.authority import Scope
+from gate.ledger.chain.writer import Claim
 from gate.records.receipts import KINDS, Kind
 from tests.gate.adapters.support import adapter as make_adapter
 from tests.reports import FixedReports, give_reports

@@ -35,13 +35,15 @@ from gate.ids import utc_now
 from gate.instance.audit import check_chain
 from gate.instance.instance import Instance, create_instance
 from gate.instance.keys import KeyRing
-from gate.ledger import Ledger, group_commit, postgres, sqlite
-from gate.ledger.access import FULL_ACCESS, Scope
+from gate.ledger import Ledger
+from gate.ledger.access.authority import FULL_ACCESS, Scope
+from gate.ledger.chain import group_commit
+from gate.ledger.chain.writer import Claim
 from gate.ledger.packing import unpack
-from gate.ledger.sqlite import SqliteStore
-from gate.ledger.store import Store, unavailable
+from gate.ledger.stores import postgres, sqlite
+from gate.ledger.stores.sqlite import SqliteStore
+from gate.ledger.stores.store import Store, unavailable
 from gate.ledger.tables import claims, entries, rulebooks
-from gate.ledger.writer import Claim
 from gate.proof.signing import private_key_pem
 from tests.api.test_decide import refused as answered_with
 from tests.faults import DISK_FULL, refused, refused_at_commit, table_gone
@@ -242,10 +244,10 @@ STEPS: Final = [
     unforeseen("the decision's id", "gate.decisions.decide.new_id"),
     unforeseen("building the record", "gate.decisions.decide.build_record"),
     unforeseen("building the entry", "gate.decisions.decide.link_material"),
-    unforeseen("packing", "gate.ledger.writer.pack"),
-    unforeseen("reading the head", "gate.ledger.writer._look_up"),
+    unforeseen("packing", "gate.ledger.chain.writer.pack"),
+    unforeseen("reading the head", "gate.ledger.chain.writer._look_up"),
     unforeseen("linking", "gate.proof.chain.append"),
-    unforeseen("laying out the row", "gate.ledger.writer._entry_row"),
+    unforeseen("laying out the row", "gate.ledger.chain.writer._entry_row"),
     unforeseen("after the commit", "gate.proof.chain.record_link", recorded=1),
     unforeseen("building the answer", "api.decisions.project", recorded=1),
     unforeseen("reading a replay", "gate.decisions.decide.stored_record", REPLAY),
@@ -830,7 +832,7 @@ def altered(change: str, back: str) -> Place:
         server.kill_backends(url)
         try:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("gate.ledger.store.WRITE_TIMEOUT", 0.1)
+                patch.setattr("gate.ledger.stores.store.WRITE_TIMEOUT", 0.1)
                 yield
         finally:
             server.execute(f"ALTER DATABASE {name} {back}")

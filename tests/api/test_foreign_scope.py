@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 
 from gate.ids import new_id, utc_now
 from gate.instance.instance import Instance
-from gate.ledger.access import FULL_ACCESS
+from gate.ledger.access.authority import FULL_ACCESS
 from tests.contract.frozen import current
 from tests.independent.verifier import canonical_hash
 from tests.support import REPORTS, sample_request, sample_rulebook

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from gate.decisions.erasure import erase
 from gate.ids import utc_now
 from gate.instance.instance import Instance
-from gate.ledger.access import FULL_ACCESS, Scope
+from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.verify import verify_packet
 from tests.independent import recount, verifier
 from tests.support import sample_request

@@ -24,7 +24,7 @@ from api.state import State
 from gate.encoding import resources
 from gate.instance.audit import check_chain
 from gate.instance.instance import Instance
-from gate.ledger.access import Authority, Scope
+from gate.ledger.access.authority import Authority, Scope
 from gate.records.envelope import input_material
 from tests.api.test_decide import chain_size, decide
 from tests.postgres import database_of

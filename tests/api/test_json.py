@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 
 from api.state import State
 from gate.instance.instance import Instance
-from gate.ledger.access import Authority, Scope
+from gate.ledger.access.authority import Authority, Scope
 from tests.api.test_decide import chain_size, decide, refused
 from tests.support import case_bytes, cases, sample_request
 

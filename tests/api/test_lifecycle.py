@@ -21,7 +21,7 @@ from gate.encoding import resources
 from gate.encoding.strict_json import parse
 from gate.ids import timestamp, utc_now
 from gate.instance.instance import Instance
-from gate.ledger.access import ACCESS, FULL_ACCESS, Scope
+from gate.ledger.access.authority import ACCESS, FULL_ACCESS, Scope
 from gate.ledger.tables import latest_outcomes
 from gate.proof import chain
 from gate.proof.chain import link_material

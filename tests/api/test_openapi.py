@@ -21,7 +21,7 @@ from gate.encoding import resources
 from gate.encoding.strict_json import parse
 from gate.ids import timestamp
 from gate.instance.instance import Instance
-from gate.ledger.access import Scope
+from gate.ledger.access.authority import Scope
 from gate.proof import chain
 from gate.proof.chain import link_material
 from gate.records.views import project

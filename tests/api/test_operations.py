@@ -29,7 +29,7 @@ from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
 from gate.encoding import resources
 from gate.instance.instance import Instance
-from gate.ledger.store import Store
+from gate.ledger.stores.store import Store
 from gate.rulebooks.evaluation import Evaluator
 from tests.faults import table_gone
 from tests.gate.adapters.support import eventually

@@ -24,7 +24,7 @@ from gate.encoding.strict_json import MAX_REQUEST_VALUES, MAX_VALUES
 from gate.ids import utc_now
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
-from gate.ledger.access import FULL_ACCESS
+from gate.ledger.access.authority import FULL_ACCESS
 from gate.ledger.packing import pack, unpack
 from gate.ledger.tables import entries, outcome_counts, rulebooks
 from gate.proof.signing import public_key_pem

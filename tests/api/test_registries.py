@@ -19,7 +19,7 @@ from gate.ids import utc_now
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger import Ledger
-from gate.ledger.access import FULL_ACCESS, Scope
+from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.rulebooks.bundles import own_rulebooks
 from gate.rulebooks.rulebook import load
 from tests.independent.verifier import canonical_hash

@@ -22,7 +22,7 @@ from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.instance.settings import load_settings
 from gate.labels import VIEWS
-from gate.ledger.access import FULL_ACCESS, Scope
+from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.ledger.tables import entries
 from gate.proof import chain
 from gate.proof.chain import link_material

@@ -19,10 +19,11 @@ from api.app import create_app
 from gate.decisions import lifecycle
 from gate.ids import utc_now
 from gate.instance.instance import Instance, create_instance
-from gate.ledger import group_commit, postgres, sqlite
-from gate.ledger.access import FULL_ACCESS
-from gate.ledger.sqlite import SqliteStore
-from gate.ledger.store import Store, read_object, unavailable
+from gate.ledger.access.authority import FULL_ACCESS
+from gate.ledger.chain import group_commit
+from gate.ledger.stores import postgres, sqlite
+from gate.ledger.stores.sqlite import SqliteStore
+from gate.ledger.stores.store import Store, read_object, unavailable
 from gate.ledger.tables import entries
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind, report_hash
 from tests.api.test_lifecycle import Caller, refused
@@ -214,10 +215,10 @@ UNFORESEEN: Final = {
     "the report's id": ("gate.decisions.lifecycle.new_id", False),
     "building the report": ("gate.decisions.lifecycle.build", False),
     "building the link": ("gate.decisions.lifecycle.report_link", False),
-    "packing": ("gate.ledger.writer.pack", False),
-    "reading the head": ("gate.ledger.writer._look_up", False),
+    "packing": ("gate.ledger.chain.writer.pack", False),
+    "reading the head": ("gate.ledger.chain.writer._look_up", False),
     "linking": ("gate.proof.chain.append", False),
-    "laying out the row": ("gate.ledger.writer._entry_row", False),
+    "laying out the row": ("gate.ledger.chain.writer._entry_row", False),
     "after the commit": ("gate.proof.chain.record_link", True),
     "building the answer": ("api.lifecycle.json_response", True),
 }

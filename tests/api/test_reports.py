@@ -18,7 +18,7 @@ from gate.encoding.canonical import content_hash
 from gate.errors import ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance.instance import Instance
-from gate.ledger.access import FULL_ACCESS, Scope
+from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.policy.reports import effectiveness_report
 from tests.independent import verifier
 from tests.reports import COUNTED, EMPTY, FixedReports, give_reports

@@ -16,7 +16,7 @@ from gate.encoding import resources
 from gate.encoding.strict_json import parse
 from gate.ids import not_before, parse_timestamp, timestamp, utc_now
 from gate.instance.instance import Instance
-from gate.ledger.access import FULL_ACCESS, Scope
+from gate.ledger.access.authority import FULL_ACCESS, Scope
 from tests.support import make_record, sample_request
 
 

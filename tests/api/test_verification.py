@@ -13,7 +13,7 @@ from gate.decisions.erasure import erase
 from gate.encoding import resources
 from gate.ids import utc_now
 from gate.instance.instance import Instance
-from gate.ledger.access import FULL_ACCESS
+from gate.ledger.access.authority import FULL_ACCESS
 from gate.proof.signing import Ed25519Signer, public_key_pem
 from tests.support import make_record, sample_request
 from tests.tampering import as_doubles

@@ -12,8 +12,8 @@ from multiprocessing.synchronize import Barrier
 from typing import Any, Final, TypeVar
 
 from gate.ledger import open_ledger
-from gate.ledger.limits import open_limits
-from gate.ledger.writer import Appended, NewEntry
+from gate.ledger.access.limits import open_limits
+from gate.ledger.chain.writer import Appended, NewEntry
 from gate.proof import chain
 
 PART: Final = 100_000

@@ -32,7 +32,7 @@ from gate.instance.audit import check_chain
 from gate.instance.instance import open_instance
 from gate.instance.settings import load_settings
 from gate.ledger import Ledger, open_ledger
-from gate.ledger.entries import StoredEntry
+from gate.ledger.chain.entries import StoredEntry
 from gate.proof import chain
 from gate.records.receipts import CRM_SYNCS, KINDS
 from tests.end_to_end.support import Server, free_port, running

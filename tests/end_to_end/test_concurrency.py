@@ -28,8 +28,8 @@ from gate.instance.instance import create_instance, open_instance
 from gate.instance.keys import PURPOSES, KeyRing
 from gate.instance.settings import load_settings
 from gate.labels import VIEWS
-from gate.ledger.access import FULL_ACCESS, PLANS
-from gate.ledger.limits import WINDOW, open_limits
+from gate.ledger.access.authority import FULL_ACCESS, PLANS
+from gate.ledger.access.limits import WINDOW, open_limits
 from gate.proof import chain
 from gate.records.receipts import KINDS, Kind
 from gate.verify import verify_record

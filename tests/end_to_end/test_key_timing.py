@@ -20,7 +20,8 @@ import pytest
 
 from gate.errors import AccessRefused
 from gate.ids import utc_now
-from gate.ledger import Ledger, scopes
+from gate.ledger import Ledger
+from gate.ledger.access import scopes
 from tests.torture import LONG, chance, report
 
 ATTEMPTS: Final = 100_000

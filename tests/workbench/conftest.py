@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gate.instance.instance import Instance
-from gate.ledger.access import Scope
+from gate.ledger.access.authority import Scope
 from workbench.lake.compaction import Compactor
 from workbench.lake.entries import Personal
 from workbench.lake.export import Exporter

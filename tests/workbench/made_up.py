@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 
 from gate.ids import timestamp
-from gate.ledger.tail import FollowedEntry
+from gate.ledger.reads.tail import FollowedEntry
 from tests.independent import recount
 from workbench.lake.entries import Personal, Rulebooks, frames
 from workbench.lake.manifest import Manifest

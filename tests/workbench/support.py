@@ -9,7 +9,7 @@ from gate.adapters.registry import find_adapter, registered
 from gate.decisions.erasure import erase
 from gate.ids import utc_now
 from gate.instance.instance import Instance
-from gate.ledger.access import Authority
+from gate.ledger.access.authority import Authority
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
 from tests.support import sample_request, sample_rulebook
 

@@ -14,7 +14,7 @@ import pytest
 
 from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
-from gate.ledger.access import FULL_ACCESS, Authority
+from gate.ledger.access.authority import FULL_ACCESS, Authority
 from gate.policy.anomalies.breaks import RULES
 from gate.records.receipts import EXECUTIONS, OUTCOMES
 from tests.independent import anomalies as independent

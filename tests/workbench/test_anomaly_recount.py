@@ -18,7 +18,7 @@ import pytest
 import rfc8785
 
 from gate.instance.instance import Instance
-from gate.ledger import tail
+from gate.ledger.reads import tail
 from tests.end_to_end.support import ROOT
 from tests.independent import anomalies as independent
 from tests.workbench.anomalous import CLAIMS, POLICIES, PRICING, AnomalousSite

@@ -18,7 +18,7 @@ from gate.encoding.canonical import content_hash
 from gate.errors import OperatorError, RulebookRefused
 from gate.ids import timestamp
 from gate.instance.instance import Instance
-from gate.ledger.access import Authority, Scope
+from gate.ledger.access.authority import Authority, Scope
 from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import load
 from tests.support import sample_request, sample_rulebook

@@ -14,7 +14,7 @@ import pytest
 
 from gate.errors import OperatorError
 from gate.instance.instance import Instance
-from gate.ledger.access import Authority, Scope
+from gate.ledger.access.authority import Authority, Scope
 from tests.support import sample_request, sample_rulebook
 from tests.workbench.support import Chain
 from tests.workbench.test_edges import POLICY, chained, decision, outcome, snapshot_of

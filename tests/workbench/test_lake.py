@@ -21,7 +21,7 @@ from polars.testing import assert_frame_equal
 from gate.errors import OperatorError
 from gate.ids import utc_now
 from gate.instance.instance import Instance
-from gate.ledger.access import FULL_ACCESS, Authority, Scope
+from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
 from tests.support import EXECUTED, sample_request
 from tests.torture import size
 from tests.workbench.support import Chain, claim_request

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from gate.instance.instance import Instance
-from gate.ledger.access import Authority, Scope
+from gate.ledger.access.authority import Authority, Scope
 from tests.end_to_end.support import ROOT
 from tests.torture import chance, report, size
 from tests.workbench.support import Chain

@@ -9,7 +9,7 @@ import pytest
 
 from gate.ids import utc_now
 from gate.instance.instance import Instance
-from gate.ledger.access import FULL_ACCESS
+from gate.ledger.access.authority import FULL_ACCESS
 from tests.end_to_end.support import ROOT
 from tests.workbench.support import Chain
 from workbench.lake.entries import Personal

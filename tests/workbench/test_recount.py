@@ -16,8 +16,8 @@ import rfc8785
 from gate.decisions.erasure import erase
 from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
-from gate.ledger import tail
-from gate.ledger.access import FULL_ACCESS, Authority, Scope
+from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
+from gate.ledger.reads import tail
 from gate.policy.reports import confidence_report
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind
 from tests.independent import recount

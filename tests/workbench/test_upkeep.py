@@ -14,7 +14,7 @@ from gate.errors import OperatorError, ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger import Ledger
-from gate.ledger.access import FULL_ACCESS, Authority, Scope
+from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
 from tests.workbench.support import Chain
 from workbench import analytics
 from workbench.analytics import Follower

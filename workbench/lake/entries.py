@@ -23,7 +23,7 @@ from msgspec import Raw, Struct
 from gate.encoding.canonical import canonical
 from gate.errors import OperatorError
 from gate.ledger.packing import unpack
-from gate.ledger.tail import FollowedEntry
+from gate.ledger.reads.tail import FollowedEntry
 from gate.records.receipts import BINDING_MISMATCH, NOT_APPROVED
 from workbench.columns import ENTRY_TABLES, FACTS, OBSERVED, TIME, personal_columns, schema
 from workbench.facts import canonical_text, fact_series, fields_of, without

@@ -24,7 +24,7 @@ import polars as pl
 
 from gate.errors import OperatorError
 from gate.ledger import Ledger
-from gate.ledger.tail import PAGE_ENTRIES, FollowedEntry, FollowedScope
+from gate.ledger.reads.tail import PAGE_ENTRIES, FollowedEntry, FollowedScope
 from workbench.columns import ENTRY_TABLES, TIME_COLUMNS, schema
 from workbench.lake.entries import ENTRY_UNREADABLE, Frames, Personal, Rulebooks, chunks, concat, forgotten, frames
 from workbench.lake.files import Files, by_month, read, scan

@@ -20,7 +20,7 @@ import polars as pl
 
 from gate.errors import OperatorError
 from gate.ledger import Ledger
-from gate.ledger.tail import FollowedScope
+from gate.ledger.reads.tail import FollowedScope
 from gate.proof import chain
 from workbench.columns import ENTRY_TABLES, schema
 from workbench.facts import columns_of

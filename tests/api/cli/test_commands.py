@@ -26,7 +26,7 @@ from gate.ids import utc_now
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.packing import pack, unpack
-from gate.ledger.sqlite import SqliteStore
+from gate.ledger.stores.sqlite import SqliteStore
 from gate.policy.peers import decided_in, earlier, month_of
 from gate.records.packet import packet_hash
 from gate.rulebooks.bundles import own_rulebooks

@@ -20,7 +20,7 @@ from api.cli import erase, lake
 from gate.ids import utc_now
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
-from gate.ledger.access import FULL_ACCESS
+from gate.ledger.access.authority import FULL_ACCESS
 from gate.ledger.tables import entries
 from tests.command_line import run_gate
 from tests.support import sample_request

@@ -33,7 +33,7 @@ from gate.encoding.canonical import content_hash
 from gate.errors import MaterialRefused, RequestRefused
 from gate.ids import timestamp, utc_now
 from gate.instance.instance import Instance
-from gate.ledger.access import Scope
+from gate.ledger.access.authority import Scope
 from gate.proof import chain
 from gate.proof.chain import link_material
 from gate.proof.signing import Ed25519Signer

@@ -11,7 +11,7 @@ import pytest
 from gate.client import Client, GateUnavailable, SqliteStore
 from gate.ids import utc_now
 from gate.ledger import Ledger
-from gate.ledger.access import FULL_ACCESS
+from gate.ledger.access.authority import FULL_ACCESS
 from tests.gate.client.conftest import Service
 from tests.gate.client.test_guard import dying_in, executions, guarding, runs
 

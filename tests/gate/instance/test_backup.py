@@ -23,15 +23,15 @@ from gate.instance.audit import check_chain
 from gate.instance.backup import make_backup, restore_backup
 from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
-from gate.ledger.access import FULL_ACCESS, Scope
-from gate.ledger.copies import copy_pages
-from gate.ledger.sqlite import SqliteStore
-from gate.ledger.store import Store
-from gate.ledger.writer import Appended
+from gate.ledger.access.authority import FULL_ACCESS, Scope
+from gate.ledger.chain.writer import Appended
+from gate.ledger.stores.copies import copy_pages
+from gate.ledger.stores.sqlite import SqliteStore
+from gate.ledger.stores.store import Store
 from gate.proof import chain
 from gate.records.receipts import OUTCOMES
 from gate.verify import verify_record
-from tests.gate.ledger.test_entries import entry
+from tests.gate.ledger.chain.test_entries import entry
 from tests.postgres import Postgres
 from tests.support import copy_as_release, in_threads, rows_of, sample_request
 

@@ -17,7 +17,7 @@ from gate.decisions.erasure import build, erase, left_of
 from gate.ids import utc_now
 from gate.instance.audit import check_chain
 from gate.instance.instance import Instance
-from gate.ledger.access import Authority, Scope
+from gate.ledger.access.authority import Authority, Scope
 from gate.ledger.packing import pack, unpack
 from gate.ledger.tables import claims, decisions, entries, latest_outcomes, outcome_counts
 from gate.proof.chain import Break

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gate.errors import ServiceUnavailable
 from gate.ledger import packing
 from gate.ledger.packing import pack, unpack
-from gate.ledger.store import read_object
+from gate.ledger.stores.store import read_object
 from tests.support import make_record
 
 

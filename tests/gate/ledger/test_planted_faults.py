@@ -22,14 +22,17 @@ from gate.decisions.decide import DecisionGate
 from gate.errors import GateError, ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance.instance import Instance
-from gate.ledger import Ledger, limits, open_ledger, postgres, sqlite, writer
-from gate.ledger.access import Authority, Scope
-from gate.ledger.entries import Entries
-from gate.ledger.group_commit import GroupCommit, Take
-from gate.ledger.limits import RateLimiter, open_limits
-from gate.ledger.sqlite import SqliteStore, _SqliteTransaction
-from gate.ledger.store import Row, Statement, Transaction
-from gate.ledger.writer import Appended, NewEntry, Outcome, Writer
+from gate.ledger import Ledger, open_ledger
+from gate.ledger.access import limits
+from gate.ledger.access.authority import Authority, Scope
+from gate.ledger.access.limits import RateLimiter, open_limits
+from gate.ledger.chain import writer
+from gate.ledger.chain.entries import Entries
+from gate.ledger.chain.group_commit import GroupCommit, Take
+from gate.ledger.chain.writer import Appended, NewEntry, Outcome, Writer
+from gate.ledger.stores import postgres, sqlite
+from gate.ledger.stores.sqlite import SqliteStore, _SqliteTransaction
+from gate.ledger.stores.store import Row, Statement, Transaction
 from gate.proof import chain
 from gate.proof.signing import Ed25519Signer
 from gate.records.receipts import KINDS, Kind
@@ -37,7 +40,7 @@ from gate.records.record import Signers
 from gate.verify import Verification
 from gate.verify.receipt import check_receipt
 from tests.faults import keyless, refused
-from tests.gate.ledger.test_entries import entry
+from tests.gate.ledger.chain.test_entries import entry
 from tests.postgres import database_of
 from tests.promises import (
     Broken,

@@ -12,7 +12,7 @@ from gate.decisions.rehearsal import Rehearsal
 from gate.decisions.replay import CURRENT, read_replay
 from gate.errors import LineageMismatch, NotFound, RequestRefused
 from gate.instance.instance import Instance
-from gate.ledger.access import Authority
+from gate.ledger.access.authority import Authority
 from tests.gate.decisions.test_replay import stricter_rulebook
 from tests.support import rows_of, sample_request
 

@@ -10,7 +10,7 @@ import pytest
 from gate.errors import RulebookRefused
 from gate.ids import timestamp
 from gate.ledger import Ledger, open_ledger
-from gate.ledger.access import Scope
+from gate.ledger.access.authority import Scope
 from gate.records.attestation import registration
 from gate.rulebooks.rulebook import Rulebook, load
 from tests.support import NOW, REGISTRY_SIGNER, ledger_url, sample_rulebook

@@ -20,11 +20,11 @@ from gate.instance.audit import check_chain
 from gate.instance.instance import Instance, create_instance, open_instance, upgrade_ledger
 from gate.instance.settings import Settings, load_settings
 from gate.ledger import open_ledger, open_store, schema
-from gate.ledger.access import FULL_ACCESS, PLANS
-from gate.ledger.decisions import Criteria, Decisions
-from gate.ledger.store import Store
+from gate.ledger.access.authority import FULL_ACCESS, PLANS
+from gate.ledger.reads.decisions import Criteria, Decisions
+from gate.ledger.stores.store import Store
 from gate.ledger.tables import limits_metadata, metadata
-from tests.gate.ledger.test_entries import entry
+from tests.gate.ledger.chain.test_entries import entry
 from tests.support import copy_as_release, rows_of, sample_request
 
 # Later than any key that a test makes: nothing is signed before its key is in use.

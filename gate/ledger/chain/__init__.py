@@ -1,0 +1,11 @@
+"""Everything that appends to a chain, in the transaction that takes its position from the scope's locked head.
+
+    entries         the door: append an entry, read one by decision or position
+    group_commit    whichever request gets the lock commits everything queued
+    writer          one group's transaction: finds used idempotency keys, caps, links, rows, latest outcomes
+    outcomes        the latest outcome of each decision and their counts, kept by that transaction
+    erasures        the one update of a record, with its entry
+    reservations    idempotency keys in use at this moment
+
+Positions, links and hashes are computed by `gate.proof.chain`; what a used key means is decided in `decisions.claims`.
+"""

@@ -1,0 +1,106 @@
+"""The one update of a record: what an erasure takes out of a decision, together with its entry in the chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import bindparam, insert, select, update
+
+from gate.ledger.access.operator_log import record
+from gate.ledger.chain.entries import StoredEntry, stored_decision
+from gate.ledger.packing import pack
+from gate.ledger.stores.store import Store, unheard_of
+from gate.ledger.tables import chain_heads, entries, scopes
+from gate.proof import chain
+from gate.proof.chain import Head
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """An erasure to be carried out.
+
+    Attributes:
+        entry_id: Its id.
+        link: What its chain link is made of.
+        body: Its JSON bytes.
+        left: The JSON bytes that it leaves of the decision's body; the decision's request goes altogether.
+    """
+
+    entry_id: str
+    link: chain.Entry
+    body: bytes
+    left: bytes
+
+
+class Erasures:
+    """Carries out erasures in a ledger."""
+
+    def __init__(self, store: Store) -> None:
+        """Works on the given store."""
+        self._store = store
+
+    def erase(self, decision_id: str, plan: Callable[[StoredEntry], Erasure], now: datetime) -> str | None:
+        """Erases in one transaction: the entry in the chain, what is left of the decision, and the operator log.
+
+        Args:
+            decision_id: The decision, of whatever scope.
+            plan: What to do to the decision as it is; while it runs, nothing is appended to the chain.
+            now: The current moment.
+
+        Returns:
+            The name of the decision's scope; None where no scope has the decision, and nothing was done.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+        """
+        if unheard_of(decision_id):
+            return None
+        with self._store.write() as connection:
+            scope = connection.execute(_SCOPE_OF, {"id": decision_id}).one_or_none()
+            if scope is None:
+                return None
+            head = connection.execute(_LOCK_HEAD, {"scope": scope.scope_id}).one()
+            stored = stored_decision(connection, scope.scope_id, decision_id)
+            if stored is None:
+                return None
+            erasure = plan(stored)
+            link = chain.append(
+                Head(head.chain_id, head.chain_size, head.merkle_root, head.link_hash), erasure.link, plain=True
+            )
+            row = {column.name: link[column.name] for column in entries.c if column.name in link} | {
+                "scope_id": scope.scope_id,
+                "position": link["chain_position"],
+                "entry_id": erasure.entry_id,
+                "body": pack(erasure.body),
+            }
+            connection.execute(insert(entries), row)
+            connection.execute(
+                update(chain_heads)
+                .where(chain_heads.c.scope_id == scope.scope_id)
+                .values(chain_size=link["chain_position"], merkle_root=link["merkle_root"], link_hash=link["link_hash"])
+            )
+            connection.execute(
+                update(entries)
+                .where(entries.c.scope_id == scope.scope_id, entries.c.position == stored.link["chain_position"])
+                .values(body=pack(erasure.left), request=None)
+            )
+            details = {"scope": scope.name, "erasure_id": erasure.entry_id}
+            record(connection, "decision.erased", decision_id, details, now)
+        name: str = scope.name
+        return name
+
+
+_SCOPE_OF: Final = select(scopes.c.scope_id, scopes.c.name).where(
+    # Asked for scope by scope, as the index goes.
+    select(entries.c.position)
+    .where(
+        entries.c.scope_id == scopes.c.scope_id,
+        entries.c.decision_id == bindparam("id"),
+        entries.c.entry_id == bindparam("id"),
+    )
+    .exists()
+)
+_LOCK_HEAD: Final = select(chain_heads).where(chain_heads.c.scope_id == bindparam("scope")).with_for_update()

@@ -1,0 +1,462 @@
+"""The one way into the chains: entries are linked and written in groups, each under the lock of its scope's head.
+
+What only the head can say is decided here, in the transaction that writes: the position, whether an idempotency key was
+claimed before, whether the caller's access is still what it was, and whether the month's cap is used up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol, TypeAlias
+
+import orjson
+from sqlalchemy import bindparam, insert, select, update
+
+from gate.encoding.canonical import canonical
+from gate.errors import GateError, ServiceUnavailable
+from gate.labels import CHAIN
+from gate.ledger.chain import outcomes
+from gate.ledger.chain.group_commit import GroupCommit, Take
+from gate.ledger.chain.outcomes import Cohort, Tally
+from gate.ledger.packing import pack
+from gate.ledger.stores.store import Row, Statement, Store, Transaction, driver_error, read_object
+from gate.ledger.tables import chain_heads, claims, decisions, entries, usage
+from gate.proof import chain
+from gate.proof.chain import Head
+
+SEARCHABLE: Final = 200
+"""How many characters of a target_object_id decisions are searched by; the rest is looked for in the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An idempotency key in use.
+
+    Attributes:
+        operation: What the key is used for: decide, and later execution, outcome and crm-sync.
+        decision_id: The decision it is used on; "" for decide. A key is unique per (scope, operation, decision).
+        key: The caller's key.
+        input_hash: H of the payload it was used with.
+    """
+
+    operation: str
+    decision_id: str
+    key: str
+    input_hash: str
+
+    def digest(self, scope_id: str) -> bytes:
+        """The 32 bytes under which the claim is stored."""
+        return hashlib.sha256(canonical([scope_id, self.operation, self.decision_id, self.key], plain=True)).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a decision is found by, and what its outcomes are counted under, beside its policy and date.
+
+    Attributes:
+        verdict: yes, no or review.
+        action: The action label.
+        reason_code: The reason code.
+        target_object_id: The resource it is bound to.
+    """
+
+    verdict: str
+    action: str
+    reason_code: str
+    target_object_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewEntry:
+    """An entry to be appended.
+
+    Attributes:
+        scope_id: The scope whose chain it extends.
+        entry_id: Its own id; the decision_id for a decision.
+        link: What its chain link is made of.
+        body: The stored record's JSON bytes.
+        request: The request's JSON bytes, for a decision.
+        claim: The idempotency key that it claims.
+        access_epoch: The epoch at which the caller's access was looked up; None where nobody's access matters.
+        decided: What a decision is found by and counted under; None for other entries.
+        outcome: What an outcome adds to the counts; None for other entries.
+    """
+
+    scope_id: str
+    entry_id: str
+    link: chain.Entry
+    body: bytes
+    request: bytes | None = None
+    claim: Claim | None = None
+    access_epoch: int | None = None
+    decided: Decided | None = None
+    outcome: outcomes.Outcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The entry is in the chain, durably.
+
+    Attributes:
+        link: Its link, or at least what a record carries of it.
+        remaining: How many more records the scope may make in the entry's month; None without a cap.
+        confidence: The decision_confidence of a decision; None where the scope has no outcomes of its policy.
+    """
+
+    link: Mapping[str, Any]
+    remaining: int | None = None
+    confidence: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """The idempotency key was claimed before, by the entry at this position, with this payload."""
+
+    position: int
+    input_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class AccessChanged:
+    """Keys or plan of the scope changed since the caller's access was looked up: look again."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapReached:
+    """The scope has made as many records in the entry's month as its plan allows."""
+
+    cap: int
+
+
+Outcome: TypeAlias = Appended | Claimed | AccessChanged | CapReached
+
+
+class AppendObserver(Protocol):
+    """Hears of appends, for metrics. Times are in seconds."""
+
+    def appended(self, seconds: float) -> None:
+        """An append ended, well or not, after so long."""
+
+    def committed(self, entries: int, seconds: float, queued: int) -> None:
+        """A batch of so many entries was written and synced in so long; so many others wait by now."""
+
+
+class _Nobody:
+    def appended(self, seconds: float) -> None:
+        return
+
+    def committed(self, entries: int, seconds: float, queued: int) -> None:
+        return
+
+
+class Writer:
+    """Appends entries to the chains of a ledger.
+
+    Attributes:
+        observer: Who hears of it.
+    """
+
+    def __init__(self, store: Store) -> None:
+        """Works on the given store."""
+        self.observer: AppendObserver = _Nobody()
+        self._store = store
+        self._commits: GroupCommit[NewEntry, Outcome] = GroupCommit(self._commit)
+
+    def append(self, entry: NewEntry) -> Outcome:
+        """Appends an entry to its scope's chain and returns once it is durable, or says why it is not in the chain.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was acknowledged.
+        """
+        request = None if entry.request is None else pack(entry.request)
+        packed = replace(entry, body=pack(entry.body), request=request)
+        started = time.perf_counter()
+        try:
+            return self._commits.submit(packed, self._store.lane(entry.scope_id))
+        finally:
+            self.observer.appended(time.perf_counter() - started)
+
+    def _commit(self, take: Take[NewEntry], *, again: bool = False) -> Sequence[Outcome | GateError]:
+        def work(transaction: Transaction, tried: bool) -> Sequence[Outcome]:
+            nonlocal again
+            again = again or tried
+            return _write(transaction, take(), tried=again, committed=self._tell)
+
+        try:
+            return self._store.run(work)
+        except ServiceUnavailable as error:
+            batch = take()
+            if len(batch) == 1 or self._concerns_all(error):
+                return [error] * len(batch)
+        # One bad entry must not fail the others, so each gets a transaction of its own.
+        return [self._commit([entry].copy, again=again)[0] for entry in batch]
+
+    def _tell(self, entries: int, seconds: float) -> None:
+        self.observer.committed(entries, seconds, self._commits.queued)
+
+    def _concerns_all(self, error: ServiceUnavailable) -> bool:
+        # Where no turn came, or the database itself is locked, full or failing, trying again would only wait longer.
+        cause, driver = driver_error(error), self._store.engine.dialect.loaded_dbapi
+        return not isinstance(cause, driver.Error) or isinstance(cause, driver.OperationalError)
+
+
+@dataclass(slots=True)
+class _ScopeHead:
+    """A locked head, moved on by each entry that is linked."""
+
+    chain: Head
+    monthly_cap: int | None
+    access_epoch: int
+
+
+_LOCK_HEAD: Final = Statement(
+    select(
+        chain_heads.c.scope_id,
+        chain_heads.c.chain_id,
+        chain_heads.c.chain_size,
+        chain_heads.c.merkle_root,
+        chain_heads.c.link_hash,
+        chain_heads.c.monthly_cap,
+        chain_heads.c.access_epoch,
+    )
+    .where(chain_heads.c.scope_id == bindparam("scope"))
+    .with_for_update()
+)
+_CLAIMED: Final = Statement(
+    select(claims.c.claim, claims.c.position, claims.c.input_hash).where(
+        claims.c.scope_id == bindparam("scope"), claims.c.claim == bindparam("digest")
+    )
+)
+_LINK_OF: Final = Statement(
+    select(
+        entries.c.entry_id,
+        entries.c.position,
+        entries.c.leaf_hash,
+        entries.c.merkle_root,
+        entries.c.link_hash,
+        entries.c.confidence,
+    ).where(
+        entries.c.scope_id == bindparam("scope"),
+        entries.c.decision_id == bindparam("decision"),
+        entries.c.entry_id == bindparam("entry"),
+    )
+)
+_USED: Final = Statement(
+    select(usage.c.scope_id, usage.c.month, usage.c.records).where(
+        usage.c.scope_id == bindparam("scope"), usage.c.month == bindparam("of_month")
+    )
+)
+_INSERT_ENTRY: Final = Statement(insert(entries))
+_INSERT_DECISION: Final = Statement(insert(decisions))
+_INSERT_CLAIM: Final = Statement(insert(claims))
+_INSERT_USAGE: Final = Statement(insert(usage))
+_COUNT_USAGE: Final = Statement(
+    update(usage)
+    .where(usage.c.scope_id == bindparam("scope"), usage.c.month == bindparam("of_month"))
+    .values(records=bindparam("total"))
+)
+_MOVE_HEAD: Final = Statement(
+    update(chain_heads)
+    .where(chain_heads.c.scope_id == bindparam("scope"))
+    .values(chain_size=bindparam("size"), merkle_root=bindparam("root"), link_hash=bindparam("link"))
+)
+
+
+def _write(
+    transaction: Transaction,
+    batch: Sequence[NewEntry],
+    *,
+    tried: bool,
+    committed: Callable[[int, float], None] = lambda entries, seconds: None,
+) -> Sequence[Outcome]:
+    """Links a batch, writes it and commits.
+
+    Args:
+        transaction: The transaction.
+        batch: The entries.
+        tried: Whether the batch was tried before, so that it may have been committed without this process hearing so.
+        committed: Told how many entries were new, and how many seconds it took to write and sync them.
+    """
+    digests = [None if entry.claim is None else entry.claim.digest(entry.scope_id) for entry in batch]
+    heads, taken, linked, tally = _look_up(transaction, batch, digests, tried=tried)
+    used = _usage(transaction, batch, heads)
+    counts = dict(used)
+    answers: list[Outcome] = []
+    entry_rows: list[dict[str, Any]] = []
+    decision_rows: list[dict[str, Any]] = []
+    claim_rows: list[dict[str, Any]] = []
+    for entry, digest in zip(batch, digests, strict=True):
+        head = heads[entry.scope_id]
+        month = _month(entry)
+        cap = head.monthly_cap if entry.link.entry_type == "decision" else None
+        if entry.entry_id in linked:
+            link, confidence = linked[entry.entry_id]
+            answers.append(Appended(link, None if cap is None else cap - (counts[month] or 0), confidence))
+        elif entry.access_epoch not in (None, head.access_epoch):
+            answers.append(AccessChanged())
+        elif digest is not None and digest in taken:
+            answers.append(taken[digest])
+        elif cap is not None and (counts[month] or 0) >= cap:
+            answers.append(CapReached(cap))
+        else:
+            link = chain.append(head.chain, entry.link, plain=True)
+            head.chain = chain.head_of(link)
+            cohort = _cohort(entry)
+            confidence = None if entry.decided is None or cohort is None else tally.confidence(cohort)
+            entry_rows.append(_entry_row(entry, link, confidence))
+            if entry.decided is not None:
+                decision_rows.append(_decision_row(entry, entry.decided, link))
+            if entry.outcome is not None and cohort is not None:
+                tally.add(link["decision_id"], cohort, entry.outcome.status, link["chain_position"], link["created_at"])
+            if digest is not None and entry.claim is not None:
+                taken[digest] = Claimed(link["chain_position"], entry.claim.input_hash)
+                claim_rows.append(_claim_row(entry.scope_id, digest, taken[digest]))
+            if cap is not None:
+                counts[month] = (counts[month] or 0) + 1
+            answers.append(Appended(link, None if cap is None else cap - (counts[month] or 0), confidence))
+    moved = {row["scope_id"] for row in entry_rows}
+    writes = [
+        (_INSERT_ENTRY, entry_rows),
+        (_MOVE_HEAD, [_head_row(scope_id, heads[scope_id].chain) for scope_id in moved]),
+        (_INSERT_DECISION, decision_rows),
+        (_INSERT_CLAIM, claim_rows),
+        *tally.writes(),
+        *_usage_writes(used, counts),
+    ]
+    started = time.perf_counter()
+    transaction.commit([(statement, rows) for statement, rows in writes if rows])
+    if entry_rows:
+        committed(len(entry_rows), time.perf_counter() - started)
+    return answers
+
+
+_Month: TypeAlias = tuple[str, str]
+"""A scope's id and a UTC month: 2026-11."""
+
+
+def _month(entry: NewEntry) -> _Month:
+    return entry.scope_id, entry.link.created_at[:7]
+
+
+def _look_up(
+    transaction: Transaction, batch: Sequence[NewEntry], digests: Sequence[bytes | None], *, tried: bool
+) -> tuple[dict[str, _ScopeHead], dict[bytes, Claimed], dict[str, _Linked], Tally]:
+    """Locks the heads, and then finds what is there already: claims by digest, links by entry id, and the tally."""
+    # In order, so that two writers never wait for each other's heads.
+    scopes = sorted({entry.scope_id for entry in batch})
+    again = batch if tried else ()
+    reported = sorted({(entry.scope_id, entry.link.decision_id) for entry in batch if entry.outcome is not None})
+    cohorts = [cohort for entry in batch if (cohort := _cohort(entry)) is not None]
+    head_rows, claim_rows, link_rows, latest_rows, count_rows = transaction.ask(
+        [
+            (_LOCK_HEAD, [{"scope": scope_id} for scope_id in scopes]),
+            (
+                _CLAIMED,
+                [
+                    {"scope": entry.scope_id, "digest": digest}
+                    for entry, digest in zip(batch, digests, strict=True)
+                    if digest is not None
+                ],
+            ),
+            (_LINK_OF, [{"scope": e.scope_id, "decision": e.link.decision_id, "entry": e.entry_id} for e in again]),
+            *Tally.queries(reported, cohorts),
+        ]
+    )
+    heads = {
+        scope_id: _ScopeHead(Head(chain_id, size, merkle_root, link_hash), monthly_cap, access_epoch)
+        for scope_id, chain_id, size, merkle_root, link_hash, monthly_cap, access_epoch in head_rows
+    }
+    taken = {bytes(digest): Claimed(position, input_hash) for digest, position, input_hash in claim_rows}
+    known = {row[0]: row for row in link_rows}
+    linked = {e.entry_id: _known_link(heads[e.scope_id], e, known[e.entry_id]) for e in again if e.entry_id in known}
+    return heads, taken, linked, Tally(latest_rows, count_rows)
+
+
+_Linked: TypeAlias = tuple[dict[str, Any], Mapping[str, Any] | None]
+"""What an earlier try gave an entry: what a record carries of its link, and its confidence."""
+
+
+def _known_link(head: _ScopeHead, entry: NewEntry, row: Row) -> _Linked:
+    names = ("chain_position", "leaf_hash", "merkle_root", "link_hash")
+    link = {
+        "decision_chain_version": CHAIN,
+        "chain_id": head.chain.chain_id,
+        "entry_type": entry.link.entry_type,
+        **dict(zip(names, row[1:5], strict=True)),
+    }
+    return link, None if row[5] is None else read_object(bytes(row[5]), entry.entry_id)
+
+
+def _cohort(entry: NewEntry) -> Cohort | None:
+    """What a decision, or the decision of an outcome, is counted under."""
+    counted = entry.decided or entry.outcome
+    if counted is None:
+        return None
+    link = entry.link
+    return Cohort(entry.scope_id, link.policy_id or "", link.policy_version or "", counted.verdict, counted.action)
+
+
+def _usage(
+    transaction: Transaction, batch: Sequence[NewEntry], heads: Mapping[str, _ScopeHead]
+) -> dict[_Month, int | None]:
+    """How many records each capped scope has made in each month of the batch; None where none is counted yet."""
+    months = sorted({_month(entry) for entry in batch if heads[entry.scope_id].monthly_cap is not None})
+    if not months:
+        return {}
+    (rows,) = transaction.ask([(_USED, [{"scope": scope_id, "of_month": month} for scope_id, month in months])])
+    return dict.fromkeys(months) | {(scope_id, month): records for scope_id, month, records in rows}
+
+
+def _usage_writes(
+    used: Mapping[_Month, int | None], counts: Mapping[_Month, int | None]
+) -> list[tuple[Statement, list[dict[str, Any]]]]:
+    changed = {month: count for month, count in counts.items() if count != used[month]}
+    new = [{"scope_id": s, "month": m, "records": n} for (s, m), n in changed.items() if used[s, m] is None]
+    known = [{"scope": s, "of_month": m, "total": n} for (s, m), n in changed.items() if used[s, m] is not None]
+    return [(_INSERT_USAGE, new), (_COUNT_USAGE, known)]
+
+
+def _claim_row(scope_id: str, digest: bytes, claimed: Claimed) -> dict[str, Any]:
+    return {"scope_id": scope_id, "claim": digest, "input_hash": claimed.input_hash, "position": claimed.position}
+
+
+def _decision_row(entry: NewEntry, decided: Decided, link: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "scope_id": entry.scope_id,
+        "position": link["chain_position"],
+        "verdict": decided.verdict,
+        "policy_id": link["policy_id"],
+        "policy_version": link["policy_version"].encode(),
+        "reason_code": decided.reason_code,
+        "target_object_id": decided.target_object_id[:SEARCHABLE].encode(),
+        "created_at": link["created_at"],
+    }
+
+
+def _entry_row(entry: NewEntry, link: Mapping[str, Any], confidence: Mapping[str, Any] | None) -> dict[str, Any]:
+    version = link["policy_version"]
+    return {
+        "scope_id": entry.scope_id,
+        "position": link["chain_position"],
+        "entry_type": link["entry_type"],
+        "entry_id": entry.entry_id,
+        "decision_id": link["decision_id"],
+        "record_hash": link["record_hash"],
+        "receipt_hash": link["receipt_hash"],
+        "policy_id": link["policy_id"],
+        "policy_version": None if version is None else version.encode(),
+        "created_at": link["created_at"],
+        "leaf_hash": link["leaf_hash"],
+        "merkle_root": link["merkle_root"],
+        "link_hash": link["link_hash"],
+        "body": entry.body,
+        "request": entry.request,
+        "confidence": None if confidence is None else orjson.dumps(confidence),
+    }
+
+
+def _head_row(scope_id: str, head: Head) -> dict[str, Any]:
+    return {"scope": scope_id, "size": head.size, "root": head.merkle_root, "link": head.link_hash}

@@ -1,0 +1,152 @@
+"""Searching a scope's decisions, newest first, by narrow rows that stand beside the records.
+
+A search looks through so many rows and no more: it answers what it found there, and where to go on from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection, Select, func, select
+
+from gate.ledger.chain.writer import SEARCHABLE
+from gate.ledger.packing import unpack
+from gate.ledger.stores.store import Store, read_object, unheard_of
+from gate.ledger.tables import decisions, entries
+
+LOOKED_THROUGH: Final = 20_000
+"""How many decisions one search looks through."""
+
+_READ: Final = 8 * 1024 * 1024
+"""How many bytes of records one search reads, and at least one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """What a decision has to be to be found; None where it may be anything.
+
+    Attributes:
+        verdict: yes, no or review.
+        policy_id: The policy's id.
+        policy_version: The policy's version.
+        reason_code: The reason code.
+        target_object_id: The resource that it is bound to.
+        since: The first created_at, as a UTC timestamp.
+        until: The first created_at that is too late.
+    """
+
+    verdict: str | None = None
+    policy_id: str | None = None
+    policy_version: str | None = None
+    reason_code: str | None = None
+    target_object_id: str | None = None
+    since: str | None = None
+    until: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A decision that was found: its chain position, and its stored record."""
+
+    position: int
+    record: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a search found.
+
+    Attributes:
+        found: The decisions, newest first; there may be none, and yet more to look through.
+        next_position: What to search before to go on; None where everything was looked through.
+    """
+
+    found: list[Found]
+    next_position: int | None
+
+
+class Decisions:
+    """Searches the decisions of a ledger."""
+
+    def __init__(self, store: Store) -> None:
+        """Works on the given store."""
+        self._store = store
+
+    def search(
+        self,
+        scope_id: str,
+        criteria: Criteria,
+        *,
+        limit: int,
+        before: int | None = None,
+        looked_through: int = LOOKED_THROUGH,
+    ) -> Page:
+        """The decisions of a scope that meet the criteria, newest first in chain order.
+
+        Args:
+            scope_id: The scope.
+            criteria: What they have to be.
+            limit: How many at most.
+            before: Only those at an earlier chain position; None for the newest.
+            looked_through: How many are looked through at most.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger or a record in it cannot be read.
+        """
+        if any(unheard_of(text) for text in (criteria.policy_id or "", criteria.reason_code or "")):
+            return Page([], None)
+        with self._store.read() as connection:
+            window = _window(scope_id, criteria.verdict, before, looked_through)
+            positions = list(connection.execute(_matching(window, criteria, limit + 1)).scalars())
+            found, read = [], 0
+            for position in positions[:limit]:
+                body = _body(connection, scope_id, position)
+                record = read_object(body, f"the decision at chain position {position}")
+                read += len(body)
+                if _is_bound_to(record, criteria.target_object_id):
+                    found.append(Found(position, record))
+                if read > _READ and position != positions[-1]:
+                    return Page(found, position)
+            if len(positions) > limit:
+                return Page(found, positions[limit - 1])
+            return Page(found, _end(connection, window, looked_through))
+
+
+def _window(scope_id: str, verdict: str | None, before: int | None, looked_through: int) -> Select[Any]:
+    """The rows that are looked through. A verdict has an index of its own, and costs no looking."""
+    columns = decisions.c
+    chosen = [columns.scope_id == scope_id]
+    chosen += [] if verdict is None else [columns.verdict == verdict]
+    chosen += [] if before is None else [columns.position < before]
+    return select(decisions).where(*chosen).order_by(columns.position.desc()).limit(looked_through)
+
+
+def _matching(window: Select[Any], criteria: Criteria, limit: int) -> Select[Any]:
+    rows = window.subquery()
+    named = ("policy_id", "policy_version", "reason_code")
+    chosen = [rows.c[name] == getattr(criteria, name) for name in named if getattr(criteria, name) is not None]
+    if criteria.target_object_id is not None:
+        chosen.append(rows.c.target_object_id == criteria.target_object_id[:SEARCHABLE])
+    chosen += [] if criteria.since is None else [rows.c.created_at >= criteria.since]
+    chosen += [] if criteria.until is None else [rows.c.created_at < criteria.until]
+    return select(rows.c.position).where(*chosen).order_by(rows.c.position.desc()).limit(limit)
+
+
+def _body(connection: Connection, scope_id: str, position: int) -> bytes:
+    chosen = select(entries.c.body).where(entries.c.scope_id == scope_id, entries.c.position == position)
+    return unpack(connection.execute(chosen).scalar_one_or_none() or b"")
+
+
+def _is_bound_to(record: dict[str, Any], target_object_id: str | None) -> bool:
+    if target_object_id is None:
+        return True
+    binding = record.get("action_binding")
+    return isinstance(binding, dict) and binding.get("resource") == target_object_id
+
+
+def _end(connection: Connection, window: Select[Any], looked_through: int) -> int | None:
+    """Where a window ends that may have others behind it."""
+    rows = window.subquery()
+    count, last = connection.execute(select(func.count(), func.min(rows.c.position))).one()
+    return last if count == looked_through else None

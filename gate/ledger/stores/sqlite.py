@@ -1,0 +1,369 @@
+"""The SQLite store: WAL with synchronous=FULL, so that a commit has reached the disk when it returns.
+
+A file lock, shared by all processes of the instance, serializes writers and checkpoints: SQLite before 3.51.3 can
+corrupt a WAL file that two connections write and reset at the same moment, and waiting for a file lock is faster than
+SQLite's own retry sleeps.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from sqlalchemy import Connection, create_engine, event
+from sqlalchemy.engine import URL
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
+
+from gate.errors import GateError
+from gate.ledger.stores.store import PROBE_TIMEOUT, WRITE_TIMEOUT, Row, Statement, Store, Transaction, unavailable
+
+# The commit that makes the WAL this many pages long (16 MiB) copies it into the database file, still under the lock.
+_CHECKPOINT_PAGES: Final = 4096
+_LOCK_POLL: Final = 0.0001
+_STUCK_PATIENCE: Final = 0.05
+_READER_POLL: Final = 0.05
+# Where things stand in a WAL (sqlite.org/fileformat2.html, "WAL File Format"), in bytes.
+_WAL_HEADER: Final = 32
+_WAL_PAGE_SIZE: Final = slice(8, 12)
+_WAL_SALTS: Final = slice(16, 24)
+_FRAME_HEADER: Final = 24
+_FRAME_SALTS: Final = slice(8, 16)
+_PIECE: Final = 1024 * 1024
+
+
+class SqliteStore(Store):
+    """A SQLite database file and its file lock."""
+
+    def __init__(self, database: Path, *, create: bool = False, durable: bool = True) -> None:
+        """Opens the file.
+
+        Args:
+            database: The file.
+            create: Whether to create it (mode 0600) where there is none.
+            durable: Whether a commit waits for the disk.
+
+        Raises:
+            OSError: It cannot be opened.
+        """
+        self.database: Final = database
+        os.close(os.open(database, os.O_RDWR | (os.O_CREAT if create else 0), 0o600))
+        self._files = tuple(f"{database}{suffix}" for suffix in ("", "-wal"))
+        self._opened = _identity(self._files[0])[:2]
+        self._seen: tuple[tuple[int, int, int] | None, ...] = (_identity(self._files[0]), None)
+        self._lock_file = os.open(database.with_name(f"{database.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        self._turn = threading.Lock()
+        self._stuck = False
+        self._closed = False
+        self._pragmas = (
+            "journal_mode=WAL",
+            f"synchronous={'FULL' if durable else 'OFF'}",
+            "busy_timeout=1000",
+            f"wal_autocheckpoint={_CHECKPOINT_PAGES}",
+            "cache_size=-8192",
+            "foreign_keys=ON",
+            "trusted_schema=OFF",
+            # What is erased is overwritten, and not just let go of.
+            "secure_delete=ON",
+        )
+        super().__init__(
+            create_engine(
+                URL.create("sqlite", database=str(database)),
+                creator=self._connect,
+                pool_size=8,
+                max_overflow=56,
+                pool_timeout=WRITE_TIMEOUT,
+            )
+        )
+        event.listen(self.engine, "connect", self._prepare)
+        event.listen(self.engine, "begin", _begin)
+        self._writing = self.engine.execution_options(begin="IMMEDIATE")
+        # One connection for all appends, for they come one at a time: taking one from the pool would cost each of them.
+        self._appending: PoolProxiedConnection | None = None
+
+    @property
+    def location(self) -> str:
+        """The file."""
+        return str(self.database)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """See `Store.read`."""
+        with self._translated(), self.engine.begin() as connection:
+            yield connection
+
+    def fetch(self, statement: Statement, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+        """See `Store.fetch`."""
+        text, parameters = statement.on(self.engine.dialect)
+        with self._translated():
+            pooled = self.engine.raw_connection()
+            try:
+                rows: list[Row] = pooled.cursor().execute(text, parameters(values)).fetchall()
+                return rows
+            finally:
+                pooled.close()
+
+    @contextmanager
+    def write(self, *, patience: float | None = None) -> Iterator[Connection]:
+        """See `Store.write`."""
+        with self._translated(), self.exclusive(patience), self._writing.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Transaction]:
+        with self._translated(), self.exclusive():
+            if self._appending is None:
+                self._appending = self.engine.raw_connection()
+                # The WAL is made anew where nobody had the file open.
+                self._seen = (self._seen[0], None)
+            cursor = self._appending.cursor()
+            try:
+                cursor.execute("BEGIN IMMEDIATE")
+                self._require_files()
+                yield _SqliteTransaction(cursor, self.engine.dialect)
+                if cursor.connection.in_transaction:
+                    # Work that had nothing to write did not commit.
+                    cursor.execute("ROLLBACK")
+            except BaseException:
+                # Some failures have undone the transaction already. Closing alone would not undo it while anything,
+                # such as the traceback of an error that is kept, still holds one of its statements.
+                with suppress(sqlite3.Error):
+                    cursor.execute("ROLLBACK")
+                    cursor.close()
+                self._appending.invalidate()
+                self._appending = None
+                raise
+            cursor.close()
+
+    def _require_files(self) -> None:
+        """Requires that the open files are those in their place, for what is written to others would be lost.
+
+        Neither the database nor its WAL becomes another file, or a shorter one, while it is open.
+        """
+        found = tuple(map(_identity, self._files))
+        for now, before in zip(found, self._seen, strict=True):
+            if before is not None and (now[:2] != before[:2] or now[2] < before[2]):
+                raise unavailable("its file was replaced or cut")
+        self._seen = found
+
+    def is_in_place(self) -> bool:
+        """Whether the file that was opened is still the one in its place."""
+        try:
+            return _identity(self._files[0])[:2] == self._opened
+        except OSError:
+            return False
+
+    @contextmanager
+    def reserve(self, number: int) -> Iterator[bool]:
+        """See `Store.reserve`. The number is a place in the lock file, which need not be that long."""
+        try:
+            fcntl.lockf(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
+        except (BlockingIOError, PermissionError):
+            yield False
+            return
+        except OSError as error:
+            raise unavailable(str(error.strerror)) from error
+        try:
+            yield True
+        finally:
+            fcntl.lockf(self._lock_file, fcntl.LOCK_UN, 1, number)
+
+    def overwrite(self) -> bool:
+        """See `Store.overwrite`: the WAL still has pages as they were, and these are filled with zeros.
+
+        It keeps its length: who has it open takes a shorter one for one that was cut.
+        """
+        deadline = time.monotonic() + WRITE_TIMEOUT
+        while not self._overwrite_wal():
+            if time.monotonic() > deadline:
+                return False
+            # Without the turn, so that nobody who writes has to wait for a reader.
+            time.sleep(_READER_POLL)
+        return True
+
+    def _overwrite_wal(self) -> bool:
+        wal = self._files[1]
+        with self._translated(), self.exclusive():
+            before = _wal_salts(wal)
+            pooled = self.engine.raw_connection()
+            try:
+                cursor = pooled.cursor()
+                if _is_copied(cursor):
+                    cursor.execute("BEGIN IMMEDIATE")
+                    cursor.execute("PRAGMA user_version = 0")
+                    cursor.execute("COMMIT")
+            finally:
+                pooled.close()
+            # The log begins anew with the first commit after it was copied, unless a reader came in between. Until it
+            # has, what is committed stands behind the old frames, and nothing before it may be touched.
+            if _wal_salts(wal) == before:
+                return False
+            _zero_behind_last_frame(wal)
+            return True
+
+    def lane(self, scope_id: str) -> str:
+        """One for all: the file has one writer at a time."""
+        return ""
+
+    def _passes(self, error: GateError) -> bool:
+        # Who waits for the file waits inside, and a disk that is full or failing stays so.
+        return False
+
+    def probe(self) -> None:
+        """See `Store.probe`."""
+        with self.write(patience=PROBE_TIMEOUT) as connection:
+            self._require_files()
+            # It lies in the file's first page, so that setting it is a write, whatever it was before.
+            connection.exec_driver_sql("PRAGMA user_version = 0")
+
+    def size(self) -> int:
+        """The bytes of the database file and of its WAL."""
+        files = (self.database, self.database.with_name(f"{self.database.name}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def disk_left(self) -> int | None:
+        """The bytes free for this user in the file's file system."""
+        return shutil.disk_usage(self.database.parent).free
+
+    def close(self) -> None:
+        """Closes every connection. The last one to close copies the WAL into the file, so it takes the lock."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            with self._translated(), self.exclusive():
+                if self._appending is not None:
+                    self._appending.close()
+                self.engine.dispose()
+        finally:
+            os.close(self._lock_file)
+
+    @contextmanager
+    def exclusive(self, patience: float | None = None) -> Iterator[None]:
+        """The turn to write: no thread and no process of the instance has it at the same time.
+
+        Args:
+            patience: How long to wait for it, in seconds; `WRITE_TIMEOUT` where None, and much less while others have
+                waited so long for nothing, or requests would pile up behind a ledger that is stuck.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it did not come in time.
+        """
+        if patience is None:
+            patience = _STUCK_PATIENCE if self._stuck else WRITE_TIMEOUT
+        deadline = time.monotonic() + patience
+        if not self._turn.acquire(timeout=patience):
+            raise unavailable("other requests hold the ledger")
+        try:
+            # Polled, because a blocking flock cannot be given up, and a stopped process would then hold everyone.
+            while not _try_lock(self._lock_file):
+                if time.monotonic() > deadline:
+                    self._stuck = self._stuck or patience >= WRITE_TIMEOUT
+                    raise unavailable("another process holds the ledger")
+                time.sleep(_LOCK_POLL)
+            self._stuck = False
+            try:
+                yield
+            finally:
+                fcntl.flock(self._lock_file, fcntl.LOCK_UN)
+        finally:
+            self._turn.release()
+
+    def _connect(self) -> sqlite3.Connection:
+        # mode=rw: a file that is gone must not come back empty.
+        return sqlite3.connect(f"file:{quote(str(self.database))}?mode=rw", uri=True, check_same_thread=False)
+
+    def _prepare(self, connection: Any, _: ConnectionPoolEntry) -> None:
+        # The driver would begin transactions by itself, deferred, and so let two writers read the same chain head.
+        connection.isolation_level = None
+        for pragma in self._pragmas:
+            connection.execute(f"PRAGMA {pragma}")
+
+
+class _SqliteTransaction(Transaction):
+    def __init__(self, cursor: Any, dialect: Any) -> None:
+        self._cursor = cursor
+        self._dialect = dialect
+
+    # Whatever can be said in one step is: at every step this thread gives up the interpreter while it holds the ledger.
+
+    def ask(self, queries: Sequence[tuple[Statement, Sequence[Mapping[str, Any]]]]) -> list[list[Row]]:
+        answers: list[list[Row]] = []
+        for statement, rows in queries:
+            if not rows:
+                answers.append([])
+                continue
+            text, parameters = statement.on(self._dialect)
+            together = " UNION ALL ".join([text] * len(rows))
+            answers.append(self._cursor.execute(together, _flat(parameters, rows)).fetchall())
+        return answers
+
+    def commit(self, writes: Sequence[tuple[Statement, Sequence[Mapping[str, Any]]]]) -> None:
+        for statement, rows in writes:
+            text, parameters = statement.on(self._dialect)
+            before, insert, values = text.partition(" VALUES ")
+            if insert:
+                self._cursor.execute(before + insert + ", ".join([values] * len(rows)), _flat(parameters, rows))
+            else:
+                self._cursor.executemany(text, map(parameters, rows))
+        self._cursor.execute("COMMIT")
+
+
+def _is_copied(cursor: Any) -> bool:
+    """Copies the WAL into the database; whether all of it is there and nobody reads from the WAL any more."""
+    (busy, *_) = cursor.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+    return not busy
+
+
+def _wal_salts(wal: str) -> bytes:
+    """What tells a WAL's frames from those of the time before it began anew; empty where it has no header yet."""
+    with Path(wal).open("rb") as file:
+        return file.read(_WAL_HEADER)[_WAL_SALTS]
+
+
+def _zero_behind_last_frame(wal: str) -> None:
+    """Fills with zeros what stands in a WAL behind the frames of its present salts, which no one reads any more."""
+    with Path(wal).open("r+b", buffering=0) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        header = file.read(_WAL_HEADER)
+        frame = _FRAME_HEADER + int.from_bytes(header[_WAL_PAGE_SIZE])
+        end = _WAL_HEADER
+        while end + frame <= size:
+            file.seek(end)
+            if file.read(_FRAME_HEADER)[_FRAME_SALTS] != header[_WAL_SALTS]:
+                break
+            end += frame
+        file.seek(end)
+        while (at := file.tell()) < size:
+            file.write(bytes(min(_PIECE, size - at)))
+        os.fsync(file.fileno())
+
+
+def _flat(parameters: Callable[[Mapping[str, Any]], Any], rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+    return [value for row in rows for value in parameters(row)]
+
+
+def _identity(file: str) -> tuple[int, int, int]:
+    stat = os.stat(file)  # noqa: PTH116 - asked at every append, and Path.stat takes twice as long
+    return stat.st_dev, stat.st_ino, stat.st_size
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql(f"BEGIN {connection.get_execution_options().get('begin', 'DEFERRED')}")
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
