@@ -31,11 +31,11 @@ from bench.subjects import SCOPE, WORKERS, create_key, gate, sqlite_url
 from bench.tables import table
 from gate.client import AsyncClient, AsyncGuard, Client, Delivery, Guard, Intent, Permit, Report, SqliteStore, State
 from gate.client.connection import KEY_FILE, REGISTRY, URL
-from gate.client.delivery import Courier
-from gate.client.flow import Consult, Do, Effect, Send
-from gate.client.flow import run as run_flow
-from gate.client.guard import enter, leave
-from gate.client.intention import Plan, plan_of
+from gate.client.guard.delivery import Courier
+from gate.client.guard.entering import enter, leave
+from gate.client.guard.proposal import Plan, plan_of
+from gate.client.transport.flow import Consult, Do, Effect, Send
+from gate.client.transport.flow import run as run_flow
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import parse_document
 from gate.ids import timestamp, utc_now

@@ -15,7 +15,7 @@ from api.cli.options import Json
 from api.cli.output import print_json, say, table
 from gate.client import Client, Delivery, Intent, Report, SqliteStore, State, connection
 from gate.client.client import TIMEOUT
-from gate.client.recovery import Settled, known_intent, settle, status_of
+from gate.client.guard.recovery import Settled, known_intent, settle, status_of
 from gate.client.store.sqlite import Found, found_at
 from gate.errors import OperatorError
 from gate.ids import parse_timestamp, timestamp

@@ -12,10 +12,7 @@ permit.outcome("succeeded", metrics={"refund_eur": 49.9})
 from typing import TYPE_CHECKING, Any
 
 from gate.client import operations
-from gate.client.blocks import AsyncGuard, Guard
-from gate.client.calls import Answer, Call
 from gate.client.client import Client
-from gate.client.delivery import Delivery
 from gate.client.errors import (
     AlreadyStarted,
     AnswerUnusable,
@@ -35,10 +32,13 @@ from gate.client.errors import (
     Undecidable,
     Unreachable,
 )
-from gate.client.guard import Recovery
-from gate.client.intention import Target
-from gate.client.permit import AsyncPermit, Permit
+from gate.client.guard.blocks import AsyncGuard, Guard
+from gate.client.guard.delivery import Delivery
+from gate.client.guard.entering import Recovery
+from gate.client.guard.permit import AsyncPermit, Permit
+from gate.client.guard.proposal import Target
 from gate.client.store import Intent, Report, State, Store
+from gate.client.transport.calls import Answer, Call
 from gate.errors import FieldError, GateError, MaterialRefused, OperatorError, RequestRefused
 
 # Who works in threads is spared asyncio, who guards nothing SQLite, and who only imports the client the cryptography.

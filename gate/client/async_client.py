@@ -13,17 +13,17 @@ from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
-from gate.client.async_engine import AsyncEngine
-from gate.client.blocks import AsyncGuard, PerFunction, guarded_async
-from gate.client.calls import Answer, Call
+from gate.client.api.endpoints import AsyncEndpoints
 from gate.client.client import BaseClient, Said
-from gate.client.delivery import LAST_SECONDS, Delivery
-from gate.client.endpoints import AsyncEndpoints
-from gate.client.engine import Engine
-from gate.client.guard import Terms
-from gate.client.intention import Plan, Target
-from gate.client.permit import AsyncPermit
-from gate.client.recovery import begun
+from gate.client.guard.blocks import AsyncGuard, PerFunction, guarded_async
+from gate.client.guard.delivery import LAST_SECONDS, Delivery
+from gate.client.guard.entering import Terms
+from gate.client.guard.permit import AsyncPermit
+from gate.client.guard.proposal import Plan, Target
+from gate.client.guard.recovery import begun
+from gate.client.transport.async_engine import AsyncEngine
+from gate.client.transport.calls import Answer, Call
+from gate.client.transport.engine import Engine
 
 if TYPE_CHECKING:
     import httpx

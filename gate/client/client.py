@@ -19,19 +19,19 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeAlias, TypeVar, Unpack
 
 from gate.client import connection
-from gate.client.blocks import Guard, PerFunction, guarded
-from gate.client.calls import Answer, Call
-from gate.client.delivery import LAST_SECONDS, Courier, Delivery, deliver
-from gate.client.endpoints import Endpoints
-from gate.client.engine import Credentials, Engine
+from gate.client.api.endpoints import Endpoints
 from gate.client.errors import AlreadyStarted
-from gate.client.exchange import exchange
-from gate.client.flow import Flow
-from gate.client.guard import MAX_AGE, Terms
-from gate.client.intention import Plan, Target, plan_of
-from gate.client.permit import Permit
-from gate.client.recovery import begun
+from gate.client.guard.blocks import Guard, PerFunction, guarded
+from gate.client.guard.delivery import LAST_SECONDS, Courier, Delivery, deliver
+from gate.client.guard.entering import MAX_AGE, Terms
+from gate.client.guard.permit import Permit
+from gate.client.guard.proposal import Plan, Target, plan_of
+from gate.client.guard.recovery import begun
 from gate.client.store.intents import SharesTransactions, Store
+from gate.client.transport.calls import Answer, Call
+from gate.client.transport.engine import Credentials, Engine
+from gate.client.transport.exchange import exchange
+from gate.client.transport.flow import Flow
 from gate.errors import OperatorError
 
 # What not every caller uses is loaded when it is used.

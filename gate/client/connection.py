@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
-from gate.client.forks import begin_in_forks
+from gate.client.transport.forks import begin_in_forks
 from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import parse_document
 from gate.errors import MaterialRefused, OperatorError

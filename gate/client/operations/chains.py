@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gate.client.calls import Call
-from gate.client.operations.building import asked, member
+from gate.client.transport.building import asked, member
+from gate.client.transport.calls import Call
 
 if TYPE_CHECKING:
     from gate.client.types import Chain, Checkpoint

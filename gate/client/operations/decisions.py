@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from gate.client.calls import Call
-from gate.client.operations.building import asked, decision, posted, retry_handle
+from gate.client.transport.building import asked, decision, posted, retry_handle
+from gate.client.transport.calls import Call
 
 if TYPE_CHECKING:
     from gate.client.types import DecisionRecord, DecisionRequest, DecisionSearch, Verdict, View

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gate.client.calls import Call
-from gate.client.operations.building import REPORTED, asked, decision, posted, retry_handle
+from gate.client.transport.building import REPORTED, asked, decision, posted, retry_handle
+from gate.client.transport.calls import Call
 
 if TYPE_CHECKING:
     from gate.client.types import (

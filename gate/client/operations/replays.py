@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gate.client.calls import Call
-from gate.client.operations.building import decision, posted
+from gate.client.transport.building import decision, posted
+from gate.client.transport.calls import Call
 
 if TYPE_CHECKING:
     from gate.client.types import CounterfactualsRequest, CounterfactualsResult, ReplayRequest, ReplayResult, View

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gate.client.calls import Call, text
-from gate.client.operations.building import READINESS, asked, readiness
+from gate.client.transport.building import READINESS, asked, readiness
+from gate.client.transport.calls import Call, text
 
 if TYPE_CHECKING:
     from gate.client.types import Probe, ProofMetrics, RuntimeConfig, Status

@@ -21,8 +21,8 @@ import httpx
 import pytest
 
 from gate.client import AlreadyStarted, Client, Guard, Intent, Permit, Report, SqliteStore, State
-from gate.client.permit import cited, execution_report
-from gate.client.recovery import found_out
+from gate.client.guard.permit import cited, execution_report
+from gate.client.guard.recovery import found_out
 from gate.client.store import sqlite
 from gate.errors import FieldError, RequestRefused
 from tests.api.cli.test_output import HOSTILE, HOSTILE_ARGUMENT, NO_TEXT

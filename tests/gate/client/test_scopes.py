@@ -13,7 +13,7 @@ from gate.ids import utc_now
 from gate.ledger import Ledger
 from gate.ledger.access.authority import FULL_ACCESS
 from tests.gate.client.conftest import Service
-from tests.gate.client.test_guard import dying_in, executions, guarding, runs
+from tests.gate.client.guard.test_guard import dying_in, executions, guarding, runs
 
 
 def taken(file: Path) -> None:

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, Unpack
 
-from gate.client.flow import Do, Flow
-from gate.client.intention import idempotency_key
+from gate.client.guard.proposal import idempotency_key
 from gate.client.store.intents import EXECUTION, OUTCOME, Intent, Report, Store
+from gate.client.transport.flow import Do, Flow
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import MAX_SAFE_INTEGER
 from gate.errors import FieldError, RequestRefused
@@ -19,8 +19,8 @@ from gate.ids import timestamp, utc_now
 from gate.records.envelope import action_binding
 
 if TYPE_CHECKING:
-    from gate.client.async_engine import AsyncEngine
-    from gate.client.engine import Engine
+    from gate.client.transport.async_engine import AsyncEngine
+    from gate.client.transport.engine import Engine
 
 EXECUTION_STATUSES: Final = ("executed", "queued", "skipped", "failed", "blocked", "reviewed", "reverted")
 OUTCOME_STATUSES: Final = ("succeeded", "failed", "partial", "reverted", "pending", "review")

@@ -39,8 +39,8 @@ from gate.client import (
     Target,
     Undecidable,
 )
-from gate.client import guard as guard_module
-from gate.client.recovery import settle
+from gate.client.guard import entering as guard_module
+from gate.client.guard.recovery import settle
 from gate.client.store import sqlalchemy as sqlalchemy_module
 from gate.client.store.sqlalchemy import SqlAlchemyStore
 from gate.errors import MaterialRefused, OperatorError, RequestRefused

@@ -17,12 +17,12 @@ from functools import partial
 from typing import Any, Final
 
 from gate.client import operations
-from gate.client.calls import Answer, Call
 from gate.client.errors import AnswerUnusable, ApiError, Conflict, NotFound, Refused
-from gate.client.exchange import exchange
-from gate.client.flow import Do, Flow, Pause
-from gate.client.forks import begin_in_forks
 from gate.client.store.intents import EXECUTION, Report, Store
+from gate.client.transport.calls import Answer, Call
+from gate.client.transport.exchange import exchange
+from gate.client.transport.flow import Do, Flow, Pause
+from gate.client.transport.forks import begin_in_forks
 from gate.encoding.strict_json import parse_document
 from gate.errors import GateError
 

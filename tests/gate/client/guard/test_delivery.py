@@ -14,11 +14,11 @@ import httpx
 import pytest
 
 from gate.client import Client, Conflict, Delivery, SqliteStore, State, Unreachable
-from gate.client import delivery as delivery_module
-from gate.client.delivery import Courier
+from gate.client.guard import delivery as delivery_module
+from gate.client.guard.delivery import Courier
 from gate.errors import OperatorError
 from tests.gate.client.conftest import Service
-from tests.gate.client.test_guard import executions, guarding, runs
+from tests.gate.client.guard.test_guard import executions, guarding, runs
 
 
 def answering(status: int, code: str | None) -> Callable[[httpx.Request, httpx.Response], httpx.Response]:

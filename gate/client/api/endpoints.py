@@ -10,7 +10,7 @@ from functools import wraps
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 from gate.client import operations
-from gate.client.calls import Answer, Call
+from gate.client.transport.calls import Answer, Call
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -8,15 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from gate.client.engine import Credentials
 from gate.client.errors import Unreachable
-from gate.client.flow import Consult, Do, Effect, Flow, Pause, Send, run_async
-from gate.client.forks import begin_in_forks
+from gate.client.transport.engine import Credentials
+from gate.client.transport.flow import Consult, Do, Effect, Flow, Pause, Send, run_async
+from gate.client.transport.forks import begin_in_forks
 
 if TYPE_CHECKING:
     import httpx
 
-    from gate.client.transport import AsyncTransport
+    from gate.client.transport.transport import AsyncTransport
 
 T = TypeVar("T")
 
@@ -117,7 +117,7 @@ class AsyncEngine:
             raise
 
     def _transport(self) -> AsyncTransport:
-        from gate.client.transport import AsyncTransport
+        from gate.client.transport.transport import AsyncTransport
 
         loop = asyncio.get_running_loop()
         if self._opened is None or self._opened[0] is not loop:

@@ -20,8 +20,8 @@ import httpcore
 import httpx
 
 from gate import __version__
-from gate.client.calls import MAX_ANSWER, Call, RawAnswer
 from gate.client.errors import AnswerUnusable, ApiError, Unreachable
+from gate.client.transport.calls import MAX_ANSWER, Call, RawAnswer
 
 _CONNECTIONS: Final = 100
 _KEPT_SECONDS: Final = 30.0

@@ -26,17 +26,9 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.app import create_app
-from gate.client import (
-    AlreadyStarted,
-    Client,
-    Delivery,
-    Intent,
-    NotPermitted,
-    SqliteStore,
-    StoreUnavailable,
-    delivery,
-)
-from gate.client.permit import BasePermit
+from gate.client import AlreadyStarted, Client, Delivery, Intent, NotPermitted, SqliteStore, StoreUnavailable
+from gate.client.guard import delivery
+from gate.client.guard.permit import BasePermit
 from gate.client.store import sqlite
 from gate.encoding.canonical import content_hash
 from gate.instance.instance import open_instance
@@ -55,9 +47,9 @@ from tests.end_to_end.faulty_gate import (
     slow,
     spoilt,
 )
-from tests.end_to_end.guarded_program import CALLERS, PATIENT, BodyFailed, Caller, Effects, Setting, run
 from tests.end_to_end.site import PATIENCE, Site, wait_until
 from tests.end_to_end.support import ROOT
+from tests.gate.client.guard.guarded_program import CALLERS, PATIENT, BodyFailed, Caller, Effects, Setting, run
 from tests.support import RECEIPT_KEYS, case_text, cases, sample_rulebook
 from tests.tampering import Forger, at
 
@@ -133,7 +125,9 @@ def service(tmp_path_factory: pytest.TempPathFactory, laid_out: Path) -> Iterato
     reader = site.gate("keys", "create", "--scope", "acme", "--access", "read")["key"]
     shutil.copytree(laid_out, home := tmp_path_factory.mktemp("elsewhere") / "home")
     stranger = Site(home, None).create_key("acme")
-    multiprocessing.get_context("forkserver").set_forkserver_preload(["__main__", "tests.end_to_end.guarded_program"])
+    multiprocessing.get_context("forkserver").set_forkserver_preload(
+        ["__main__", "tests.gate.client.guard.guarded_program"]
+    )
     with site.serving(1) as server, ExitStack() as stack:
         registry = httpx.get(f"{server.url}/api/decision/receipt-keys", timeout=PATIENCE, trust_env=False).json()
         instance = open_instance(load_settings(home))

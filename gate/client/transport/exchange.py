@@ -12,9 +12,9 @@ import time
 from itertools import count
 from typing import Final, TypeVar
 
-from gate.client.calls import Answer, Call, RawAnswer, may_be_sent_again, read_answer
 from gate.client.errors import ApiError
-from gate.client.flow import Flow, Pause, Send
+from gate.client.transport.calls import Answer, Call, RawAnswer, may_be_sent_again, read_answer
+from gate.client.transport.flow import Flow, Pause, Send
 
 T = TypeVar("T")
 

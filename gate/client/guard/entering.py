@@ -28,7 +28,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from gate.client import operations
-from gate.client.delivery import call_of
 from gate.client.errors import (
     AlreadyStarted,
     ApiError,
@@ -40,12 +39,13 @@ from gate.client.errors import (
     StoreUnavailable,
     Undecidable,
 )
-from gate.client.exchange import exchange
-from gate.client.flow import Consult, Do, Flow
-from gate.client.intention import Plan, idempotency_key, question_of
-from gate.client.permit import BasePermit
-from gate.client.recovery import found_out, may_begin_again
+from gate.client.guard.delivery import call_of
+from gate.client.guard.permit import BasePermit
+from gate.client.guard.proposal import Plan, idempotency_key, question_of
+from gate.client.guard.recovery import found_out, may_begin_again
 from gate.client.store.intents import Intent, Report, State, Store
+from gate.client.transport.exchange import exchange
+from gate.client.transport.flow import Consult, Do, Flow
 from gate.encoding.canonical import content_hash
 from gate.errors import GateError, MaterialRefused
 from gate.ids import parse_timestamp, timestamp, utc_now

@@ -17,17 +17,17 @@ import jsonschema
 import pytest
 from flask.testing import FlaskClient
 
-from gate.client import calls, operations
+from gate.client import operations
 from gate.client import types as client_types
-from gate.client.calls import Answer, Call, RawAnswer, read_answer
 from gate.client.errors import AnswerUnusable
-from gate.client.operations import building
+from gate.client.transport import building, calls
+from gate.client.transport.calls import Answer, Call, RawAnswer, read_answer
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
 from gate.errors import GateError, MaterialRefused, RequestRefused
 from gate.instance.instance import Instance
 from tests.contract.frozen import current
-from tests.gate.client.test_types import ROOTS
+from tests.gate.client.api.test_types import ROOTS
 from tests.support import EXECUTED, SUCCEEDED, case_text, cases, sample_request
 
 DOCUMENT: Final = json.loads(resources.path("schemas", "openapi.json").read_bytes())

@@ -17,11 +17,11 @@ import httpx
 import pytest
 
 from gate.client import AnswerUnusable, AsyncClient, Client, Unreachable, operations
-from gate.client.async_engine import AsyncEngine
 from gate.client.connection import Secret
-from gate.client.engine import Credentials
-from gate.client.flow import Do, Flow
-from gate.client.transport import _DeadlineBackend
+from gate.client.transport.async_engine import AsyncEngine
+from gate.client.transport.engine import Credentials
+from gate.client.transport.flow import Do, Flow
+from gate.client.transport.transport import _DeadlineBackend
 
 BODY: Final = json.dumps({"keys": [], "active_key_id": None}).encode()
 HEAD: Final = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(BODY)

@@ -6,16 +6,16 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gate.client.calls import Call
 from gate.client.connection import Secret
-from gate.client.flow import Consult, Do, Effect, Flow, Pause, Send, run
-from gate.client.forks import begin_in_forks
+from gate.client.transport.calls import Call
+from gate.client.transport.flow import Consult, Do, Effect, Flow, Pause, Send, run
+from gate.client.transport.forks import begin_in_forks
 
 # Loading an HTTP library takes longer than all else here, and is put off until something is sent.
 if TYPE_CHECKING:
     import httpx
 
-    from gate.client.transport import Transport
+    from gate.client.transport.transport import Transport
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ class Engine:
                 return work()
 
     def _transport(self) -> Transport:
-        from gate.client.transport import Transport
+        from gate.client.transport.transport import Transport
 
         with self._lock:
             if self._opened is None:

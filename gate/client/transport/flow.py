@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Generator
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from gate.client.calls import Call
+from gate.client.transport.calls import Call
 
 T = TypeVar("T")
 

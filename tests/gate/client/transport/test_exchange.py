@@ -23,7 +23,7 @@ from gate.client import (
     Unreachable,
     operations,
 )
-from gate.client import engine as engine_module
+from gate.client.transport import engine as engine_module
 from tests.support import sample_request
 
 Answer = httpx.Response | Exception

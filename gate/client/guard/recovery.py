@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from gate.client.intention import GUARD, numbered, question_of
-from gate.client.permit import LONGEST_RESULT, cited, execution_report, holds_credential, is_text
+from gate.client.guard.permit import LONGEST_RESULT, cited, execution_report, holds_credential, is_text
+from gate.client.guard.proposal import GUARD, numbered, question_of
 from gate.client.store.intents import Intent, Report, State, Store
 from gate.encoding.canonical import canonical
 from gate.errors import OperatorError

@@ -16,18 +16,8 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from gate.client import (
-    AlreadyStarted,
-    AsyncClient,
-    Client,
-    Delivery,
-    Intent,
-    Recovery,
-    Report,
-    SqliteStore,
-    State,
-)
-from gate.client.permit import BasePermit
+from gate.client import AlreadyStarted, AsyncClient, Client, Delivery, Intent, Recovery, Report, SqliteStore, State
+from gate.client.guard.permit import BasePermit
 from gate.errors import GateError
 
 Body = Callable[[BasePermit], None]

@@ -9,15 +9,15 @@ from functools import wraps
 from types import GeneratorType, TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
-from gate.client.delivery import Courier
-from gate.client.engine import Engine
 from gate.client.errors import AlreadyStarted, GateUnavailable, StoreUnavailable
-from gate.client.guard import Terms, enter, leave
-from gate.client.intention import Plan, require_one_source
-from gate.client.permit import AsyncPermit, Permit
+from gate.client.guard.delivery import Courier
+from gate.client.guard.entering import Terms, enter, leave
+from gate.client.guard.permit import AsyncPermit, Permit
+from gate.client.guard.proposal import Plan, require_one_source
+from gate.client.transport.engine import Engine
 
 if TYPE_CHECKING:
-    from gate.client.async_engine import AsyncEngine
+    from gate.client.transport.async_engine import AsyncEngine
 
 P = ParamSpec("P")
 R = TypeVar("R")

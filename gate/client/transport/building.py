@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import quote
 
-from gate.client.calls import Call, json_object
+from gate.client.transport.calls import Call, json_object
 from gate.encoding.canonical import canonical
 from gate.errors import FieldError, MaterialRefused, RequestRefused
 from gate.ids import new_id, not_before, utc_now
