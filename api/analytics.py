@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import orjson
 
-from api.requests import others_working
+from api.http.requests import others_working
 from gate.errors import GateError, ServiceUnavailable
 
 ADDRESS_VARIABLE: Final = "GATE_ANALYTICS"
@@ -100,7 +100,7 @@ class AnalyticsClient:
         min_cohort_scopes: int,
         min_cohort_decisions: int,
     ) -> dict[str, Any]:
-        """See `api.state.Reports`."""
+        """See `api.http.state.Reports`."""
         return self._ask(
             "benchmarks",
             scope_id=scope_id,

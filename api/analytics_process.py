@@ -15,7 +15,7 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from api.logs import open_log, places
+from api.http.logs import open_log, places
 from gate.errors import GateError
 from gate.instance.instance import open_instance
 from gate.instance.settings import load_settings

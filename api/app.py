@@ -27,7 +27,6 @@ from api import (
     operations,
     packets,
     policies,
-    readiness,
     registries,
     replays,
     reports,
@@ -36,13 +35,14 @@ from api import (
     verification,
 )
 from api.analytics import ADDRESS_VARIABLE, AnalyticsClient
-from api.logs import library_logging, open_log
-from api.metrics import Metrics
-from api.observation import observe
-from api.placement import keep_to_one
-from api.readiness import Readiness
-from api.requests import assign_request_id, finish_response, others_working
-from api.state import NO_REPORTS, Operations, State
+from api.http import readiness
+from api.http.logs import library_logging, open_log
+from api.http.metrics import Metrics
+from api.http.observation import observe
+from api.http.placement import keep_to_one
+from api.http.readiness import Readiness
+from api.http.requests import assign_request_id, finish_response, others_working
+from api.http.state import NO_REPORTS, Operations, State
 from gate.errors import GateError, ServiceUnavailable
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import METRICS_FILE, Settings, load_settings

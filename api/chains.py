@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
-from api.auth import authenticate
-from api.requests import json_response, query_integer
-from api.state import state
+from api.http.auth import authenticate
+from api.http.requests import json_response, query_integer
+from api.http.state import state
 from gate.errors import NotFound, ServiceUnavailable
 from gate.ids import timestamp, utc_now
 from gate.proof import chain

@@ -6,10 +6,10 @@ from typing import Any
 
 from flask import Blueprint, Response, g, request
 
-from api.auth import authenticate, recognize
-from api.limits import require_rate, tell_remaining
-from api.requests import confidence_headers, json_response, parse_body, preferred_view, read_body
-from api.state import operations, state
+from api.http.auth import authenticate, recognize
+from api.http.limits import require_rate, tell_remaining
+from api.http.requests import confidence_headers, json_response, parse_body, preferred_view, read_body
+from api.http.state import operations, state
 from gate.decisions.decide import decision_not_found
 from gate.errors import GateError, RequestRefused
 from gate.ids import utc_now

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from markupsafe import Markup, escape
 
-from api.requests import MAX_BODY, MAX_VERIFY_BODY
+from api.http.requests import MAX_BODY, MAX_VERIFY_BODY
 from gate.decisions.decide import MAX_IDEMPOTENCY_KEY
 from gate.encoding.shapes import MAX_ERRORS
 from gate.encoding.strict_json import (

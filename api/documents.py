@@ -13,9 +13,9 @@ from flask import Blueprint, Response, current_app, render_template, request
 
 from api import docs
 from api.errors import codes
+from api.http.readiness import CONTRACTS
+from api.http.state import state
 from api.openapi import assemble
-from api.readiness import CONTRACTS
-from api.state import state
 from gate.contract.published import published
 from gate.encoding import resources
 from gate.encoding.strict_json import parse

@@ -14,10 +14,10 @@ from typing import Any, Final
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAllowed
 
-from api.limits import tell_remaining
-from api.logs import places
-from api.requests import json_response
-from api.state import operations
+from api.http.limits import tell_remaining
+from api.http.logs import places
+from api.http.requests import json_response
+from api.http.state import operations
 from gate.errors import AccessForbidden, GateError, LimitReached
 
 DECIDE_PATH: Final = "/api/decide"

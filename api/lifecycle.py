@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from flask import Blueprint, Response, g, request
 
-from api.auth import authenticate, recognize, refusing
-from api.requests import json_response, parse_body, query_cursor, query_integer, read_body
-from api.state import operations, state
+from api.http.auth import authenticate, recognize, refusing
+from api.http.requests import json_response, parse_body, query_cursor, query_integer, read_body
+from api.http.state import operations, state
 from gate.errors import GateError
 from gate.ids import utc_now
 from gate.records.receipts import CRM_SYNCS, KINDS, Kind

@@ -7,9 +7,9 @@ import hmac
 
 from flask import Blueprint, Response, request
 
-from api.metrics import CONTENT_TYPE
-from api.requests import json_response
-from api.state import operations
+from api.http.metrics import CONTENT_TYPE
+from api.http.requests import json_response
+from api.http.state import operations
 from gate.errors import AccessRefused, ServiceUnavailable
 
 blueprint = Blueprint("operations", __name__)

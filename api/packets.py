@@ -6,9 +6,9 @@ from typing import Final
 
 from flask import Blueprint, Response
 
-from api.auth import authenticate
-from api.requests import json_response, query_boolean, query_integer
-from api.state import state
+from api.http.auth import authenticate
+from api.http.requests import json_response, query_boolean, query_integer
+from api.http.state import state
 from gate.decisions.export import PacketExport, Parts, require_verifiable
 from gate.labels import PACKET
 from gate.records.packet import MAX_ITEMS

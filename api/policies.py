@@ -6,9 +6,9 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from api.auth import authenticate
-from api.requests import json_response, query_text
-from api.state import state
+from api.http.auth import authenticate
+from api.http.requests import json_response, query_text
+from api.http.state import state
 from gate.errors import FieldError, NotFound, RequestRefused
 from gate.labels import CANONICALIZATION, HASH_ALGORITHM
 from gate.rulebooks import bundles, patterns

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
-from api.requests import json_response
-from api.state import state
+from api.http.requests import json_response
+from api.http.state import state
 from gate.proof.signing import ED25519, KeyRegistry
 
 blueprint = Blueprint("registries", __name__)

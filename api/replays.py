@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from flask import Blueprint, Response
 
-from api.auth import authenticate
-from api.requests import json_response, parse_body, preferred_view, read_body
-from api.state import state
+from api.http.auth import authenticate
+from api.http.requests import json_response, parse_body, preferred_view, read_body
+from api.http.state import state
 from gate.decisions.counterfactuals import read_counterfactuals
 from gate.decisions.rehearsal import Rehearsal, StoredDecision
 from gate.decisions.replay import CURRENT, REPLAY_MODES, read_replay

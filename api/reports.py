@@ -7,9 +7,9 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from api.auth import authenticate
-from api.requests import confidence_headers, json_response, query_choice, query_integer, query_share, query_text
-from api.state import state
+from api.http.auth import authenticate
+from api.http.requests import confidence_headers, json_response, query_choice, query_integer, query_share, query_text
+from api.http.state import state
 from gate.policy.anomalies.alerts import MOST_OPEN_DAYS, OPEN_DAYS
 from gate.policy.anomalies.report import MAX_ITEMS, MOST_ITEMS
 from gate.policy.anomalies.scores import THRESHOLD

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from flask import Blueprint, Response
 
-from api.auth import authenticate
-from api.requests import json_response, query_choice, query_cursor, query_integer, query_text, query_time
-from api.state import state
+from api.http.auth import authenticate
+from api.http.requests import json_response, query_choice, query_cursor, query_integer, query_text, query_time
+from api.http.state import state
 from gate.errors import FieldError, RequestRefused
 from gate.ids import not_before
 from gate.ledger.reads.decisions import Criteria

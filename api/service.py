@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
+from api.http.requests import MAX_BODY, MAX_VERIFY_BODY, json_response
+from api.http.state import operations, state
 from api.operations import require_metrics_token
-from api.requests import MAX_BODY, MAX_VERIFY_BODY, json_response
-from api.state import operations, state
 from gate import __version__, labels
 from gate.decisions.decide import MAX_IDEMPOTENCY_KEY
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH

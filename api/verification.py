@@ -7,9 +7,9 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from api.auth import authenticate
-from api.requests import MAX_VERIFY_BODY, json_response, parse_body, read_body
-from api.state import state
+from api.http.auth import authenticate
+from api.http.requests import MAX_VERIFY_BODY, json_response, parse_body, read_body
+from api.http.state import state
 from gate.decisions.decide import decision_not_found
 from gate.decisions.erasure import as_stored, is_confirmed, stored_erasure
 from gate.encoding.canonical import canonical, with_integers

@@ -19,8 +19,8 @@ from flask.testing import FlaskClient
 
 from api.app import create_app
 from api.decisions import _headers
-from api.logs import open_log
-from api.requests import json_response
+from api.http.logs import open_log
+from api.http.requests import json_response
 from bench import bare
 from bench.disk import scratch, sync_ms
 from bench.measure import Mismatch, Spread, percentile

@@ -16,8 +16,8 @@ from typing import Any, Final
 import orjson
 from sqlalchemy import func, select
 
-from api import turns
 from api.cli.options import instance_at
+from api.http import turns
 from bench.load import Client, Load
 from bench.measure import Mismatch, Spread, alternate, spread
 from bench.samples import ROOT, decide_request

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from hypothesis import HealthCheck, settings
 
 from api.app import create_app
-from api.logs import open_log
+from api.http.logs import open_log
 from gate.ids import utc_now
 from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings

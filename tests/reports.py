@@ -18,7 +18,7 @@ from gate.policy.reports import Reports, confidence_report, effectiveness_report
 if TYPE_CHECKING:
     from flask import Flask
 
-    from api.state import State
+    from api.http.state import State
 
 VERSIONS: Final = {
     "2026-06-11": Counts(succeeded=392, partial=3, failed=4, reverted=1, pending=6),

@@ -30,11 +30,11 @@ from api.app import DRAIN_SECONDS, HOME_VARIABLE, SERVER_VARIABLE
 from api.cli.demo import demo_key_file
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say
-from api.logs import library_logging, open_log
-from api.metrics import DIRECTORY_VARIABLE, make_directory
-from api.placement import PROCESSORS_VARIABLE, processors_to_keep_to
-from api.readiness import Report
-from api.turns import PORT_VARIABLE, SECONDS_VARIABLE, WAITING
+from api.http.logs import library_logging, open_log
+from api.http.metrics import DIRECTORY_VARIABLE, make_directory
+from api.http.placement import PROCESSORS_VARIABLE, processors_to_keep_to
+from api.http.readiness import Report
+from api.http.turns import PORT_VARIABLE, SECONDS_VARIABLE, WAITING
 from gate.errors import OperatorError
 from gate.instance.instance import create_metrics_token
 from gate.ledger.access.limits import replace_damaged_limits
@@ -89,7 +89,7 @@ def serve(
     # A forked worker would inherit this process's locks and descriptors; a spawned one starts clean.
     multiprocessing.set_start_method("spawn", force=True)
     server = Granian(
-        "api.turns:worker",
+        "api.http.turns:worker",
         factory=True,
         address=host,
         port=port,

@@ -11,7 +11,7 @@ import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json
 from api.cli.output import print_json, say, table
-from api.readiness import Report, closed, readiness
+from api.http.readiness import Report, closed, readiness
 from gate.errors import GateError, OperatorError
 from gate.ids import first_id, utc_now
 from gate.instance.instance import Instance, open_instance, require_instance

@@ -20,11 +20,11 @@ from flask.testing import FlaskClient
 from sqlalchemy import update
 from werkzeug.test import Client as WsgiClient
 
-from api import turns
 from api.analytics import ADDRESS_VARIABLE, AnalyticsClient, analytics_process, is_installed
 from api.app import create_app
-from api.requests import TURN
-from api.turns import Turns
+from api.http import turns
+from api.http.requests import TURN
+from api.http.turns import Turns
 from gate.errors import GateError, ServiceUnavailable
 from gate.ids import utc_now
 from gate.instance.instance import Instance, open_instance

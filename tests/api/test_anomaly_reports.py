@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 from flask.testing import FlaskClient
 
-from api.state import NO_REPORTS
+from api.http.state import NO_REPORTS
 from gate.decisions.erasure import erase
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash

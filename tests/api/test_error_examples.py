@@ -14,7 +14,7 @@ from werkzeug.test import TestResponse
 
 from api.app import create_app
 from api.errors import codes
-from api.requests import MAX_BODY
+from api.http.requests import MAX_BODY
 from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers

@@ -18,11 +18,11 @@ from flask.testing import FlaskClient
 from prometheus_client.parser import text_string_to_metric_families
 from werkzeug.test import Client
 
-from api import readiness
 from api.app import Worker
 from api.cli.serve import tell_of_adapters
-from api.logs import open_log
-from api.readiness import CONTRACTS, Readiness
+from api.http import readiness
+from api.http.logs import open_log
+from api.http.readiness import CONTRACTS, Readiness
 from gate import __version__, ids, labels
 from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.registry import registered
@@ -165,7 +165,7 @@ class TestReadiness:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         now, made = [100.0], []
-        monkeypatch.setattr("api.readiness.time.monotonic", lambda: now[0])
+        monkeypatch.setattr("api.http.readiness.time.monotonic", lambda: now[0])
 
         def make() -> dict[str, Any]:
             made.append(now[0])

@@ -17,7 +17,7 @@ from werkzeug.test import TestResponse
 
 from api.app import create_app
 from api.cli.main import app
-from api.requests import MAX_VERIFY_BODY
+from api.http.requests import MAX_VERIFY_BODY
 from gate.decisions.erasure import erase
 from gate.encoding import resources
 from gate.encoding.strict_json import MAX_REQUEST_VALUES, MAX_VALUES

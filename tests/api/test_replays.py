@@ -14,7 +14,7 @@ from sqlalchemy import update
 from werkzeug.test import TestResponse
 
 from api.app import create_app
-from api.requests import MAX_BODY
+from api.http.requests import MAX_BODY
 from gate.contract.published import golden_cases
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from api.app import create_app
-from api.state import NO_REPORTS
+from api.http.state import NO_REPORTS
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.errors import ServiceUnavailable

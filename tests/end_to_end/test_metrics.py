@@ -10,8 +10,8 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from api import metrics
-from api.metrics import make_directory
+from api.http import metrics
+from api.http.metrics import make_directory
 from tests.end_to_end.site import PATIENCE, Load, Site, wait_until, workers_of
 from tests.end_to_end.support import Server
 

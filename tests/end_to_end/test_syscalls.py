@@ -17,7 +17,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from api.readiness import reasons
+from api.http.readiness import reasons
 from tests.end_to_end.site import wait_until, workers_of
 from tests.end_to_end.support import Server, free_port, running
 from tests.syscalls import Event, Fault, available, tracing

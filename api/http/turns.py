@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol
 from werkzeug.exceptions import RequestTimeout
 
 from api import app
-from api.requests import MAX_BODY, TURN
+from api.http.requests import MAX_BODY, TURN
 
 SECONDS_VARIABLE: Final = "GATE_REQUEST_SECONDS"
 PORT_VARIABLE: Final = "GATE_PORT"

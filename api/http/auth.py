@@ -8,7 +8,7 @@ from datetime import datetime
 
 from flask import g, request
 
-from api.state import state
+from api.http.state import state
 from gate.errors import AccessForbidden, AccessRefused
 from gate.ids import utc_now
 from gate.ledger.access.authority import Authority

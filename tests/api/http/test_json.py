@@ -6,7 +6,7 @@ import json
 
 from flask.testing import FlaskClient
 
-from api.state import State
+from api.http.state import State
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
 from tests.api.test_decide import chain_size, decide, refused

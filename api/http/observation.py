@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from flask import Response, g, request
 
-from api.metrics import METHODS, UNMATCHED
-from api.state import operations
+from api.http.metrics import METHODS, UNMATCHED
+from api.http.state import operations
 
 # Asked every few seconds by machines; readiness is logged when it changes.
 _QUIET: Final = frozenset({"/livez", "/readyz", "/metrics"})

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from api.app import create_app
-from api.state import State
+from api.http.state import State
 from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger import Ledger, open_ledger

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import g
 
-from api.state import state
+from api.http.state import state
 from gate.errors import LimitReached
 from gate.ledger.access.authority import PLANS, Authority
 

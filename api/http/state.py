@@ -10,8 +10,8 @@ from typing import Any, Final
 from flask import current_app
 from structlog.typing import FilteringBoundLogger
 
-from api.metrics import Metrics
-from api.readiness import Readiness
+from api.http.metrics import Metrics
+from api.http.readiness import Readiness
 from gate.decisions.decide import DecisionGate
 from gate.decisions.lifecycle import Lifecycle
 from gate.errors import ServiceUnavailable

@@ -20,7 +20,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from api.documents import openapi_document
-from api.state import State
+from api.http.state import State
 from gate.encoding import resources
 from gate.instance.audit import check_chain
 from gate.instance.instance import Instance

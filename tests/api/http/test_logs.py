@@ -13,7 +13,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.app import Worker, create_app
-from api.logs import library_logging, open_log
+from api.http.logs import library_logging, open_log
 from gate.decisions.decide import DecisionGate
 from gate.instance.instance import Instance
 from tests.support import sample_request

@@ -1,0 +1,13 @@
+"""What every request meets, whatever it asks for.
+
+    requests       bodies, views, query parameters, ids and responses
+    auth           the caller, by the header x-api-key
+    limits         the rate limit, and the headers that tell of it and of the cap
+    turns          slow senders hold up nobody
+    placement      workers kept to one processor each
+    state          what a request works with
+    observation    what is counted and logged of each request; logs and metrics, where it goes
+    readiness      whether a decision could be made now
+
+What an error's status is stands in `api.errors`; what is asked for, in `api.routes`.
+"""
