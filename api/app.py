@@ -16,13 +16,21 @@ from typing import Any, Final
 from flask import Flask, request
 from structlog.typing import FilteringBoundLogger
 
-from api import (
+from api import documents, errors
+from api.analytics import ADDRESS_VARIABLE, AnalyticsClient
+from api.http import readiness
+from api.http.logs import library_logging, open_log
+from api.http.metrics import Metrics
+from api.http.observation import observe
+from api.http.placement import keep_to_one
+from api.http.readiness import Readiness
+from api.http.requests import assign_request_id, finish_response, others_working
+from api.http.state import NO_REPORTS, Operations, State
+from api.routes import (
     adapters,
     chains,
     contract,
     decisions,
-    documents,
-    errors,
     lifecycle,
     operations,
     packets,
@@ -34,15 +42,6 @@ from api import (
     service,
     verification,
 )
-from api.analytics import ADDRESS_VARIABLE, AnalyticsClient
-from api.http import readiness
-from api.http.logs import library_logging, open_log
-from api.http.metrics import Metrics
-from api.http.observation import observe
-from api.http.placement import keep_to_one
-from api.http.readiness import Readiness
-from api.http.requests import assign_request_id, finish_response, others_working
-from api.http.state import NO_REPORTS, Operations, State
 from gate.errors import GateError, ServiceUnavailable
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import METRICS_FILE, Settings, load_settings

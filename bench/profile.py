@@ -18,9 +18,9 @@ from typing import Any, Final
 from flask.testing import FlaskClient
 
 from api.app import create_app
-from api.decisions import _headers
 from api.http.logs import open_log
 from api.http.requests import json_response
+from api.routes.decisions import _headers
 from bench import bare
 from bench.disk import scratch, sync_ms
 from bench.measure import Mismatch, Spread, percentile
@@ -170,7 +170,7 @@ def _turn(setting: _Setting, application: FlaskClient, plain: FlaskClient, name:
 
 
 def _decide(setting: _Setting, idempotency_key: str, lap: Callable[[str], None]) -> None:
-    """What the service does for a request: `api.decisions.decide` and, in it, `DecisionGate.decide`."""
+    """What the service does for a request: `api.routes.decisions.decide` and, in it, `DecisionGate.decide`."""
     gate = setting.gate
     request_id = new_id("req", utc_now())
     authority = setting.instance.ledger.directory.recognize(setting.key, utc_now())

@@ -45,7 +45,7 @@ from gate.ledger.stores.sqlite import SqliteStore
 from gate.ledger.stores.store import Store, unavailable
 from gate.ledger.tables import claims, entries, rulebooks
 from gate.proof.signing import private_key_pem
-from tests.api.test_decide import refused as answered_with
+from tests.api.routes.test_decide import refused as answered_with
 from tests.faults import DISK_FULL, refused, refused_at_commit, table_gone
 from tests.postgres import Postgres, database_of
 from tests.promises import acknowledged_is_kept, no_fork_no_gap, one_record_a_key
@@ -227,11 +227,11 @@ def unforeseen(name: str, path: str, when: str = FIRST, recorded: int = 0) -> Fa
 
 
 STEPS: Final = [
-    unforeseen("reading the body", "api.decisions.read_body"),
-    unforeseen("who calls", "api.decisions.recognize"),
-    unforeseen("counting requests", "api.decisions.require_rate"),
-    unforeseen("parsing", "api.decisions.parse_body"),
-    unforeseen("the view", "api.decisions.preferred_view"),
+    unforeseen("reading the body", "api.routes.decisions.read_body"),
+    unforeseen("who calls", "api.routes.decisions.recognize"),
+    unforeseen("counting requests", "api.routes.decisions.require_rate"),
+    unforeseen("parsing", "api.routes.decisions.parse_body"),
+    unforeseen("the view", "api.routes.decisions.preferred_view"),
     unforeseen("canonical JSON", "gate.decisions.decide.content_hash"),
     unforeseen("the request's shape", "gate.decisions.decide.read_request"),
     unforeseen("loading the rulebook", "gate.rulebooks.rulebook.load"),
@@ -249,7 +249,7 @@ STEPS: Final = [
     unforeseen("linking", "gate.proof.chain.append"),
     unforeseen("laying out the row", "gate.ledger.chain.writer._entry_row"),
     unforeseen("after the commit", "gate.proof.chain.record_link", recorded=1),
-    unforeseen("building the answer", "api.decisions.project", recorded=1),
+    unforeseen("building the answer", "api.routes.decisions.project", recorded=1),
     unforeseen("reading a replay", "gate.decisions.decide.stored_record", REPLAY),
 ]
 

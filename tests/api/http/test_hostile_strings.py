@@ -26,7 +26,7 @@ from gate.instance.audit import check_chain
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
 from gate.records.envelope import input_material
-from tests.api.test_decide import chain_size, decide
+from tests.api.routes.test_decide import chain_size, decide
 from tests.postgres import database_of
 from tests.support import case_text, cases, sample_request
 from tests.torture import size

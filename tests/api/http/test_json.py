@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from api.http.state import State
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
-from tests.api.test_decide import chain_size, decide, refused
+from tests.api.routes.test_decide import chain_size, decide, refused
 from tests.support import case_bytes, cases, sample_request
 
 _FACT = "fact from the corpus"

@@ -16,7 +16,7 @@ from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.access.authority import ACCESS, FULL_ACCESS, PLANS, Scope
-from tests.api.test_decide import chain_size, decide, refused
+from tests.api.routes.test_decide import chain_size, decide, refused
 from tests.postgres import database_of
 from tests.support import LimitClock, ledger_url, sample_request
 

@@ -26,7 +26,7 @@ from gate.ledger.stores.sqlite import SqliteStore
 from gate.ledger.stores.store import Store, read_object, unavailable
 from gate.ledger.tables import entries
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind, report_hash
-from tests.api.test_lifecycle import Caller, refused
+from tests.api.routes.test_lifecycle import Caller, refused
 from tests.faults import refused as database_refuses
 from tests.faults import refused_at_commit, table_gone
 from tests.postgres import database_of
@@ -206,9 +206,9 @@ def test_a_list_for_which_the_database_fails(caller: Caller, kind: Kind) -> None
 
 
 UNFORESEEN: Final = {
-    "reading the body": ("api.lifecycle.read_body", False),
-    "who calls": ("api.lifecycle.recognize", False),
-    "parsing": ("api.lifecycle.parse_body", False),
+    "reading the body": ("api.routes.lifecycle.read_body", False),
+    "who calls": ("api.routes.lifecycle.recognize", False),
+    "parsing": ("api.routes.lifecycle.parse_body", False),
     "canonical JSON": ("gate.decisions.lifecycle.content_hash", False),
     "the key": ("gate.decisions.lifecycle.read_claim", False),
     "the shape": ("gate.decisions.lifecycle.check_request", False),
@@ -220,7 +220,7 @@ UNFORESEEN: Final = {
     "linking": ("gate.proof.chain.append", False),
     "laying out the row": ("gate.ledger.chain.writer._entry_row", False),
     "after the commit": ("gate.proof.chain.record_link", True),
-    "building the answer": ("api.lifecycle.json_response", True),
+    "building the answer": ("api.routes.lifecycle.json_response", True),
 }
 
 

@@ -43,7 +43,7 @@ from gate.records.record import Identity, build_record
 from gate.records.request import read_request
 from gate.rulebooks.facts import Facts, dependency_of
 from gate.rulebooks.rulebook import load
-from tests.api.test_adapters import FAILING, equip, rulebook_over
+from tests.api.routes.test_adapters import FAILING, equip, rulebook_over
 from tests.gate.adapters.test_invocation import invocation_of, make_adapter
 from tests.gate.adapters.test_manifest import registered_as
 from tests.gate.client.conftest import Rewrite, Service

@@ -6,7 +6,7 @@ from flask import Blueprint, Response
 
 from api.http.requests import MAX_BODY, MAX_VERIFY_BODY, json_response
 from api.http.state import operations, state
-from api.operations import require_metrics_token
+from api.routes.operations import require_metrics_token
 from gate import __version__, labels
 from gate.decisions.decide import MAX_IDEMPOTENCY_KEY
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH

@@ -27,7 +27,7 @@ from gate.proof import chain
 from gate.proof.chain import link_material
 from gate.records.receipts import CRM_SYNCS, KINDS, OUTCOMES, Kind, build, report_link
 from gate.rulebooks.patterns import patterns
-from tests.api.test_decide import decide
+from tests.api.routes.test_decide import decide
 from tests.contract.frozen import current
 from tests.gate.records.test_receipts import ELSEWHERE, MEMBERS, SCHEMAS
 from tests.independent import verifier

@@ -21,8 +21,8 @@ from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
 from gate.records.packet import packet_hash
 from gate.verify import verify_packet
-from tests.api.test_fresh_reports import Caller, changes, compact, export
-from tests.api.test_reports import get, other_key
+from tests.api.routes.test_fresh_reports import Caller, changes, compact, export
+from tests.api.routes.test_reports import get, other_key
 from tests.independent import anomalies as independent
 from tests.reports import ANOMALOUS, FixedReports, anomaly_example, give_reports
 from tests.support import sample_request

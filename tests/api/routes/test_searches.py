@@ -11,7 +11,7 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from api.searches import _SHOWN
+from api.routes.searches import _SHOWN
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
 from gate.ids import not_before, parse_timestamp, timestamp, utc_now

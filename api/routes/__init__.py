@@ -1,0 +1,13 @@
+"""A blueprint per noun: a request read, the domain asked, its answer projected. No rule of the domain stands here.
+
+    decisions, searches          POST /api/decide, a stored record, finding decisions
+    lifecycle                    execution receipts, outcomes, CRM syncs
+    replays                      replay, diff, counterfactuals
+    verification, packets        proof for those who hold a record, and everything of a decision in one document
+    reports                      what outcomes say of policies
+    registries, policies, adapters, contract, chains    what is published
+    documents                    the service's description: /openapi.json, /docs.json, /docs
+    service, operations          what the service is set up to do, and probes and metrics for operators
+
+What every request meets, whatever it asks for, is in `api.http`.
+"""
