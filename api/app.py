@@ -16,8 +16,9 @@ from typing import Any, Final
 from flask import Flask, request
 from structlog.typing import FilteringBoundLogger
 
-from api import documents, errors
+from api import errors
 from api.analytics import ADDRESS_VARIABLE, AnalyticsClient
+from api.description import documents
 from api.http import readiness
 from api.http.logs import library_logging, open_log
 from api.http.metrics import Metrics

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from api.documents import openapi_document
+from api.description.documents import openapi_document
 
 FILE: Final = Path(__file__).parent / "openapi.json"
 BASE_URL: Final = "https://gate.example"

@@ -19,7 +19,7 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from api.documents import openapi_document
+from api.description.documents import openapi_document
 from api.http.state import State
 from gate.encoding import resources
 from gate.instance.audit import check_chain

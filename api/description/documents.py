@@ -11,11 +11,11 @@ from typing import Any, Final
 import orjson
 from flask import Blueprint, Response, current_app, render_template, request
 
-from api import docs
+from api.description import docs
+from api.description.openapi import assemble
 from api.errors import codes
 from api.http.readiness import CONTRACTS
 from api.http.state import state
-from api.openapi import assemble
 from gate.contract.published import published
 from gate.encoding import resources
 from gate.encoding.strict_json import parse

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 from flask.testing import FlaskClient
 
-from api.docs import inline, pretty, prose
+from api.description.docs import inline, pretty, prose
 from api.errors import codes
 from gate.contract.published import published
 from gate.encoding import resources
