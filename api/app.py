@@ -17,7 +17,7 @@ from flask import Flask, request
 from structlog.typing import FilteringBoundLogger
 
 from api import errors
-from api.analytics import ADDRESS_VARIABLE, AnalyticsClient
+from api.analytics.client import ADDRESS_VARIABLE, AnalyticsClient
 from api.description import documents
 from api.http import readiness
 from api.http.logs import library_logging, open_log

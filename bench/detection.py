@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from api.cli.demo_ledger import Plan, make_ledger
+from api.cli.demo.ledger import Plan, make_ledger
 from api.cli.options import instance_at
 from bench.disk import scratch
 from bench.lakes import goal_lines, judged

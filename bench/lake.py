@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from isal import isal_zlib
 
-from api.cli.demo_ledger import Plan, make_ledger
+from api.cli.demo.ledger import Plan, make_ledger
 from api.cli.options import instance_at
 from bench.disk import scratch, sync_ms, write_out
 from bench.lakes import goal_lines, judged

@@ -245,7 +245,7 @@ def _analytics_of(server: Server) -> int:
         for children in Path(f"/proc/{server.pid}/task").glob("*/children"):
             with suppress(FileNotFoundError):
                 for pid in map(int, children.read_text().split()):
-                    if b"api.analytics_process" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    if b"api.analytics.process" in Path(f"/proc/{pid}/cmdline").read_bytes():
                         return pid
         time.sleep(_POLL_SECONDS)
     raise Mismatch("The server has no analytics process.")

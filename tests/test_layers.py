@@ -160,7 +160,7 @@ def test_workers_never_load_what_reports_are_computed_with() -> None:
     and the threads that its libraries take; the analytics process alone has them.
     """
     code = (
-        "import sys; import api.app, api.http.turns, api.analytics, api.routes.reports, api.cli.serve; "
+        "import sys; import api.app, api.http.turns, api.analytics.client, api.routes.reports, api.cli.serve; "
         f"print(sorted({ANALYTICS_LIBRARIES!r} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

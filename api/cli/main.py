@@ -19,7 +19,7 @@ from gate.errors import GateError, OperatorError
 # Loaded when called, so that verifying a record needs no server's libraries and no command waits for another's.
 _MODULES: Final = {
     "serve": "api.cli.serve",
-    "demo": "api.cli.demo",
+    "demo": "api.cli.demo.command",
     "status": "api.cli.status",
     "scopes": "api.cli.scopes",
     "keys": "api.cli.keys",

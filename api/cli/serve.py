@@ -25,9 +25,9 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from structlog.typing import FilteringBoundLogger
 
-from api.analytics import ADDRESS_VARIABLE, SOCKET, analytics_process, is_installed
+from api.analytics.client import ADDRESS_VARIABLE, SOCKET, analytics_process, is_installed
 from api.app import DRAIN_SECONDS, HOME_VARIABLE, SERVER_VARIABLE
-from api.cli.demo import demo_key_file
+from api.cli.demo.command import demo_key_file
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say
 from api.http.logs import library_logging, open_log

@@ -310,7 +310,7 @@ def workers_of(server: Server) -> list[int]:
 
 def analytics_of(server: Server) -> list[int]:
     """The process of a server that computes reports; none while it is being started again."""
-    return _processes_of(server, b"api.analytics_process")
+    return _processes_of(server, b"api.analytics.process")
 
 
 def _processes_of(server: Server, running: bytes) -> list[int]:

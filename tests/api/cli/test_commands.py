@@ -1174,7 +1174,7 @@ def test_a_listening_address_is_named_as_it_is_reached(host: str, reached: str) 
 
 
 def test_the_demo_scope_is_made_once_and_mended(instance: Instance) -> None:
-    from api.cli.demo import demo_key_file
+    from api.cli.demo.command import demo_key_file
 
     file = demo_key_file(instance)
     key = file.read_text()
@@ -1190,7 +1190,7 @@ def test_the_demo_scope_is_made_once_and_mended(instance: Instance) -> None:
 
 
 def test_the_first_request_is_one_line_that_decides(instance: Instance, client: FlaskClient) -> None:
-    from api.cli.demo import demo_key_file
+    from api.cli.demo.command import demo_key_file
     from api.cli.serve import first_request
 
     command = first_request("http://127.0.0.1:8080", demo_key_file(instance))

@@ -16,14 +16,14 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from api.cli.demo import demo as demo_command
-from api.cli.demo_ledger import Plan, key_file, make_ledger, scenario
+from api.cli.demo.command import demo as demo_command
+from api.cli.demo.ledger import Plan, key_file, make_ledger, scenario
+from api.cli.demo.scenario import Decide, Register
 from api.cli.output import progress
 from gate.ids import timestamp, utc_now
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.proof.signing import load_registry
-from gate.scenario import Decide, Register
 from tests.command_line import run_gate
 from tests.syscalls import descendants
 

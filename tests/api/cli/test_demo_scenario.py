@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.cli.demo.scenario import Decide, Event, Register, Report, Scenario, draw, varied
 from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
@@ -25,7 +26,6 @@ from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
 from gate.records.report_request import check_request
 from gate.records.request import read_request
 from gate.rulebooks import bundles
-from gate.scenario import Decide, Event, Register, Report, Scenario, draw, varied
 
 START: Final = datetime(2025, 11, 22, tzinfo=UTC)
 PARAMETERS: Final[dict[str, Any]] = parse(resources.path("data", "demo", "scenario.json").read_bytes())

@@ -19,6 +19,7 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Final
 
+from api.cli.demo.scenario import Decide, Register, Scenario
 from gate.adapters.registry import registered
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
@@ -31,7 +32,6 @@ from gate.ledger.access.authority import FULL_ACCESS
 from gate.ledger.stores.sqlite import SqliteStore
 from gate.records.receipts import KINDS
 from gate.rulebooks import bundles
-from gate.scenario import Decide, Register, Scenario
 
 _LEDGER: Final = "ledger.db"
 _TOLD_EVERY: Final = 20

@@ -1,4 +1,4 @@
-"""`python -m api.analytics_process HOME ADDRESS SERVER`: the process that `gate serve` starts for its reports.
+"""`python -m api.analytics.process HOME ADDRESS SERVER`: the process that `gate serve` starts for its reports.
 
 Nothing else imports this: it loads what reports are computed with, and the workers do without.
 """

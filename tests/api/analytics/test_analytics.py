@@ -20,7 +20,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import update
 from werkzeug.test import Client as WsgiClient
 
-from api.analytics import ADDRESS_VARIABLE, AnalyticsClient, analytics_process, is_installed
+from api.analytics.client import ADDRESS_VARIABLE, AnalyticsClient, analytics_process, is_installed
 from api.app import create_app
 from api.http import turns
 from api.http.requests import TURN

@@ -19,7 +19,7 @@ from typing import Annotated, Final
 import orjson
 import typer
 
-from api.cli.demo_ledger import Made, Plan, key_file, make_ledger
+from api.cli.demo.ledger import Made, Plan, key_file, make_ledger
 from api.cli.options import Json
 from api.cli.output import print_json, progress, say, table
 from gate.errors import AccessRefused, OperatorError

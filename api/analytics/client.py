@@ -170,7 +170,7 @@ def analytics_process(home: Path, directory: Path, server: int) -> Iterator[str]
         Where it listens.
     """
     address = str(directory / SOCKET)
-    keeper = _Keeper([sys.executable, "-m", "api.analytics_process", str(home), address, str(server)], address)
+    keeper = _Keeper([sys.executable, "-m", "api.analytics.process", str(home), address, str(server)], address)
     keeper.start()
     try:
         yield address
