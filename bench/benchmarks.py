@@ -32,7 +32,7 @@ from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS
 from gate.policy.peers import beginning, decided_in, earlier, folded
 from gate.records.receipts import OUTCOMES
-from workbench.lake.benchmarks import frozen_months, keep_frozen, month_due
+from workbench.lake.cohorts import frozen_months, keep_frozen, month_due
 from workbench.lake.entries import Personal
 from workbench.lake.upkeep import bring_up
 

@@ -24,7 +24,7 @@ from bench.tables import table
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
 from gate.ids import parse_timestamp
-from workbench.engines.anomalies import anomalies
+from workbench.engines.anomalies.report import anomalies
 from workbench.lake.entries import Personal
 from workbench.lake.reader import open_lake
 from workbench.lake.upkeep import bring_up

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from workbench.engines.alerts import policy_alerts
-    from workbench.engines.anomalies import anomalies
+    from workbench.engines.anomalies.report import anomalies
     from workbench.engines.benchmarks import benchmarks
     from workbench.engines.confidence import confidence
     from workbench.engines.counterfactuals import counterfactuals
@@ -33,7 +33,7 @@ __all__ = [
 
 _PLACES: Final = MappingProxyType(
     {
-        "anomalies": "workbench.engines.anomalies",
+        "anomalies": "workbench.engines.anomalies.report",
         "benchmarks": "workbench.engines.benchmarks",
         "confidence": "workbench.engines.confidence",
         "counterfactuals": "workbench.engines.counterfactuals",

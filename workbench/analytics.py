@@ -25,10 +25,10 @@ from gate.errors import GateError, OperatorError, ServiceUnavailable
 from gate.ids import utc_now
 from gate.ledger import Ledger
 from workbench.engines.alerts import policy_alerts
-from workbench.engines.anomalies import anomalies
+from workbench.engines.anomalies.report import anomalies
 from workbench.engines.benchmarks import benchmarks
 from workbench.engines.effectiveness import effectiveness
-from workbench.lake.benchmarks import is_frozen, keep_frozen, month_due
+from workbench.lake.cohorts import is_frozen, keep_frozen, month_due
 from workbench.lake.compaction import MANY
 from workbench.lake.entries import Personal
 from workbench.lake.fresh import fresh

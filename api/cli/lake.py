@@ -14,8 +14,8 @@ from api.cli.output import note, print_json, progress, say, table
 from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger.reads.tail import FollowedScope
-from workbench.lake.benchmarks import fault as frozen_fault
-from workbench.lake.benchmarks import frozen_months, keep_frozen
+from workbench.lake.cohorts import fault as frozen_fault
+from workbench.lake.cohorts import frozen_months, keep_frozen
 from workbench.lake.compaction import Compactor
 from workbench.lake.entries import Personal
 from workbench.lake.lease import lease

@@ -12,7 +12,7 @@ import polars as pl
 from gate.policy.anomalies.alerts import MAX_POLICIES, MOST_OPEN_DAYS, OPEN_DAYS, alerts_report, open_alerts
 from gate.policy.anomalies.report import MOST_ITEMS
 from gate.policy.anomalies.scores import HIGH
-from workbench.engines.anomalies import anomalies
+from workbench.engines.anomalies.report import anomalies
 from workbench.engines.arguments import require_snapshot, require_whole
 from workbench.engines.slicing import date_of
 from workbench.lake.reader import Snapshot

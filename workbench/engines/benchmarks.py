@@ -32,7 +32,7 @@ from workbench.engines.arguments import require_limit, require_snapshot, require
 from workbench.engines.charts import COLOURS, PERCENT, SHARE
 from workbench.engines.rendering import cut, page, percent, prompt
 from workbench.engines.slicing import date_of, last_left_out
-from workbench.lake.benchmarks import cases_at, counts, latest
+from workbench.lake.cohorts import cases_at, counts, latest
 from workbench.lake.reader import Snapshot
 
 _PERCENTILES: Final = ("p10", "p25", "p50", "p75", "p90")

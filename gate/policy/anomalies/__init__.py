@@ -9,6 +9,6 @@
     breaks       decisions whose life went otherwise than the protocol asks
     report       all of it as `policy_anomalies_v1`
 
-`workbench.engines.anomalies` counts, and what is counted here is judged. docs/anomalies.md has the formulas, where each
+`workbench.engines.anomalies.report` counts, and what is counted here is judged. docs/anomalies.md has the formulas, where each
 threshold comes from, and what cannot be known.
 """

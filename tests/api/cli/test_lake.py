@@ -25,7 +25,7 @@ from gate.ledger.tables import entries
 from tests.command_line import run_gate
 from tests.support import sample_request
 from tests.workbench.support import Chain
-from workbench.lake.benchmarks import month_due
+from workbench.lake.cohorts import month_due
 from workbench.lake.lease import lease
 from workbench.lake.manifest import FILE_NAME
 from workbench.lake.reader import open_lake

@@ -25,7 +25,7 @@ from tests.independent import benchmarks as recount
 from tests.reports import OTHERS, OWN, FixedReports, give_reports
 from tests.support import sample_request
 from workbench.analytics import Analytics
-from workbench.lake.benchmarks import keep_frozen
+from workbench.lake.cohorts import keep_frozen
 from workbench.lake.entries import Personal
 
 PATH: Final = "/api/decision/policies/pricing_exception/benchmarks"

@@ -27,14 +27,14 @@ from gate.records.receipts import OUTCOMES
 from tests.independent import benchmarks as recount
 from tests.support import sample_request
 from tests.workbench.benchmarking import POLICY, chain_of
-from tests.workbench.test_recount import SINCE, Lake, Site, rulebook
+from tests.workbench.engines.test_recount import SINCE, Lake, Site, rulebook
 from workbench import benchmarks
 from workbench.analytics import Follower
 from workbench.columns import BENCHMARKS
 from workbench.engines.benchmarks import BenchmarkReport
-from workbench.lake import benchmarks as frozen
+from workbench.lake import cohorts as frozen
 from workbench.lake import fresh as freshness
-from workbench.lake.benchmarks import cases_at, freeze, frozen_rows, is_frozen, keep_frozen, latest, month_due
+from workbench.lake.cohorts import cases_at, freeze, frozen_rows, is_frozen, keep_frozen, latest, month_due
 from workbench.lake.entries import Personal
 from workbench.lake.fresh import fresh
 from workbench.lake.lease import lease

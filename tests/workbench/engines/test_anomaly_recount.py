@@ -22,7 +22,7 @@ from gate.ledger.reads import tail
 from tests.end_to_end.support import ROOT
 from tests.independent import anomalies as independent
 from tests.workbench.anomalous import CLAIMS, POLICIES, PRICING, AnomalousSite
-from tests.workbench.test_recount import (
+from tests.workbench.engines.test_recount import (
     Lake,
     Reading,
     compact,
@@ -34,8 +34,8 @@ from tests.workbench.test_recount import (
     shared,
     some,
 )
-from workbench.engines import anomaly_samples
-from workbench.engines.anomalies import anomalies
+from workbench.engines.anomalies import samples as anomaly_samples
+from workbench.engines.anomalies.report import anomalies
 from workbench.lake import compaction
 from workbench.lake.entries import Personal
 from workbench.lake.files import Files
@@ -248,7 +248,7 @@ def test_rows_in_another_order_and_in_other_files_give_the_same_bytes(exported: 
 
 _TELLING: Final = """
 import sys
-from workbench.engines.anomalies import anomalies
+from workbench.engines.anomalies.report import anomalies
 from workbench.lake.reader import open_lake
 snapshot = open_lake(sys.argv[1]).scope("settled")
 print(anomalies(snapshot, "pricing", min_sample=5, threshold=0, max_items=200).body["anomaly_hash"])

@@ -19,11 +19,11 @@ from gate.policy.anomalies.breaks import RULES
 from gate.records.receipts import EXECUTIONS, OUTCOMES
 from tests.independent import anomalies as independent
 from tests.support import sample_request
+from tests.workbench.engines.test_edges import HOSTILE, Seen
+from tests.workbench.engines.test_engine_arguments import refused
 from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, WEEK, MadeUp, rulebook_of
-from tests.workbench.test_edges import HOSTILE, Seen
-from tests.workbench.test_engine_arguments import refused
 from workbench.engines.alerts import policy_alerts
-from workbench.engines.anomalies import AnomalyReport, anomalies
+from workbench.engines.anomalies.report import AnomalyReport, anomalies
 from workbench.lake.entries import Personal
 from workbench.lake.export import Exporter
 from workbench.lake.fresh import fresh

@@ -21,7 +21,7 @@ from gate.policy.anomalies.anomaly import MOST_IDS, Anomaly, Shown
 from gate.policy.anomalies.breaks import Broken
 from gate.policy.anomalies.report import MAX_AGE, MAX_REASONS, MAX_WEEKS, TERMINAL, Cells, Counted, Weeks
 from gate.policy.anomalies.volume import GRAINS
-from workbench.engines.anomaly_samples import (
+from workbench.engines.anomalies.samples import (
     far_values,
     fields_of_policy,
     learn,

@@ -41,8 +41,8 @@ from gate.policy.peers import (
 )
 from tests.workbench.benchmarking import POLICY, chain_of
 from workbench import benchmarks
-from workbench.lake import benchmarks as freezing
-from workbench.lake.benchmarks import freeze, latest, write
+from workbench.lake import cohorts as freezing
+from workbench.lake.cohorts import freeze, latest, write
 from workbench.lake.reader import Snapshot
 
 VICTIM: Final = "victim"

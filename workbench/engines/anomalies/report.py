@@ -20,8 +20,8 @@ import polars as pl
 from gate.policy.anomalies.report import MAX_ITEMS, MOST_ITEMS, Counted, anomaly_report, find, strongest
 from gate.policy.anomalies.scores import THRESHOLD
 from gate.policy.confidence import MIN_SAMPLE
-from workbench.engines import anomaly_charts as charts
-from workbench.engines.anomaly_counts import choose, conditions, count, decisions_shown
+from workbench.engines.anomalies import charts as charts
+from workbench.engines.anomalies.counts import choose, conditions, count, decisions_shown
 from workbench.engines.arguments import (
     refusal,
     require_limit,
