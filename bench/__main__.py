@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 
 import orjson
 
-from bench import (
+from bench.parts import (
     adapters,
     benchmarks,
     detection,

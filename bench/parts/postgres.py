@@ -13,9 +13,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bench import profile
 from bench.disk import scratch, sync_ms
 from bench.measure import Spread, ratio
+from bench.parts import profile
 from bench.servers import Cpu, ServerFailed, children_of, cpu_of
 from bench.subjects import (
     CONNECTIONS,
