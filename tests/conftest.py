@@ -19,8 +19,8 @@ from gate.instance.settings import load_settings
 from gate.ledger import Ledger
 from gate.ledger.access import limits
 from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
-from tests.postgres import Postgres, postgres_server
-from tests.support import LimitClock
+from tests.support.postgres import Postgres, postgres_server
+from tests.support.samples import LimitClock
 from workbench.analytics import Analytics
 from workbench.lake.entries import Personal
 

@@ -26,8 +26,8 @@ from gate.instance.instance import Instance
 from gate.instance.settings import Settings
 from tests.end_to_end.site import Site, wait_until
 from tests.end_to_end.support import ROOT, anchors
-from tests.postgres import Postgres
-from tests.support import sample_request
+from tests.support.postgres import Postgres
+from tests.support.samples import sample_request
 
 DEPLOY: Final = ROOT / "deploy"
 SETTINGS: Final = {f"GATE_{name.upper()}" for name in Settings.model_fields}

@@ -33,7 +33,7 @@ from bench.subjects import (
 from bench.tables import table
 
 if TYPE_CHECKING:
-    from tests.postgres import Postgres
+    from tests.support.postgres import Postgres
 
 _WORKERS: Final = (1, 2)
 
@@ -117,7 +117,7 @@ def show(result: Mapping[str, Any]) -> str:
 def _server(directory: Path) -> Iterator[Postgres]:
     """A server while the block runs, with its data and its socket in a directory that is not there yet."""
     # Loaded where it is used: the other parts need nothing of the tests.
-    from tests.postgres import Postgres
+    from tests.support.postgres import Postgres
 
     if len(os.fsencode(directory / _SOCKET)) > _MAX_SOCKET_PATH:
         raise ServerFailed(f"The path {directory} is too long for PostgreSQL's socket; use a checkout nearer the root.")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.site import Site
-from tests.postgres import Postgres
+from tests.support.postgres import Postgres
 
 Databases = Callable[[], str | None]
 

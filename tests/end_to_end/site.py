@@ -37,8 +37,8 @@ from gate.proof import chain
 from gate.records.receipts import CRM_SYNCS, KINDS
 from tests.end_to_end.support import Server, free_port, running
 from tests.independent import verifier
-from tests.support import REPORTS, sample_request
-from tests.syscalls import descendants
+from tests.support.samples import REPORTS, sample_request
+from tests.support.syscalls import descendants
 
 GATE: Final = str(Path(sys.executable).with_name("gate"))
 

@@ -14,8 +14,8 @@ import pytest
 
 from tests.end_to_end.site import PATIENCE, Load, Site, analytics_of, wait_until, workers_of
 from tests.end_to_end.support import Server, post_decide
-from tests.support import sample_request
-from tests.torture import report, size
+from tests.support.samples import sample_request
+from tests.support.torture import report, size
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a server's processes are found in /proc")
 

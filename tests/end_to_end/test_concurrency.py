@@ -46,8 +46,8 @@ from tests.end_to_end.site import (
 )
 from tests.end_to_end.support import Server, post_decide
 from tests.independent import verifier
-from tests.support import NOW, REPORTS, sample_request
-from tests.torture import report, size
+from tests.support.samples import NOW, REPORTS, sample_request
+from tests.support.torture import report, size
 
 IN_2038 = datetime(2038, 1, 19, 3, 14, 8, tzinfo=UTC)
 

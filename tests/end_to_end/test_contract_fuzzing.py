@@ -15,7 +15,7 @@ import httpx
 
 from tests.end_to_end.site import GATE, PATIENCE, Site, wait_until
 from tests.end_to_end.support import ROOT
-from tests.torture import report, size
+from tests.support.torture import report, size
 
 COUNTED = "/api/decision/policies/<policy_id>/effectiveness"
 

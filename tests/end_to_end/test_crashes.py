@@ -14,7 +14,7 @@ import pytest
 
 from tests.end_to_end.site import Load, Site, wait_until, workers_of
 from tests.end_to_end.support import Server
-from tests.torture import LONG, chance, report, size
+from tests.support.torture import LONG, chance, report, size
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a server's workers are found in /proc")
 

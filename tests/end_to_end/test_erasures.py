@@ -11,7 +11,7 @@ import httpx
 
 from gate.decisions.erasure import stored_erasure
 from tests.end_to_end.site import Load, Site, request_of
-from tests.torture import chance, report, size
+from tests.support.torture import chance, report, size
 
 
 def erase(site: Site, decision_id: str) -> Any:

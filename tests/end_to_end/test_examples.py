@@ -36,10 +36,10 @@ from gate.client import (
     operations,
 )
 from gate.client.store.sqlalchemy import SqlAlchemyStore
-from tests.end_to_end.faulty_gate import Fault, FaultyGate, Message, answering, cut
 from tests.end_to_end.site import Site, wait_until
 from tests.end_to_end.support import ROOT, free_port
-from tests.postgres import Postgres
+from tests.support.faulty_gate import Fault, FaultyGate, Message, answering, cut
+from tests.support.postgres import Postgres
 
 YES: Final[dict[str, Any]] = {
     "amount": 64.9,

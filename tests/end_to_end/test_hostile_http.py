@@ -23,7 +23,7 @@ from gate.encoding import resources
 from gate.ledger import Ledger
 from tests.end_to_end.site import PATIENCE, Site, connections_of, side_by_side, wait_until, workers_of
 from tests.end_to_end.support import Server, post_decide
-from tests.support import cases, sample_request
+from tests.support.samples import cases, sample_request
 
 REQUEST_SECONDS: Final = 4
 SLOW: Final = 300

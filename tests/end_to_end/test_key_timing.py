@@ -22,7 +22,7 @@ from gate.errors import AccessRefused
 from gate.ids import utc_now
 from gate.ledger import Ledger
 from gate.ledger.access import scopes
-from tests.torture import LONG, chance, report
+from tests.support.torture import LONG, chance, report
 
 ATTEMPTS: Final = 100_000
 _ALIKE_T: Final = 5.0

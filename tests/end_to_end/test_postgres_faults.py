@@ -20,8 +20,8 @@ from gate.encoding import resources
 from tests.end_to_end.postgres_proxy import Proxy, proxy_of
 from tests.end_to_end.site import PATIENCE, Load, Site, request_of, side_by_side, wait_until, workers_of
 from tests.end_to_end.support import Server
-from tests.postgres import Postgres
-from tests.torture import chance, report, size
+from tests.support.postgres import Postgres
+from tests.support.torture import chance, report, size
 
 GIVE_WAY = """
 CREATE SEQUENCE IF NOT EXISTS attempts;

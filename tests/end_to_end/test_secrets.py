@@ -19,7 +19,7 @@ from gate.instance.settings import load_settings
 from gate.ledger import open_store
 from gate.ledger.packing import unpack
 from tests.end_to_end.site import PATIENCE, Site
-from tests.support import rows_of, sample_request, sample_rulebook
+from tests.support.samples import rows_of, sample_request, sample_rulebook
 
 HMAC_SECRET: Final = "hmac-canary-" + "5d41402abc4b2a76b9719d911017c592"
 BODY: Final = "body-canary-9f86d081884c7d65"

@@ -19,7 +19,7 @@ import pytest
 from tests.end_to_end.site import Site, workers_of
 from tests.end_to_end.support import Server, free_port, post_decide, running
 from tests.gate.adapters.support import eventually, refusing
-from tests.support import sample_request
+from tests.support.samples import sample_request
 
 
 @pytest.fixture(scope="module")

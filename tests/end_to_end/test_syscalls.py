@@ -20,7 +20,7 @@ import pytest
 from api.http.readiness import reasons
 from tests.end_to_end.site import wait_until, workers_of
 from tests.end_to_end.support import Server, free_port, running
-from tests.syscalls import Event, Fault, available, tracing
+from tests.support.syscalls import Event, Fault, available, tracing
 
 GATE: Final = str(Path(sys.executable).with_name("gate"))
 WAL: Final = "ledger.db-wal"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gate.ids import parse_timestamp, timestamp
-from tests.support import cases
+from tests.support.samples import cases
 
 
 @pytest.mark.parametrize(("text", "utc"), cases("timestamps"), ids=ascii)

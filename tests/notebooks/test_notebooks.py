@@ -14,8 +14,8 @@ import nbformat
 import pytest
 
 import workbench
-from tests.command_line import run_gate
 from tests.notebooks.executed import ROOT, SOURCES, executed, outputs
+from tests.support.command_line import run_gate
 from workbench.columns import TABLES
 
 NAMES: Final = ["anomaly_investigation", "benchmarks", "counterfactuals", "effectiveness", "reading_the_lake"]

@@ -10,7 +10,7 @@ from typing import Any, Final
 from gate.decisions.erasure import erase
 from gate.instance.instance import Instance
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
-from tests.support import sample_request, sample_rulebook
+from tests.support.samples import sample_request, sample_rulebook
 from tests.workbench.engines.test_recount import Site
 from tests.workbench.support import SYNCED, claim_request, claim_rulebook
 

@@ -11,7 +11,7 @@ from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
-from tests.support import sample_request, sample_rulebook
+from tests.support.samples import sample_request, sample_rulebook
 
 SYNCED: Final[dict[str, Any]] = {
     "sync_status": "written",

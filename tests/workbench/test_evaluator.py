@@ -22,7 +22,7 @@ from tests.gate.rulebooks.test_evaluation import compare, rule, rulebook
 from tests.reference import evaluator as reference
 from tests.reference.strategies import facts as any_facts
 from tests.reference.strategies import json_values, rulebooks_and_facts
-from tests.support import cases, sample_rulebook
+from tests.support.samples import cases, sample_rulebook
 from workbench.evaluator import VectorEvaluator, compile_frame_evaluator
 from workbench.facts import INPUTS, fact_series, type_of, with_fields
 

@@ -32,8 +32,8 @@ from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.ledger.tables import entries
 from tests.end_to_end.site import wait_until
-from tests.reports import give_reports
-from tests.support import same_json, sample_request
+from tests.support.reports import give_reports
+from tests.support.samples import same_json, sample_request
 from tests.workbench.support import Chain
 from workbench.analytics import MAX_QUESTION, Analytics
 from workbench.lake.entries import Personal

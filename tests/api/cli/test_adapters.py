@@ -13,8 +13,8 @@ import pytest
 from gate.adapters.containment import BASELINE, MEASURES
 from gate.adapters.registry import registered
 from gate.instance import settings
-from tests.command_line import run_gate
 from tests.gate.adapters.test_manifest import registered_as
+from tests.support.command_line import run_gate
 
 TRANSFER: Final = {
     "sol_amount": 9,

@@ -26,10 +26,10 @@ from gate.client.guard.recovery import found_out
 from gate.client.store import sqlite
 from gate.errors import FieldError, RequestRefused
 from tests.api.cli.test_output import HOSTILE, HOSTILE_ARGUMENT, NO_TEXT
-from tests.command_line import run_gate
 from tests.end_to_end.site import GATE, Site
 from tests.end_to_end.support import ROOT, free_port
-from tests.support import sample_rulebook
+from tests.support.command_line import run_gate
+from tests.support.samples import sample_rulebook
 
 APPROVED: Final = {"discount_percent": 10, "margin_percent": 22}
 REVIEWED: Final = {"discount_percent": 40, "margin_percent": 22}

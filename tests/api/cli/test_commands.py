@@ -30,10 +30,17 @@ from gate.ledger.stores.sqlite import SqliteStore
 from gate.policy.peers import decided_in, earlier, month_of
 from gate.records.packet import packet_hash
 from gate.rulebooks.bundles import own_rulebooks
-from tests.command_line import run_gate
 from tests.end_to_end.support import ROOT
-from tests.support import RECEIPT_SIGNER, copy_as_release, make_packet, make_record, sample_request, sample_rulebook
-from tests.tampering import as_doubles, with_value, without
+from tests.support.command_line import run_gate
+from tests.support.samples import (
+    RECEIPT_SIGNER,
+    copy_as_release,
+    make_packet,
+    make_record,
+    sample_request,
+    sample_rulebook,
+)
+from tests.support.tampering import as_doubles, with_value, without
 from workbench.analytics import Analytics
 from workbench.lake.entries import Personal
 

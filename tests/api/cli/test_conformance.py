@@ -22,8 +22,8 @@ from gate.ids import utc_now
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import Scope
-from tests.command_line import run_gate
 from tests.end_to_end.support import free_port
+from tests.support.command_line import run_gate
 
 Alter = Callable[[Request, Response], Response]
 Conformance = Callable[..., "CompletedProcess[str]"]

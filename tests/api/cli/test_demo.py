@@ -24,8 +24,8 @@ from gate.ids import timestamp, utc_now
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.proof.signing import load_registry
-from tests.command_line import run_gate
-from tests.syscalls import descendants
+from tests.support.command_line import run_gate
+from tests.support.syscalls import descendants
 
 UNTIL: Final = datetime(2026, 11, 22, tzinfo=UTC)
 PLAN: Final = Plan(200, 7, UNTIL)

@@ -22,8 +22,8 @@ from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS
 from gate.ledger.tables import entries
-from tests.command_line import run_gate
-from tests.support import sample_request
+from tests.support.command_line import run_gate
+from tests.support.samples import sample_request
 from tests.workbench.support import Chain
 from workbench.lake.cohorts import month_due
 from workbench.lake.lease import lease

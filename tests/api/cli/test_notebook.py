@@ -15,7 +15,7 @@ from gate.ids import utc_now
 from gate.instance.instance import create_instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS
-from tests.command_line import run_gate
+from tests.support.command_line import run_gate
 from tests.workbench.support import Chain, claim_request
 from workbench.notebooks import notebooks
 

@@ -23,9 +23,9 @@ from gate.encoding import resources
 from gate.errors import FieldError, OperatorError
 from gate.proof.signing import Ed25519Signer
 from gate.records.record import Signers
-from tests.command_line import run_gate
-from tests.support import RECEIPT_KEYS, REGISTRY_SIGNER, make_packet, make_record, sample_rulebook
-from tests.tampering import with_value
+from tests.support.command_line import run_gate
+from tests.support.samples import RECEIPT_KEYS, REGISTRY_SIGNER, make_packet, make_record, sample_rulebook
+from tests.support.tampering import with_value
 
 Gate = Callable[..., "CompletedProcess[str]"]
 

@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 from tests.contract import __main__ as contract
 from tests.contract.compatibility import breaks
 from tests.contract.frozen import BASE_URL, current, frozen, text
-from tests.support import cases
+from tests.support.samples import cases
 
 
 def edited(edit: dict[str, Any]) -> dict[str, Any]:

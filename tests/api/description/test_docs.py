@@ -20,7 +20,7 @@ from gate.encoding import resources
 from gate.ledger.access.authority import PLANS
 from gate.rulebooks.patterns import patterns
 from tests.contract.frozen import current
-from tests.support import sample_request
+from tests.support.samples import sample_request
 
 VOID = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
 

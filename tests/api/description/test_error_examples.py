@@ -27,8 +27,8 @@ from gate.ledger.access.authority import Scope
 from gate.ledger.chain.writer import Claim
 from gate.records.receipts import KINDS, Kind
 from tests.gate.adapters.support import adapter as make_adapter
-from tests.reports import FixedReports, give_reports
-from tests.support import REPORTS, LimitClock, cases, sample_request
+from tests.support.reports import FixedReports, give_reports
+from tests.support.samples import REPORTS, LimitClock, cases, sample_request
 
 CATALOGUE: dict[str, dict[str, Any]] = parse(resources.path("schemas", "error-codes.json").read_bytes())
 REQUESTS = {case["code"]: case for case in cases("error_examples")}

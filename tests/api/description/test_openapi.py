@@ -27,7 +27,7 @@ from gate.proof.chain import link_material
 from gate.records.views import project
 from gate.verify import verify_packet, verify_record
 from tests.contract.frozen import current
-from tests.support import (
+from tests.support.samples import (
     ATTESTATION_KEYS,
     NOW,
     RECEIPT_KEYS,
@@ -38,7 +38,7 @@ from tests.support import (
     sample_request,
     sample_rulebook,
 )
-from tests.tampering import with_value
+from tests.support.tampering import with_value
 
 DOCUMENT = current()
 OPERATIONS = [(path, method) for path, item in DOCUMENT["paths"].items() for method in item]

@@ -46,10 +46,10 @@ from gate.ledger.stores.store import Store, unavailable
 from gate.ledger.tables import claims, entries, rulebooks
 from gate.proof.signing import private_key_pem
 from tests.api.routes.test_decide import refused as answered_with
-from tests.faults import DISK_FULL, refused, refused_at_commit, table_gone
-from tests.postgres import Postgres, database_of
-from tests.promises import acknowledged_is_kept, no_fork_no_gap, one_record_a_key
-from tests.support import ledger_url, sample_request, sqlite_file
+from tests.support.faults import DISK_FULL, refused, refused_at_commit, table_gone
+from tests.support.postgres import Postgres, database_of
+from tests.support.promises import acknowledged_is_kept, no_fork_no_gap, one_record_a_key
+from tests.support.samples import ledger_url, sample_request, sqlite_file
 
 PLANTED: Final = "SELECT secret_hash FROM api_keys -- dgk_planted"
 

@@ -17,7 +17,7 @@ from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS
 from tests.contract.frozen import current
 from tests.independent.verifier import canonical_hash
-from tests.support import REPORTS, sample_request, sample_rulebook
+from tests.support.samples import REPORTS, sample_request, sample_rulebook
 
 DOCUMENT: Final = current()
 OPERATIONS: Final = {

@@ -27,9 +27,9 @@ from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
 from gate.records.envelope import input_material
 from tests.api.routes.test_decide import chain_size, decide
-from tests.postgres import database_of
-from tests.support import case_text, cases, sample_request
-from tests.torture import size
+from tests.support.postgres import database_of
+from tests.support.samples import case_text, cases, sample_request
+from tests.support.torture import size
 
 STRINGS: Final = [(case["name"], case_text(case)) for case in cases("hostile_strings")]
 PARAMETERS: Final = sorted(

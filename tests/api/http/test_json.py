@@ -10,7 +10,7 @@ from api.http.state import State
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
 from tests.api.routes.test_decide import chain_size, decide, refused
-from tests.support import case_bytes, cases, sample_request
+from tests.support.samples import case_bytes, cases, sample_request
 
 _FACT = "fact from the corpus"
 # Where a request carries a text of the corpus as a fact: at its end, so that all around it is whole.

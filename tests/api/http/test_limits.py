@@ -17,8 +17,8 @@ from gate.instance.instance import Instance
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.access.authority import ACCESS, FULL_ACCESS, PLANS, Scope
 from tests.api.routes.test_decide import chain_size, decide, refused
-from tests.postgres import database_of
-from tests.support import LimitClock, ledger_url, sample_request
+from tests.support.postgres import database_of
+from tests.support.samples import LimitClock, ledger_url, sample_request
 
 RATE = ("x-ratelimit-limit", "x-ratelimit-remaining")
 LEFT = "x-usage-monthly-remaining"

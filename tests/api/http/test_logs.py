@@ -16,7 +16,7 @@ from api.app import Worker, create_app
 from api.http.logs import library_logging, open_log
 from gate.decisions.decide import DecisionGate
 from gate.instance.instance import Instance
-from tests.support import sample_request
+from tests.support.samples import sample_request
 
 CANARY = "canary-7f3a9"
 

@@ -27,11 +27,11 @@ from gate.ledger.stores.store import Store, read_object, unavailable
 from gate.ledger.tables import entries
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind, report_hash
 from tests.api.routes.test_lifecycle import Caller, refused
-from tests.faults import refused as database_refuses
-from tests.faults import refused_at_commit, table_gone
-from tests.postgres import database_of
-from tests.promises import no_fork_no_gap, one_record_a_key, reported_is_kept
-from tests.support import REPORTS, rows_of
+from tests.support.faults import refused as database_refuses
+from tests.support.faults import refused_at_commit, table_gone
+from tests.support.postgres import database_of
+from tests.support.promises import no_fork_no_gap, one_record_a_key, reported_is_kept
+from tests.support.samples import REPORTS, rows_of
 
 PLANTED: Final = "SELECT secret_hash FROM api_keys -- dgk_planted"
 

@@ -41,7 +41,7 @@ from tests.gate.adapters.test_manifest import cases_of, registered_as
 from tests.gate.decisions.test_replay import stricter_rulebook
 from tests.independent import adapters as independent
 from tests.independent import verifier
-from tests.support import in_threads, rows_of, sample_request, sample_rulebook
+from tests.support.samples import in_threads, rows_of, sample_request, sample_rulebook
 
 SOLANA: Final = registered_as("solana_execution_gate@1.0.0")
 REFUND: Final = registered_as("refund_facts@1.0.0")

@@ -24,8 +24,8 @@ from gate.verify import verify_packet
 from tests.api.routes.test_fresh_reports import Caller, changes, compact, export
 from tests.api.routes.test_reports import get, other_key
 from tests.independent import anomalies as independent
-from tests.reports import ANOMALOUS, FixedReports, anomaly_example, give_reports
-from tests.support import sample_request
+from tests.support.reports import ANOMALOUS, FixedReports, anomaly_example, give_reports
+from tests.support.samples import sample_request
 from tests.workbench.support import Chain
 
 __all__ = ["changes", "compact", "export"]

@@ -22,8 +22,8 @@ from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.policy.peers import Cohort, beginning, benchmark_report, earlier, month_of
 from gate.records.receipts import OUTCOMES
 from tests.independent import benchmarks as recount
-from tests.reports import OTHERS, OWN, FixedReports, give_reports
-from tests.support import sample_request
+from tests.support.reports import OTHERS, OWN, FixedReports, give_reports
+from tests.support.samples import sample_request
 from workbench.analytics import Analytics
 from workbench.lake.cohorts import keep_frozen
 from workbench.lake.entries import Personal

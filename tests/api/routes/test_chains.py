@@ -13,7 +13,7 @@ from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Scope
 from tests.independent import verifier
-from tests.support import sample_request
+from tests.support.samples import sample_request
 
 
 @pytest.fixture

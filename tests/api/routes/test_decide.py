@@ -20,7 +20,7 @@ from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Scope
 from tests.gate.rulebooks.test_rulebook import change
 from tests.independent import verifier
-from tests.support import cases, sample_request, sample_rulebook
+from tests.support.samples import cases, sample_request, sample_rulebook
 
 
 def decide(client: FlaskClient, key: str | None, body: Any, **headers: str) -> TestResponse:

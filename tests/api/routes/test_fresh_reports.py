@@ -14,7 +14,7 @@ from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.verify import verify_packet
 from tests.independent import recount, verifier
-from tests.support import sample_request
+from tests.support.samples import sample_request
 from workbench.lake.compaction import Compactor
 from workbench.lake.export import Exporter
 from workbench.lake.manifest import load

@@ -31,7 +31,7 @@ from tests.api.routes.test_decide import decide
 from tests.contract.frozen import current
 from tests.gate.records.test_receipts import ELSEWHERE, MEMBERS, SCHEMAS
 from tests.independent import verifier
-from tests.support import NOW, REPORTS, case_text, cases, in_threads, sample_request
+from tests.support.samples import NOW, REPORTS, case_text, cases, in_threads, sample_request
 
 REFUSED: Final = {"discount_percent": 10, "margin_percent": 2}
 HELD: Final = {"discount_percent": 40, "margin_percent": 22}

@@ -31,9 +31,9 @@ from gate.encoding import resources
 from gate.instance.instance import Instance
 from gate.ledger.stores.store import Store
 from gate.rulebooks.evaluation import Evaluator
-from tests.faults import table_gone
 from tests.gate.adapters.support import eventually
-from tests.support import sample_request, sqlite_file
+from tests.support.faults import table_gone
+from tests.support.samples import sample_request, sqlite_file
 
 STATUS = "/api/decision/status"
 PARTS = ("signing", "rulebook_runtime", "ledger", "idempotency", "registries", "auth", "backends", "disk")

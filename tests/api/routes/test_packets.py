@@ -31,8 +31,8 @@ from gate.proof.signing import public_key_pem
 from gate.records.packet import packet_hash
 from tests.contract.frozen import current
 from tests.independent import verifier
-from tests.support import EXECUTED, RECEIPT_SIGNER, SUCCEEDED, make_packet, sample_request
-from tests.tampering import COLLECTIONS, as_doubles, with_value, without
+from tests.support.samples import EXECUTED, RECEIPT_SIGNER, SUCCEEDED, make_packet, sample_request
+from tests.support.tampering import COLLECTIONS, as_doubles, with_value, without
 from workbench.analytics import Analytics
 from workbench.lake.entries import Personal
 

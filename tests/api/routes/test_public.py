@@ -16,7 +16,7 @@ from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.instance.settings import load_settings
 from gate.proof.signing import load_registry
-from tests.support import sample_request
+from tests.support.samples import sample_request
 
 REGISTRIES = ["/api/decision/receipt-keys", "/.well-known/rulebook-attestation-keys.json"]
 

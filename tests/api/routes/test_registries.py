@@ -23,8 +23,8 @@ from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.rulebooks.bundles import own_rulebooks
 from gate.rulebooks.rulebook import load
 from tests.independent.verifier import canonical_hash
-from tests.postgres import database_of
-from tests.support import sample_request, sample_rulebook
+from tests.support.postgres import database_of
+from tests.support.samples import sample_request, sample_rulebook
 
 BUNDLES: Final = "/api/decision/policy-bundles"
 SOURCES: Final = "/rules/policy-sources.json"

@@ -31,7 +31,7 @@ from gate.records.views import project
 from tests.gate.decisions.test_replay import rehashed, stricter_rulebook
 from tests.gate.rulebooks.test_rulebook import change
 from tests.reference.strategies import rulebooks_and_facts
-from tests.support import cases, rows_of, sample_request, sample_rulebook
+from tests.support.samples import cases, rows_of, sample_request, sample_rulebook
 
 ENDPOINTS = ("replay", "diff", "counterfactuals")
 SCENARIOS = {

@@ -21,8 +21,8 @@ from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.policy.reports import effectiveness_report
 from tests.independent import verifier
-from tests.reports import COUNTED, EMPTY, FixedReports, give_reports
-from tests.support import sample_request
+from tests.support.reports import COUNTED, EMPTY, FixedReports, give_reports
+from tests.support.samples import sample_request
 
 PATH = "/api/decision/policies/pricing_exception/confidence"
 MEMBERS = ("score", "level", "hash")

@@ -17,7 +17,7 @@ from gate.encoding.strict_json import parse
 from gate.ids import not_before, parse_timestamp, timestamp, utc_now
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Scope
-from tests.support import make_record, sample_request
+from tests.support.samples import make_record, sample_request
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS
 from gate.proof.signing import Ed25519Signer, public_key_pem
-from tests.support import make_record, sample_request
-from tests.tampering import as_doubles
+from tests.support.samples import make_record, sample_request
+from tests.support.tampering import as_doubles
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_a_record_of_another_service_is_not_verified(client: FlaskClient) -> Non
 
 
 def test_a_key_that_the_request_supplies_shows_integrity_only(client: FlaskClient) -> None:
-    from tests.support import RECEIPT_SIGNER
+    from tests.support.samples import RECEIPT_SIGNER
 
     sent = {"record": make_record(), "public_key": RECEIPT_SIGNER.public_key}
     result = result_of(client.post("/api/decision/verify", json=sent))

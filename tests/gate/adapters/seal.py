@@ -13,7 +13,7 @@ from pathlib import Path
 from gate.adapters.manifest import load_adapter, manifest_hash
 from gate.adapters.registry import BUILTIN
 from gate.errors import GateError
-from tests.support import cases
+from tests.support.samples import cases
 
 
 def seal(folder: Path, name: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ from gate.encoding.canonical import canonical
 from tests.gate.adapters.test_manifest import cases_of, registered_as
 from tests.independent import adapters as independent
 from tests.independent import verifier
-from tests.tampering import as_doubles
+from tests.support.tampering import as_doubles
 
 Json = dict[str, Any]
 Make = Callable[[Json], Json]

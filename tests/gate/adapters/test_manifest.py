@@ -22,7 +22,7 @@ from gate.encoding import resources
 from gate.errors import OperatorError
 from tests.gate.adapters.seal import seal
 from tests.independent import verifier
-from tests.support import cases
+from tests.support.samples import cases
 
 ADAPTERS = pytest.mark.parametrize("adapter", registered(), ids=lambda adapter: adapter.name)
 

@@ -17,7 +17,7 @@ from gate.client import ApiError, AsyncClient, Client, GateError, Unauthorized
 from gate.client.connection import service_url
 from gate.errors import MaterialRefused, OperatorError
 from tests.gate.client.conftest import Service
-from tests.support import RECEIPT_KEYS, make_record, sample_request
+from tests.support.samples import RECEIPT_KEYS, make_record, sample_request
 
 KEY = "dgk_0123456789ab_notToBeSeenAnywhere"
 

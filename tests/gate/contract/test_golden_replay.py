@@ -22,7 +22,7 @@ from gate.rulebooks.rulebook import find_errors
 from tests.independent import verifier
 from tests.independent.verifier import canonical_hash
 from tests.reference import evaluator as reference
-from tests.support import ATTESTATION_KEYS, RECEIPT_KEYS, make_record
+from tests.support.samples import ATTESTATION_KEYS, RECEIPT_KEYS, make_record
 
 GOLDEN = golden_cases()
 INDEX = published()["/replay/index.json"].document

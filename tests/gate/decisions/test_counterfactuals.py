@@ -25,7 +25,7 @@ from gate.rulebooks.rulebook import load
 from tests.gate.decisions.test_replay import example, stricter_rulebook
 from tests.reference import evaluator as reference
 from tests.reference.strategies import json_values, rulebooks_and_facts
-from tests.support import cases, make_record, same_json, sample_request, sample_rulebook
+from tests.support.samples import cases, make_record, same_json, sample_request, sample_rulebook
 
 PATCH = {"inputs": {"margin_percent": 10}}
 THIN: dict[str, Any] = {"scenario_id": "thin", "label": "A thin margin", "context_patch": PATCH}

@@ -35,7 +35,7 @@ from gate.records.record import Signers
 from gate.rulebooks.facts import Facts
 from gate.rulebooks.rulebook import load
 from tests.reference.strategies import rulebooks_and_facts
-from tests.support import NOW, REGISTRY_SIGNER, make_record, sample_request, sample_rulebook
+from tests.support.samples import NOW, REGISTRY_SIGNER, make_record, sample_request, sample_rulebook
 
 RECORD_SCHEMA = resources.schema("decision-record-v1")
 OF_AN_APPEND = {"audit_chain"}

@@ -14,7 +14,7 @@ from gate.encoding.canonical import canonical, compact, content_hash, with_integ
 from gate.encoding.strict_json import parse
 from gate.errors import MaterialRefused
 from tests.reference.strategies import json_values
-from tests.support import sample_rulebook
+from tests.support.samples import sample_rulebook
 
 
 @given(json_values(max_depth=4))

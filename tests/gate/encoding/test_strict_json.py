@@ -12,7 +12,7 @@ from hypothesis import given
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, MAX_VALUES, parse, parse_document
 from gate.errors import MaterialRefused
 from tests.reference.strategies import json_values
-from tests.support import case_bytes, cases, same_json
+from tests.support.samples import case_bytes, cases, same_json
 
 
 @pytest.mark.parametrize("case", cases("json/accepted"), ids=lambda case: case["name"])

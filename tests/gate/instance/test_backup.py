@@ -32,8 +32,8 @@ from gate.proof import chain
 from gate.records.receipts import OUTCOMES
 from gate.verify import verify_record
 from tests.gate.ledger.chain.test_entries import entry
-from tests.postgres import Postgres
-from tests.support import copy_as_release, in_threads, rows_of, sample_request
+from tests.support.postgres import Postgres
+from tests.support.samples import copy_as_release, in_threads, rows_of, sample_request
 
 Open: TypeAlias = Callable[..., Instance]
 NewDatabase: TypeAlias = Callable[[str], str | None]

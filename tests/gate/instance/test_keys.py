@@ -15,7 +15,7 @@ from gate.errors import OperatorError, ServiceUnavailable
 from gate.ids import timestamp
 from gate.instance.keys import KeyRing, hmac_signer, read_hmac_secret
 from gate.proof.signing import Ed25519Signer, private_key_pem, verify_ed25519
-from tests.support import NOW
+from tests.support.samples import NOW
 
 LATER = NOW + timedelta(days=30)
 

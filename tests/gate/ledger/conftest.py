@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.postgres import database_of
+from tests.support.postgres import database_of
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -22,8 +22,8 @@ from gate.ledger.packing import pack, unpack
 from gate.ledger.tables import claims, decisions, entries, latest_outcomes, outcome_counts
 from gate.proof.chain import Break
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, report_hash
-from tests.support import sample_request
-from tests.torture import size
+from tests.support.samples import sample_request
+from tests.support.torture import size
 
 SIZE = 12
 ERASED, ERASURE = 3, 11

@@ -13,7 +13,7 @@ from gate.errors import ServiceUnavailable
 from gate.ledger import packing
 from gate.ledger.packing import pack, unpack
 from gate.ledger.stores.store import read_object
-from tests.support import make_record
+from tests.support.samples import make_record
 
 
 @given(st.dictionaries(st.text(), st.text(max_size=2000)))

@@ -39,10 +39,10 @@ from gate.records.receipts import KINDS, Kind
 from gate.records.record import Signers
 from gate.verify import Verification
 from gate.verify.receipt import check_receipt
-from tests.faults import keyless, refused
 from tests.gate.ledger.chain.test_entries import entry
-from tests.postgres import database_of
-from tests.promises import (
+from tests.support.faults import keyless, refused
+from tests.support.postgres import database_of
+from tests.support.promises import (
     Broken,
     acknowledged_is_kept,
     conflicts_on_other_payload,
@@ -55,7 +55,7 @@ from tests.promises import (
     reported_is_kept,
     revoked_key_decides_nothing,
 )
-from tests.support import (
+from tests.support.samples import (
     NOW,
     RECEIPT_SIGNER,
     REGISTRY_SIGNER,

@@ -14,7 +14,7 @@ from gate.errors import LineageMismatch, NotFound, RequestRefused
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority
 from tests.gate.decisions.test_replay import stricter_rulebook
-from tests.support import rows_of, sample_request
+from tests.support.samples import rows_of, sample_request
 
 NULLED = {"scenarios": [{"scenario_id": "u0", "label": "\u0000", "context_patch": {"inputs": {"note": "\u0000é😀"}}}]}
 

@@ -13,7 +13,7 @@ from gate.ledger import Ledger, open_ledger
 from gate.ledger.access.authority import Scope
 from gate.records.attestation import registration
 from gate.rulebooks.rulebook import Rulebook, load
-from tests.support import NOW, REGISTRY_SIGNER, ledger_url, sample_rulebook
+from tests.support.samples import NOW, REGISTRY_SIGNER, ledger_url, sample_rulebook
 
 
 def metadata(rulebook: Rulebook, scope: Scope) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from gate.ledger.reads.decisions import Criteria, Decisions
 from gate.ledger.stores.store import Store
 from gate.ledger.tables import limits_metadata, metadata
 from tests.gate.ledger.chain.test_entries import entry
-from tests.support import copy_as_release, rows_of, sample_request
+from tests.support.samples import copy_as_release, rows_of, sample_request
 
 # Later than any key that a test makes: nothing is signed before its key is in use.
 THIS_MONTH = datetime(2037, 6, 15, tzinfo=UTC)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gate.encoding.canonical import content_hash
 from gate.policy.confidence import MIN_SAMPLE, Counts, add, assess, decision_confidence, wilson_interval
-from tests.support import cases
+from tests.support.samples import cases
 
 # The 0.975 quantile of the standard normal distribution, as tables give it.
 QUANTILE = Decimal("1.959963984540054235524594430520551527955550077447")

@@ -24,7 +24,7 @@ from gate.policy.effectiveness import (
     share,
     together,
 )
-from tests.support import cases
+from tests.support.samples import cases
 
 MONDAY = "2026-06-08"
 AT = "2026-06-08T00:00:00.000Z"

@@ -44,7 +44,7 @@ from gate.policy.peers import (
 )
 from tests.end_to_end.support import ROOT
 from tests.independent import benchmarks as independent
-from tests.reports import OTHERS, OWN, benchmark_example
+from tests.support.reports import OTHERS, OWN, benchmark_example
 from tests.test_documentation import rows, section
 
 PAGE: Final = (ROOT / "docs" / "benchmarks.md").read_text()

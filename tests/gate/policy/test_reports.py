@@ -32,8 +32,8 @@ from tests.end_to_end.support import ROOT
 from tests.gate.policy.test_confidence import counts, verdicts
 from tests.gate.policy.test_effectiveness import counted, decisions, standings
 from tests.independent import verifier
-from tests.reports import COUNTED, EMPTY, FIRST, LAST, VERSIONS, confidence_example, effectiveness_example
-from tests.support import RECEIPT_KEYS, TRUST, make_packet
+from tests.support.reports import COUNTED, EMPTY, FIRST, LAST, VERSIONS, confidence_example, effectiveness_example
+from tests.support.samples import RECEIPT_KEYS, TRUST, make_packet
 from tests.test_documentation import rows, section
 
 PAGE = (ROOT / "docs" / "confidence.md").read_text()

@@ -14,7 +14,7 @@ from gate.proof import chain
 from gate.proof.chain import Entry, Head
 from gate.proof.signing import verify_ed25519
 from tests.independent import verifier
-from tests.support import RECEIPT_KEYS, RECEIPT_SIGNER
+from tests.support.samples import RECEIPT_KEYS, RECEIPT_SIGNER
 
 
 def entry(number: int) -> Entry:

@@ -34,7 +34,7 @@ from gate.proof.signing import (
     verify_ed25519,
     verify_hmac,
 )
-from tests.support import RECEIPT_KEYS, RECEIPT_SIGNER, public_key
+from tests.support.samples import RECEIPT_KEYS, RECEIPT_SIGNER, public_key
 
 # Points of small order, and encodings beyond the field's prime, of edwards25519 (RFC 7748 and libsodium's blocklist).
 WEAK_POINTS = [

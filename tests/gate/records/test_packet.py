@@ -13,7 +13,7 @@ from gate.encoding.canonical import content_hash
 from gate.records.packet import build_packet, hidden_reports, links_to_retain, packet_hash
 from gate.records.receipts import EXECUTIONS, OUTCOMES
 from tests.independent import verifier
-from tests.support import RECEIPT_KEYS, make_packet, make_record, sample_request
+from tests.support.samples import RECEIPT_KEYS, make_packet, make_record, sample_request
 
 AT = "2026-06-11T12:30:45.678Z"
 

@@ -14,7 +14,7 @@ from gate.errors import RequestRefused
 from gate.records.receipts import BINDING_MISMATCH, KINDS, NOT_APPROVED, build, flags, report_hash
 from gate.records.report_request import check_request
 from tests.independent import verifier
-from tests.support import REPORTS, cases, make_record, sample_request
+from tests.support.samples import REPORTS, cases, make_record, sample_request
 
 KIND: Final = {kind.name: kind for kind in KINDS}
 MEMBERS: Final = {case["kind"]: case for case in cases("report_members")}

@@ -19,7 +19,7 @@ from gate.records.envelope import action_binding, envelope
 from gate.records.record import RULEBOOK_SCHEMA_HASH, Signers
 from gate.records.views import project
 from tests.reference.strategies import json_values
-from tests.support import RECEIPT_SIGNER, REGISTRY_SIGNER, SIGNERS, VECTORS, make_record, sample_request
+from tests.support.samples import RECEIPT_SIGNER, REGISTRY_SIGNER, SIGNERS, VECTORS, make_record, sample_request
 
 FROZEN = json.loads((VECTORS / "record.json").read_text())
 

@@ -16,7 +16,7 @@ from gate.encoding.shapes import FORMS
 from gate.errors import RequestRefused
 from gate.records.receipts import KINDS, Kind
 from gate.records.report_request import check_request
-from tests.support import REPORTS, cases
+from tests.support.samples import REPORTS, cases
 
 ROOT: Final = Path(__file__).parents[3]
 KIND: Final = {kind.name: kind for kind in KINDS}

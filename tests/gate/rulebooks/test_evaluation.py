@@ -13,7 +13,7 @@ from gate.rulebooks.evaluation import compile_rulebook
 from gate.rulebooks.rulebook import find_errors, load
 from tests.reference import evaluator as reference
 from tests.reference.strategies import rulebooks_and_facts
-from tests.support import cases, sample_rulebook
+from tests.support.samples import cases, sample_rulebook
 
 
 def outcome(name: str, decision: str = "yes") -> dict[str, str]:

@@ -18,7 +18,7 @@ from gate.rulebooks.bundles import own_rulebooks
 from gate.rulebooks.patterns import find_pattern, patterns, with_tag
 from gate.rulebooks.rulebook import Rulebook, find_warnings
 from tests.independent.verifier import canonical_hash
-from tests.support import cases
+from tests.support.samples import cases
 
 POLICIES: Final = {f"{own.rulebook.rulebook_id} {own.rulebook.version}": own for own in own_rulebooks()}
 TABLES: Final = {f"{table['policy_id']} {table['version']}": table for table in cases("own_rulebooks")}

@@ -15,7 +15,7 @@ from gate.encoding.strict_json import parse
 from gate.errors import RulebookRefused
 from gate.rulebooks.rulebook import RulebookCache, find_errors, find_warnings, load
 from tests.reference.strategies import json_values, rulebooks
-from tests.support import cases, sample_rulebook
+from tests.support.samples import cases, sample_rulebook
 
 EXISTS = {"field": "a", "operator": "exists"}
 

@@ -25,7 +25,7 @@ from gate.verify import PacketVerification, Trust, verify_packet
 from gate.verify.packet_result import MAX_FAILURES, STEPS
 from tests.independent import verifier
 from tests.reference.strategies import json_values
-from tests.support import (
+from tests.support.samples import (
     ATTESTATION_KEYS,
     NOW,
     RECEIPT_KEYS,
@@ -39,8 +39,8 @@ from tests.support import (
     public_key,
     sample_request,
 )
-from tests.tampering import COLLECTIONS, Forger, as_doubles, at, neighbour, places, with_value, without
-from tests.tampering import Path as Place
+from tests.support.tampering import COLLECTIONS, Forger, as_doubles, at, neighbour, places, with_value, without
+from tests.support.tampering import Path as Place
 
 ROOT = Path(__file__).parents[3]
 ATTACKS = cases("packet_attacks")

@@ -26,7 +26,7 @@ from gate.rulebooks.facts import Facts
 from gate.verify import FULL_RECORD, OPTIONAL_MEMBERS, Trust, verify_record
 from tests.independent import verifier
 from tests.reference.strategies import json_values
-from tests.support import (
+from tests.support.samples import (
     ATTESTATION_KEYS,
     RECEIPT_KEYS,
     RECEIPT_SIGNER,
@@ -37,7 +37,7 @@ from tests.support import (
     public_key,
     sample_request,
 )
-from tests.tampering import at, changed, places, with_value
+from tests.support.tampering import at, changed, places, with_value
 
 HMAC_SECRET = b"a secret of at least 32 bytes, yes"
 HMAC_TRUST = Trust(hmac_secret=HMAC_SECRET, attestation_keys=ATTESTATION_KEYS, source="hmac_secret")

@@ -25,7 +25,7 @@ from gate.instance.settings import load_settings
 from gate.policy.peers import MonthCounts, beginning, earlier
 from gate.records.receipts import OUTCOMES
 from tests.independent import benchmarks as recount
-from tests.support import sample_request
+from tests.support.samples import sample_request
 from tests.workbench.benchmarking import POLICY, chain_of
 from tests.workbench.engines.test_recount import SINCE, Lake, Site, rulebook
 from workbench import benchmarks

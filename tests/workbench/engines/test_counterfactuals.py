@@ -21,7 +21,7 @@ from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
 from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import load
-from tests.support import sample_request, sample_rulebook
+from tests.support.samples import sample_request, sample_rulebook
 from tests.workbench.support import Chain, claim_request, claim_rulebook
 from workbench.engines.counterfactuals import MAX_TRANSITIONS, CounterfactualReport, counterfactuals
 from workbench.lake.entries import Personal

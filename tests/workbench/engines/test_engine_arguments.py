@@ -15,7 +15,7 @@ import pytest
 from gate.errors import OperatorError
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
-from tests.support import sample_request, sample_rulebook
+from tests.support.samples import sample_request, sample_rulebook
 from tests.workbench.engines.test_edges import POLICY, chained, decision, outcome, snapshot_of
 from tests.workbench.support import Chain
 from workbench.engines.arguments import MAX_LIMIT, MAX_SAMPLE, moment

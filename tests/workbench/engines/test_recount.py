@@ -21,7 +21,7 @@ from gate.ledger.reads import tail
 from gate.policy.reports import confidence_report
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind
 from tests.independent import recount
-from tests.support import REPORTS, sample_request, sample_rulebook
+from tests.support.samples import REPORTS, sample_request, sample_rulebook
 from tests.workbench.support import SYNCED, claim_request, claim_rulebook
 from workbench.engines.confidence import confidence
 from workbench.engines.effectiveness import effectiveness

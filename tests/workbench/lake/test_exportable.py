@@ -25,7 +25,7 @@ from gate.ledger.access.authority import FULL_ACCESS
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
 from tests.reference.strategies import facts as any_facts
 from tests.reference.strategies import json_numbers, json_texts, json_values, rulebooks
-from tests.support import sample_rulebook
+from tests.support.samples import sample_rulebook
 from tests.workbench.support import claim_request
 from workbench.engines.counterfactuals import counterfactuals
 from workbench.engines.effectiveness import effectiveness

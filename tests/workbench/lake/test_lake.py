@@ -22,8 +22,8 @@ from gate.errors import OperatorError
 from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
-from tests.support import EXECUTED, sample_request
-from tests.torture import size
+from tests.support.samples import EXECUTED, sample_request
+from tests.support.torture import size
 from tests.workbench.support import Chain, claim_request
 from workbench.columns import ENTRY_TABLES, TABLES, schema
 from workbench.lake import compaction

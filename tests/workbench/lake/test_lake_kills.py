@@ -14,7 +14,7 @@ import polars as pl
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
 from tests.end_to_end.support import ROOT
-from tests.torture import chance, report, size
+from tests.support.torture import chance, report, size
 from tests.workbench.support import Chain
 from workbench.columns import ENTRY_TABLES
 from workbench.lake.manifest import load

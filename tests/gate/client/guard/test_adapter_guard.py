@@ -48,7 +48,7 @@ from tests.gate.adapters.test_invocation import invocation_of, make_adapter
 from tests.gate.adapters.test_manifest import registered_as
 from tests.gate.client.conftest import Rewrite, Service
 from tests.gate.client.guard.test_guard import dying_in
-from tests.tampering import Forger
+from tests.support.tampering import Forger
 
 SOLANA: Final = registered_as("solana_execution_gate@1.0.0")
 RULEBOOK: Final = rulebook_over("treasury_transfer", "decision_score", "integer", 57)

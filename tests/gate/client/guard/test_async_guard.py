@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 
 from gate.client import AlreadyStarted, AsyncClient, NotPermitted, SqliteStore, State, StoreUnavailable
 from gate.instance.instance import Instance
-from tests.support import sample_rulebook
+from tests.support.samples import sample_rulebook
 
 YES = {"discount_percent": 10, "margin_percent": 22}
 

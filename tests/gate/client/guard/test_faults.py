@@ -35,7 +35,10 @@ from gate.instance.instance import open_instance
 from gate.instance.settings import load_settings
 from gate.proof.signing import Ed25519Signer, load_registry
 from gate.verify import Trust, verify_record
-from tests.end_to_end.faulty_gate import (
+from tests.end_to_end.site import PATIENCE, Site, wait_until
+from tests.end_to_end.support import ROOT
+from tests.gate.client.guard.guarded_program import CALLERS, PATIENT, BodyFailed, Caller, Effects, Setting, run
+from tests.support.faulty_gate import (
     Exchange,
     Fault,
     FaultyGate,
@@ -47,11 +50,8 @@ from tests.end_to_end.faulty_gate import (
     slow,
     spoilt,
 )
-from tests.end_to_end.site import PATIENCE, Site, wait_until
-from tests.end_to_end.support import ROOT
-from tests.gate.client.guard.guarded_program import CALLERS, PATIENT, BodyFailed, Caller, Effects, Setting, run
-from tests.support import RECEIPT_KEYS, case_text, cases, sample_rulebook
-from tests.tampering import Forger, at
+from tests.support.samples import RECEIPT_KEYS, case_text, cases, sample_rulebook
+from tests.support.tampering import Forger, at
 
 ROWS: Final = cases("guard_faults")
 RACES: Final = [row for row in ROWS if "race" in row["do"]]

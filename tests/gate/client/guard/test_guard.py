@@ -46,7 +46,7 @@ from gate.client.store.sqlalchemy import SqlAlchemyStore
 from gate.errors import MaterialRefused, OperatorError, RequestRefused
 from gate.ids import utc_now
 from tests.gate.client.conftest import Service
-from tests.support import sample_rulebook
+from tests.support.samples import sample_rulebook
 
 YES = {"discount_percent": 10, "margin_percent": 22}
 NO = {"discount_percent": 10, "margin_percent": 9}

@@ -11,7 +11,7 @@ from sqlalchemy import create_engine
 from gate.client.store import Store
 from gate.client.store.sqlalchemy import SqlAlchemyStore
 from tests.gate.client.store.places import KINDS, Place, place_at
-from tests.postgres import Postgres
+from tests.support.postgres import Postgres
 
 
 @pytest.fixture(scope="session")

@@ -27,8 +27,8 @@ from tests.gate.client.store.support import (
     latest,
     permitted,
 )
-from tests.support import cases
-from tests.torture import size
+from tests.support.samples import cases
+from tests.support.torture import size
 
 TRANSITIONS: Final = cases("intent_transitions")
 

@@ -16,8 +16,8 @@ from tests.gate.client.store import forking, racing
 from tests.gate.client.store.places import Place
 from tests.gate.client.store.racing import Several, several_processes
 from tests.gate.client.store.support import AT, BY, attempt, latest, permitted
-from tests.postgres import Postgres
-from tests.torture import size
+from tests.support.postgres import Postgres
+from tests.support.torture import size
 
 ROUNDS: Final = size(40, 5000)
 ORDER: Final = (State.PERMITTED, State.STARTED, State.REPORTED)

@@ -24,7 +24,7 @@ from gate.client import (
     operations,
 )
 from gate.client.transport import engine as engine_module
-from tests.support import sample_request
+from tests.support.samples import sample_request
 
 Answer = httpx.Response | Exception
 

@@ -12,7 +12,7 @@ from gate.ledger import Ledger, open_ledger
 from gate.ledger.access.authority import Scope
 from gate.ledger.access.benchmark_choices import Choice
 from gate.ledger.stores.store import Store
-from tests.support import NOW, in_threads, ledger_url, rows_of
+from tests.support.samples import NOW, in_threads, ledger_url, rows_of
 
 A_DAY = timedelta(days=1)
 A_MOMENT = timedelta(milliseconds=1)

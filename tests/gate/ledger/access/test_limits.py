@@ -20,7 +20,7 @@ from gate.instance.instance import Instance
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.access.authority import FULL_ACCESS
 from gate.ledger.access.limits import WINDOW, Rate, RateLimiter, open_limits, replace_damaged_limits
-from tests.support import LimitClock, in_threads, ledger_url, sample_request, sqlite_file
+from tests.support.samples import LimitClock, in_threads, ledger_url, sample_request, sqlite_file
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from gate.ledger import Ledger, open_ledger
 from gate.ledger.access.authority import FULL_ACCESS, ApiKey, Scope
 from gate.ledger.access.scopes import Directory
 from gate.ledger.tables import operator_log
-from tests.support import NOW, in_threads, ledger_url, rows_of
+from tests.support.samples import NOW, in_threads, ledger_url, rows_of
 
 Action: TypeAlias = Callable[[Directory, Scope, ApiKey], object]
 

@@ -13,7 +13,7 @@ from gate.ids import timestamp
 from gate.ledger import Ledger
 from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.ledger.tables import metadata
-from tests.support import NOW
+from tests.support.samples import NOW
 
 
 def test_a_scope_is_created_once_and_found_by_name(ledger: Ledger) -> None:

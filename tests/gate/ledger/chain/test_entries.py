@@ -16,7 +16,7 @@ from gate.ledger.access.authority import Scope
 from gate.ledger.chain.writer import Appended, Claim, Claimed, NewEntry
 from gate.proof import chain
 from tests.independent import verifier
-from tests.support import ledger_url
+from tests.support.samples import ledger_url
 
 
 def entry(scope_id: str, number: int, claim: Claim | None = None, **link: Any) -> NewEntry:

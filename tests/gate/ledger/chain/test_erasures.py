@@ -29,7 +29,7 @@ from gate.ledger.tables import entries
 from gate.records.receipts import EXECUTIONS, OUTCOMES
 from gate.verify import verify_record
 from tests.independent import verifier
-from tests.support import in_threads, ledger_url, rows_of, sample_request, sqlite_file
+from tests.support.samples import in_threads, ledger_url, rows_of, sample_request, sqlite_file
 
 SECRET = "Ada Lovelace, born 1815 \u0000\U0001f600"
 

@@ -22,8 +22,8 @@ from gate.ledger.chain.writer import Appended, Decided, NewEntry, _write
 from gate.ledger.tables import latest_outcomes, outcome_counts
 from gate.policy.confidence import Counts, Coverage, add, decision_confidence
 from gate.proof.chain import Entry
-from tests.support import NOW, in_threads, ledger_url
-from tests.torture import size
+from tests.support.samples import NOW, in_threads, ledger_url
+from tests.support.torture import size
 
 POLICY = "pricing_exception"
 VERDICTS = ("yes", "no", "review")

@@ -14,8 +14,8 @@ import pytest
 from gate.errors import ServiceUnavailable
 from gate.ledger import Ledger
 from tests.end_to_end.site import wait_until
-from tests.postgres import Postgres, database_of
-from tests.support import in_threads, ledger_url
+from tests.support.postgres import Postgres, database_of
+from tests.support.samples import in_threads, ledger_url
 
 ROOT: Final = Path(__file__).parents[4]
 ONE, TWO = bytes(range(32)), bytes(range(1, 33))

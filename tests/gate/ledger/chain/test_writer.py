@@ -21,7 +21,7 @@ from gate.ledger.tables import chain_heads
 from gate.proof import chain
 from tests.gate.ledger.chain.test_entries import entry
 from tests.independent import verifier
-from tests.support import NOW, in_threads, ledger_url
+from tests.support.samples import NOW, in_threads, ledger_url
 
 JUNE = "2026-06"
 

@@ -16,7 +16,7 @@ from gate.ledger.access.authority import Authority, Scope
 from gate.ledger.reads import decisions as searching
 from gate.ledger.reads.decisions import Criteria, Page
 from gate.records.receipts import OUTCOMES
-from tests.support import sample_request
+from tests.support.samples import sample_request
 
 # Later than any key that a test makes: nothing is signed before its key is in use.
 START = datetime(2037, 6, 15, tzinfo=UTC)

@@ -20,7 +20,7 @@ from gate.ledger.stores import sqlite
 from gate.ledger.stores.sqlite import SqliteStore
 from gate.ledger.stores.store import Statement
 from gate.ledger.tables import rulebooks
-from tests.support import NOW, sqlite_file
+from tests.support.samples import NOW, sqlite_file
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from sqlalchemy import insert, select, text
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.ledger import Ledger, open_ledger, schema
 from gate.ledger.tables import chain_heads, limits_metadata, metadata
-from tests.support import ledger_url
+from tests.support.samples import ledger_url
 
 
 def rows(ledger: Ledger) -> int:

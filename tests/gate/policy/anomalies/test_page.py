@@ -19,7 +19,7 @@ from gate.policy.anomalies.statistics import LEAST_P, NORMAL_MAD, required_z
 from gate.policy.anomalies.volume import LIKE
 from gate.policy.reports import MAX_METRICS
 from tests.end_to_end.support import ROOT
-from tests.reports import alerts_example, anomaly_example
+from tests.support.reports import alerts_example, anomaly_example
 from tests.test_documentation import rows, section
 
 PAGE: Final = (ROOT / "docs" / "anomalies.md").read_text()

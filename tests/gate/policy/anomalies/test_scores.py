@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gate.policy.anomalies import scores
 from gate.policy.anomalies.breaks import RULES, Broken
 from gate.policy.anomalies.scores import Marks, score, severity
-from tests.support import cases
+from tests.support.samples import cases
 
 CASES: Final = cases("anomalies")
 MEASURES: Final = {name: marks for name, marks in vars(scores).items() if isinstance(marks, Marks)}

@@ -41,12 +41,12 @@ from gate.rulebooks.facts import Facts, dependency_of
 from gate.rulebooks.patterns import find_pattern
 from gate.rulebooks.rulebook import load
 from gate.verify import Trust
-from tests.reports import FixedReports
+from tests.support.reports import FixedReports
 
 Answer = TypeVar("Answer")
 
-CASES: Final = Path(__file__).parent / "cases"
-VECTORS: Final = Path(__file__).parent / "vectors"
+CASES: Final = Path(__file__).parents[1] / "cases"
+VECTORS: Final = Path(__file__).parents[1] / "vectors"
 
 NOW: Final = datetime(2026, 6, 11, 12, 30, 45, 678_000, UTC)
 SCHEMA_URL: Final = "https://gate.example/schemas/rulebook-v1.schema.json"
@@ -341,7 +341,7 @@ def copy_as_release(source: Store, target: Store, revision: str = "0001") -> Non
         revision: The schema of the release: 0001, the first, or a later one.
     """
     config = Config()
-    config.set_main_option("script_location", str(Path(schema.__file__).parent / "migrations"))
+    config.set_main_option("script_location", str(Path(schema.__file__).parents[1] / "migrations"))
     with source.read() as reading, target.write() as writing:
         config.attributes["connection"] = writing
         command.upgrade(config, revision)

@@ -1,0 +1,1 @@
+"""What several folders of tests share. No module here holds a test."""
