@@ -1,1 +1,12 @@
-"""The edges: the HTTP service (Flask) and the `gate` command."""
+"""The edges: the HTTP service (Flask) and the `gate` command.
+
+    app            create_app(settings), and the application of a worker process
+    errors         an error's code becomes a status here, and nowhere else
+    http           what every request meets
+    routes         a blueprint a noun
+    description    the OpenAPI document and the pages made of it
+    analytics      the process that computes reports, and asking it
+    cli            the `gate` command
+
+No rule of the domain stands here: a route reads, asks `gate` or `workbench`, and answers.
+"""

@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 from flask import Flask, request
 from structlog.typing import FilteringBoundLogger
 
 from api import errors
 from api.analytics.client import ADDRESS_VARIABLE, AnalyticsClient
-from api.description import documents
 from api.http import readiness
 from api.http.logs import library_logging, open_log
 from api.http.metrics import Metrics
@@ -32,6 +32,7 @@ from api.routes import (
     chains,
     contract,
     decisions,
+    documents,
     lifecycle,
     operations,
     packets,
@@ -46,7 +47,7 @@ from api.routes import (
 from gate.errors import GateError, ServiceUnavailable
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import METRICS_FILE, Settings, load_settings
-from gate.policy.reports import Reports
+from gate.policy.questions import Reports
 
 HOME_VARIABLE: Final = "GATE_HOME"
 SERVER_VARIABLE: Final = "GATE_SERVER_PID"
@@ -59,7 +60,7 @@ _PARENT_SECONDS: Final = 1.0
 
 
 class _Application(Flask):
-    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
+    def ensure_sync(self, func: Callable[..., object]) -> Callable[..., object]:
         # No view is a coroutine, and Flask would look at each function again at every request.
         return func
 
@@ -192,7 +193,7 @@ class Worker:
         self._app = self._open()
         self._closed = self._app or self._closed_app(settings)
 
-    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answers a request."""
         if self._app is None:
             with self._opening:

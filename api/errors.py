@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAllowed
@@ -111,7 +111,7 @@ def answer(error: GateError) -> Response:
     status, word = _BY_CODE.get(error.code, (500, "internal_error"))
     if isinstance(error, AccessForbidden):
         status = HTTPStatus.FORBIDDEN
-    body: dict[str, Any] = {"c": "unclear"} if request.path == DECIDE_PATH else {}
+    body: dict[str, object] = {"c": "unclear"} if request.path == DECIDE_PATH else {}
     body |= {"v": word, "error": error.code, "message": error.message, "request_id": g.get("request_id") or "req_none"}
     if error.errors:
         body["errors"] = [fault.to_dict() for fault in error.errors]

@@ -1,15 +1,17 @@
 """The domain of the decision gate: rulebooks, decisions, records, proofs and the ledger that keeps them.
 
-The pure part takes values and returns values: no clock, no randomness, no files, no database, no environment.
+Each room knows those below it and none beside it; tests/test_layers.py holds them to that.
 
-    strict_json, canonical     JSON as the protocol reads and hashes it
-    rulebook, evaluate         Rulebook v1: validation and compiled evaluation with its explanation
-    request, record, views     a request read, a Decision Record made, its three projections
-    envelope, attestation      what a record's hashes and attestations cover
-    signing, chain, verify     signatures, chain links and checkpoints, offline verification
+    instance                        settings, key files, composition, audit, backup
+    decisions  contract  client     deciding and all that follows; the published promises; what callers use
+    verify  ledger                  offline verification; the database
+    records  adapters               the protocol's documents; contained workers that make facts
+    proof  rulebooks  policy        signatures and links; validation and evaluation; the formulas of reports
+    encoding  clock                 JSON; the moment and fresh ids
+    errors  labels  ids             what every room shares
 
-The edges are thin: `keys` (key files), `settings`, `ledger` (the database). `decide` composes both into the product's
-one sentence. Nothing here knows Flask, Polars or Panel.
+Pure, but for `instance`, `decisions`, `client`, `ledger`, `adapters` and `clock`: values in, values out, no clock, no
+files, database or environment. Nothing here knows Flask, Polars or Panel.
 """
 
 __version__ = "0.1.0"

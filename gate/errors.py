@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+# A name could be as long as a body, and stand in the path of each of its members.
 _LONGEST_NAME: Final = 200
 
 

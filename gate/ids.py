@@ -1,24 +1,10 @@
-"""Opaque identifiers that sort by time, and the protocol's timestamps."""
+"""The protocol's timestamps, and the part of an identifier that sorts by time. Pure: `gate.clock` has the clock."""
 
 from __future__ import annotations
 
-import os
 import re
-import secrets
 from datetime import UTC, datetime, timedelta
 from typing import Final
-
-_TOKEN_BYTES: Final = 10
-# Asking the system for randomness costs a thread its turn, so it is asked for many tokens at once.
-_DRAWN: Final = 256
-_tokens: list[str] = []
-# A forked process must not draw what its parent draws.
-os.register_at_fork(after_in_child=_tokens.clear)
-
-
-def utc_now() -> datetime:
-    """The current moment, aware, in UTC."""
-    return datetime.now(UTC)
 
 
 def timestamp(moment: datetime) -> str:
@@ -65,21 +51,6 @@ def month_end(moment: datetime) -> datetime:
     """The moment at which the UTC month of a moment is over."""
     utc = moment.astimezone(UTC)
     return datetime(utc.year + utc.month // 12, utc.month % 12 + 1, 1, tzinfo=UTC)
-
-
-def new_id(prefix: str, moment: datetime) -> str:
-    """A fresh identifier `<prefix>_<48 bits of milliseconds><80 random bits>` in lower-case hex.
-
-    Identifiers of one prefix sort by the moment they were made at; 80 random bits keep them unguessable.
-    """
-    try:
-        token = _tokens.pop()
-    except IndexError:
-        drawn = secrets.token_hex(_TOKEN_BYTES * _DRAWN)
-        fresh = [drawn[at : at + 2 * _TOKEN_BYTES] for at in range(0, len(drawn), 2 * _TOKEN_BYTES)]
-        token = fresh.pop()
-        _tokens.extend(fresh)
-    return first_id(prefix, moment) + token
 
 
 def first_id(prefix: str, moment: datetime) -> str:

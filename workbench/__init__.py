@@ -2,6 +2,14 @@
 
 from workbench import anomalies, benchmarks, confidence, counterfactuals, effectiveness, open_lake
 from workbench import policy_alerts, roll_up
+
+    columns      every table and column of the lake
+    lake         export, compaction, reading and verification of the Parquet files
+    facts        facts in columns: the JSON type and the value of each field that rulebooks read
+    evaluator    a rulebook as one expression over these columns
+    engines      a module for each question, and the reports that they answer
+    analytics    the process that keeps the lake up to the ledger and answers the service's reports
+    notebooks    `gate notebook`: a notebook written for one's own scope and policy
 """
 
 from __future__ import annotations

@@ -4,35 +4,45 @@
 Where it is down, reports answer 503, and deciding does not notice.
 
 Each connection carries one question and one answer, framed by `multiprocessing.connection` as bytes of JSON:
-{report, scope_id, policy_id, ...} and {answer} or {error: {code, message, details}}.
+{scope_id, report, ...}, with a question as `gate.policy.questions` dumps it, and {answer} or
+{error: {code, message, details}}.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from multiprocessing.connection import Connection, Listener
 from pathlib import Path
-from typing import Any, Final, NoReturn, Protocol
+from typing import Final, NoReturn, Protocol
 
 import orjson
 import polars as pl
 
+from gate.clock import utc_now
 from gate.errors import GateError, OperatorError, ServiceUnavailable
-from gate.ids import utc_now
 from gate.ledger import Ledger
-from workbench.engines.alerts import policy_alerts
-from workbench.engines.anomalies.report import anomalies
-from workbench.engines.benchmarks import benchmarks
-from workbench.engines.effectiveness import effectiveness
+from gate.policy.questions import (
+    AlertsQuestion,
+    AnomaliesQuestion,
+    BenchmarksQuestion,
+    EffectivenessQuestion,
+    LakeQuestion,
+    ReportDocument,
+    Reports,
+    load_question,
+)
+from workbench.engines import alerts, benchmarks, effectiveness
+from workbench.engines.anomalies import report as anomalies
 from workbench.lake.cohorts import is_frozen, keep_frozen, month_due
 from workbench.lake.compaction import MANY
 from workbench.lake.entries import Personal
 from workbench.lake.fresh import fresh
 from workbench.lake.lease import BUSY, lease
+from workbench.lake.reader import Snapshot
 from workbench.lake.upkeep import bring_up
 
 MAX_QUESTION: Final = 64 * 1024
@@ -52,7 +62,7 @@ _ANYTHING: Final = (Exception, pl.exceptions.PanicException)
 
 
 class Analytics:
-    """Reports over a ledger and its lake; what the API asks for, by name."""
+    """Answers questions over a ledger and its lake."""
 
     def __init__(self, ledger: Ledger, lake: Path, personal: Personal) -> None:
         """Takes the ledger, the lake's directory, and what the lake leaves out."""
@@ -61,89 +71,29 @@ class Analytics:
         self._personal = personal
         self._turns = threading.BoundedSemaphore(_REPORTS_AT_ONCE)
 
-    def effectiveness(
-        self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
-    ) -> dict[str, Any]:
-        """The effectiveness report of a policy.
+    def answer(self, scope_id: str, question: LakeQuestion) -> ReportDocument:
+        """The report that answers a question about the decisions of a scope.
 
         Raises:
             ServiceUnavailable: SVC_REPORT_UNAVAILABLE or SVC_STORAGE_UNAVAILABLE.
         """
-        return self._in_turn(
-            lambda: effectiveness(
-                fresh(self._ledger, self._lake, scope_id, self._personal, facts=False),
-                policy_id,
-                policy_version=policy_version,
-                limit=limit,
-                min_sample=min_sample,
-            ).to_dict()
-        )
+        with self._turn():
+            match question:
+                case EffectivenessQuestion():
+                    return effectiveness.answer(self._snapshot(scope_id, facts=False), question).to_dict()
+                case AnomaliesQuestion():
+                    return anomalies.answer(self._snapshot(scope_id), question).to_dict()
+                case AlertsQuestion():
+                    return alerts.answer(self._snapshot(scope_id), question)
+                case BenchmarksQuestion():
+                    with _frozen_readable():
+                        return benchmarks.answer(self._snapshot(scope_id, facts=False), question).to_dict()
 
-    def anomalies(
-        self,
-        scope_id: str,
-        policy_id: str,
-        *,
-        policy_version: str | None,
-        limit: int | None,
-        min_sample: int,
-        threshold: float,
-        max_items: int,
-    ) -> dict[str, Any]:
-        """The anomaly report of a policy; raises as `effectiveness`."""
-        return self._in_turn(
-            lambda: anomalies(
-                fresh(self._ledger, self._lake, scope_id, self._personal),
-                policy_id,
-                policy_version=policy_version,
-                limit=limit,
-                min_sample=min_sample,
-                threshold=threshold,
-                max_items=max_items,
-            ).to_dict()
-        )
+    def _snapshot(self, scope_id: str, *, facts: bool = True) -> Snapshot:
+        return fresh(self._ledger, self._lake, scope_id, self._personal, facts=facts)
 
-    def policy_alerts(self, scope_id: str, *, open_days: int) -> dict[str, Any]:
-        """The open alerts of a scope; raises as `effectiveness`."""
-        return self._in_turn(
-            lambda: policy_alerts(fresh(self._ledger, self._lake, scope_id, self._personal), open_days=open_days)
-        )
-
-    def benchmarks(
-        self,
-        scope_id: str,
-        policy_id: str,
-        *,
-        policy_version: str | None,
-        limit: int | None,
-        min_cohort_scopes: int,
-        min_cohort_decisions: int,
-    ) -> dict[str, Any]:
-        """The benchmark report of a policy.
-
-        Raises:
-            ServiceUnavailable: SVC_REPORT_UNAVAILABLE or SVC_STORAGE_UNAVAILABLE.
-        """
-        try:
-            return self._in_turn(
-                lambda: benchmarks(
-                    fresh(self._ledger, self._lake, scope_id, self._personal, facts=False),
-                    policy_id,
-                    policy_version=policy_version,
-                    limit=limit,
-                    min_cohort_scopes=min_cohort_scopes,
-                    min_cohort_decisions=min_cohort_decisions,
-                ).to_dict()
-            )
-        except OperatorError as error:
-            # Whoever asks cannot mend it, and has no business with the file's place.
-            raise ServiceUnavailable(
-                "SVC_REPORT_UNAVAILABLE",
-                f"What was frozen of the last month cannot be read ({error.code}), and the operator must look at the "
-                f"lake. Deciding goes on without it.",
-            ) from error
-
-    def _in_turn(self, report: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
         if not self._turns.acquire(timeout=_PATIENCE):
             raise ServiceUnavailable(
                 "SVC_REPORT_UNAVAILABLE",
@@ -151,9 +101,24 @@ class Analytics:
                 details={"retry_after": 5},
             )
         try:
-            return report()
+            yield
         finally:
             self._turns.release()
+
+
+@contextmanager
+def _frozen_readable() -> Iterator[None]:
+    """Says of a month that cannot be read what concerns the caller, who cannot mend it and has no business with the
+    file's place.
+    """
+    try:
+        yield
+    except OperatorError as error:
+        raise ServiceUnavailable(
+            "SVC_REPORT_UNAVAILABLE",
+            f"What was frozen of the last month cannot be read ({error.code}), and the operator must look at the lake. "
+            f"Deciding goes on without it.",
+        ) from error
 
 
 class Follower:
@@ -272,21 +237,20 @@ def _answer(connection: Connection, analytics: Analytics, observer: Observer) ->
         connection.send_bytes(answer)
 
 
-def answer_to(question: Mapping[str, Any], analytics: Analytics) -> dict[str, Any]:
+def answer_to(document: Mapping[str, object], reports: Reports) -> dict[str, object]:
     """{answer}, or {error: {code, message, details}}.
 
     Args:
-        question: {report, ...}: the name of a report, and its arguments.
-        analytics: What computes it.
+        document: {scope_id, report, ...}: a scope, and a question about its decisions.
+        reports: Answers it.
+
+    Raises:
+        KeyError: It names no scope or no report.
+        TypeError: It is no question.
     """
-    reports: Mapping[str, Callable[..., dict[str, Any]]] = {
-        "effectiveness": analytics.effectiveness,
-        "anomalies": analytics.anomalies,
-        "policy_alerts": analytics.policy_alerts,
-        "benchmarks": analytics.benchmarks,
-    }
-    arguments = {name: value for name, value in question.items() if name != "report"}
+    members = dict(document)
+    scope_id = str(members.pop("scope_id"))
     try:
-        return {"answer": reports[question["report"]](**arguments)}
+        return {"answer": reports.answer(scope_id, load_question(members))}
     except GateError as error:
         return {"error": {"code": error.code, "message": error.message, "details": dict(error.details)}}

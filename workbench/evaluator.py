@@ -16,12 +16,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial, reduce
 from operator import and_, ge, gt, le, lt, or_
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 import msgspec
 import polars as pl
 
 from gate.encoding.canonical import canonical
+from gate.encoding.strict_json import Json
+from gate.rulebooks.documents import Condition, DeclaredOutcome, RulebookBody
 from gate.rulebooks.evaluation import NEEDS_INPUT, Outcome
 from workbench.facts import ABSENT, WITHHELD, fields_of, json_of, number_of, string_of, type_of, where
 
@@ -84,7 +86,7 @@ class VectorEvaluator:
         return frame.with_columns(self.index.alias(index)).with_columns(told).drop(index)
 
 
-def compile_frame_evaluator(body: Mapping[str, Any]) -> VectorEvaluator:
+def compile_frame_evaluator(body: RulebookBody) -> VectorEvaluator:
     """Compiles a valid rulebook body; `gate.rulebooks.rulebook.load` validates first."""
     rules = sorted(body["rules"], key=lambda rule: (-rule.get("priority", 0), rule["rule_id"]))
     outcomes = (
@@ -104,7 +106,7 @@ def compile_frame_evaluator(body: Mapping[str, Any]) -> VectorEvaluator:
     return VectorEvaluator(fields, outcomes, pl.when(fit).then(matched).otherwise(needs_input).alias("outcome"))
 
 
-def _outcome(body: Mapping[str, Any], rule_id: str | None) -> Outcome:
+def _outcome(body: DeclaredOutcome, rule_id: str | None) -> Outcome:
     return Outcome("ok", body["decision"], body["verdict"], body["action"], body["reason_code"], rule_id)
 
 
@@ -139,6 +141,10 @@ class _Fact:
         return _not(self.is_of(ABSENT))
 
 
+_Operator: TypeAlias = Callable[[_Fact, Json], _Holds]
+"""A test of a fact against the value of a rule."""
+
+
 def _possible(declared: str | None, required: bool) -> frozenset[str]:
     types = _KNOWN if declared is None else frozenset({ABSENT, "number" if declared == "integer" else declared})
     return types - {ABSENT} if required else types
@@ -158,12 +164,13 @@ def _fits(fact: _Fact, declared: str | None) -> pl.Expr:
     return fits
 
 
-def _condition(condition: Mapping[str, Any], facts: Mapping[str, _Fact]) -> _Holds:
+def _condition(condition: Condition, facts: Mapping[str, _Fact]) -> _Holds:
     if "not" in condition:
         return _not(_condition(condition["not"], facts))
-    for combinator, together in (("all", _all), ("any", _any)):
-        if combinator in condition:
-            return together(_condition(child, facts) for child in condition[combinator])
+    if "all" in condition:
+        return _all(_condition(child, facts) for child in condition["all"])
+    if "any" in condition:
+        return _any(_condition(child, facts) for child in condition["any"])
     return _OPERATORS[condition["operator"]](facts[condition["field"]], condition.get("value"))
 
 
@@ -171,7 +178,7 @@ def _all(parts: Iterable[_Holds]) -> _Holds:
     asked = list(parts)
     if any(part is False for part in asked):
         return False
-    open_ = [part for part in asked if part is not True]
+    open_ = [part for part in asked if not isinstance(part, bool)]
     return _joined(and_, pl.all_horizontal, open_) if open_ else True
 
 
@@ -179,7 +186,7 @@ def _any(parts: Iterable[_Holds]) -> _Holds:
     asked = list(parts)
     if any(part is True for part in asked):
         return True
-    open_ = [part for part in asked if part is not False]
+    open_ = [part for part in asked if not isinstance(part, bool)]
     return _joined(or_, pl.any_horizontal, open_) if open_ else False
 
 
@@ -187,12 +194,15 @@ def _any(parts: Iterable[_Holds]) -> _Holds:
 _MOST_OPERANDS: Final = 8
 
 
-def _joined(operator: Callable[[Any, Any], Any], joined: Callable[[Any], pl.Expr], parts: list[Any]) -> pl.Expr:
-    expression: pl.Expr = reduce(operator, parts) if len(parts) <= _MOST_OPERANDS else joined(parts)
-    return expression
+def _joined(
+    operator: Callable[[pl.Expr, pl.Expr], pl.Expr], joined: Callable[[list[pl.Expr]], pl.Expr], parts: list[pl.Expr]
+) -> pl.Expr:
+    return reduce(operator, parts) if len(parts) <= _MOST_OPERANDS else joined(parts)
 
 
 def _not(holds: _Holds) -> _Holds:
+    # Where the facts are known, whatever is negated here is true or false and never null: of null `~` would make null,
+    # and neither a test nor its negation would hold.
     return (not holds) if isinstance(holds, bool) else ~holds
 
 
@@ -201,19 +211,21 @@ def _number(value: float) -> float:
     return float(value) + 0.0
 
 
-def _text(value: Any) -> str:
+def _text(value: Json) -> str:
+    # Arrays and objects are equal where their canonical texts are: members in any order, 1 and 1.0 alike, true and 1
+    # apart, as the scalar evaluator has it.
     return canonical(value).decode()
 
 
-def _type_of_value(value: Any) -> str:
+def _type_of_value(value: Json) -> str:
     if value is None:
         return "null"
     return {bool: "boolean", int: "number", float: "number", str: "string", list: "array", dict: "object"}[type(value)]
 
 
-def _among(fact: _Fact, values: Sequence[Any]) -> _Holds:
+def _among(fact: _Fact, values: Sequence[Json]) -> _Holds:
     """Whether the fact is one of the values."""
-    by_type: dict[str, list[Any]] = {}
+    by_type: dict[str, list[Json]] = {}
     for value in values:
         by_type.setdefault(_type_of_value(value), []).append(value)
     return _any(
@@ -223,25 +235,26 @@ def _among(fact: _Fact, values: Sequence[Any]) -> _Holds:
     )
 
 
-def _values_among(field: str, type_: str, values: Sequence[Any]) -> _Holds:
+def _values_among(field: str, type_: str, values: Sequence[Json]) -> _Holds:
     """Whether a field's value, which is of that type, is one of the values."""
     if type_ == "null":
         return True
     if type_ == "boolean":
-        return True if len(set(values)) > 1 else number_of(field) == float(values[0])
+        truths = cast("Sequence[bool]", values)
+        return True if len(set(truths)) > 1 else number_of(field) == float(truths[0])
     if type_ == "number":
-        return _one_of(number_of(field), [_number(value) for value in values])
+        return _one_of(number_of(field), [_number(value) for value in cast("Sequence[float]", values)])
     if type_ == "string":
-        return _one_of(string_of(field), values)
+        return _one_of(string_of(field), cast("Sequence[str]", values))
     return _one_of(json_of(field), [_text(value) for value in values])
 
 
-def _one_of(column: pl.Expr, values: Sequence[Any]) -> pl.Expr:
+def _one_of(column: pl.Expr, values: Sequence[str] | Sequence[float]) -> pl.Expr:
     distinct = list(dict.fromkeys(values))
     return column == pl.lit(distinct[0]) if len(distinct) == 1 else column.is_in(distinct)
 
 
-def _contains(fact: _Fact, value: Any) -> _Holds:
+def _contains(fact: _Fact, value: Json) -> _Holds:
     """Whether the fact is an array with such a member, or a string with such a part."""
     part = string_of(fact.field).str.contains(pl.lit(value), literal=True) if isinstance(value, str) else False
     member = False if (is_array := fact.is_of("array")) is False else _has_member(fact.field, _text(value))
@@ -266,24 +279,31 @@ def _arrays_with(text: str, values: pl.Series) -> pl.Series:
     return values.is_in(having) if having else pl.repeat(False, len(values), eager=True).alias(values.name)
 
 
-def _compared(compare: Callable[[Any, Any], Any]) -> Callable[[_Fact, Any], _Holds]:
-    def holds(fact: _Fact, value: Any) -> _Holds:
-        if _type_of_value(value) != "number":
+def _compared(compare: Callable[[pl.Expr, float], pl.Expr]) -> _Operator:
+    def holds(fact: _Fact, value: Json) -> _Holds:
+        # JSON's true is no number, though Python's is.
+        if isinstance(value, bool) or not isinstance(value, int | float):
             return False
         return _all([fact.is_of("number"), compare(number_of(fact.field), _number(value))])
 
     return holds
 
 
-def _negated(operator: Callable[[_Fact, Any], _Holds]) -> Callable[[_Fact, Any], _Holds]:
+def _negated(operator: _Operator) -> _Operator:
+    # An absent field has no value that could differ: `neq` of it is as false as `eq`.
     return lambda fact, value: _all([fact.is_there, _not(operator(fact, value))])
 
 
-def _equals(fact: _Fact, value: Any) -> _Holds:
+def _equals(fact: _Fact, value: Json) -> _Holds:
     return _among(fact, [value])
 
 
-_OPERATORS: Final[Mapping[str, Callable[[_Fact, Any], _Holds]]] = {
+def _is_in(fact: _Fact, value: Json) -> _Holds:
+    # Its shape says that the value of `in` is an array.
+    return _among(fact, cast("list[Json]", value))
+
+
+_OPERATORS: Final[Mapping[str, _Operator]] = {
     "exists": lambda fact, _: fact.is_there,
     "not_exists": lambda fact, _: fact.is_of(ABSENT),
     "eq": _equals,
@@ -292,8 +312,8 @@ _OPERATORS: Final[Mapping[str, Callable[[_Fact, Any], _Holds]]] = {
     "gte": _compared(ge),
     "lt": _compared(lt),
     "lte": _compared(le),
-    "in": _among,
-    "not_in": _negated(_among),
+    "in": _is_in,
+    "not_in": _negated(_is_in),
     "contains": _contains,
     "not_contains": _negated(_contains),
 }

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol, cast
 
 import orjson
 import polars as pl
@@ -28,6 +28,7 @@ from gate.decisions.counterfactuals import merge_patch
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import MAX_SAFE_INTEGER
 from gate.errors import MaterialRefused
+from gate.rulebooks.documents import Condition, RulebookBody
 
 INPUTS: Final = "inputs"
 """The column with the canonical JSON of all facts."""
@@ -68,6 +69,12 @@ class _Unknown:
 
     def get(self, _name: str, _default: object) -> _Unknown:
         return self
+
+
+class _Object(Protocol):
+    """What fields are looked for in: a JSON object, or facts that are not known."""
+
+    def get(self, name: str, default: object, /) -> object: ...
 
 
 _ABSENT: Final = _Absent()
@@ -116,14 +123,14 @@ def columns_of(field: str) -> dict[str, pl.DataType]:
     return {f"{field}{suffix}": dtype for suffix, dtype in _DTYPES.items()}
 
 
-def fields_of(body: Mapping[str, Any]) -> tuple[str, ...]:
+def fields_of(body: RulebookBody) -> tuple[str, ...]:
     """The fields that a valid rulebook declares, requires or tests, sorted."""
     schema = body["input_schema"]
     tested = (field for rule in body["rules"] for field in _tested(rule["condition"]))
     return tuple(sorted({*schema["required"], *schema["properties"], *tested}))
 
 
-def _tested(condition: Mapping[str, Any]) -> Iterator[str]:
+def _tested(condition: Condition) -> Iterator[str]:
     if "field" in condition:
         yield condition["field"]
     elif "not" in condition:
@@ -138,7 +145,7 @@ def is_withheld(field: str, withheld: Collection[str]) -> bool:
     return any(f"{field}.".startswith(f"{path}.") or path.startswith(f"{field}.") for path in withheld)
 
 
-def without(inputs: Mapping[str, Any], withheld: Collection[str]) -> dict[str, Any]:
+def without(inputs: Mapping[str, object], withheld: Collection[str]) -> dict[str, object]:
     """The facts without what the withheld paths reach; the facts themselves stay as they are.
 
     A path is followed however its dots are meant: `a.b` is the member b of a, and also the member that is called `a.b`.
@@ -150,8 +157,8 @@ def without(inputs: Mapping[str, Any], withheld: Collection[str]) -> dict[str, A
     return kept
 
 
-def _removed(value: Mapping[str, Any], path: str) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
+def _removed(value: Mapping[str, object], path: str) -> dict[str, object]:
+    kept: dict[str, object] = {}
     beneath = f"{path}."
     for name, item in value.items():
         within = f"{name}."
@@ -165,7 +172,7 @@ def _removed(value: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 
 def fact_series(
-    inputs: Sequence[Mapping[str, Any] | None], fields: Collection[str], withheld: Collection[str] = ()
+    inputs: Sequence[Mapping[str, object] | None], fields: Collection[str], withheld: Collection[str] = ()
 ) -> list[pl.Series]:
     """The columns of fields.
 
@@ -178,17 +185,18 @@ def fact_series(
     Returns:
         The four columns of each field, in the order of the fields.
     """
-    facts: list[Any] = [_UNKNOWN if row is None else row for row in inputs]
-    reached: dict[str, list[Any]] = {}
+    facts: list[_Object] = [_UNKNOWN if row is None else row for row in inputs]
+    reached: dict[str, list[object]] = {}
 
-    def values_of(path: str) -> list[Any]:
+    def values_of(path: str) -> list[object]:
         if path not in reached:
             parent, dot, name = path.rpartition(".")
-            reached[path] = (
-                [value.get(name, _ABSENT) if type(value) in _ENTERED else _ABSENT for value in values_of(parent)]
-                if dot
-                else [row.get(name, _ABSENT) for row in facts]
-            )
+            if dot:
+                # Some are objects: those whose type says so.
+                parents = cast("list[_Object]", values_of(parent))
+                reached[path] = [row.get(name, _ABSENT) if type(row) in _ENTERED else _ABSENT for row in parents]
+            else:
+                reached[path] = [row.get(name, _ABSENT) for row in facts]
         return reached[path]
 
     return [
@@ -196,13 +204,13 @@ def fact_series(
     ]
 
 
-def _columns(field: str, values: list[Any], *, hidden: bool) -> list[pl.Series]:
+def _columns(field: str, values: Sequence[object], *, hidden: bool) -> list[pl.Series]:
     kinds = list(map(type, values))
     table = _WITHHELD_CODES if hidden else _CODES
     types = pl.Series(f"{field}{_TYPE}", [table[kind] for kind in kinds], pl.UInt8).cat.to(FACT_TYPE)
     seen = set() if hidden else set(kinds)
 
-    def column(suffix: str, held: Collection[type], write: Callable[[Any], Any]) -> pl.Series:
+    def column(suffix: str, held: Collection[type], write: Callable[[Any], object]) -> pl.Series:
         name, dtype = f"{field}{suffix}", _DTYPES[suffix]
         if seen.isdisjoint(held):
             return pl.repeat(None, len(values), dtype=dtype, eager=True).alias(name)
@@ -214,7 +222,7 @@ def _columns(field: str, values: list[Any], *, hidden: bool) -> list[pl.Series]:
     return [types, numbers, column(_STRING, {str}, str), column(_JSON, _CONTAINERS, canonical_text)]
 
 
-def canonical_text(value: Any) -> str:
+def canonical_text(value: object) -> str:
     """The canonical JSON of a value that was read from canonical JSON."""
     try:
         return canonical(value).decode()
@@ -223,7 +231,7 @@ def canonical_text(value: Any) -> str:
         return canonical(_with_doubles(value)).decode()
 
 
-def _with_doubles(value: Any) -> Any:
+def _with_doubles(value: object) -> object:
     if type(value) is int:
         return value if -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER else float(value)
     if type(value) is dict:
@@ -328,19 +336,19 @@ def _extract_some(fields: Sequence[str], texts: pl.Series) -> pl.Series:
 class _Replaced:
     """What a patch does to a field: it has this value from then on, or is absent."""
 
-    value: Any
+    value: object
 
 
 @dataclass(frozen=True, slots=True)
 class _Merged:
     """What a patch does to a field: this object is merged into it."""
 
-    patch: Mapping[str, Any]
+    patch: Mapping[str, object]
 
 
 def patched(
     frame: pl.LazyFrame,
-    patch: Mapping[str, Any],
+    patch: Mapping[str, object],
     fields: Collection[str],
     withheld: Collection[str] = (),
     *,
@@ -375,7 +383,7 @@ def patched(
     return with_fields(frame, kept, withheld, typed=typed).with_columns(columns).drop(INPUTS, *stale, strict=False)
 
 
-def _effect(patch: Mapping[str, Any], field: str) -> _Replaced | _Merged | None:
+def _effect(patch: Mapping[str, object], field: str) -> _Replaced | _Merged | None:
     """What a patch does to a field, None where it leaves it as it is.
 
     A patch that gives a parent an object makes an object of whatever was there, and a field that it does not name is
@@ -385,9 +393,10 @@ def _effect(patch: Mapping[str, Any], field: str) -> _Replaced | _Merged | None:
     for name in parents:
         if name not in patch:
             return None
-        if not isinstance(patch[name], Mapping):
+        inner = patch[name]
+        if not isinstance(inner, Mapping):
             return _Replaced(_ABSENT)
-        patch = patch[name]
+        patch = inner
     if last not in patch:
         return None
     value = patch[last]
@@ -406,7 +415,7 @@ def _is_known(field: str, have: Collection[str], typed: Collection[str]) -> pl.E
     return pl.any_horizontal(ways) if ways else pl.lit(value=False)
 
 
-def _replaced_columns(field: str, value: Any, known: pl.Expr) -> Iterator[pl.Expr]:
+def _replaced_columns(field: str, value: object, known: pl.Expr) -> Iterator[pl.Expr]:
     types, *values = _columns(field, [value], hidden=False)
     yield _constant_type(known, types.item()).alias(types.name)
     for column in values:
@@ -414,7 +423,7 @@ def _replaced_columns(field: str, value: Any, known: pl.Expr) -> Iterator[pl.Exp
         yield (literal if column.item() is None else pl.when(known).then(literal)).alias(column.name)
 
 
-def _merged_columns(field: str, patch: Mapping[str, Any]) -> Iterator[pl.Expr]:
+def _merged_columns(field: str, patch: Mapping[str, object]) -> Iterator[pl.Expr]:
     types, texts = type_of(field), json_of(field)
     yield pl.when(types != WITHHELD).then(pl.lit("object", FACT_TYPE)).otherwise(types).alias(f"{field}{_TYPE}")
     for suffix in (_NUMBER, _STRING):
@@ -425,7 +434,7 @@ def _merged_columns(field: str, patch: Mapping[str, Any]) -> Iterator[pl.Expr]:
     yield pl.coalesce(merged, alone).alias(f"{field}{_JSON}")
 
 
-def _merge(patch: Mapping[str, Any], texts: pl.Series) -> pl.Series:
+def _merge(patch: Mapping[str, object], texts: pl.Series) -> pl.Series:
     merged: dict[str | None, str | None] = {None: None}
     for text in texts.unique().drop_nulls().to_list():
         merged[text] = canonical_text(merge_patch(orjson.loads(text), patch))

@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gate.encoding import resources
 from gate.errors import OperatorError
@@ -161,8 +161,8 @@ def _with(given: Mapping[str, str], cell: Cell) -> Cell:
     return replace(cell, source="\n".join(lines))
 
 
-def _ipynb(number: int, cell: Cell) -> dict[str, Any]:
-    of_code = {"execution_count": None, "outputs": list[Any]()} if cell.kind == "code" else {}
+def _ipynb(number: int, cell: Cell) -> dict[str, object]:
+    of_code: Mapping[str, object] = {"execution_count": None, "outputs": []} if cell.kind == "code" else {}
     return {
         "cell_type": cell.kind,
         "id": f"cell-{number:02}",

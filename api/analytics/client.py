@@ -17,12 +17,13 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from api.http.requests import others_working
 from gate.errors import GateError, ServiceUnavailable
+from gate.policy.questions import LakeQuestion, ReportDocument, dump_question
 
 ADDRESS_VARIABLE: Final = "GATE_ANALYTICS"
 """Where the analytics process listens; empty where there is none."""
@@ -50,74 +51,15 @@ class AnalyticsClient:
         self._seconds = seconds
         self._waiting = threading.BoundedSemaphore(_AT_ONCE)
 
-    def effectiveness(
-        self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
-    ) -> dict[str, Any]:
-        """See `gate.policy.reports.Reports`."""
-        return self._ask(
-            "effectiveness",
-            scope_id=scope_id,
-            policy_id=policy_id,
-            policy_version=policy_version,
-            limit=limit,
-            min_sample=min_sample,
-        )
-
-    def anomalies(
-        self,
-        scope_id: str,
-        policy_id: str,
-        *,
-        policy_version: str | None,
-        limit: int | None,
-        min_sample: int,
-        threshold: float,
-        max_items: int,
-    ) -> dict[str, Any]:
-        """See `gate.policy.reports.Reports`."""
-        return self._ask(
-            "anomalies",
-            scope_id=scope_id,
-            policy_id=policy_id,
-            policy_version=policy_version,
-            limit=limit,
-            min_sample=min_sample,
-            threshold=threshold,
-            max_items=max_items,
-        )
-
-    def policy_alerts(self, scope_id: str, *, open_days: int) -> dict[str, Any]:
-        """See `gate.policy.reports.Reports`."""
-        return self._ask("policy_alerts", scope_id=scope_id, open_days=open_days)
-
-    def benchmarks(
-        self,
-        scope_id: str,
-        policy_id: str,
-        *,
-        policy_version: str | None,
-        limit: int | None,
-        min_cohort_scopes: int,
-        min_cohort_decisions: int,
-    ) -> dict[str, Any]:
-        """See `api.http.state.Reports`."""
-        return self._ask(
-            "benchmarks",
-            scope_id=scope_id,
-            policy_id=policy_id,
-            policy_version=policy_version,
-            limit=limit,
-            min_cohort_scopes=min_cohort_scopes,
-            min_cohort_decisions=min_cohort_decisions,
-        )
-
-    def _ask(self, report: str, **arguments: Any) -> dict[str, Any]:
+    def answer(self, scope_id: str, question: LakeQuestion) -> ReportDocument:
+        """See `gate.policy.questions.Reports`."""
+        sent = orjson.dumps({"scope_id": scope_id, **dump_question(question)})
         # Whoever waits here has a thread that a decision might need.
         if not self._waiting.acquire(blocking=False):
             raise _unavailable("Too many reports are being waited for.")
         try:
             with others_working(), self._connected() as connection:
-                connection.send_bytes(orjson.dumps({"report": report, **arguments}))
+                connection.send_bytes(sent)
                 if not connection.poll(self._seconds):
                     raise _unavailable(f"The report took longer than {self._seconds:g} seconds.")
                 reply = orjson.loads(connection.recv_bytes(_MAX_ANSWER))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypedDict, cast
 
 import typer
 
@@ -54,7 +54,8 @@ def list_(home: Heeded = None, database_url: UnusedDatabaseUrl = None, as_json: 
         adapters.close()
     if as_json:
         names = ("adapter_id", "version", "title", "manifest_hash", "implementation_hash")
-        listed = [{name: manifest[name] for name in names} for manifest in adapters.manifests()]
+        manifests: list[Mapping[str, object]] = [*adapters.manifests()]
+        listed = [{name: manifest[name] for name in names} for manifest in manifests]
         print_json(
             {
                 "adapters": listed,
@@ -125,8 +126,8 @@ def run(
         print_json({"adapter_facts": made.values, "trusted_adapter": made.trusted_adapter})
         return
     table(["fact", "value"], [[fact, _shown(value)] for fact, value in made.values.items()])
-    told = made.trusted_adapter or {}
-    say(f"input_hash {told['input_hash']}, output_hash {told['output_hash']}")
+    if made.trusted_adapter is not None:
+        say(f"input_hash {made.trusted_adapter['input_hash']}, output_hash {made.trusted_adapter['output_hash']}")
 
 
 def _isolation(home: Path | None) -> tuple[str, ...]:
@@ -152,7 +153,21 @@ def _named(name: str) -> Adapter:
     return found[-1]
 
 
-def _shown(value: Any) -> str:
+class Schema(TypedDict, total=False):
+    """A JSON Schema, as far as adapters' manifests use one."""
+
+    type: str | list[str]
+    description: str
+    enum: list[object]
+    format: str
+    pattern: str
+    properties: dict[str, Schema]
+    required: list[str]
+    items: Schema
+    exclusiveMinimum: float
+
+
+def _shown(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -161,12 +176,13 @@ def _show(adapter: Adapter) -> None:
     say(f"{adapter.name}: {manifest['title']}", style="bold")
     say(manifest["description"])
     say("")
+    members: Mapping[str, object] = manifest
     hashes = ("manifest_hash", "implementation_hash", "implementation_revision")
     labels = ("adapter_authority", "execution_isolation", "capability_enforcement")
     table(
         ["what it is", ""],
         [
-            *([name, manifest[name]] for name in (*hashes, *labels)),
+            *([name, members[name]] for name in (*hashes, *labels)),
             ["denied_capabilities", ", ".join(manifest["denied_capabilities"])],
         ],
     )
@@ -179,9 +195,10 @@ def _show(adapter: Adapter) -> None:
             ["facts", f"{_size(limits['output_bytes'])} of JSON"],
         ],
     )
-    for title, always, schema in (("input", "required", "input_schema"), ("facts", "always made", "output_schema")):
+    schemas = (("input", "required", manifest["input_schema"]), ("facts", "always made", manifest["output_schema"]))
+    for title, always, schema in schemas:
         say("")
-        table([title, "of the form", always, "what it is"], _members(manifest[schema]))
+        table([title, "of the form", always, "what it is"], _members(cast("Schema", schema)))
     say("")
     say("With --json: the manifest as it is hashed, with both schemas. With --source: the source.")
 
@@ -193,7 +210,7 @@ def _size(count: int) -> str:
     return f"{count} bytes"
 
 
-def _members(schema: Mapping[str, Any], within: str = "") -> Iterator[list[str]]:
+def _members(schema: Schema, within: str = "") -> Iterator[list[str]]:
     """Each member of what a schema describes, and their members: path, form, whether it has to be there, meaning."""
     for name, member in schema.get("properties", {}).items():
         path = f"{within}{name}"
@@ -204,7 +221,7 @@ def _members(schema: Mapping[str, Any], within: str = "") -> Iterator[list[str]]
         yield from _members(member, f"{path}.")
 
 
-def _form(schema: Mapping[str, Any]) -> str:
+def _form(schema: Schema) -> str:
     """What a schema asks of one value, in short."""
     if "enum" in schema:
         return ", ".join(map(str, schema["enum"]))
@@ -225,7 +242,7 @@ def _form(schema: Mapping[str, Any]) -> str:
     return f"{kinds}{above}{_bounds(schema, 'minimum', 'maximum')}"
 
 
-def _bounds(schema: Mapping[str, Any], least: str, most: str) -> str:
+def _bounds(schema: Mapping[str, object], least: str, most: str) -> str:
     unit = {"minLength": " characters", "minItems": " items"}.get(least, "")
     if least in schema and most in schema:
         return f", {schema[least]} to {schema[most]}{unit}"

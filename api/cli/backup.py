@@ -9,7 +9,7 @@ import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say
-from gate.ids import utc_now
+from gate.clock import utc_now
 from gate.instance.backup import make_backup
 
 app = typer.Typer(add_completion=False)

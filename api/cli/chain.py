@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from api.cli.checkpoint import read_checkpoint
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say
+from gate.clock import utc_now
 from gate.errors import OperatorError
-from gate.ids import timestamp, utc_now
+from gate.ids import timestamp
 from gate.instance.audit import check_chain, check_checkpoint
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
@@ -70,7 +71,7 @@ def _scopes(instance: Instance, name: str | None) -> list[Scope]:
     return directory.scopes() if name is None else [directory.scope(name)]
 
 
-def chain_result(instance: Instance, scope: Scope) -> dict[str, Any]:
+def chain_result(instance: Instance, scope: Scope) -> dict[str, object]:
     checked, broken = check_chain(instance, scope.scope_id)
     return {
         "scope": scope.name,
@@ -82,7 +83,7 @@ def chain_result(instance: Instance, scope: Scope) -> dict[str, Any]:
     }
 
 
-def _checkpoint_result(instance: Instance, scopes: list[Scope], checkpoint: dict[str, Any]) -> dict[str, Any]:
+def _checkpoint_result(instance: Instance, scopes: list[Scope], checkpoint: chain.Checkpoint) -> dict[str, object]:
     chain_id = checkpoint["chain_id"]
     found = next((scope for scope in scopes if scope.chain_id == chain_id), None)
     if found is None:
@@ -91,7 +92,7 @@ def _checkpoint_result(instance: Instance, scopes: list[Scope], checkpoint: dict
     return {"scope": found.name, "chain_id": chain_id, "checkpoint": True, "whole": reason is None, "reason": reason}
 
 
-def print_result(result: dict[str, Any]) -> None:
+def print_result(result: dict[str, object]) -> None:
     what = "checkpoint" if "checkpoint" in result else f"chain {result['chain_id']}"
     if result["whole"]:
         detail = "the chain contains it" if "checkpoint" in result else f"{result['entries_checked']} entries"

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from api.cli.options import read_json
 from gate.encoding.canonical import with_integers
 from gate.errors import OperatorError
+from gate.proof.chain import Checkpoint
 from gate.verify.checkpoint import is_checkpoint
 
 
-def read_checkpoint(path: Path) -> dict[str, Any]:
+def read_checkpoint(path: Path) -> Checkpoint:
     """The checkpoint in a file, or on stdin for `-`, with integers for integral doubles, which are the same JSON.
 
     Raises:
         OperatorError: FILE_UNREADABLE, or CHECKPOINT_INVALID.
         MaterialRefused: SVC_API_JSON_INVALID.
     """
-    document: Any = with_integers(read_json(path))
+    document = with_integers(read_json(path))
     if not is_checkpoint(document):
         raise OperatorError(
             "CHECKPOINT_INVALID",
             f"{path} is no checkpoint: its members are not those of one; name a file with what `gate chain checkpoint` "
             f"prints.",
         )
-    checkpoint: dict[str, Any] = document
-    return checkpoint
+    return document

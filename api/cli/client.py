@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -283,7 +283,7 @@ def _date(text: str) -> str:
         ) from error
 
 
-def _shown(intent: Intent) -> dict[str, Any]:
+def _shown(intent: Intent) -> dict[str, object]:
     return {
         "intent_id": intent.intent_id,
         "attempt": intent.attempt,
@@ -296,8 +296,8 @@ def _shown(intent: Intent) -> dict[str, Any]:
     }
 
 
-def _shown_before(intent: Intent) -> dict[str, Any]:
-    execution: Mapping[str, Any] = intent.execution or {}
+def _shown_before(intent: Intent) -> dict[str, object]:
+    execution: Mapping[str, object] = intent.execution or {}
     return {
         "attempt": intent.attempt,
         "decision_id": _decision_id(intent),
@@ -308,7 +308,7 @@ def _shown_before(intent: Intent) -> dict[str, Any]:
     }
 
 
-def _shown_start(intent: Intent) -> dict[str, Any]:
+def _shown_start(intent: Intent) -> dict[str, object]:
     context = intent.request["context"]
     return {
         "intent_id": intent.intent_id,
@@ -324,7 +324,7 @@ def _shown_start(intent: Intent) -> dict[str, Any]:
     }
 
 
-def _shown_report(report: Report) -> dict[str, Any]:
+def _shown_report(report: Report) -> dict[str, object]:
     return {
         "intent_id": report.intent_id,
         "attempt": report.attempt,
@@ -335,7 +335,7 @@ def _shown_report(report: Report) -> dict[str, Any]:
     }
 
 
-def _shown_delivery(delivery: Delivery) -> dict[str, Any]:
+def _shown_delivery(delivery: Delivery) -> dict[str, object]:
     failure = delivery.failure
     return {
         "delivered": delivery.delivered,
@@ -358,12 +358,12 @@ def _lines(intent: Intent) -> Iterator[tuple[str, object]]:
         yield "action", context["requested_action"]
         yield "target", _target(context)
     yield "asked", intent.asked_at
-    record: Mapping[str, Any] = intent.record or {}
+    record: Mapping[str, object] = intent.record or {}
     yield "decision", record.get("decision_id")
     yield "verdict", record.get("verdict")
     yield "reason", record.get("reason_code")
     yield "started", intent.started_at
-    execution: Mapping[str, Any] = intent.execution or {}
+    execution: Mapping[str, object] = intent.execution or {}
     yield "ended", execution.get("executed_at")
     yield "ended as", status_of(intent)
     yield "result", execution.get("execution_result")
@@ -377,7 +377,7 @@ def _say_before(attempts: Sequence[Intent]) -> None:
     table(["attempt", "decision", "asked", "started", "ended as", "result"], rows)
 
 
-def _target(context: Mapping[str, Any]) -> str:
+def _target(context: Mapping[str, object]) -> str:
     named = (context.get(name) for name in ("target_system", "target_object_id", "mutation"))
     return " ".join(str(part) for part in named if part is not None)
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import httpx
 import orjson
@@ -90,7 +90,7 @@ class _Report:
         deviating = {deviation.check for deviation in self.deviations}
         return [name for name in self.checked if name in deviating]
 
-    def to_dict(self, endpoint: str, trust: Trust) -> dict[str, Any]:
+    def to_dict(self, endpoint: str, trust: Trust) -> dict[str, object]:
         return {
             "conforms": not self.deviations,
             "endpoint": endpoint,

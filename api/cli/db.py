@@ -6,7 +6,7 @@ import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json
 from api.cli.output import print_json, say
-from gate.ids import utc_now
+from gate.clock import utc_now
 from gate.instance.instance import upgrade_ledger
 from gate.instance.settings import load_settings
 from gate.ledger.schema import HEAD

@@ -8,9 +8,9 @@ import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import fail, print_json, say
+from gate.clock import utc_now
 from gate.decisions.erasure import erase as erase_decision
 from gate.errors import OperatorError
-from gate.ids import utc_now
 from gate.instance.instance import Instance
 
 app = typer.Typer(add_completion=False)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import note, print_json, say, table
+from gate.clock import utc_now
 from gate.errors import OperatorError
-from gate.ids import parse_timestamp, utc_now
+from gate.ids import parse_timestamp
 from gate.instance.instance import Instance
 from gate.instance.settings import FILE_NAME
 from gate.ledger.access.authority import ACCESS, FULL_ACCESS, PLANS, ApiKey, Scope
@@ -112,7 +113,7 @@ def _print_new(key: str, made: ApiKey, scope: Scope, as_json: bool, *, in_new_sc
     say(f"This is the key {made.key_id} of {owner}. It is not shown again.")
 
 
-def _shown(key: ApiKey, scope: str) -> dict[str, Any]:
+def _shown(key: ApiKey, scope: str) -> dict[str, object]:
     return {
         "key_id": key.key_id,
         "scope": scope,

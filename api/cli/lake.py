@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
-from typing import Annotated, Any, Final
+from typing import Annotated, Final, TypedDict
 
 import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import note, print_json, progress, say, table
-from gate.ids import utc_now
+from gate.clock import utc_now
 from gate.instance.instance import Instance
 from gate.ledger.reads.tail import FollowedScope
 from workbench.lake.cohorts import fault as frozen_fault
@@ -28,6 +27,30 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, help="Export the l
 ScopeName = Annotated[str | None, typer.Option("--scope", help="Only this scope; default: every scope.")]
 
 _PATIENCE: Final = 30.0
+
+
+class _Fault(TypedDict):
+    """Something that is not as it should be."""
+
+    check: str
+    detail: str
+
+
+class _VerifiedScope(TypedDict):
+    """What was found of a scope."""
+
+    scope: str
+    whole: bool
+    entries_checked: int
+    faults: list[_Fault]
+
+
+class _VerifiedMonth(TypedDict):
+    """What was found of a frozen month."""
+
+    month: str
+    whole: bool
+    fault: str | None
 
 
 @app.command()
@@ -91,8 +114,8 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Hold the files against their manifest and the chain: 0 whole, 1 damaged, with the place."""
-    results: list[dict[str, Any]] = []
-    frozen: list[dict[str, Any]] = []
+    results: list[_VerifiedScope] = []
+    frozen: list[_VerifiedMonth] = []
     # Without the lease, which the service would wait for: files that are replaced meanwhile linger.
     with instance_at(home, database_url) as instance:
         lake = instance.settings.lake_directory
@@ -103,7 +126,10 @@ def verify(
             ledger = instance.ledger if against_ledger else None
             # After the manifest, which a service moves on meanwhile.
             now = instance.ledger.tail.scope(found.scope_id)
-            faults = [asdict(finding) for finding in find_faults(lake, manifest, ledger, now)]
+            faults: list[_Fault] = [
+                {"check": finding.check, "detail": finding.detail}
+                for finding in find_faults(lake, manifest, ledger, now)
+            ]
             results.append(
                 {"scope": found.name, "whole": not faults, "entries_checked": manifest.position, "faults": faults}
             )
@@ -118,13 +144,13 @@ def verify(
     for result in () if as_json else results:
         if result["whole"]:
             say(f"whole    {result['scope']}: {result['entries_checked']} entries", style="green")
-        for fault in result["faults"]:
-            say(f"DAMAGED  {result['scope']}: {fault['check']}: {fault['detail']}", style="red")
-    for result in () if as_json else frozen:
-        if result["whole"]:
-            say(f"whole    benchmarks of {result['month']}", style="green")
+        for finding in result["faults"]:
+            say(f"DAMAGED  {result['scope']}: {finding['check']}: {finding['detail']}", style="red")
+    for checked in () if as_json else frozen:
+        if checked["whole"]:
+            say(f"whole    benchmarks of {checked['month']}", style="green")
         else:
-            say(f"DAMAGED  benchmarks of {result['month']}: {result['fault']}", style="red")
+            say(f"DAMAGED  benchmarks of {checked['month']}: {checked['fault']}", style="red")
     if not whole and not as_json:
         say(
             "Remove the folder of a damaged scope, or the file of a damaged month; `gate lake export` makes it anew "
@@ -168,7 +194,7 @@ def _scopes(instance: Instance, name: str | None) -> list[FollowedScope]:
     return [scope for scope in instance.ledger.tail.scopes() if scope.scope_id == wanted]
 
 
-def _status(instance: Instance, scope: FollowedScope) -> dict[str, Any]:
+def _status(instance: Instance, scope: FollowedScope) -> dict[str, object]:
     found = _held(instance, scope)
     # After the manifest, which a service moves on meanwhile.
     now = instance.ledger.tail.scope(scope.scope_id) or scope
@@ -187,7 +213,7 @@ def _status(instance: Instance, scope: FollowedScope) -> dict[str, Any]:
     }
 
 
-def _print(instance: Instance, results: list[dict[str, Any]], as_json: bool) -> None:
+def _print(instance: Instance, results: list[dict[str, object]], as_json: bool) -> None:
     if as_json:
         months = frozen_months(instance.settings.lake_directory)
         print_json({"scopes": results, "benchmarks": months[-1] if months else None})

@@ -46,10 +46,10 @@ _WORKBENCH: Final = frozenset({"altair", "isal", "msgspec", "polars", "pyarrow"}
 
 
 class _Commands(TyperGroup):
-    def list_commands(self, ctx: Any) -> list[str]:
+    def list_commands(self, ctx: object) -> list[str]:
         return list(_MODULES)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: object, cmd_name: str) -> Any:
         module = _MODULES.get(cmd_name)
         if module is None:
             return None

@@ -6,11 +6,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from api.cli.output import note
+from gate.encoding.strict_json import Json as JsonValue
 from gate.encoding.strict_json import parse_document
 from gate.errors import MaterialRefused, OperatorError
 
@@ -74,7 +75,7 @@ def read_file(path: Path) -> bytes:
     return content
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path) -> JsonValue:
     """The JSON value in a file, or on stdin for `-`.
 
     Raises:
@@ -82,7 +83,8 @@ def read_json(path: Path) -> Any:
         MaterialRefused: SVC_API_JSON_INVALID.
     """
     try:
-        return parse_document(read_file(path))
+        value: JsonValue = parse_document(read_file(path))
+        return value
     except MaterialRefused as error:
         message = error.message.replace("The body", "It", 1)
         raise MaterialRefused(error.code, f"{path} is no usable JSON. {message}") from error

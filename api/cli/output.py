@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 from rich.console import Console
 from rich.table import Table
@@ -35,7 +35,7 @@ def visible(text: str) -> str:
     return _escaped(text, _escape)
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """A JSON value on stdout, indented."""
     _write_json(sys.stdout, value)
 
@@ -93,7 +93,7 @@ def fail(error: GateError, *, as_json: bool) -> None:
         note(f"  {fault.field}: {fault.message}")
 
 
-def _write_json(stream: TextIO, value: Any) -> None:
+def _write_json(stream: TextIO, value: object) -> None:
     lines = json.dumps(value, indent=2, ensure_ascii=False).split("\n")
     stream.writelines(f"{_escaped(line, _json_escape)}\n" for line in lines)
 

@@ -10,7 +10,7 @@ import typer
 from api.cli.chain import chain_result, print_result
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say
-from gate.ids import utc_now
+from gate.clock import utc_now
 from gate.instance.backup import restore_backup
 from gate.instance.settings import load_settings
 

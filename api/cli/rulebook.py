@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, cast
 
 import orjson
 import typer
@@ -13,6 +13,7 @@ from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, read_json
 from api.cli.output import print_json, say, table
 from gate.encoding.canonical import content_hash
 from gate.errors import FieldError, OperatorError, RulebookRefused
+from gate.rulebooks.documents import Condition, DeclaredOutcome, RulebookBody
 from gate.rulebooks.evaluation import Explained
 from gate.rulebooks.rulebook import Rulebook, find_errors, find_warnings, load
 
@@ -26,8 +27,10 @@ File = Annotated[Path, typer.Argument(help="A Rulebook v1 file in JSON; - for st
 @app.command()
 def check(file: File, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """Check a rulebook: errors that make it invalid (exit 1), and warnings its author should know."""
-    body = read_json(file)
-    errors = find_errors(body)
+    sent = read_json(file)
+    errors = find_errors(sent)
+    # It is a rulebook where nothing is wrong with it, and is looked at no further otherwise.
+    body = cast("RulebookBody", sent)
     warnings = [] if errors else find_warnings(body)
     if as_json:
         print_json(
@@ -89,7 +92,7 @@ def _valid(file: Path, as_json: bool) -> Rulebook:
         raise typer.Exit(1) from error
 
 
-def _print_faults(errors: Any, warnings: list[FieldError]) -> None:
+def _print_faults(errors: Iterable[FieldError], warnings: list[FieldError]) -> None:
     for error in errors:
         say(f"error    {error.field or 'the rulebook'}: {error.message}", style="red")
     for warning in warnings:
@@ -116,21 +119,22 @@ def _print_rules(rulebook: Rulebook, as_json: bool) -> None:
     )
 
 
-def _then(outcome: Mapping[str, Any]) -> tuple[str, str]:
+def _then(outcome: DeclaredOutcome) -> tuple[str, str]:
     return f"{outcome['decision']} / {outcome['verdict']} / {outcome['action']}", outcome["reason_code"]
 
 
-def _words(condition: Mapping[str, Any]) -> str:
-    for combinator, between in (("all", " and "), ("any", " or ")):
-        if combinator in condition:
-            return "(" + between.join(map(_words, condition[combinator])) + ")"
+def _words(condition: Condition) -> str:
+    if "all" in condition:
+        return "(" + " and ".join(map(_words, condition["all"])) + ")"
+    if "any" in condition:
+        return "(" + " or ".join(map(_words, condition["any"])) + ")"
     if "not" in condition:
         return f"not {_words(condition['not'])}"
     value = f" {_text(condition['value'])}" if "value" in condition else ""
     return f"{condition['field']} {condition['operator']}{value}"
 
 
-def _document(explained: Explained) -> dict[str, Any]:
+def _document(explained: Explained) -> dict[str, object]:
     outcome = explained.outcome
     return {
         "status": outcome.status,
@@ -165,5 +169,5 @@ def _print_explained(explained: Explained) -> None:
         say("  no rule matched, so the default outcome holds")
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return orjson.dumps(value).decode()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say, table
-from gate.ids import timestamp, utc_now
+from gate.clock import utc_now
+from gate.ids import timestamp
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import PLANS, Scope
 from gate.policy.peers import decided_in, earlier, month_of
@@ -150,7 +151,7 @@ def _used(instance: Instance, scope: Scope) -> int:
     return instance.ledger.entries.used(scope.scope_id, timestamp(utc_now())[:7])
 
 
-def _shown(instance: Instance, scope: Scope) -> dict[str, Any]:
+def _shown(instance: Instance, scope: Scope) -> dict[str, object]:
     choice = instance.ledger.benchmarks.current(scope.scope_id)
     return {
         "scope": scope.name,

@@ -148,10 +148,12 @@ def tell_of_adapters(report: Report, log: FilteringBoundLogger) -> bool:
     Returns:
         Whether the report knows; not as long as that is being tried, or the ledger cannot be opened.
     """
-    part = report.get("trusted_adapters", {})
-    if "in_force" in part and not part["ready"]:
-        log.warning("adapters_not_ready", **{name: part[name] for name in ("reason", "required", "in_force")})
-    return "in_force" in part
+    part = report.get("trusted_adapters")
+    if part is None or "in_force" not in part:
+        return False
+    if not part["ready"]:
+        log.warning("adapters_not_ready", reason=part["reason"], required=part["required"], in_force=part["in_force"])
+    return True
 
 
 def _reachable(host: str) -> str:

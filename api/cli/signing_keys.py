@@ -9,8 +9,8 @@ import typer
 from api.cli.keys import moment
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say, table
+from gate.clock import utc_now
 from gate.errors import OperatorError
-from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.instance.keys import PURPOSES, KeyRing
 from gate.proof.signing import PublicKey

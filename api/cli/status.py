@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final, TypedDict
 
 import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json
 from api.cli.output import print_json, say, table
 from api.http.readiness import Report, closed, readiness
+from gate.clock import utc_now
 from gate.errors import GateError, OperatorError
-from gate.ids import first_id, utc_now
+from gate.ids import first_id
 from gate.instance.instance import Instance, open_instance, require_instance
 from gate.instance.settings import Settings, load_settings
 from gate.ledger.access.authority import Scope
@@ -21,6 +22,28 @@ from gate.ledger.access.authority import Scope
 app = typer.Typer(add_completion=False)
 
 _DAY: Final = timedelta(days=1)
+
+
+class ChainStatus(TypedDict):
+    """Where a scope's chain stands."""
+
+    scope: str
+    plan: str
+    chain_id: str
+    chain_size: int
+    head_link_hash: str | None
+
+
+class Storage(TypedDict):
+    """What the ledger takes, and how it grows; unknown where the disk is another machine's, or nothing was added."""
+
+    location: str
+    bytes: int
+    disk_left_bytes: int | None
+    entries: int
+    entries_last_day: int
+    growth_bytes_per_day: int
+    days_left: int | None
 
 
 @app.command()
@@ -47,7 +70,7 @@ def status(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json:
     raise typer.Exit(0 if report["ok"] else 1)
 
 
-def _look(settings: Settings) -> tuple[Report, list[dict[str, Any]], dict[str, Any] | None]:
+def _look(settings: Settings) -> tuple[Report, list[ChainStatus], Storage | None]:
     """The readiness of an instance, each scope's chain, and its storage, as far as they can be read."""
     try:
         instance = open_instance(settings)
@@ -66,7 +89,7 @@ def _look(settings: Settings) -> tuple[Report, list[dict[str, Any]], dict[str, A
             return report, [], None
 
 
-def _chain(instance: Instance, scope: Scope) -> dict[str, Any]:
+def _chain(instance: Instance, scope: Scope) -> ChainStatus:
     head = instance.ledger.entries.head(scope.scope_id)
     return {
         "scope": scope.name,
@@ -77,7 +100,7 @@ def _chain(instance: Instance, scope: Scope) -> dict[str, Any]:
     }
 
 
-def _storage(instance: Instance, scopes: Sequence[Scope], entries: int) -> dict[str, Any]:
+def _storage(instance: Instance, scopes: Sequence[Scope], entries: int) -> Storage:
     """What the ledger takes, and for how many days the disk lasts if every day is as the last one."""
     ledger = instance.ledger
     size, left = ledger.store.size(), ledger.store.disk_left()
@@ -95,7 +118,7 @@ def _storage(instance: Instance, scopes: Sequence[Scope], entries: int) -> dict[
     }
 
 
-def _say_storage(storage: dict[str, Any]) -> None:
+def _say_storage(storage: Storage) -> None:
     left, days = storage["disk_left_bytes"], storage["days_left"]
     sentences = [
         f"{storage['entries']} entries in {_size(storage['bytes'])}; the last day added {storage['entries_last_day']}, "

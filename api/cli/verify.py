@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, cast
 
 import httpx
 import typer
@@ -15,7 +15,8 @@ import typer
 from api.cli.options import DatabaseUrl, Json, read_file, read_json
 from api.cli.output import note, print_json, say
 from gate.encoding.canonical import with_integers
-from gate.encoding.strict_json import parse
+from gate.encoding.strict_json import Json as JsonValue
+from gate.encoding.strict_json import JsonObject, parse
 from gate.errors import MaterialRefused, OperatorError
 from gate.instance.keys import read_hmac_secret
 from gate.proof.signing import KeyRegistry, load_registry, raw_public_key
@@ -68,7 +69,7 @@ def verify(
     raise typer.Exit(0 if result.verified else 1)
 
 
-def read_document(path: Path) -> Any:
+def read_document(path: Path) -> JsonValue:
     """The JSON value in a file with what is to be verified, or on stdin for `-`, with integers for integral doubles:
     whoever kept it may have written the one as the other, which is the same JSON.
 
@@ -89,7 +90,7 @@ def given_material(path: Path, of: Subject, input_: Path | None) -> Material:
     """
     document = read_document(path)
     # What is no object at all is not verified, as anything else that is no record; a wrapper has rules of its own.
-    given = read_material(document, of) if isinstance(document, dict) else Material(document)
+    given = read_material(document, of) if isinstance(document, dict) else Material(cast("JsonObject | None", document))
     return given if input_ is None else replace(given, input=read_document(input_))
 
 
@@ -145,7 +146,7 @@ def _registries(source: str) -> tuple[KeyRegistry, KeyRegistry | None]:
     return load_registry(_fetch(base + RECEIPT_KEYS_PATH)), load_registry(_fetch(base + ATTESTATION_KEYS_PATH))
 
 
-def _fetch(url: str) -> Any:
+def _fetch(url: str) -> object:
     try:
         response = httpx.get(url, timeout=10, follow_redirects=False, trust_env=bool(os.environ.get("HTTPS_PROXY")))
     except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -195,7 +196,7 @@ def advise(trust: Trust) -> None:
         note("No key was given: name one with --registry, --public-key, --hmac-secret-file or --home.")
 
 
-def _differences(path: str, expected: Any, actual: Any) -> Iterator[tuple[str, str, str]]:
+def _differences(path: str, expected: object, actual: object) -> Iterator[tuple[str, str, str]]:
     """The innermost members in which two JSON values differ: their path and both texts."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         for name in {**expected, **actual}:

@@ -9,12 +9,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypeVar, cast
 
 from markupsafe import Markup, escape
 
+from api.description import spec
 from api.http.requests import MAX_BODY, MAX_VERIFY_BODY
-from gate.decisions.decide import MAX_IDEMPOTENCY_KEY
+from gate.decisions.claims import MAX_IDEMPOTENCY_KEY
 from gate.encoding.shapes import MAX_ERRORS
 from gate.encoding.strict_json import (
     MAX_REQUEST_DEPTH,
@@ -25,8 +26,6 @@ from gate.encoding.strict_json import (
 )
 from gate.ledger.access.authority import PLANS
 from gate.rulebooks.rulebook import MAX_CONDITION_DEPTH, MAX_CONDITION_NODES
-
-Json = Mapping[str, Any]
 
 _SCHEMA: Final = ".schema.json"
 OPENAPI_URL: Final = "/openapi.json"
@@ -65,7 +64,7 @@ _BOUNDS: Final = (
 )
 
 
-def summary(document: Json, published: Iterable[str]) -> dict[str, Any]:
+def summary(document: spec.Document, published: Iterable[str]) -> dict[str, object]:
     """The body of /docs.json.
 
     Args:
@@ -228,7 +227,7 @@ class Page:
     decide: Operation
 
 
-def page(document: Json) -> Page:
+def page(document: spec.Document) -> Page:
     """The OpenAPI document, laid out for the template."""
     layout = _Layout(document)
     info = document["info"]
@@ -272,7 +271,7 @@ def inline(text: str) -> Markup:
     )
 
 
-def pretty(value: Any) -> Markup:
+def pretty(value: object) -> Markup:
     """A JSON value as HTML, indented, its tokens marked for the style."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     return Markup().join(_token(found) for found in _TOKEN.finditer(text))
@@ -289,15 +288,18 @@ def _token(found: re.Match[str]) -> Markup:
     return escape(text) if kind == "rest" else Markup('<span class="{}">{}</span>').format(kind, text)
 
 
+_Node = TypeVar("_Node", spec.Schema, spec.Parameter, spec.Header)
+
+
 class _Layout:
     """Lays out the parts of one document."""
 
-    def __init__(self, document: Json) -> None:
+    def __init__(self, document: spec.Document) -> None:
         self._document = document
-        self._catalogue: Json = document["x-error-codes"]
-        self.base_url: str = document["servers"][0]["url"]
+        self._catalogue = document["x-error-codes"]
+        self.base_url = document["servers"][0]["url"]
 
-    def operation(self, path: str, method: str, operation: Json) -> Operation:
+    def operation(self, path: str, method: str, operation: spec.Operation) -> Operation:
         """One operation."""
         request = operation.get("requestBody")
         parameters = [self._resolved(parameter) for parameter in operation["parameters"]]
@@ -319,12 +321,12 @@ class _Layout:
             failures=tuple(self._failures(operation)),
         )
 
-    def component(self, name: str, schema: Json) -> Schema:
+    def component(self, name: str, schema: spec.Schema) -> Schema:
         """A named schema."""
         return Schema(
             name=name,
             anchor=_anchor("schema", name),
-            type=self._type({key: value for key, value in schema.items() if key != "title"}),
+            type=self._type(schema),
             description=inline(schema.get("description", "")),
             members=tuple(self._members(schema)),
         )
@@ -336,7 +338,7 @@ class _Layout:
             if "forbidden" in entry:
                 yield _failure(_FORBIDDEN, code, {**entry, **entry["forbidden"]})
 
-    def _failures(self, operation: Json) -> Iterator[Failure]:
+    def _failures(self, operation: spec.Operation) -> Iterator[Failure]:
         for status, response in operation["responses"].items():
             for content in response.get("content", {}).values():
                 for code, example in content.get("examples", {}).items():
@@ -344,7 +346,7 @@ class _Layout:
                         meaning, action = inline(example["description"]), inline(example["summary"])
                         yield Failure(status, code, meaning, action, pretty(example["value"]))
 
-    def _answers(self, operation: Json) -> Iterator[Answer]:
+    def _answers(self, operation: spec.Operation) -> Iterator[Answer]:
         for status, response in operation["responses"].items():
             content = response.get("content", {})
             body = self._body(content) if content else None
@@ -358,7 +360,7 @@ class _Layout:
                 body=body,
             )
 
-    def _body(self, content: Json) -> Body:
+    def _body(self, content: Mapping[str, spec.MediaType]) -> Body:
         ((media_type, media),) = content.items()
         schema = media["schema"]
         parts = self._resolved(schema).get("anyOf", [schema])
@@ -372,25 +374,26 @@ class _Layout:
             ),
         )
 
-    def _part(self, schema: Json) -> Schema:
+    def _part(self, schema: spec.Schema) -> Schema:
         if "$ref" in schema:
             name = schema["$ref"].rpartition("/")[2]
             return self.component(name, self._document["components"]["schemas"][name])
         return self.component("", schema)
 
-    def _parameter(self, parameter: Json) -> Member:
+    def _parameter(self, parameter: spec.Parameter) -> Member:
         return self._member(
             parameter["name"], parameter, required=parameter.get("required", False), place=parameter["in"]
         )
 
-    def _members(self, schema: Json) -> Iterator[Member]:
+    def _members(self, schema: spec.Schema) -> Iterator[Member]:
         required = schema.get("required", [])
         for name, member in schema.get("properties", {}).items():
             if member is not False:
-                yield self._member(name, {"schema": member}, required=name in required)
+                holder: spec.Header = {"schema": {} if member is True else member}
+                yield self._member(name, holder, required=name in required)
 
-    def _member(self, name: str, holder: Json, *, required: bool, place: str = "") -> Member:
-        schema = holder["schema"] if isinstance(holder["schema"], Mapping) else {}
+    def _member(self, name: str, holder: spec.Parameter | spec.Header, *, required: bool, place: str = "") -> Member:
+        schema = holder["schema"]
         return Member(
             name=name,
             type=self._type(schema),
@@ -401,10 +404,10 @@ class _Layout:
             place=place,
         )
 
-    def _described(self, schema: Json) -> str:
+    def _described(self, schema: spec.Schema) -> str:
         return str(schema.get("description") or self._resolved(schema).get("description", ""))
 
-    def _type(self, schema: Json) -> Markup:
+    def _type(self, schema: spec.Schema) -> Markup:
         if "$ref" in schema:
             name = schema["$ref"].rpartition("/")[2]
             named = self._resolved(schema)
@@ -423,16 +426,16 @@ class _Layout:
             return Markup("array of {}").format(self._type(schema["items"]))
         return escape(text)
 
-    def _resolved(self, node: Json) -> Json:
-        """What a node refers to, or itself."""
-        if "$ref" not in node:
+    def _resolved(self, node: _Node) -> _Node:
+        """What a node refers to, or itself; a reference leads to what is of its kind."""
+        if (reference := node.get("$ref")) is None:
             return node
-        found: Json = self._document
-        for step in node["$ref"].split("/")[1:]:
-            found = found[step]
-        return found
+        found: object = self._document
+        for step in reference.split("/")[1:]:
+            found = cast("Mapping[str, object]", found)[step]
+        return cast("_Node", found)
 
-    def _curl(self, path: str, method: str, operation: Json, parameters: Sequence[Json]) -> str:
+    def _curl(self, path: str, method: str, operation: spec.Operation, parameters: Sequence[spec.Parameter]) -> str:
         for parameter in parameters:
             if parameter["in"] == "path":
                 path = path.replace(f"{{{parameter['name']}}}", parameter["example"])
@@ -463,30 +466,30 @@ class _Layout:
         return " \\\n  ".join(lines) + after
 
 
-def _failure(status: int, code: str, entry: Json) -> Failure:
+def _failure(status: int, code: str, entry: spec.ErrorCode) -> Failure:
     meaning, action = inline(entry["meaning"]), inline(entry["action"])
     return Failure(str(status), code, meaning, action, pretty(entry["example"]))
 
 
-def _operations(document: Json) -> Iterator[tuple[str, str, Json]]:
+def _operations(document: spec.Document) -> Iterator[tuple[str, str, spec.Operation]]:
     for path, item in document["paths"].items():
         for method, operation in item.items():
             yield path, method, operation
 
 
-def _auth(operation: Json) -> str:
+def _auth(operation: spec.Operation) -> str:
     needed = {name for requirement in operation["security"] for name in requirement}
     return "key" if "apiKey" in needed else "metrics token" if "metricsToken" in needed else "public"
 
 
-def _innermost(schema: Json) -> Json:
+def _innermost(schema: spec.Schema) -> spec.Schema:
     """The object of whose members a member's table tells: its own, or that of its array's items."""
     while "items" in schema:
         schema = schema["items"]
     return schema
 
 
-def _marks(schema: Json) -> Iterator[Markup]:
+def _marks(schema: spec.Schema) -> Iterator[Markup]:
     for counted, lowest, highest in _BOUNDS:
         low, high = schema.get(lowest), schema.get(highest)
         if counted and low == 1 and high is None:
@@ -503,7 +506,7 @@ def _marks(schema: Json) -> Iterator[Markup]:
         yield Markup("default <code>{}</code>").format(_plain(schema["default"]))
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 

@@ -1,4 +1,4 @@
-"""The service describes itself: to generators (/openapi.json), to programs (/docs.json), to people (/docs)."""
+"""The documents with which the service describes itself, as they are sent: made once for each application."""
 
 from __future__ import annotations
 
@@ -9,27 +9,32 @@ from functools import cache
 from typing import Any, Final
 
 import orjson
-from flask import Blueprint, Response, current_app, render_template, request
+from jinja2 import Environment
 
 from api.description import docs
 from api.description.openapi import assemble
+from api.description.spec import Document
 from api.errors import codes
 from api.http.readiness import CONTRACTS
-from api.http.state import state
 from gate.contract.published import published
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
 from gate.rulebooks.patterns import patterns
 
-blueprint = Blueprint("documents", __name__, template_folder="templates")
-
 _STYLE: Final = "docs.css"
-_CACHE_CONTROL: Final = "public, max-age=3600"
+_PAGE: Final = "docs.html"
 
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """The documents of one application, as they are sent."""
+    """The documents of one application.
+
+    Attributes:
+        openapi: The OpenAPI document.
+        summary: Endpoints, schemas, rate limits and sizes.
+        page: The OpenAPI document laid out for people.
+        policy: The content security policy of the page.
+    """
 
     openapi: bytes
     summary: bytes
@@ -37,29 +42,7 @@ class Documents:
     policy: str
 
 
-@blueprint.get("/openapi.json")
-def openapi() -> Response:
-    """The OpenAPI 3.1 document."""
-    return _document(_documents().openapi, "application/json")
-
-
-@blueprint.get("/docs.json")
-def summary() -> Response:
-    """Endpoints, schemas, rate limits and sizes, in short."""
-    return _document(_documents().summary, "application/json")
-
-
-@blueprint.get("/docs")
-def page() -> Response:
-    """The OpenAPI document as a page, which loads nothing and runs no script."""
-    found = _documents()
-    response = _document(found.page, "text/html; charset=utf-8")
-    response.headers["content-security-policy"] = found.policy
-    response.headers["referrer-policy"] = "no-referrer"
-    return response
-
-
-def openapi_document(base_url: str) -> dict[str, Any]:
+def openapi_document(base_url: str) -> Document:
     """The OpenAPI document of a service.
 
     Args:
@@ -73,30 +56,22 @@ def _read(path: str) -> Any:
     return parse(resources.path("schemas", *path.split("/")).read_bytes())
 
 
-def _documents() -> Documents:
-    """The application's documents, made when one of them is first asked for."""
-    made = current_app.extensions.get("gate.documents")
-    if not isinstance(made, Documents):
-        made = current_app.extensions["gate.documents"] = _make(state().instance.settings.base_url)
-    return made
+def make_documents(base_url: str, templates: Environment) -> Documents:
+    """The documents of a service.
 
-
-def _make(base_url: str) -> Documents:
+    Args:
+        base_url: Where callers reach it, without a trailing slash.
+        templates: Where `docs.html` and `docs.css` are found.
+    """
     document = openapi_document(base_url)
     summary = docs.summary(document, published())
-    style = current_app.jinja_env.get_template(_STYLE).render()
-    page = render_template(
-        "docs.html", page=docs.page(document), summary=summary, patterns=patterns(), contracts=CONTRACTS, style=style
+    style = templates.get_template(_STYLE).render()
+    page = templates.get_template(_PAGE).render(
+        page=docs.page(document), summary=summary, patterns=patterns(), contracts=CONTRACTS, style=style
     )
+    # The page brings its style along: the policy admits these very bytes, so that no other style or script runs in it.
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     return Documents(orjson.dumps(document), orjson.dumps(summary), page.encode(), policy)
-
-
-def _document(body: bytes, content_type: str) -> Response:
-    response = Response(body, content_type=content_type, headers={"cache-control": _CACHE_CONTROL})
-    response.set_etag(hashlib.sha256(body).hexdigest())
-    response.make_conditional(request)
-    return response

@@ -16,12 +16,14 @@ written a second time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
+from api.description.spec import Document, ErrorCode, Header, MediaType, Operation, Response, Schema
 from api.errors import DECIDE_PATH
+from gate.encoding.strict_json import Json, JsonObject
 
 Read = Callable[[str], Any]
-"""Gives the JSON value of a file, by its path within `schemas/`."""
+"""Gives the JSON value of a file, by its path within `schemas/`; the reader of a file names its type."""
 
 _SKELETON: Final = "openapi.json"
 _ERROR: Final = "error.schema.json"
@@ -39,7 +41,7 @@ _HEADERS: Final[Mapping[int, tuple[str, ...]]] = {
 }
 
 
-def assemble(read: Read, codes: Mapping[str, tuple[int, str]], *, base_url: str) -> dict[str, Any]:
+def assemble(read: Read, codes: Mapping[str, tuple[int, str]], *, base_url: str) -> Document:
     """The OpenAPI 3.1 document, which refers to nothing outside itself.
 
     Args:
@@ -51,11 +53,10 @@ def assemble(read: Read, codes: Mapping[str, tuple[int, str]], *, base_url: str)
         KeyError: A reference leads nowhere, or an operation names an unknown error code.
         ValueError: Two definitions would have one name.
     """
-    skeleton = read(_SKELETON)
-    components = _Components(read, skeleton["x-members"])
-    document: dict[str, Any] = components.rewrite(
-        {name: value for name, value in skeleton.items() if name != "x-members"}, _SKELETON
-    )
+    skeleton: JsonObject = read(_SKELETON)
+    components = _Components(read, cast("Mapping[str, Mapping[str, JsonObject]]", skeleton["x-members"]))
+    written = {name: value for name, value in skeleton.items() if name != "x-members"}
+    document = cast("Document", components.rewrite(written, _SKELETON))
     document["servers"] = [{"url": base_url, "description": "This instance."}]
     catalogue = document["x-error-codes"]
     errors = _Errors(codes, catalogue, components.reference(_ERROR, ""))
@@ -63,18 +64,23 @@ def assemble(read: Read, codes: Mapping[str, tuple[int, str]], *, base_url: str)
         for operation in item.values():
             operation["responses"] = errors.responses(path, operation)
             for response in operation["responses"].values():
-                response["headers"] = {"x-request-id": _header("x-request-id")} | response.get("headers", {})
-    document["x-error-codes"] = {
-        code: {"status": codes[code][0], "v": codes[code][1], **entry} for code, entry in catalogue.items()
-    }
-    document["components"]["schemas"] = dict(sorted(components.schemas.items()))
+                # First in every answer; one that describes it keeps its own words.
+                response["headers"] = {"x-request-id": _header("x-request-id"), **response.get("headers", {})}
+    document["x-error-codes"] = {code: _with_status(codes[code], entry) for code, entry in catalogue.items()}
+    document["components"]["schemas"] = cast("dict[str, Schema]", dict(sorted(components.schemas.items())))
     return document
+
+
+def _with_status(known: tuple[int, str], entry: ErrorCode) -> ErrorCode:
+    status, word = known
+    first: JsonObject = {"status": status, "v": word}
+    return cast("ErrorCode", {**first, **entry})
 
 
 class _Components:
     """The named schemas that a document refers to, collected while it is rewritten."""
 
-    def __init__(self, read: Read, members: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, read: Read, members: Mapping[str, Mapping[str, JsonObject]]) -> None:
         """Begins without any.
 
         Args:
@@ -82,20 +88,21 @@ class _Components:
             members: What to add to the members of a component: {component: {dotted path of a member: keywords}};
                 a step `*` leads to what additional members are, and no path to the component itself.
         """
-        self.schemas: dict[str, Any] = {}
+        self.schemas: JsonObject = {}
         self._read = read
         self._members = members
         self._sources: dict[str, tuple[str, str]] = {}
 
-    def rewrite(self, node: Any, file: str) -> Any:
+    def rewrite(self, node: Json, file: str) -> Json:
         """A copy of a value of `file`, its references led into the document."""
         if isinstance(node, list):
             return [self.rewrite(item, file) for item in node]
-        if not isinstance(node, dict):
-            return node
+        return self._rewritten(node, file) if isinstance(node, dict) else node
+
+    def _rewritten(self, node: JsonObject, file: str) -> JsonObject:
         if isinstance(target := node.get("$ref"), str) and not target.startswith("#/components/"):
             beside = {name: value for name, value in node.items() if name != "$ref"}
-            return self._resolve(target, file) | self.rewrite(beside, file)
+            return self._resolve(target, file) | self._rewritten(beside, file)
         return {name: self.rewrite(value, file) for name, value in node.items() if name not in _DROPPED}
 
     def reference(self, file: str, pointer: str) -> str:
@@ -107,28 +114,28 @@ class _Components:
         if name not in self.schemas:
             # Present before it is complete, so that a definition may refer to itself.
             self.schemas[name] = {}
-            self.schemas[name] = self._enriched(name, self.rewrite(_at(self._read(file), pointer), file))
+            self.schemas[name] = self._enriched(name, self._rewritten(_at(self._read(file), pointer), file))
         return f"#/components/schemas/{name}"
 
-    def _resolve(self, target: str, file: str) -> dict[str, Any]:
+    def _resolve(self, target: str, file: str) -> JsonObject:
         named, _, pointer = target.partition("#")
         file = named or file
         if not file.endswith(".schema.json"):
             return dict(self._read(file))
         while set(node := _at(self._read(file), pointer)) - (_ANNOTATIONS if not pointer else set()) == {"$ref"}:
-            pointer = node["$ref"].removeprefix("#")
+            pointer = str(node["$ref"]).removeprefix("#")
         if pointer and not _STRUCTURE & node.keys():
-            return dict(self.rewrite(node, file))
+            return self._rewritten(node, file)
         return {"$ref": self.reference(file, pointer)}
 
     def _name(self, file: str, pointer: str) -> str:
-        root = self._read(file)
+        root: Schema = self._read(file)
         title = _pascal(root["title"])
         if not pointer or root.get("$ref") == f"#{pointer}":
             return title
         return title + _pascal(pointer.rpartition("/")[2])
 
-    def _enriched(self, name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    def _enriched(self, name: str, schema: JsonObject) -> JsonObject:
         for path, keywords in self._members.get(name, {}).items():
             if not path:
                 schema = keywords | schema
@@ -136,24 +143,24 @@ class _Components:
             node = schema
             *outer, last = path.split(".")
             for step in outer:
-                node = node["additionalProperties"] if step == "*" else node["properties"][step]
-            members = node.setdefault("properties", {})
-            known = members.get(last, {})
+                node = _object(node["additionalProperties"] if step == "*" else _object(node["properties"])[step])
+            members = _object(node.setdefault("properties", {}))
+            known = _object(members.get(last, {}))
             # A schema of its own takes the place of what the member was said to be.
             kept = {"description"} & known.keys() if "$ref" in keywords else known.keys()
-            members[last] = self.rewrite(keywords, _SKELETON) | {keyword: known[keyword] for keyword in kept}
+            members[last] = self._rewritten(keywords, _SKELETON) | {keyword: known[keyword] for keyword in kept}
         return schema
 
 
 class _Errors:
     """The error responses of operations."""
 
-    def __init__(self, codes: Mapping[str, tuple[int, str]], catalogue: Mapping[str, Any], schema: str) -> None:
+    def __init__(self, codes: Mapping[str, tuple[int, str]], catalogue: Mapping[str, ErrorCode], schema: str) -> None:
         self._codes = codes
         self._catalogue = catalogue
         self._schema = schema
 
-    def responses(self, path: str, operation: Mapping[str, Any]) -> dict[str, Any]:
+    def responses(self, path: str, operation: Operation) -> dict[str, Response]:
         """The responses of an operation with those of its error codes, by status."""
         responses = dict(operation["responses"])
         for status, named in self._by_status(operation).items():
@@ -161,7 +168,7 @@ class _Errors:
             responses[str(status)] = _either(responses[str(status)], answer) if str(status) in responses else answer
         return dict(sorted(responses.items()))
 
-    def _by_status(self, operation: Mapping[str, Any]) -> dict[int, list[str]]:
+    def _by_status(self, operation: Operation) -> dict[int, list[str]]:
         """The codes of each status; a known key that may not do this is refused with 403 under the code of 401."""
         found: dict[int, list[str]] = {}
         for code in operation["x-error-codes"]:
@@ -170,10 +177,10 @@ class _Errors:
                 found.setdefault(_FORBIDDEN, []).append(code)
         return found
 
-    def _response(self, path: str, operation: Mapping[str, Any], status: int, named: list[str]) -> dict[str, Any]:
+    def _response(self, path: str, operation: Operation, status: int, named: list[str]) -> Response:
         entries = {code: self._entry(code, operation, status) for code in named}
-        decides = {"c": "unclear"} if path == DECIDE_PATH else {}
-        response: dict[str, Any] = {
+        decides: JsonObject = {"c": "unclear"} if path == DECIDE_PATH else {}
+        response: Response = {
             "description": "\n\n".join(f"`{code}`: {entry['meaning']}" for code, entry in entries.items()),
             "content": {
                 "application/json": {
@@ -196,35 +203,44 @@ class _Errors:
             response["headers"] = {name: _header(name) for name in names}
         return response
 
-    def _entry(self, code: str, operation: Mapping[str, Any], status: int) -> Mapping[str, Any]:
+    def _entry(self, code: str, operation: Operation, status: int) -> ErrorCode:
         """What the catalogue says of a code: of a key that may not, of a token, or in general."""
-        entry: Mapping[str, Any] = self._catalogue[code]
-        special = "forbidden" if status == _FORBIDDEN else "token" if _TOKEN in operation["security"] else ""
-        return {**entry, **entry.get(special, {})}
+        entry = self._catalogue[code]
+        if status == _FORBIDDEN:
+            return {**entry, **entry.get("forbidden", {})}
+        if _TOKEN in operation["security"]:
+            return {**entry, **entry.get("token", {})}
+        return entry
 
 
-def _either(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+def _either(first: Response, second: Response) -> Response:
     """A response that is one of two JSON answers of the same status."""
     (one,), (other,) = (list(response["content"].values()) for response in (first, second))
-    both = {
+    both: MediaType = {
         "schema": {"anyOf": [one["schema"], other["schema"]]},
         "examples": one.get("examples", {}) | other["examples"],
     }
-    return first | {
+    return {
+        **first,
         "description": f"{first['description']}\n\n{second['description']}",
         "content": {"application/json": both},
     }
 
 
-def _header(name: str) -> dict[str, str]:
+def _header(name: str) -> Header:
     return {"$ref": f"#/components/headers/{name}"}
 
 
-def _at(document: Any, pointer: str) -> Any:
-    """What stands at a JSON pointer."""
+def _at(document: JsonObject, pointer: str) -> JsonObject:
+    """The object that stands at a JSON pointer."""
     for step in pointer.split("/")[1:]:
-        document = document[step]
+        document = _object(document[step])
     return document
+
+
+def _object(value: Json) -> JsonObject:
+    # The files are the product's own: where an object is looked for, they have one.
+    return cast("JsonObject", value)
 
 
 def _pascal(words: str) -> str:

@@ -9,9 +9,10 @@ from datetime import datetime
 from flask import g, request
 
 from api.http.state import state
+from gate.clock import utc_now
 from gate.errors import AccessForbidden, AccessRefused
-from gate.ids import utc_now
 from gate.ledger.access.authority import Authority
+from gate.ledger.access.caller import Caller
 
 
 def authenticate(access: str, *, code: str = "SVC_API_UNAUTHORIZED") -> Authority:
@@ -28,9 +29,10 @@ def authenticate(access: str, *, code: str = "SVC_API_UNAUTHORIZED") -> Authorit
     return _admitted(state().instance.ledger.directory.authenticate, access, code)
 
 
-def recognize(access: str, *, code: str = "SVC_API_UNAUTHORIZED") -> Authority:
+def recognize(access: str, *, code: str = "SVC_API_UNAUTHORIZED") -> Caller:
     """As `authenticate`, by what this process remembers of the key: to be confirmed before anything rests on it."""
-    return _admitted(state().instance.ledger.directory.recognize, access, code)
+    directory = state().instance.ledger.directory
+    return Caller(directory, _admitted(directory.recognize, access, code), access, utc_now)
 
 
 def _admitted(find: Callable[[str, datetime], Authority], access: str, code: str) -> Authority:

@@ -2,11 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from flask import g
 
 from api.http.state import state
-from gate.errors import LimitReached
+from gate.errors import GateError, LimitReached
 from gate.ledger.access.authority import PLANS, Authority
+from gate.ledger.access.caller import Caller
+
+Read = TypeVar("Read")
+
+
+def within_rate(caller: Caller, read: Callable[[], Read]) -> Read:
+    """Reads a request within the rate of its key.
+
+    A refusal leaves only once the key was looked up; where its scope has another plan by now, that plan's rate holds.
+
+    Args:
+        caller: Who calls, as this process remembers the key.
+        read: Reads the request; raises GateError where it cannot be read.
+
+    Raises:
+        LimitReached: SVC_API_RATE_LIMITED.
+        GateError: As `read`, or as `Caller.confirm`.
+    """
+    try:
+        require_rate(caller.authority)
+        return read()
+    except GateError:
+        plan = caller.authority.plan
+        if caller.confirm().plan == plan:
+            raise
+        g.pop("limit_headers", None)
+        require_rate(caller.authority)
+        return read()
 
 
 def require_rate(authority: Authority) -> None:

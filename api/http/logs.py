@@ -13,15 +13,16 @@ import logging
 import sys
 import traceback
 from collections.abc import MutableMapping
-from typing import Any, BinaryIO, Final, TypeAlias
+from typing import BinaryIO, Final, TypeAlias
 
 import orjson
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from gate.ids import timestamp, utc_now
+from gate.clock import utc_now
+from gate.ids import timestamp
 
-Event: TypeAlias = MutableMapping[str, Any]
+Event: TypeAlias = MutableMapping[str, object]
 
 LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
@@ -79,7 +80,7 @@ class LibraryFormatter(structlog.stdlib.ProcessorFormatter):
         )
 
 
-def library_logging(level: str = "warning") -> dict[str, Any]:
+def library_logging(level: str = "warning") -> dict[str, object]:
     """The configuration of Python's logging, for `logging.config.dictConfig`.
 
     Args:
@@ -95,23 +96,23 @@ def library_logging(level: str = "warning") -> dict[str, Any]:
     }
 
 
-def _line(_: Any, level: str, event: Event) -> bytes:
+def _line(_: object, level: str, event: Event) -> bytes:
     event["level"] = level
     return _render(_, level, _add_time(_, level, event))
 
 
-def _add_time(_: Any, __: str, event: Event) -> Event:
+def _add_time(_: object, __: str, event: Event) -> Event:
     event["time"] = timestamp(utc_now())
     return event
 
 
-def _render(_: Any, __: str, event: Event) -> bytes:
+def _render(_: object, __: str, event: Event) -> bytes:
     return orjson.dumps(event, default=lambda value: type(value).__qualname__)
 
 
-def _without_exception(_: Any, __: str, event: Event) -> Event:
+def _without_exception(_: object, __: str, event: Event) -> Event:
     """Replaces an exception by its type and its places."""
-    found: Any = event.pop("exc_info", None)
+    found: object = event.pop("exc_info", None)
     event.pop("exception", None)
     if isinstance(found, tuple) and found[1] is not None:
         event.update(error_type=type(found[1]).__qualname__, places=places(found[1]))

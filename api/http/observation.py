@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Final
+from typing import Final
 
 from flask import Response, g, request
 
@@ -29,7 +29,7 @@ def observe(response: Response) -> Response:
         watched.metrics.error(error["error"])
     if route in _QUIET and error is None:
         return response
-    fields: dict[str, Any] = {"request_id": held["request_id"], "method": method, "route": route, "status": status}
+    fields: dict[str, object] = {"request_id": held["request_id"], "method": method, "route": route, "status": status}
     if sent := held["caller_request_id"]:
         fields["caller_request_id"] = sent
     if authority := held.get("authority"):

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from threading import Lock
-from typing import Any, Final, TypeAlias
+from typing import Final, NotRequired, TypedDict, cast
 
 from structlog.typing import FilteringBoundLogger
 
@@ -27,7 +27,40 @@ from gate.records.attestation import rulebook_attestation
 from gate.records.record import RULEBOOK_SCHEMA_HASH, runtime_binding_of
 from gate.rulebooks.rulebook import load
 
-Report: TypeAlias = dict[str, Any]
+
+class Part(TypedDict):
+    """How ready a part is; each part tells more about itself."""
+
+    ready: bool
+    reason: NotRequired[str]
+
+
+class AdaptersPart(Part):
+    """Which adapters are registered, which measures they need, and which hold them, once that is known."""
+
+    registered: list[str]
+    required: list[str]
+    in_force: NotRequired[list[str]]
+
+
+class Report(TypedDict):
+    """The report on readiness, as it is answered."""
+
+    ok: bool
+    status: str
+    version: str
+    interface_version: str
+    signing: Part
+    rulebook_runtime: Part
+    ledger: Part
+    idempotency: Part
+    registries: Part
+    auth: Part
+    backends: Part
+    disk: Part
+    trusted_adapters: AdaptersPart
+    contracts: dict[str, str]
+
 
 MIN_FREE_DISK: Final = 64 * 1024 * 1024
 """How many bytes have to be free where the ledger is; its write-ahead log alone may take a quarter of them."""
@@ -96,7 +129,7 @@ class Readiness:
             self._log.warning("degraded", parts=reasons(counting))
 
 
-def reasons(report: Report) -> dict[str, str]:
+def reasons(report: Mapping[str, object]) -> dict[str, str]:
     """Why each part of a report that is not ready is not."""
     return {
         name: part["reason"] for name, part in report.items() if isinstance(part, dict) and not part.get("ready", True)
@@ -139,7 +172,7 @@ def closed(settings: Settings | None, reason: str) -> Report:
         settings: Its settings, where they can be read.
         reason: Why it cannot be opened.
     """
-    unknown = {"ready": False, "reason": "It is not known as long as the ledger cannot be opened."}
+    unknown: Part = {"ready": False, "reason": "It is not known as long as the ledger cannot be opened."}
     parts = dict.fromkeys(("signing", "idempotency", "registries", "auth", "disk", "trusted_adapters"), unknown)
     if settings is not None:
         parts["signing"] = _part("A signing key", lambda: _require_keys(settings))
@@ -154,11 +187,11 @@ def closed(settings: Settings | None, reason: str) -> Report:
     )
 
 
-def _report(settings: Settings | None, found: dict[str, dict[str, Any]]) -> Report:
+def _report(settings: Settings | None, found: dict[str, Part]) -> Report:
     # Who sends facts needs no adapter, and who needs one is told by its own code.
     ready = all(part["ready"] for name, part in found.items() if name not in _APART)
     backend = None if settings is None else settings.ledger_url.partition(":")[0].partition("+")[0]
-    about: dict[str, dict[str, Any]] = {
+    about: dict[str, Mapping[str, object]] = {
         "signing": {
             "receipt_signing": settings and settings.receipt_signing,
             "registry_signing": settings and settings.registry_signing,
@@ -188,17 +221,20 @@ def _report(settings: Settings | None, found: dict[str, dict[str, Any]]) -> Repo
         "disk": {},
         "trusted_adapters": {"adapters_url": "/api/decision/adapters"},
     }
-    return {
+    parts = {name: {**found[name], **facts} for name, facts in about.items()}
+    whole = {
         "ok": ready,
         "status": "ready" if ready else "degraded",
         "version": __version__,
         "interface_version": labels.INTERFACE_VERSION,
-        **{name: found[name] | facts for name, facts in about.items()},
+        **parts,
         "contracts": dict(CONTRACTS),
     }
+    # The parts are those of a report, by the names under which they are found.
+    return cast("Report", whole)
 
 
-def _part(what: str, *probes: Callable[[], object]) -> dict[str, Any]:
+def _part(what: str, *probes: Callable[[], object]) -> Part:
     try:
         for probe in probes:
             probe()
@@ -211,10 +247,10 @@ def _part(what: str, *probes: Callable[[], object]) -> dict[str, Any]:
     return {"ready": True}
 
 
-def _adapters(instance: Instance, wait: float) -> dict[str, Any]:
+def _adapters(instance: Instance, wait: float) -> AdaptersPart:
     """What can be invoked, and what holds a worker on this machine, found out by trying."""
     measures, damaged = instance.adapters.measures(wait=wait), instance.adapters.damaged
-    part: dict[str, Any] = {
+    part: AdaptersPart = {
         "ready": measures.reason is None and not damaged,
         "registered": [adapter.name for adapter in instance.adapters.adapters],
         "required": [*BASELINE, *(name for name in instance.settings.adapter_isolation if name not in BASELINE)],

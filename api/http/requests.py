@@ -8,17 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
 from functools import cache
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import orjson
 from flask import Response, g, has_request_context, request
 from werkzeug.exceptions import RequestTimeout
 
+from gate.clock import new_id, utc_now
 from gate.encoding import resources
 from gate.encoding.shapes import MAX_ERRORS
-from gate.encoding.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, parse, parse_document
+from gate.encoding.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, Json, parse, parse_document
 from gate.errors import FieldError, MaterialRefused, NotFound, RequestRefused, member
-from gate.ids import new_id, parse_timestamp, utc_now
+from gate.ids import parse_timestamp
 from gate.labels import VIEWS
 
 Default = TypeVar("Default", int, None)
@@ -76,16 +77,16 @@ def finish_response(response: Response) -> Response:
     return response
 
 
-def confidence_headers(confidence: Mapping[str, Any]) -> dict[str, str]:
+def confidence_headers(confidence: Mapping[str, object]) -> dict[str, str]:
     """What is told in the headers of a record's decision_confidence, or of a confidence report."""
     return {
         "x-decision-confidence-score": str(confidence["score"]),
-        "x-decision-confidence-level": confidence["level"],
-        "x-decision-confidence-hash": confidence["confidence_hash"],
+        "x-decision-confidence-level": str(confidence["level"]),
+        "x-decision-confidence-hash": str(confidence["confidence_hash"]),
     }
 
 
-def json_response(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def json_response(body: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """A JSON response."""
     return Response(orjson.dumps(body), status, headers, content_type="application/json")
 
@@ -149,7 +150,7 @@ def _too_large(limit: int) -> MaterialRefused:
     return MaterialRefused("SVC_API_PAYLOAD_TOO_LARGE", f"The body is larger than {limit} bytes; send a smaller one.")
 
 
-def parse_body(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH, max_values: int = MAX_REQUEST_VALUES) -> Any:
+def parse_body(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH, max_values: int = MAX_REQUEST_VALUES) -> Json:
     """The JSON value of a body.
 
     Raises:
@@ -157,7 +158,8 @@ def parse_body(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH, max_values: i
     """
     if not body:
         raise MaterialRefused("SVC_API_JSON_INVALID", "The body is empty; send a JSON object.")
-    return parse(body, max_depth=max_depth, max_values=max_values)
+    value: Json = parse(body, max_depth=max_depth, max_values=max_values)
+    return value
 
 
 def preferred_view() -> str:
@@ -210,15 +212,15 @@ def query_integer(name: str, default: Default, lowest: int, highest: int) -> int
     raise _unusable(name, "range", f"must be a whole number from {lowest} to {highest}; send one, or leave it out.")
 
 
-def query_share(name: str, *, default: float) -> float:
-    """A query parameter from 0 to 1, or the default where it was not sent.
+def query_share(name: str) -> float | None:
+    """A query parameter from 0 to 1, or None.
 
     Raises:
         RequestRefused: SVC_API_QUERY_INVALID.
     """
     text = query_text(name)
     if text is None:
-        return default
+        return None
     if re.fullmatch(r"(0(\.[0-9]{1,6})?|1(\.0{1,6})?)", text):
         return float(text)
     raise _unusable(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NoReturn
 
 from flask import current_app
 from structlog.typing import FilteringBoundLogger
@@ -17,31 +17,18 @@ from gate.decisions.lifecycle import Lifecycle
 from gate.errors import ServiceUnavailable
 from gate.instance.instance import Instance
 from gate.ledger.access.limits import RateLimiter
-from gate.policy.reports import Reports
+from gate.policy.questions import LakeQuestion, Reports
 
 
 class _NoReports:
     """For an application that was given nothing that counts."""
 
-    def effectiveness(self, *_: Any, **__: Any) -> dict[str, Any]:
-        raise _not_here()
-
-    def anomalies(self, *_: Any, **__: Any) -> dict[str, Any]:
-        raise _not_here()
-
-    def policy_alerts(self, *_: Any, **__: Any) -> dict[str, Any]:
-        raise _not_here()
-
-    def benchmarks(self, *_: Any, **__: Any) -> dict[str, Any]:
-        raise _not_here()
-
-
-def _not_here() -> ServiceUnavailable:
-    return ServiceUnavailable(
-        "SVC_REPORT_UNAVAILABLE",
-        "What counts for this report does not run here now. Deciding goes on without it; ask for the report again "
-        "later.",
-    )
+    def answer(self, scope_id: str, question: LakeQuestion) -> NoReturn:
+        raise ServiceUnavailable(
+            "SVC_REPORT_UNAVAILABLE",
+            "What counts for this report does not run here now. Deciding goes on without it; ask for the report again "
+            "later.",
+        )
 
 
 NO_REPORTS: Final[Reports] = _NoReports()
@@ -57,7 +44,7 @@ class State:
         gate: Decides over it.
         lifecycle: Takes what callers report of decisions.
         limiter: Counts requests.
-        reports: Makes the reports that are counted elsewhere.
+        reports: Answers what is counted elsewhere.
     """
 
     instance: Instance

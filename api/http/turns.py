@@ -13,11 +13,12 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from werkzeug.exceptions import RequestTimeout
 
@@ -45,8 +46,6 @@ _FILES: Final = Path("/proc/self/fd")
 _SENT_AND_RECEIVED: Final = struct.Struct("=QQ")
 _OFFSET: Final = 120
 
-Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
-
 
 class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
@@ -64,14 +63,14 @@ def worker() -> Turns:
 class Turns:
     """A WSGI application that lets a few requests at a time into another one, and none while its body is coming."""
 
-    def __init__(self, within: Wsgi, seconds: float) -> None:
+    def __init__(self, within: WSGIApplication, seconds: float) -> None:
         """Takes the application, and how many seconds a body may take to arrive."""
         self._within = within
         self.seconds = seconds
         self._working = threading.Semaphore(WORKING)
         self._large = threading.Semaphore(_LARGE)
 
-    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answers a request in its turn."""
         with ExitStack() as held, self._working:
             environ["wsgi.input"] = _Body(self, environ["wsgi.input"], held)

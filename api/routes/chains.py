@@ -7,8 +7,9 @@ from flask import Blueprint, Response
 from api.http.auth import authenticate
 from api.http.requests import json_response, query_integer
 from api.http.state import state
+from gate.clock import utc_now
 from gate.errors import NotFound, ServiceUnavailable
-from gate.ids import timestamp, utc_now
+from gate.ids import timestamp
 from gate.proof import chain
 
 blueprint = Blueprint("chains", __name__)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 from flask import Blueprint, Response, g, request
 
 from api.http.auth import authenticate, recognize
-from api.http.limits import require_rate, tell_remaining
+from api.http.limits import tell_remaining, within_rate
 from api.http.requests import confidence_headers, json_response, parse_body, preferred_view, read_body
 from api.http.state import operations, state
-from gate.decisions.decide import decision_not_found
-from gate.errors import GateError, RequestRefused
-from gate.ids import utc_now
+from gate.decisions.stored import decision_not_found
+from gate.errors import RequestRefused
 from gate.labels import VIEWS
+from gate.records.documents import DecisionBody, Record
 from gate.records.views import project
 
 blueprint = Blueprint("decisions", __name__)
@@ -23,25 +23,15 @@ blueprint = Blueprint("decisions", __name__)
 def decide() -> Response:
     """Creates a Decision Record, or replays the one of a used idempotency key."""
     sent = read_body()
-    authority = recognize("decide")
-    try:
-        require_rate(authority)
-        body = parse_body(sent)
-    except GateError:
-        confirmed = state().instance.ledger.directory.confirm(authority, utc_now())
-        if confirmed.plan == authority.plan:
-            raise
-        g.pop("limit_headers", None)
-        authority = confirmed
-        require_rate(authority)
-        body = parse_body(sent)
+    caller = recognize("decide")
+    body = within_rate(caller, lambda: parse_body(sent))
     refusal, view = None, "full"
     try:
         view = preferred_view()
     except RequestRefused as error:
         refusal = error
     decision = state().gate.decide(
-        authority,
+        caller.authority,
         body,
         request_id=g.request_id,
         idempotency_key=request.headers.get("x-idempotency-key"),
@@ -52,7 +42,7 @@ def decide() -> Response:
     operations().metrics.decision(record["verdict"], decision.status)
     g.observed = {"decision_id": record["decision_id"], "verdict": record["verdict"], "idempotency": decision.status}
     # A replay answers whatever else the body holds, so its response_view may be none of the three.
-    asked = body.get("response_view")
+    asked = cast("DecisionBody", body).get("response_view")
     headers = {**_headers(record), "x-idempotency-status": decision.status}
     return json_response(project(record, asked if asked in VIEWS else view), headers=headers)
 
@@ -67,7 +57,7 @@ def get_decision(decision_id: str) -> Response:
     return json_response(project(record, preferred_view()))
 
 
-def _headers(record: dict[str, Any]) -> dict[str, str]:
+def _headers(record: Record) -> dict[str, str]:
     headers = {
         "x-decision-id": record["decision_id"],
         "x-decision-record-hash": record["record_hash"],

@@ -9,9 +9,7 @@ from flask import Blueprint, Response, g, request
 from api.http.auth import authenticate, recognize, refusing
 from api.http.requests import json_response, parse_body, query_cursor, query_integer, read_body
 from api.http.state import operations, state
-from gate.errors import GateError
-from gate.ids import utc_now
-from gate.records.receipts import CRM_SYNCS, KINDS, Kind
+from gate.records.receipts import CRM_SYNCS, KINDS, Kind, text
 
 blueprint = Blueprint("lifecycle", __name__)
 
@@ -20,26 +18,23 @@ def _post(kind: Kind) -> Callable[[str], Response]:
     def report(decision_id: str) -> Response:
         sent = read_body()
         code = f"SVC_{kind.code}_UNAUTHORIZED"
-        authority = recognize("report", code=code)
+        caller = recognize("report", code=code)
         with refusing(code):
-            try:
+            with caller.confirming():
                 body = parse_body(sent)
-            except GateError:
-                state().instance.ledger.directory.confirm(authority, utc_now()).require("report")
-                raise
             reported = state().lifecycle.report(
-                authority, kind, decision_id, body, idempotency_key=request.headers.get("x-idempotency-key")
+                caller.authority, kind, decision_id, body, idempotency_key=request.headers.get("x-idempotency-key")
             )
         found = reported.report
-        operations().metrics.report(kind.name, found[kind.status_member], reported.status)
+        operations().metrics.report(kind.name, text(found, kind.status_member), reported.status)
         g.observed = {"decision_id": decision_id, "idempotency": reported.status}
         headers = {
-            f"x-decision-{kind.name}-id": found[kind.id_member],
-            f"x-decision-{kind.name}-hash": found[kind.hash_member],
+            f"x-decision-{kind.name}-id": text(found, kind.id_member),
+            f"x-decision-{kind.name}-hash": text(found, kind.hash_member),
             "x-idempotency-status": reported.status,
         }
-        body = {"decision_id": decision_id, "crm_sync": found} if kind is CRM_SYNCS else found
-        return json_response(body, 201 if reported.status == "created" else 200, headers)
+        answer = {"decision_id": decision_id, "crm_sync": found} if kind is CRM_SYNCS else found
+        return json_response(answer, 201 if reported.status == "created" else 200, headers)
 
     return report
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from flask import Blueprint, Response
 
@@ -44,7 +44,8 @@ def policy_bundles() -> Response:
 def policy_sources() -> Response:
     """The service's own policies, and where the body of each stands."""
     told = ("policy_id", "policy_version", "policy_hash", "status", "source")
-    sources = [{name: entry[name] for name in told} for entry in bundles.entries()]
+    entries: Sequence[Mapping[str, object]] = bundles.entries()
+    sources = [{name: entry[name] for name in told} for entry in entries]
     return _for_everyone({"policy_sources": sources, "count": len(sources)})
 
 
@@ -102,6 +103,6 @@ def _not_exact(**sent: str | None) -> RequestRefused:
     return RequestRefused("SVC_API_QUERY_INVALID", message, faults)
 
 
-def _for_everyone(body: Any) -> Response:
+def _for_everyone(body: object) -> Response:
     """An answer that is the same for every caller, and for as long as this release runs."""
     return json_response(body, headers={"cache-control": "public, max-age=3600"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from flask import Blueprint, Response
 
@@ -57,10 +57,10 @@ def _replay(decision_id: str, modes: Sequence[str]) -> Response:
     return json_response(rehearsal.replay(stored, asked, asked.view or view))
 
 
-def _read(decision_id: str, max_depth: int) -> tuple[Rehearsal, StoredDecision, Any]:
+def _read(decision_id: str, max_depth: int) -> tuple[Rehearsal, StoredDecision, object]:
     """What every one of these works with: the decision of the caller's scope, and the body, {} where there is none."""
     sent = read_body()
     authority = authenticate("read")
     body = parse_body(sent, max_depth=max_depth) if sent else {}
-    rehearsal = Rehearsal(state().gate, state().instance.ledger)
+    rehearsal = Rehearsal(state().gate.sources, state().instance.ledger)
     return rehearsal, rehearsal.stored(authority.scope_id, decision_id), body

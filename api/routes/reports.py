@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TypeVar
 
 from flask import Blueprint, Response
 
 from api.http.auth import authenticate
 from api.http.requests import confidence_headers, json_response, query_choice, query_integer, query_share, query_text
 from api.http.state import state
-from gate.policy.anomalies.alerts import MOST_OPEN_DAYS, OPEN_DAYS
-from gate.policy.anomalies.report import MAX_ITEMS, MOST_ITEMS
-from gate.policy.anomalies.scores import THRESHOLD
-from gate.policy.confidence import MIN_SAMPLE
-from gate.policy.peers import MAX_DECISIONS, MAX_SCOPES, MIN_DECISIONS, MIN_SCOPES
+from gate.policy.bounds import Bound, OneOf, Share, Text, Whole
+from gate.policy.questions import (
+    AlertsQuestion,
+    AnomaliesQuestion,
+    BenchmarksQuestion,
+    ConfidenceQuestion,
+    EffectivenessQuestion,
+    Question,
+    ReportDocument,
+)
 from gate.policy.reports import confidence_report
 
+Asked = TypeVar("Asked", bound=Question)
+
 blueprint = Blueprint("reports", __name__)
-
-MAX_LIMIT = 1_000_000
-MAX_SAMPLE = 10_000
-
-_VERDICTS = ("yes", "no", "review")
 
 
 @blueprint.get("/api/decision/policies/<policy_id>/effectiveness")
@@ -32,12 +33,8 @@ def get_effectiveness(policy_id: str) -> Response:
     A policy that has none there is one without decisions, whether or not there is one of that id.
     """
     authority = authenticate("read", code="SVC_POLICY_EFFECTIVENESS_UNAUTHORIZED")
-    version = query_text("policy_version")
-    limit = query_integer("limit", default=None, lowest=1, highest=MAX_LIMIT)
-    min_sample = query_integer("min_sample", default=MIN_SAMPLE, lowest=1, highest=MAX_SAMPLE)
-    report = state().reports.effectiveness(
-        authority.scope_id, policy_id, policy_version=version, limit=limit, min_sample=min_sample
-    )
+    question = _asked(EffectivenessQuestion, policy_id=policy_id)
+    report = state().reports.answer(authority.scope_id, question)
     return json_response(report, headers=_effectiveness_headers(report))
 
 
@@ -48,19 +45,11 @@ def get_anomalies(policy_id: str) -> Response:
     A policy that has none there is one without decisions, whether or not there is one of that id.
     """
     authority = authenticate("read", code="SVC_POLICY_ANOMALIES_UNAUTHORIZED")
-    report = state().reports.anomalies(
-        authority.scope_id,
-        policy_id,
-        policy_version=query_text("policy_version"),
-        limit=query_integer("limit", default=None, lowest=1, highest=MAX_LIMIT),
-        min_sample=query_integer("min_sample", default=MIN_SAMPLE, lowest=1, highest=MAX_SAMPLE),
-        threshold=query_share("threshold", default=THRESHOLD),
-        max_items=query_integer("max_items", default=MAX_ITEMS, lowest=1, highest=MOST_ITEMS),
-    )
+    report = state().reports.answer(authority.scope_id, _asked(AnomaliesQuestion, policy_id=policy_id))
     headers = {
         "x-policy-anomalies-count": str(report["anomaly_count"]),
-        "x-policy-anomalies-recommendation": report["recommendation"],
-        "x-policy-anomalies-hash": report["anomaly_hash"],
+        "x-policy-anomalies-recommendation": str(report["recommendation"]),
+        "x-policy-anomalies-hash": str(report["anomaly_hash"]),
     }
     return json_response(report, headers=headers)
 
@@ -69,8 +58,7 @@ def get_anomalies(policy_id: str) -> Response:
 def get_policy_alerts() -> Response:
     """The open anomalies of high severity, of all policies of the caller's scope."""
     authority = authenticate("read")
-    open_days = query_integer("open_days", default=OPEN_DAYS, lowest=1, highest=MOST_OPEN_DAYS)
-    return json_response(state().reports.policy_alerts(authority.scope_id, open_days=open_days))
+    return json_response(state().reports.answer(authority.scope_id, _asked(AlertsQuestion)))
 
 
 @blueprint.get("/api/decision/policies/<policy_id>/confidence")
@@ -80,22 +68,8 @@ def get_confidence(policy_id: str) -> Response:
     A policy that has none in the caller's scope is insufficiently known, whether or not there is one of that id.
     """
     authority = authenticate("read", code="SVC_POLICY_CONFIDENCE_UNAUTHORIZED")
-    version, action = query_text("policy_version"), query_text("action")
-    verdict = query_choice("verdict", _VERDICTS)
-    limit = query_integer("limit", default=None, lowest=1, highest=MAX_LIMIT)
-    min_sample = query_integer("min_sample", default=MIN_SAMPLE, lowest=1, highest=MAX_SAMPLE)
-    coverage = state().instance.ledger.outcomes.cover(
-        authority.scope_id, policy_id, version=version, verdict=verdict, action=action, limit=limit
-    )
-    report = confidence_report(
-        coverage,
-        policy_id=policy_id,
-        policy_version=version,
-        verdict=verdict,
-        action=action,
-        min_sample=min_sample,
-        limit=limit,
-    )
+    question = _asked(ConfidenceQuestion, policy_id=policy_id)
+    report = confidence_report(state().instance.ledger.outcomes.cover(authority.scope_id, question), question)
     return json_response(report, headers=confidence_headers(report))
 
 
@@ -106,31 +80,48 @@ def get_benchmarks(policy_id: str) -> Response:
     A policy that has no decisions in the caller's scope is one without any, whether or not there is one of that id.
     """
     authority = authenticate("read", code="SVC_POLICY_BENCHMARKS_UNAUTHORIZED")
-    version = query_text("policy_version")
-    limit = query_integer("limit", default=None, lowest=1, highest=MAX_LIMIT)
-    scopes = query_integer("min_cohort_scopes", default=MIN_SCOPES, lowest=MIN_SCOPES, highest=MAX_SCOPES)
-    decisions = query_integer(
-        "min_cohort_decisions", default=MIN_DECISIONS, lowest=MIN_DECISIONS, highest=MAX_DECISIONS
-    )
-    report = state().reports.benchmarks(
-        authority.scope_id,
-        policy_id,
-        policy_version=version,
-        limit=limit,
-        min_cohort_scopes=scopes,
-        min_cohort_decisions=decisions,
-    )
+    report = state().reports.answer(authority.scope_id, _asked(BenchmarksQuestion, policy_id=policy_id))
     headers = {
-        "x-policy-benchmarks-recommendation": report["recommendation"],
-        "x-policy-benchmarks-hash": report["benchmark_hash"],
+        "x-policy-benchmarks-recommendation": str(report["recommendation"]),
+        "x-policy-benchmarks-hash": str(report["benchmark_hash"]),
     }
     return json_response(report, headers=headers)
 
 
-def _effectiveness_headers(report: Mapping[str, Any]) -> dict[str, str]:
+def _asked(kind: type[Asked], **path: str) -> Asked:
+    """The question that the query asks, with its own defaults for what was not sent.
+
+    Args:
+        kind: The question.
+        path: The members that the path names.
+
+    Raises:
+        RequestRefused: SVC_API_QUERY_INVALID.
+    """
+    bounds = {name: bound for name, bound in kind.bounds().items() if name not in path}
+    # Of several faults the caller is told of the first: texts come before all else, whatever the order of the members.
+    texts_first = sorted(bounds, key=lambda name: not isinstance(bounds[name], Text))
+    sent = {name: _sent(name, bounds[name]) for name in texts_first}
+    return kind.of({**path, **{name: value for name, value in sent.items() if value is not None}})
+
+
+def _sent(name: str, bound: Bound) -> str | int | float | None:
+    """A query parameter within its bound; None where it was not sent."""
+    match bound:
+        case Text():
+            return query_text(name)
+        case OneOf(words):
+            return query_choice(name, words)
+        case Whole(lowest, highest):
+            return query_integer(name, None, lowest, highest)
+        case Share():
+            return query_share(name)
+
+
+def _effectiveness_headers(report: ReportDocument) -> dict[str, str]:
     score = report["effectiveness_score"]
     return {
         **({} if score is None else {"x-policy-effectiveness-score": str(score)}),
-        "x-policy-effectiveness-recommendation": report["recommendation"],
-        "x-policy-effectiveness-hash": report["effectiveness_hash"],
+        "x-policy-effectiveness-recommendation": str(report["recommendation"]),
+        "x-policy-effectiveness-hash": str(report["effectiveness_hash"]),
     }

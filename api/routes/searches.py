@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from flask import Blueprint, Response
 
@@ -68,5 +68,5 @@ def _criteria() -> Criteria:
     )
 
 
-def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(record: Mapping[str, object]) -> dict[str, object]:
     return {name: record.get(name) for name in _SHOWN}

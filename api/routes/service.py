@@ -8,9 +8,10 @@ from api.http.requests import MAX_BODY, MAX_VERIFY_BODY, json_response
 from api.http.state import operations, state
 from api.routes.operations import require_metrics_token
 from gate import __version__, labels
-from gate.decisions.decide import MAX_IDEMPOTENCY_KEY
+from gate.clock import utc_now
+from gate.decisions.claims import MAX_IDEMPOTENCY_KEY
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH
-from gate.ids import timestamp, utc_now
+from gate.ids import timestamp
 
 blueprint = Blueprint("service", __name__)
 

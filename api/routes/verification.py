@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from flask import Blueprint, Response
 
 from api.http.auth import authenticate
 from api.http.requests import MAX_VERIFY_BODY, json_response, parse_body, read_body
 from api.http.state import state
-from gate.decisions.decide import decision_not_found
 from gate.decisions.erasure import as_stored, is_confirmed, stored_erasure
+from gate.decisions.stored import decision_not_found
 from gate.encoding.canonical import canonical, with_integers
-from gate.encoding.strict_json import MAX_VALUES, MAX_VERIFY_DEPTH
+from gate.encoding.strict_json import MAX_VALUES, MAX_VERIFY_DEPTH, Json
 from gate.labels import CANONICALIZATION, HASH_ALGORITHM, PACKET, PROTOCOL, RECORD
 from gate.ledger.access.authority import Authority
 from gate.proof.signing import ED25519, HMAC_SHA256
@@ -124,7 +123,9 @@ def verify_supplied(decision_id: str) -> Response:
     gate = state().gate
     stored = gate.decision(authority, decision_id)
     given = read_material(body, RECORDS)
-    record, input_, public_key = given.subject, given.input, given.public_key
+    public_key = given.public_key
+    input_: object = given.input
+    record: Mapping[str, object] | None = given.subject
     if record is None:
         record = stored
     if record is None:
@@ -142,7 +143,7 @@ def verify_supplied(decision_id: str) -> Response:
     return json_response(result.to_dict())
 
 
-def _parsed(sent: bytes) -> Any:
+def _parsed(sent: bytes) -> Json:
     """The JSON value of a body that is to be verified.
 
     64 levels are enough. What a caller sent, at most 32 deep, stands at most 5 deeper in a packet: a fact that a test
@@ -152,12 +153,14 @@ def _parsed(sent: bytes) -> Any:
     return with_integers(parse_body(sent, max_depth=MAX_VERIFY_DEPTH, max_values=MAX_VALUES))
 
 
-def _require_erasure(result: Verification, authority: Authority, decision_id: str, record: Mapping[str, Any]) -> None:
+def _require_erasure(
+    result: Verification, authority: Authority, decision_id: str, record: Mapping[str, object]
+) -> None:
     """Adds the check that a record says it was erased exactly where the chain does; nothing where neither does."""
     erasure = stored_erasure(state().instance.ledger, authority.scope_id, decision_id)
     if erasure is not None or "erased" in record:
         result.require("erasure", is_confirmed(record, erasure))
 
 
-def _verify(record: Any, input_: Any, public_key: str | None) -> Verification:
+def _verify(record: object, input_: object, public_key: str | None) -> Verification:
     return verify_record(record, state().instance.trust(), request_body=input_, untrusted_key=public_key)

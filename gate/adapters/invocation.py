@@ -13,15 +13,16 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, cast
 
-from gate.adapters.manifest import Adapter
+from gate.adapters.manifest import Adapter, Manifest
 from gate.adapters.registry import find_adapter
 from gate.adapters.worker import WAIT_SECONDS, WORKERS, Measures, Workers, failed
 from gate.encoding.canonical import canonical, content_hash, is_plain
 from gate.encoding.shapes import shape, to_mend
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH, parse
 from gate.errors import AdapterRefused, FieldError, MaterialRefused, member
+from gate.rulebooks.documents import AdapterInvocation, TrustedAdapter
 from gate.rulebooks.facts import Facts
 
 REHEARSALS: Final = max(1, WORKERS // 2)
@@ -77,7 +78,7 @@ class TrustedAdapters:
         self._rehearsals = threading.BoundedSemaphore(REHEARSALS)
         self._rehearsal_seconds = rehearsal_seconds
 
-    def invocation(self, sent: Any, *, root: str = "adapter") -> Invocation:
+    def invocation(self, sent: object, *, root: str = "adapter") -> Invocation:
         """The invocation that a request sends.
 
         Args:
@@ -91,24 +92,25 @@ class TrustedAdapters:
         """
         if errors := shape("trusted-adapter-invocation").errors(sent, root=root):
             raise AdapterRefused("TRUSTED_ADAPTER_INVALID", to_mend(f"{root} is no invocation", errors), errors)
-        adapter = self._find(sent["adapter_id"], sent["version"])
+        asked = cast("AdapterInvocation", sent)
+        adapter = self._find(asked["adapter_id"], asked["version"])
         if adapter is None:
             raise AdapterRefused(
                 "TRUSTED_ADAPTER_NOT_REGISTERED",
-                f"No trusted adapter {sent['adapter_id']}@{sent['version']} is registered; GET /api/decision/adapters "
-                f"lists those that are.",
+                f"No trusted adapter {asked['adapter_id']}@{asked['version']} is registered; "
+                f"GET /api/decision/adapters lists those that are.",
                 details={"registered_adapters": [registered.name for registered in self.adapters]},
             )
-        if sent["manifest_hash"] != adapter.manifest_hash:
+        if asked["manifest_hash"] != adapter.manifest_hash:
             raise AdapterRefused(
                 "TRUSTED_ADAPTER_MANIFEST_MISMATCH",
                 f"{root}.manifest_hash is not the one that {adapter.name} is registered with; "
                 f"GET /api/decision/adapters shows what is.",
-                details={"manifest_hash": sent["manifest_hash"], "registered_manifest_hash": adapter.manifest_hash},
+                details={"manifest_hash": asked["manifest_hash"], "registered_manifest_hash": adapter.manifest_hash},
             )
-        return accepted_invocation(adapter, sent["input"], root=root)
+        return accepted_invocation(adapter, asked["input"], root=root)
 
-    def pinned(self, trusted_adapter: Mapping[str, Any], given: Any) -> Invocation | None:
+    def pinned(self, trusted_adapter: Mapping[str, object], given: object) -> Invocation | None:
         """The invocation that a record tells of, over the input of its request; None where there is no such adapter.
 
         Raises:
@@ -184,7 +186,7 @@ class TrustedAdapters:
         """What holds a worker on this machine; `wait` is how long to wait until that is known, in seconds."""
         return self._workers.measures(wait=wait)
 
-    def manifests(self) -> list[Mapping[str, Any]]:
+    def manifests(self) -> list[Manifest]:
         """The manifest of each adapter, with manifest_hash."""
         return [adapter.manifest for adapter in self.adapters]
 
@@ -203,7 +205,7 @@ class TrustedAdapters:
 _MOST_NAMED: Final = 5
 
 
-def accepted_invocation(adapter: Adapter, given: Any, *, root: str = "adapter") -> Invocation:
+def accepted_invocation(adapter: Adapter, given: object, *, root: str = "adapter") -> Invocation:
     """An invocation of an adapter.
 
     Raises:
@@ -222,15 +224,18 @@ def input_refused(adapter: Adapter, at: str, errors: list[FieldError]) -> Adapte
     )
 
 
-def trusted_adapter(invocation: Invocation, facts: Mapping[str, Any]) -> dict[str, Any]:
+def trusted_adapter(invocation: Invocation, facts: Mapping[str, object]) -> TrustedAdapter:
     """What a record and its attestation say of an invocation.
 
     Nothing in it is of the machine that it ran on: what contained the worker there is told by the status alone.
     """
     manifest = invocation.adapter.manifest
-    named = ("manifest_version", "adapter_id", "version", "implementation_revision", "implementation_hash")
     return {
-        **{name: manifest[name] for name in named},
+        "manifest_version": manifest["manifest_version"],
+        "adapter_id": manifest["adapter_id"],
+        "version": manifest["version"],
+        "implementation_revision": manifest["implementation_revision"],
+        "implementation_hash": manifest["implementation_hash"],
         "manifest_hash": invocation.adapter.manifest_hash,
         "input_hash": hashlib.sha256(invocation.given).hexdigest(),
         "output_hash": content_hash(facts),

@@ -15,13 +15,49 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from gate.encoding.canonical import content_hash
 from gate.encoding.shapes import Shape, shape
-from gate.encoding.strict_json import parse
+from gate.encoding.strict_json import JsonObject, parse
 from gate.errors import MaterialRefused, OperatorError
+from gate.rulebooks.documents import AdapterDependency
 from gate.rulebooks.facts import dependency_of
+
+
+class Limits(TypedDict):
+    """What a call of an adapter may take."""
+
+    timeout_ms: int
+    memory_bytes: int
+    output_bytes: int
+
+
+class FactsSchema(TypedDict):
+    """The members of a JSON Schema of an adapter's input or output that are read here; it has others."""
+
+    properties: dict[str, JsonObject]
+    required: list[str]
+
+
+class Manifest(TypedDict):
+    """An adapter's manifest; schemas/trusted-adapter-manifest.schema.json."""
+
+    manifest_version: str
+    adapter_id: str
+    version: str
+    title: str
+    description: str
+    implementation_revision: str
+    implementation_hash: str
+    adapter_authority: str
+    execution_isolation: str
+    capability_enforcement: str
+    denied_capabilities: list[str]
+    limits: Limits
+    input_schema: FactsSchema
+    output_schema: FactsSchema
+    manifest_hash: str
 
 
 @dataclass(frozen=True)
@@ -29,22 +65,22 @@ class Adapter:
     """A registered adapter.
 
     Attributes:
-        manifest: Its manifest, with manifest_hash; its shape is that of schemas/trusted-adapter-manifest.schema.json.
+        manifest: Its manifest, with manifest_hash.
         source: The bytes of its implementation.
     """
 
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     source: bytes
 
     @property
     def adapter_id(self) -> str:
         """Its id."""
-        return str(self.manifest["adapter_id"])
+        return self.manifest["adapter_id"]
 
     @property
     def version(self) -> str:
         """Its exact version."""
-        return str(self.manifest["version"])
+        return self.manifest["version"]
 
     @property
     def name(self) -> str:
@@ -54,22 +90,22 @@ class Adapter:
     @property
     def manifest_hash(self) -> str:
         """H of the manifest without it."""
-        return str(self.manifest["manifest_hash"])
+        return self.manifest["manifest_hash"]
 
     @property
     def timeout_ms(self) -> int:
         """How long a call may take, in milliseconds."""
-        return int(self.manifest["limits"]["timeout_ms"])
+        return self.manifest["limits"]["timeout_ms"]
 
     @property
     def memory_bytes(self) -> int:
         """How much a worker may allocate, in bytes."""
-        return int(self.manifest["limits"]["memory_bytes"])
+        return self.manifest["limits"]["memory_bytes"]
 
     @property
     def output_bytes(self) -> int:
         """How long the JSON text of the facts may be, in bytes."""
-        return int(self.manifest["limits"]["output_bytes"])
+        return self.manifest["limits"]["output_bytes"]
 
     @cached_property
     def input_shape(self) -> Shape:
@@ -82,12 +118,12 @@ class Adapter:
         return Shape(self.manifest["output_schema"])
 
     @property
-    def dependency(self) -> dict[str, Any]:
+    def dependency(self) -> AdapterDependency:
         """{adapter_id, version, manifest_hash, implementation_hash}: what a rulebook is bound to."""
         return dependency_of(self.manifest)
 
 
-def manifest_hash(manifest: Mapping[str, Any]) -> str:
+def manifest_hash(manifest: Mapping[str, object]) -> str:
     """H of a manifest without manifest_hash."""
     return content_hash({name: value for name, value in manifest.items() if name != "manifest_hash"})
 

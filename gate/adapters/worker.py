@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from gate.adapters import zygote
 from gate.adapters.containment import fixed_addresses
@@ -217,6 +217,13 @@ class Workers:
         return f"adapter_isolation asks for what is not in force here: {', '.join(missing)}" if missing else None
 
 
+class _Report(TypedDict, total=False):
+    """What the process that forks workers says of itself: what holds them, or why there can be none."""
+
+    in_force: list[str]
+    error: str
+
+
 class _Unavailable(Exception):
     """No worker can run, and why, as a clause."""
 
@@ -285,12 +292,13 @@ class _Zygote:
             self.end()
         self.ready.set()
 
-    def _report(self) -> dict[str, Any]:
+    def _report(self) -> _Report:
         try:
-            report = json.loads(self._control.recv(_PIECE) or _NO_REPORT)
+            report: _Report | None = json.loads(self._control.recv(_PIECE) or _NO_REPORT)
             self._control.settimeout(_GRACE_SECONDS)
         except (OSError, ValueError):
             report = None
+        # What died while it wrote may have left any JSON.
         return report if isinstance(report, dict) else {"error": "what forks them could not be understood"}
 
     def is_alive(self) -> bool:

@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any, Final
 
 from gate.adapters.containment import ANSWER, BASELINE, DESCRIPTORS, MEASURES, Containment
@@ -145,7 +145,7 @@ def main() -> None:
         os._exit(status)
 
 
-def _preload() -> dict[str, Any]:
+def _preload() -> dict[str, ModuleType]:
     for name in MODULES:
         __import__(name)
     # Both are loaded at their first use, which a worker could not.
@@ -269,7 +269,7 @@ class _Zygote:
 
 def _work(
     containment: Containment,
-    modules: Mapping[str, Any],
+    modules: Mapping[str, ModuleType],
     adapter: _Adapter,
     called: socket.socket,
     answer: int,
@@ -343,10 +343,12 @@ def _tell(call: _Call, status: int) -> None:
         caller.send(told, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
 
 
-def _builtins(modules: Mapping[str, Any], denied: list[str]) -> dict[str, Any]:
+def _builtins(modules: Mapping[str, ModuleType], denied: list[str]) -> dict[str, object]:
     """What an adapter's code finds without importing it."""
 
-    def import_(name: str, globals_: Any = None, locals_: Any = None, wanted: Any = (), level: int = 0) -> Any:
+    def import_(
+        name: str, globals_: object = None, locals_: object = None, wanted: object = (), level: int = 0
+    ) -> ModuleType:
         if level != 0 or name not in modules:
             denied.append(name)
             raise _Denied(f"it imports {name}", name=name)
@@ -356,7 +358,7 @@ def _builtins(modules: Mapping[str, Any], denied: list[str]) -> dict[str, Any]:
     return {**kept, "__import__": import_}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """A value as it is, where it is made of nothing but what JSON has.
 
     Raises:

@@ -14,13 +14,22 @@ drop none.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from gate.contract.published import GoldenCase, Published, fixtures, golden_cases, published
+from gate.contract.published import (
+    Fixture,
+    FixtureExpectation,
+    FixtureRequest,
+    GoldenCase,
+    Published,
+    fixtures,
+    golden_cases,
+    published,
+)
 from gate.encoding.canonical import canonical, content_hash
-from gate.encoding.strict_json import parse_document
+from gate.encoding.strict_json import Json, JsonObject, parse_document
 from gate.errors import MaterialRefused
 from gate.labels import EVALUATOR, RECORD, RULEBOOK_SCHEMA
 from gate.proof.signing import ED25519, KeyRegistry
@@ -53,14 +62,14 @@ class Deviation:
 
     check: str
     member: str
-    expected: Any
-    actual: Any
+    expected: object
+    actual: object
 
     def sentence(self) -> str:
         """The deviation for a person."""
         return f"{self.check}: {self.member} should be {_shown(self.expected)} and is {_shown(self.actual)}."
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """{check, member, expected?, actual?}; what is absent is left out."""
         values = {"expected": self.expected, "actual": self.actual}
         shown = {name: value for name, value in values.items() if value is not ABSENT}
@@ -79,12 +88,13 @@ class Answer:
     status: int | None
     content: bytes
 
-    def json(self) -> Any:
+    def json(self) -> Json | _Absent:
         """The body's JSON value, or ABSENT where the body is no JSON that the protocol admits."""
         try:
-            return parse_document(self.content)
+            value: Json = parse_document(self.content)
         except MaterialRefused:
             return ABSENT
+        return value
 
     def shown(self) -> str:
         """The beginning of the body as text."""
@@ -103,8 +113,8 @@ class Check:
     """
 
     name: str
-    request: Mapping[str, Any]
-    expected: Mapping[str, Any]
+    request: FixtureRequest
+    expected: FixtureExpectation
     bundle_hash: str | None = None
 
     def deviations(self, answer: Answer, trust: Trust) -> list[Deviation]:
@@ -130,13 +140,13 @@ class Check:
             found += self._record_deviations(body, trust)
         return found
 
-    def _bundle_deviations(self, body: Mapping[str, Any]) -> Iterator[Deviation]:
+    def _bundle_deviations(self, body: JsonObject) -> Iterator[Deviation]:
         attestation = body.get("rulebook_attestation")
         bundle = attestation.get("bundle") if isinstance(attestation, dict) else None
         if (recomputed := content_hash(bundle)) != self.bundle_hash:
             yield Deviation(self.name, "H(rulebook_attestation.bundle)", self.bundle_hash, recomputed)
 
-    def _record_deviations(self, record: Mapping[str, Any], trust: Trust) -> Iterator[Deviation]:
+    def _record_deviations(self, record: JsonObject, trust: Trust) -> Iterator[Deviation]:
         result = verify_record(record, trust, request_body=self.request["body"])
         if not result.integrity_valid or (not result.verified and _must_be_signed(result, record, trust)):
             yield Deviation(self.name, "verification", "verified", result.message)
@@ -167,19 +177,23 @@ def document_deviations(name: str, document: Published, answer: Answer) -> list[
     return []
 
 
-def _fixture_check(fixture: Mapping[str, Any]) -> Check:
+def _fixture_check(fixture: Fixture) -> Check:
     return Check(f"conformance/{fixture['fixture_id']}", fixture["request"], fixture["expected"])
 
 
 def _golden_check(golden: GoldenCase) -> Check:
     case, frozen = golden.case, golden.case["frozen"]
-    said = dict(case["expected"])
-    evaluation = {name: said.pop(name) for name in ("missing_fields", "invalid_fields")}
-    if (rules := said.pop("evaluated_rules", None)) is not None:
-        evaluation["rules"] = [{"rule_id": rule_id} for rule_id in rules]
-    body: dict[str, Any] = {
+    expected = case["expected"]
+    of_evaluation = ("missing_fields", "invalid_fields", "evaluated_rules")
+    evaluation: dict[str, object] = {
+        "missing_fields": expected["missing_fields"],
+        "invalid_fields": expected["invalid_fields"],
+    }
+    if "evaluated_rules" in expected:
+        evaluation["rules"] = [{"rule_id": rule_id} for rule_id in expected["evaluated_rules"]]
+    body: dict[str, object] = {
         "decision_record_version": RECORD,
-        **said,
+        **{name: value for name, value in expected.items() if name not in of_evaluation},
         "evaluation": evaluation,
         "evaluator_version": EVALUATOR,
         "rulebook": {
@@ -206,7 +220,7 @@ def _golden_check(golden: GoldenCase) -> Check:
     )
 
 
-def _differences(path: str, expected: Any, actual: Any) -> Iterator[tuple[str, Any, Any]]:
+def _differences(path: str, expected: object, actual: object) -> Iterator[tuple[str, object, object]]:
     """Where an answer lacks what is expected of it: the path, what it should be, and what it is."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         for name, value in expected.items():
@@ -218,7 +232,7 @@ def _differences(path: str, expected: Any, actual: Any) -> Iterator[tuple[str, A
         yield path, expected, actual
 
 
-def _must_be_signed(result: Verification, record: Mapping[str, Any], trust: Trust) -> bool:
+def _must_be_signed(result: Verification, record: JsonObject, trust: Trust) -> bool:
     """Whether a record that a published key does not verify should have been.
 
     A service may sign with a shared secret, or not at all, by its operator's choice; then it publishes no active key.
@@ -230,7 +244,7 @@ def _signs(keys: KeyRegistry | None) -> bool:
     return keys is not None and keys.active_key_id is not None
 
 
-def _said(answer: Answer, body: Any) -> Any:
+def _said(answer: Answer, body: object) -> object:
     """The status that came, with the code and message of an error."""
     if answer.status is None:
         return f"no HTTP: {answer.shown()}"
@@ -239,6 +253,6 @@ def _said(answer: Answer, body: Any) -> Any:
     return answer.status
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = repr(value) if value is ABSENT else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NotRequired, TypedDict
 
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
-from gate.encoding.strict_json import parse
+from gate.encoding.strict_json import JsonObject, parse
 from gate.labels import COMPATIBILITY_POLICY, INTERFACE_VERSION
+from gate.rulebooks.documents import AdapterInvocation, InvalidField, RulebookBody, TrustedAdapter
 from gate.rulebooks.facts import Facts
 
 SCHEMAS_URL: Final = "/schemas/"
@@ -27,12 +28,118 @@ REPLAY_URL: Final = "/replay/index.json"
 _SCHEMA_SUFFIX: Final = ".schema.json"
 
 
+class ListedSchema(TypedDict):
+    """A schema in the contract's index."""
+
+    name: str
+    title: str
+    url: str
+    hash: str
+
+
+class ContractIndex(TypedDict):
+    """What `GET /schemas/` answers."""
+
+    ok: bool
+    interface_version: str
+    compatibility_policy: str
+    schemas: list[ListedSchema]
+    conformance_url: str
+    replay_url: str
+
+
+class FixtureRequest(TypedDict):
+    """A request to a service."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: Mapping[str, object]
+
+
+class FixtureExpectation(TypedDict):
+    """What must come of a request: members of the body by their values, and members that may not be there."""
+
+    status: int
+    body: Mapping[str, object]
+    absent: list[str]
+
+
+class Fixture(TypedDict):
+    """A conformance fixture; schemas/conformance-fixture.schema.json."""
+
+    fixture_id: str
+    title: str
+    request: FixtureRequest
+    expected: FixtureExpectation
+
+
+class NamedRulebook(TypedDict):
+    """The rulebook of a golden case, which its file holds once."""
+
+    rulebook_id: str
+    version: str
+
+
+class GoldenExpectation(TypedDict):
+    """What a golden case must be decided as."""
+
+    verdict: str
+    application_verdict: str
+    action: str
+    reason_code: str
+    matched_rule_id: str | None
+    missing_fields: list[str]
+    invalid_fields: list[InvalidField]
+    evaluated_rules: NotRequired[list[str]]
+
+
+class Frozen(TypedDict):
+    """The hashes that a golden case must give for ever."""
+
+    trusted_adapter: NotRequired[TrustedAdapter]
+    rulebook_hash: str
+    input_hash: str
+    bundle_hash: str
+
+
+class GoldenCaseBody(TypedDict):
+    """A golden case as its file holds it; schemas/golden-replay-cases.schema.json."""
+
+    case_id: str
+    title: str
+    covers: list[str]
+    rulebook: NamedRulebook
+    inputs: NotRequired[JsonObject]
+    adapter: NotRequired[AdapterInvocation]
+    adapter_facts: NotRequired[JsonObject]
+    expected: GoldenExpectation
+    frozen: Frozen
+
+
+class _ListedFile(TypedDict):
+    path: str
+
+
+class _FixtureIndex(TypedDict):
+    fixtures: list[_ListedFile]
+
+
+class _ReplayIndex(TypedDict):
+    files: list[_ListedFile]
+
+
+class _ReplayFile(TypedDict):
+    rulebooks: list[RulebookBody]
+    cases: list[GoldenCaseBody]
+
+
 @dataclass(frozen=True, slots=True)
 class Published:
     """A document of the contract.
 
     Attributes:
-        document: Its JSON value. Shared: callers do not change it.
+        document: Its JSON value, of whatever kind. Shared: callers do not change it.
         hash: H(document).
     """
 
@@ -45,15 +152,14 @@ class GoldenCase:
     """One case of the golden replay corpus.
 
     Attributes:
-        case: The case as its file holds it: {case_id, title, covers, rulebook, inputs?, adapter?, adapter_facts?,
-            expected, frozen}.
+        case: The case as its file holds it.
         rulebook: The body of the rulebook that the case names.
     """
 
-    case: Mapping[str, Any]
-    rulebook: Mapping[str, Any]
+    case: GoldenCaseBody
+    rulebook: RulebookBody
 
-    def request(self) -> dict[str, Any]:
+    def request(self) -> dict[str, object]:
         """The Decision Request that asks a service for the case's verdict."""
         if "adapter" in self.case:
             return {"mode": "rulebook", "rulebook": self.rulebook, "adapter": self.case["adapter"], "context": {}}
@@ -70,22 +176,19 @@ class GoldenCase:
 @cache
 def published() -> Mapping[str, Published]:
     """Every document of the contract by the path under which a service publishes it."""
-    documents: dict[str, Mapping[str, Any]] = {}
+    documents: dict[str, Mapping[str, object]] = {}
     for name in _schema_names():
         documents[_schema_url(name)] = resources.schema(name)
     documents[SCHEMAS_URL] = contract_index()
-    for folder, members in (("conformance", "fixtures"), ("replay", "files")):
-        index = _read(folder, "index.json")
-        documents[f"/{folder}/"] = documents[f"/{folder}/index.json"] = index
-        for member in index[members]:
-            documents[f"/{folder}/{member['path']}"] = _read(folder, member["path"])
+    for folder, files in (("conformance", _fixture_index()["fixtures"]), ("replay", _replay_index()["files"])):
+        documents[f"/{folder}/"] = documents[f"/{folder}/index.json"] = _read(folder, "index.json")
+        for file in files:
+            documents[f"/{folder}/{file['path']}"] = _read(folder, file["path"])
     return {path: Published(document, content_hash(document)) for path, document in documents.items()}
 
 
-def contract_index() -> dict[str, Any]:
-    """What `GET /schemas/` answers: {ok, interface_version, compatibility_policy, schemas: [{name, title, url, hash}],
-    conformance_url, replay_url}. Nothing in it depends on the service that answers.
-    """
+def contract_index() -> ContractIndex:
+    """What `GET /schemas/` answers. Nothing in it depends on the service that answers."""
     return {
         "ok": True,
         "interface_version": INTERFACE_VERSION,
@@ -104,17 +207,14 @@ def contract_index() -> dict[str, Any]:
     }
 
 
-def fixtures() -> list[Mapping[str, Any]]:
+def fixtures() -> list[Fixture]:
     """The conformance fixtures, in the order of their index."""
-    documents = published()
-    listed = documents[CONFORMANCE_URL].document["fixtures"]
-    return [documents[f"/conformance/{entry['path']}"].document for entry in listed]
+    return [_read("conformance", file["path"]) for file in _fixture_index()["fixtures"]]
 
 
 def golden_cases() -> list[GoldenCase]:
     """The cases of the golden replay corpus, in the order of its index and files."""
-    documents = published()
-    files = [documents[f"/replay/{file['path']}"].document for file in documents[REPLAY_URL].document["files"]]
+    files: list[_ReplayFile] = [_read("replay", file["path"]) for file in _replay_index()["files"]]
     rulebooks = {(body["rulebook_id"], body["version"]): body for file in files for body in file["rulebooks"]}
     return [
         GoldenCase(case, rulebooks[case["rulebook"]["rulebook_id"], case["rulebook"]["version"]])
@@ -133,6 +233,17 @@ def _schema_url(name: str) -> str:
     return f"{SCHEMAS_URL}{name}{_SCHEMA_SUFFIX}"
 
 
-def _read(folder: str, name: str) -> dict[str, Any]:
-    document: dict[str, Any] = parse(resources.path("schemas", folder, name).read_bytes())
-    return document
+def _fixture_index() -> _FixtureIndex:
+    index: _FixtureIndex = _read("conformance", "index.json")
+    return index
+
+
+def _replay_index() -> _ReplayIndex:
+    index: _ReplayIndex = _read("replay", "index.json")
+    return index
+
+
+@cache
+def _read(folder: str, name: str) -> Any:
+    """A shipped document. Shared: callers do not change it; they name its type."""
+    return parse(resources.path("schemas", folder, name).read_bytes())

@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, NotRequired, TypedDict, cast, overload
 
 from gate.decisions.replay import differences
 from gate.encoding.canonical import canonical, content_hash
 from gate.encoding.shapes import MAX_ERRORS, shape, to_mend
+from gate.encoding.strict_json import JsonObject
 from gate.errors import FieldError, RequestRefused
 from gate.labels import COUNTERFACTUALS
+from gate.records.documents import Record
 from gate.records.envelope import evidence_codes
 from gate.records.request import check_request
+from gate.rulebooks.documents import Evaluation, RulebookReference
 from gate.rulebooks.evaluation import Explained
 from gate.rulebooks.rulebook import Rulebook
 
@@ -41,8 +44,8 @@ class Scenario:
 
     scenario_id: str
     label: str
-    context_patch: Mapping[str, Any]
-    adapter_input_patch: Mapping[str, Any] | None = None
+    context_patch: JsonObject
+    adapter_input_patch: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +61,65 @@ class CounterfactualsRequest:
     view: str | None
 
 
+class SimulatedOutcome(TypedDict):
+    """The outcome of a scenario: `SCENARIO_FIELDS`."""
+
+    verdict: str
+    application_verdict: str
+    action: str
+    reason_code: str
+    matched_rule_id: str | None
+
+
+class SimulatedScenario(SimulatedOutcome):
+    """The answer to one scenario; the minimal view has no evidence, and only the full one an evaluation."""
+
+    scenario_id: str
+    label: str
+    facts_changed: bool
+    diff: list[dict[str, object]]
+    recommendation: str
+    evidence: NotRequired[list[str]]
+    evaluation: NotRequired[Evaluation]
+
+
+class UnhashedCounterfactuals(TypedDict):
+    """What `counterfactual_hash` covers."""
+
+    decision_counterfactuals_version: str
+    decision_id: str
+    simulation_only: bool
+    authorizes_mutation: bool
+    rulebook: RulebookReference
+    base: dict[str, object]
+    scenarios: list[SimulatedScenario]
+
+
+class Counterfactuals(UnhashedCounterfactuals):
+    """The answer to counterfactuals; schemas/counterfactuals-result.schema.json."""
+
+    counterfactual_hash: str
+
+
 MAX_MATERIAL: Final = 4 * 1024 * 1024
 """How many bytes of context the scenarios of a request may have together; each costs as much as a decision."""
 
 
-def read_counterfactuals(body: Any) -> CounterfactualsRequest:
+class _ScenarioBody(TypedDict):
+    scenario_id: str
+    label: str
+    context_patch: JsonObject
+    adapter_input_patch: NotRequired[JsonObject]
+
+
+class _CounterfactualsBody(TypedDict):
+    """A body that schemas/counterfactuals-request.schema.json lets pass."""
+
+    scenarios: list[_ScenarioBody]
+    response_view: NotRequired[str]
+
+
+def read_counterfactuals(body: object) -> CounterfactualsRequest:
     """Reads a parsed body.
 
     Raises:
@@ -76,16 +133,17 @@ def read_counterfactuals(body: Any) -> CounterfactualsRequest:
         raise RequestRefused(
             "SVC_API_REQUEST_INVALID", to_mend("The body is not a Counterfactuals Request", errors), errors
         )
-    counts = Counter(scenario["scenario_id"] for scenario in body["scenarios"])
+    asked = cast("_CounterfactualsBody", body)
+    counts = Counter(scenario["scenario_id"] for scenario in asked["scenarios"])
     repeated = [
         FieldError(f"scenarios[{index}].scenario_id", "duplicate", "Several scenarios have it; give each its own.")
-        for index, scenario in enumerate(body["scenarios"])
+        for index, scenario in enumerate(asked["scenarios"])
         if counts[scenario["scenario_id"]] > 1
     ]
     if repeated:
         raise invalid_scenarios(repeated)
     return CounterfactualsRequest(
-        tuple(Scenario(**scenario) for scenario in body["scenarios"]), body.get("response_view")
+        tuple(Scenario(**scenario) for scenario in asked["scenarios"]), asked.get("response_view")
     )
 
 
@@ -96,14 +154,22 @@ def invalid_scenarios(errors: Sequence[FieldError]) -> RequestRefused:
     )
 
 
-def merge_patch(target: Any, patch: Any) -> Any:
+@overload
+def merge_patch(target: object, patch: JsonObject) -> dict[str, object]: ...
+
+
+@overload
+def merge_patch(target: object, patch: object) -> object: ...
+
+
+def merge_patch(target: object, patch: object) -> object:
     """A JSON value with a merge patch applied (RFC 7396, section 2); neither is changed.
 
     A member that the patch gives null is removed, an object is merged member by member, and everything else replaces.
     """
     if not isinstance(patch, dict):
         return patch
-    merged = dict(target) if isinstance(target, dict) else {}
+    merged: dict[str, object] = dict(target) if isinstance(target, dict) else {}
     for name, value in patch.items():
         if value is None:
             merged.pop(name, None)
@@ -112,7 +178,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
     return merged
 
 
-def facts_of_scenarios(context: Mapping[str, Any], scenarios: Sequence[Scenario]) -> list[Mapping[str, Any]]:
+def facts_of_scenarios(context: Mapping[str, object], scenarios: Sequence[Scenario]) -> list[Mapping[str, object]]:
     """The facts of each scenario of a decision whose request carried its facts.
 
     Args:
@@ -124,20 +190,22 @@ def facts_of_scenarios(context: Mapping[str, Any], scenarios: Sequence[Scenario]
             scenarios together are more than is simulated at a time.
     """
 
-    def patched(scenario: Scenario, at: str) -> tuple[Mapping[str, Any], list[FieldError]]:
+    def patched(scenario: Scenario, at: str) -> tuple[Mapping[str, object], list[FieldError]]:
         merged = merge_patch(context, scenario.context_patch)
         faults = _faults({"context": merged}, {"context": f"{at}.context_patch"})
         if scenario.adapter_input_patch is not None:
             message = "The facts of this decision came with its request; patch them in context_patch.inputs."
             faults.append(FieldError(f"{at}.adapter_input_patch", "no_adapter", message))
-        return merged.get("inputs", {}), faults
+        inputs = merged.get("inputs")
+        # Inputs of another type are among the faults.
+        return inputs if isinstance(inputs, dict) else {}, faults
 
     return _each(scenarios, len(canonical(context)), patched)
 
 
 def adapter_inputs_of_scenarios(
-    context: Mapping[str, Any], adapter: Mapping[str, Any], scenarios: Sequence[Scenario]
-) -> list[Mapping[str, Any]]:
+    context: Mapping[str, object], adapter: Mapping[str, object], scenarios: Sequence[Scenario]
+) -> list[Mapping[str, object]]:
     """The input that an adapter is given in each scenario of a decision whose facts came from it.
 
     Args:
@@ -149,7 +217,7 @@ def adapter_inputs_of_scenarios(
         RequestRefused: COUNTERFACTUAL_SCENARIOS_INVALID, as above.
     """
 
-    def patched(scenario: Scenario, at: str) -> tuple[Mapping[str, Any], list[FieldError]]:
+    def patched(scenario: Scenario, at: str) -> tuple[Mapping[str, object], list[FieldError]]:
         given = merge_patch(adapter["input"], scenario.adapter_input_patch or {})
         body = {"context": merge_patch(context, scenario.context_patch), "adapter": {**adapter, "input": given}}
         places = {"context": f"{at}.context_patch", "adapter.input": f"{at}.adapter_input_patch"}
@@ -161,8 +229,8 @@ def adapter_inputs_of_scenarios(
 def _each(
     scenarios: Sequence[Scenario],
     size: int,
-    patched: Callable[[Scenario, str], tuple[Mapping[str, Any], list[FieldError]]],
-) -> list[Mapping[str, Any]]:
+    patched: Callable[[Scenario, str], tuple[Mapping[str, object], list[FieldError]]],
+) -> list[Mapping[str, object]]:
     room = MAX_MATERIAL // max(1, size)
     if len(scenarios) > max(1, room):
         fault = FieldError(
@@ -175,7 +243,7 @@ def _each(
     return [value for value, _ in found]
 
 
-def _faults(body: Mapping[str, Any], places: Mapping[str, str]) -> list[FieldError]:
+def _faults(body: Mapping[str, object], places: Mapping[str, str]) -> list[FieldError]:
     """What makes a patched request one that a decision would refuse.
 
     Args:
@@ -201,12 +269,12 @@ def _faults(body: Mapping[str, Any], places: Mapping[str, str]) -> list[FieldErr
 
 
 def simulate(
-    stored: Mapping[str, Any],
+    stored: Record,
     rulebook: Rulebook,
     scenarios: Sequence[Scenario],
-    facts: Sequence[Mapping[str, Any]],
+    facts: Sequence[Mapping[str, object]],
     view: str,
-) -> dict[str, Any]:
+) -> Counterfactuals:
     """The answer to counterfactuals.
 
     Args:
@@ -217,11 +285,10 @@ def simulate(
         view: minimal, standard (with evidence) or full (with evaluation as well).
 
     Returns:
-        {decision_counterfactuals_version, decision_id, simulation_only, authorizes_mutation, rulebook, base, scenarios,
-        counterfactual_hash}; the hash is H of the rest, as it is answered in the view.
+        The answer; its hash is H of the rest, as it is answered in the view.
     """
     facts_hash = stored["rulebook_attestation"]["bundle"]["input_hash"]
-    answer: dict[str, Any] = {
+    answer: UnhashedCounterfactuals = {
         "decision_counterfactuals_version": COUNTERFACTUALS,
         "decision_id": stored["decision_id"],
         "simulation_only": True,
@@ -243,10 +310,10 @@ def simulate(
 
 
 def _simulated(
-    stored: Mapping[str, Any], scenario: Scenario, explained: Explained, view: str, *, facts_changed: bool
-) -> dict[str, Any]:
+    stored: Record, scenario: Scenario, explained: Explained, view: str, *, facts_changed: bool
+) -> SimulatedScenario:
     outcome = explained.outcome
-    said = {
+    said: SimulatedOutcome = {
         "verdict": outcome.decision,
         "application_verdict": outcome.verdict,
         "action": outcome.action,
@@ -254,13 +321,17 @@ def _simulated(
         "matched_rule_id": outcome.matched_rule_id,
     }
     diff = differences(stored, said, SCENARIO_FIELDS, "scenario")
-    answer: dict[str, Any] = {
+    answer: SimulatedScenario = {
         "scenario_id": scenario.scenario_id,
         "label": scenario.label,
         "facts_changed": facts_changed,
-        **said,
+        "verdict": said["verdict"],
+        "application_verdict": said["application_verdict"],
+        "action": said["action"],
+        "reason_code": said["reason_code"],
+        "matched_rule_id": said["matched_rule_id"],
         "diff": diff,
-        "recommendation": _recommendation(diff),
+        "recommendation": _recommendation(said["verdict"], [str(difference["field"]) for difference in diff]),
     }
     if view != "minimal":
         answer["evidence"] = evidence_codes(outcome.reason_code, outcome.matched_rule_id, outcome.status)
@@ -269,9 +340,8 @@ def _simulated(
     return answer
 
 
-def _recommendation(diff: Sequence[Mapping[str, Any]]) -> str:
+def _recommendation(verdict: str, differing: Sequence[str]) -> str:
     """What a difference comes to: no_change, same_verdict where only the rest differs, else what would happen now."""
-    if not diff:
+    if not differing:
         return "no_change"
-    verdict = next((difference["scenario"] for difference in diff if difference["field"] == "verdict"), None)
-    return "same_verdict" if verdict is None else _WOULD[verdict]
+    return _WOULD[verdict] if "verdict" in differing else "same_verdict"

@@ -10,19 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
+from gate.clock import new_id
 from gate.encoding.canonical import compact, content_hash
 from gate.errors import OperatorError
-from gate.ids import new_id, timestamp
+from gate.ids import timestamp
 from gate.labels import ERASURE, PROTOCOL
 from gate.ledger import Ledger
 from gate.ledger.chain.entries import StoredEntry, StoredReport
-from gate.ledger.chain.erasures import Erasure
+from gate.ledger.chain.erasures import PlannedErasure
 from gate.ledger.stores.store import has_utf8, read_object
 from gate.proof import chain
+from gate.records.documents import Erasure, ErasureMaterial, ErasureNote, Record
 from gate.records.envelope import ERASABLE
 
 MAX_REASON: Final = 500
@@ -56,7 +58,7 @@ class Erased:
         scope: The name of its scope.
     """
 
-    erasure: dict[str, Any]
+    erasure: Erasure
     scope: str
 
 
@@ -79,9 +81,9 @@ def erase(ledger: Ledger, decision_id: str, reason: str, now: datetime) -> Erase
             "ERASURE_REASON_INVALID",
             f"The reason must have 1 to {MAX_REASON} characters, in UTF-8; say why, and name nobody.",
         )
-    erasures: list[dict[str, Any]] = []
+    erasures: list[Erasure] = []
 
-    def plan(stored: StoredEntry) -> Erasure:
+    def plan(stored: StoredEntry) -> PlannedErasure:
         record = read_object(stored.body, decision_id)
         if "erased" in record:
             raise OperatorError(
@@ -92,7 +94,7 @@ def erase(ledger: Ledger, decision_id: str, reason: str, now: datetime) -> Erase
         erasure = build(record, stored.request is not None, reason, new_id("era", now), timestamp(now))
         erasures.append(erasure)
         left = orjson.dumps(left_of(record, erasure))
-        return Erasure(erasure["erasure_id"], erasure_link(erasure, record), orjson.dumps(erasure), left)
+        return PlannedErasure(erasure["erasure_id"], erasure_link(erasure, record), orjson.dumps(erasure), left)
 
     try:
         scope = ledger.erasures.erase(decision_id, plan, now)
@@ -102,6 +104,7 @@ def erase(ledger: Ledger, decision_id: str, reason: str, now: datetime) -> Erase
         raise
     if scope is None:
         raise OperatorError("DECISION_NOT_FOUND", f"No scope has a decision {decision_id}; check the id.")
+    # The decision is erased by now, whatever happens; if this run dies here, the next one overwrites what is left.
     _overwrite(ledger, decision_id)
     return Erased(erasures[-1], scope)
 
@@ -115,7 +118,7 @@ def _overwrite(ledger: Ledger, decision_id: str) -> None:
         )
 
 
-def build(record: Mapping[str, Any], has_input: bool, reason: str, erasure_id: str, erased_at: str) -> dict[str, Any]:
+def build(record: Record, has_input: bool, reason: str, erasure_id: str, erased_at: str) -> Erasure:
     """The chain's entry about an erasure.
 
     Args:
@@ -126,7 +129,7 @@ def build(record: Mapping[str, Any], has_input: bool, reason: str, erasure_id: s
         erased_at: UTC timestamp.
     """
     there = {"adapter_facts": "adapter_facts" in record, "evaluation": True, "input": has_input}
-    erasure = {
+    erasure: ErasureMaterial = {
         "decision_protocol_version": PROTOCOL,
         "decision_erasure_version": ERASURE,
         "erasure_id": erasure_id,
@@ -140,18 +143,18 @@ def build(record: Mapping[str, Any], has_input: bool, reason: str, erasure_id: s
     return {**erasure, "erasure_hash": erasure_hash(erasure)}
 
 
-def erasure_hash(erasure: Mapping[str, Any]) -> str:
+def erasure_hash(erasure: Mapping[str, object]) -> str:
     """What an erasure's own hash should be."""
     return content_hash(compact({name: value for name, value in erasure.items() if name != "erasure_hash"}))
 
 
-def left_of(record: Mapping[str, Any], erasure: Mapping[str, Any]) -> dict[str, Any]:
+def left_of(record: Record, erasure: Erasure) -> dict[str, object]:
     """What an erasure leaves of a record."""
     gone = {name: None for name in erasure["erased"] if name in record}
     return {**record, **gone, "erased": _note(erasure)}
 
 
-def _note(erasure: Mapping[str, Any]) -> dict[str, Any]:
+def _note(erasure: Erasure) -> ErasureNote:
     """What a record says of its erasure."""
     return {
         "erasure_id": erasure["erasure_id"],
@@ -160,7 +163,7 @@ def _note(erasure: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def erasure_link(erasure: Mapping[str, Any], record: Mapping[str, Any]) -> chain.Entry:
+def erasure_link(erasure: Erasure, record: Record) -> chain.Entry:
     """What the chain link of an erasure is made of."""
     return chain.Entry(
         entry_type=_ENTRY_TYPE,
@@ -173,25 +176,25 @@ def erasure_link(erasure: Mapping[str, Any], record: Mapping[str, Any]) -> chain
     )
 
 
-def stored_erasure(ledger: Ledger, scope_id: str, decision_id: str) -> dict[str, Any] | None:
+def stored_erasure(ledger: Ledger, scope_id: str, decision_id: str) -> Erasure | None:
     """The chain's entry about the erasure of a decision, where it is as it was made; None where there is none such.
 
     Raises:
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read.
     """
     for stored in ledger.entries.reports(scope_id, decision_id, _ENTRY_TYPE, limit=1, room=0)[0]:
-        erasure = read_object(stored.body, f"the erasure at chain position {stored.position}")
+        erasure: Erasure = read_object(stored.body, f"the erasure at chain position {stored.position}")
         if erasure.get("erasure_hash") == erasure_hash(erasure) and _is_leaf_of(stored, decision_id, erasure):
             return erasure
     return None
 
 
-def _is_leaf_of(stored: StoredReport, decision_id: str, erasure: Mapping[str, Any]) -> bool:
+def _is_leaf_of(stored: StoredReport, decision_id: str, erasure: Erasure) -> bool:
     leaf_hash = chain.leaf(_ENTRY_TYPE, decision_id, erasure["erasure_hash"], None)
     return erasure.get("decision_id") == decision_id and stored.link["leaf_hash"] == leaf_hash
 
 
-def is_confirmed(record: Mapping[str, Any], erasure: Mapping[str, Any] | None) -> bool:
+def is_confirmed(record: Mapping[str, object], erasure: Erasure | None) -> bool:
     """Whether a record says that it was erased exactly where the chain does, and what the chain says of it."""
     if erasure is None:
         return "erased" not in record
@@ -201,7 +204,7 @@ def is_confirmed(record: Mapping[str, Any], erasure: Mapping[str, Any] | None) -
     )
 
 
-def as_stored(record: Mapping[str, Any], stored: Mapping[str, Any]) -> Mapping[str, Any]:
+def as_stored(record: Mapping[str, object], stored: Mapping[str, object]) -> Mapping[str, object]:
     """A record as it would be stored by now: one that was exported before the stored one was erased has lost as much.
 
     Args:

@@ -8,22 +8,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
-from gate.decisions.decide import decision_not_found, stored_record, stored_request
+from gate.decisions.stored import decision_not_found, stored_record, stored_request
 from gate.encoding.strict_json import MAX_VALUES, exceeds_values
-from gate.errors import RequestRefused, ServiceUnavailable
+from gate.errors import OperatorError, RequestRefused, ServiceUnavailable
 from gate.ids import timestamp
 from gate.ledger import Ledger
 from gate.ledger.access.authority import Authority
 from gate.ledger.chain.entries import History, StoredReport
 from gate.ledger.stores.store import read_object
-from gate.policy.anomalies.report import MAX_ITEMS
-from gate.policy.anomalies.scores import THRESHOLD
-from gate.policy.confidence import MIN_SAMPLE
-from gate.policy.peers import MIN_DECISIONS, MIN_SCOPES
-from gate.policy.reports import Reports, confidence_report
+from gate.policy.questions import (
+    AnomaliesQuestion,
+    BenchmarksQuestion,
+    ConfidenceQuestion,
+    EffectivenessQuestion,
+    Reports,
+)
+from gate.policy.reports import confidence_report
 from gate.proof import chain
+from gate.records.documents import Packet, PolicyIntelligence, Record, Report
 from gate.records.packet import build_packet, links_to_retain
 from gate.records.record import Signers
 from gate.rulebooks.patterns import patterns
@@ -68,14 +72,14 @@ class PacketExport:
             ledger: Where records are kept.
             signing: What signs now, and the moment; raises ServiceUnavailable where that cannot be said.
             trust: What the instance trusts when it verifies.
-            reports: Makes the reports that are counted elsewhere.
+            reports: Answers what is counted elsewhere.
         """
         self._reports = reports
         self._ledger = ledger
         self._signing = signing
         self._trust = trust
 
-    def packet(self, authority: Authority, decision_id: str, parts: Parts) -> dict[str, Any]:
+    def packet(self, authority: Authority, decision_id: str, parts: Parts) -> Packet:
         """The packet of a decision.
 
         Args:
@@ -108,7 +112,7 @@ class PacketExport:
         self._require_sound(packet)
         return packet
 
-    def _built(self, scope_id: str, history: History, parts: Parts) -> dict[str, Any]:
+    def _built(self, scope_id: str, history: History, parts: Parts) -> Packet:
         reports = [*history.executions, *history.outcomes]
         # Counted before they are read, which takes fifty times the memory.
         if exceeds_values(history.decision.body, *(report.body for report in reports)):
@@ -120,6 +124,7 @@ class PacketExport:
         outcomes = [_report(report) for report in history.outcomes]
         links = None if parts.links is None else links_to_retain(history.links, executions, outcomes)
         checkpoint = None
+        # Reports are not signed; through the links up to the last one, the checkpoint's signature covers them (ADR 7).
         if links is not None and signers.receipt is not None:
             checkpoint = chain.checkpoint(chain.head_of(links[-1]), exported_at, signers.receipt)
         return build_packet(
@@ -134,37 +139,18 @@ class PacketExport:
             request_body=stored_request(self._ledger, scope_id, history.decision) if parts.with_input else None,
         )
 
-    def _intelligence(self, scope_id: str, record: dict[str, Any]) -> dict[str, Any]:
-        policy_id, version = record["policy_id"], record["policy_version"]
-        of_decision = {"verdict": record["verdict"], "action": record["action"]}
-        coverage = self._ledger.outcomes.cover(scope_id, policy_id, version=version, **of_decision)
+    def _intelligence(self, scope_id: str, record: Record) -> PolicyIntelligence:
+        effectiveness, confidence, anomalies, benchmarks = _questions(record)
+        coverage = self._ledger.outcomes.cover(scope_id, confidence)
         return {
-            "effectiveness": self._reports.effectiveness(
-                scope_id, policy_id, policy_version=version, limit=None, min_sample=MIN_SAMPLE
-            ),
-            "confidence": confidence_report(coverage, policy_id=policy_id, policy_version=version, **of_decision),
-            # Both of all versions: what one of them changed shows beside the others alone.
-            "anomalies": self._reports.anomalies(
-                scope_id,
-                policy_id,
-                policy_version=None,
-                limit=None,
-                min_sample=MIN_SAMPLE,
-                threshold=THRESHOLD,
-                max_items=MAX_ITEMS,
-            ),
-            "benchmarks": self._reports.benchmarks(
-                scope_id,
-                policy_id,
-                policy_version=None,
-                limit=None,
-                min_cohort_scopes=MIN_SCOPES,
-                min_cohort_decisions=MIN_DECISIONS,
-            ),
-            "patterns": [pattern for pattern in patterns() if pattern["policy_id"] == policy_id],
+            "effectiveness": self._reports.answer(scope_id, effectiveness),
+            "confidence": confidence_report(coverage, confidence),
+            "anomalies": self._reports.answer(scope_id, anomalies),
+            "benchmarks": self._reports.answer(scope_id, benchmarks),
+            "patterns": [pattern for pattern in patterns() if pattern["policy_id"] == record["policy_id"]],
         }
 
-    def _require_sound(self, packet: dict[str, Any]) -> None:
+    def _require_sound(self, packet: Packet) -> None:
         """Requires that what is stored still verifies, as it did when it was stored; the state of keys is no matter of
         the export.
         """
@@ -173,6 +159,23 @@ class PacketExport:
         if result.changed or (signed and result.checks.get("record.receipt_signature") is False):
             failed = [name for step in result.steps.values() for name in step.failed]
             raise _damaged(", ".join(failed[:3]))
+
+
+def _questions(
+    record: Record,
+) -> tuple[EffectivenessQuestion, ConfidenceQuestion, AnomaliesQuestion, BenchmarksQuestion]:
+    """What a packet asks about the policy of its decision."""
+    policy_id, version = record["policy_id"], record["policy_version"]
+    try:
+        return (
+            EffectivenessQuestion(policy_id, policy_version=version),
+            ConfidenceQuestion(policy_id, policy_version=version, verdict=record["verdict"], action=record["action"]),
+            # Both of all versions: what one of them changed shows beside the others alone.
+            AnomaliesQuestion(policy_id),
+            BenchmarksQuestion(policy_id),
+        )
+    except OperatorError as error:
+        raise _damaged("its members are not those of a record") from error
 
 
 def require_verifiable(text: bytes) -> None:
@@ -202,5 +205,6 @@ def _damaged(where: str) -> ServiceUnavailable:
     )
 
 
-def _report(stored: StoredReport) -> dict[str, Any]:
-    return {**read_object(stored.body, f"the entry at chain position {stored.position}"), "audit_chain": stored.link}
+def _report(stored: StoredReport) -> Report:
+    report: Report = read_object(stored.body, f"the entry at chain position {stored.position}")
+    return {**report, "audit_chain": stored.link}

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
-from typing import Any, Final
+from typing import Final, cast
 
 import orjson
 from cachetools import LRUCache
 
-from gate.decisions.decide import decision_not_found, read_claim
+from gate.clock import new_id
+from gate.decisions.claims import Operation, Used, entry_of, not_as_made, read_claim, settle
+from gate.decisions.stored import decision_not_found
 from gate.encoding.canonical import content_hash
-from gate.errors import GateError, IdempotencyConflict, MaterialRefused, ServiceUnavailable
-from gate.ids import new_id, timestamp
+from gate.errors import IdempotencyConflict, MaterialRefused, ServiceUnavailable
+from gate.ids import timestamp
 from gate.ledger import Ledger
 from gate.ledger.access.authority import Authority
+from gate.ledger.access.caller import Caller
 from gate.ledger.chain.entries import LinkedBody, StoredReport
-from gate.ledger.chain.outcomes import Outcome
-from gate.ledger.chain.writer import Appended, Claim, Claimed, NewEntry
+from gate.ledger.chain.outcomes import ReportedOutcome
+from gate.ledger.chain.writer import Claim, NewEntry
 from gate.ledger.stores.store import read_object
 from gate.proof import chain
+from gate.records.documents import Cited, Record, Report
 from gate.records.envelope import envelope, erased_members, output_material, receipt_material
-from gate.records.receipts import CITED, OUTCOMES, Kind, build, report_hash, report_link
+from gate.records.receipts import CITED, OUTCOMES, Kind, build, report_hash, report_link, text
 from gate.records.report_request import check_request
 
 _CACHED: Final = 8192
@@ -41,7 +45,7 @@ class Reported:
         status: `created`, or `replayed` where the idempotency key had been used with the same payload.
     """
 
-    report: dict[str, Any]
+    report: Report
     status: str
 
 
@@ -53,11 +57,11 @@ class Lifecycle:
         self._ledger = ledger
         self._clock = clock
         # What reports cite of a record never changes, so that one seen once needs no second look.
-        self._cited: LRUCache[tuple[str, str], Mapping[str, Any]] = LRUCache(_CACHED)
+        self._cited: LRUCache[tuple[str, str], Cited] = LRUCache(_CACHED)
         self._lock = Lock()
 
     def report(
-        self, authority: Authority, kind: Kind, decision_id: str, body: Any, *, idempotency_key: str | None = None
+        self, authority: Authority, kind: Kind, decision_id: str, body: object, *, idempotency_key: str | None = None
     ) -> Reported:
         """Answers a report with what is durably stored of it.
 
@@ -76,32 +80,36 @@ class Lifecycle:
             AccessForbidden: The key may no longer report.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was acknowledged.
         """
-        try:
-            record = self._record(authority.scope_id, decision_id)
-            claim = read_claim(kind.name, decision_id, idempotency_key, content_hash(body))
-        except GateError:
-            # A key that may no longer report hears of nothing else.
-            self._confirmed(authority)
-            raise
-        with self._reserved(authority, claim) as free:
-            try:
+        caller = Caller(self._ledger.directory, authority, "report", self._clock)
+        operation = _operation(kind)
+        with caller.confirming():
+            record = self._record(caller.scope_id, decision_id)
+            claim = read_claim(operation, decision_id, idempotency_key, content_hash(body))
+        with self._reserved(caller, claim) as free:
+
+            def reported() -> tuple[NewEntry, Report]:
                 if not free:
                     raise _in_progress(kind, idempotency_key)
-                entry, report = self._entry(authority, kind, record, body, claim)
-            except GateError:
-                authority = self._confirmed(authority)
-                # A key that was used before answers before anything that is wrong with this request.
-                if (replayed := self._replay(authority, kind, claim)) is not None:
-                    return replayed
-                raise
-            appended = self._append(authority, entry)
-        if isinstance(appended, Claimed):
-            return self._replayed(authority, kind, claim, appended)
-        return Reported({**report, "audit_chain": chain.record_link(appended.link)}, "created")
+                sent = check_request(kind, body)
+                now = self._clock()
+                report = build(
+                    kind,
+                    record,
+                    sent,
+                    new_id(kind.id_prefix, now),
+                    idempotency_key=idempotency_key,
+                    reported_at=timestamp(now),
+                )
+                return _entry(caller.scope_id, kind, report, claim), report
+
+            settled = settle(self._ledger.entries, caller, claim, reported)
+        if isinstance(settled, Used):
+            return self._replayed(caller.scope_id, kind, settled)
+        return Reported({**settled.document, "audit_chain": chain.record_link(settled.appended.link)}, "created")
 
     def reports(
         self, authority: Authority, kind: Kind, decision_id: str, *, limit: int, before: int | None
-    ) -> tuple[list[dict[str, Any]], int | None]:
+    ) -> tuple[list[Report], int | None]:
         """The reports of one kind about a decision, newest first, and the chain position to go on from, if any.
 
         Args:
@@ -121,7 +129,7 @@ class Lifecycle:
         )
         return [stored_report(kind, report) for report in found], found[-1].position if more else None
 
-    def _record(self, scope_id: str, decision_id: str) -> Mapping[str, Any]:
+    def _record(self, scope_id: str, decision_id: str) -> Cited:
         with self._lock:
             cited = self._cited.get((scope_id, decision_id))
         if cited is None:
@@ -133,82 +141,42 @@ class Lifecycle:
                 self._cited[scope_id, decision_id] = cited
         return cited
 
-    def _entry(
-        self, authority: Authority, kind: Kind, record: Mapping[str, Any], body: Any, claim: Claim | None
-    ) -> tuple[NewEntry, dict[str, Any]]:
-        """What a request is to append, and the report in it."""
-        check_request(kind, body)
-        now = self._clock()
-        report = build(
-            kind,
-            record,
-            body,
-            new_id(kind.id_prefix, now),
-            idempotency_key=None if claim is None else claim.key,
-            reported_at=timestamp(now),
-        )
-        outcome = None
-        if kind is OUTCOMES:
-            outcome = Outcome(report["outcome_status"], report["decision_verdict"], report["decision_action"])
-        entry = NewEntry(
-            scope_id=authority.scope_id,
-            entry_id=report[kind.id_member],
-            link=report_link(kind, report),
-            body=orjson.dumps(report),
-            claim=claim,
-            outcome=outcome,
-        )
-        return entry, report
-
-    def _reserved(self, authority: Authority, claim: Claim | None) -> AbstractContextManager[bool]:
+    def _reserved(self, caller: Caller, claim: Claim | None) -> AbstractContextManager[bool]:
         if claim is None:
             return nullcontext(True)
-        return self._ledger.reservations.reserve(claim.digest(authority.scope_id))
+        return self._ledger.reservations.reserve(claim.digest(caller.scope_id))
 
-    def _confirmed(self, authority: Authority) -> Authority:
-        confirmed = self._ledger.directory.confirm(authority, self._clock())
-        confirmed.require("report")
-        return confirmed
-
-    def _append(self, authority: Authority, entry: NewEntry) -> Appended | Claimed:
-        while True:
-            appended = self._ledger.entries.append(replace(entry, access_epoch=authority.access_epoch))
-            if isinstance(appended, Appended | Claimed):
-                return appended
-            authority = self._confirmed(authority)
-
-    def _replay(self, authority: Authority, kind: Kind, claim: Claim | None) -> Reported | None:
-        claimed = None if claim is None else self._ledger.entries.claimed(authority.scope_id, claim)
-        return None if claimed is None else self._replayed(authority, kind, claim, claimed)
-
-    def _replayed(self, authority: Authority, kind: Kind, claim: Claim | None, claimed: Claimed) -> Reported:
-        entry = self._ledger.entries.at(authority.scope_id, claimed.position)
-        if entry is None or claim is None:
-            raise ServiceUnavailable(
-                "SVC_STORAGE_UNAVAILABLE",
-                "What was reported under this idempotency key cannot be read; retry with the same key.",
-            )
-        if claimed.input_hash != claim.input_hash:
-            raise IdempotencyConflict(
-                f"SVC_{kind.code}_IDEMPOTENCY_CONFLICT",
-                "The idempotency key was used before with another payload; send that payload, or use a new key.",
-                details={
-                    "idempotency_key": claim.key,
-                    kind.id_member: entry.entry_id,
-                    "input_hash": claim.input_hash,
-                    "existing_input_hash": claimed.input_hash,
-                },
-            )
-        report = stored_report(kind, StoredReport(claimed.position, chain.record_link(entry.link), entry.body))
-        if not _answers(kind, report, claim) or chain.find_break([entry.link]) is not None:
-            raise ServiceUnavailable(
-                "SVC_STORAGE_UNAVAILABLE",
-                "The report of this idempotency key is not as it was made; the operator must check the chain.",
-            )
+    def _replayed(self, scope_id: str, kind: Kind, used: Used) -> Reported:
+        operation = _operation(kind)
+        entry = entry_of(self._ledger.entries, scope_id, operation, used)
+        link = chain.record_link(entry.link)
+        report = stored_report(kind, StoredReport(used.claimed.position, link, entry.body))
+        if not _answers(kind, report, used.claim) or chain.find_break([entry.link]) is not None:
+            raise not_as_made(operation)
         return Reported(report, "replayed")
 
 
-def _read_cited(stored: LinkedBody, decision_id: str) -> Mapping[str, Any]:
+def _operation(kind: Kind) -> Operation:
+    return Operation(kind.name, kind.code, kind.id_member, "report")
+
+
+def _entry(scope_id: str, kind: Kind, report: Report, claim: Claim | None) -> NewEntry:
+    outcome = None
+    if kind is OUTCOMES:
+        outcome = ReportedOutcome(
+            text(report, kind.status_member), report["decision_verdict"], report["decision_action"]
+        )
+    return NewEntry(
+        scope_id=scope_id,
+        entry_id=text(report, kind.id_member),
+        link=report_link(kind, report),
+        body=orjson.dumps(report),
+        claim=claim,
+        outcome=outcome,
+    )
+
+
+def _read_cited(stored: LinkedBody, decision_id: str) -> Cited:
     """What reports cite of a record, where the record is the one that its hashes and its leaf were made for."""
     what = "is not readable"
     try:
@@ -222,7 +190,7 @@ def _read_cited(stored: LinkedBody, decision_id: str) -> Mapping[str, Any]:
             and stored.leaf_hash == chain.leaf("decision", *linked, plain=True)
             and _holds(record)
         ):
-            return {name: record[name] for name in CITED}
+            return cast("Cited", {name: record[name] for name in CITED})
         fault = None
     except (orjson.JSONDecodeError, MaterialRefused, LookupError, TypeError, AttributeError, RecursionError) as error:
         fault = error
@@ -231,7 +199,7 @@ def _read_cited(stored: LinkedBody, decision_id: str) -> Mapping[str, Any]:
     ) from fault
 
 
-def _holds(record: Mapping[str, Any]) -> bool:
+def _holds(record: Record) -> bool:
     """Whether what a record's hashes cover of the members that reports cite is as they say."""
     if "adapter_facts" not in erased_members(record):
         return bool(record["record_hash"] == content_hash(envelope(record)))
@@ -245,7 +213,7 @@ def _holds(record: Mapping[str, Any]) -> bool:
     )
 
 
-def _answers(kind: Kind, report: Mapping[str, Any], claim: Claim) -> bool:
+def _answers(kind: Kind, report: Mapping[str, object], claim: Claim) -> bool:
     """Whether a stored report is still the one that was made for a key and payload."""
     told = (report["decision_id"], report.get("idempotency_key"), report[kind.input_hash_member])
     return told == (claim.decision_id, claim.key, claim.input_hash)
@@ -260,14 +228,14 @@ def _in_progress(kind: Kind, idempotency_key: str | None) -> IdempotencyConflict
     )
 
 
-def stored_report(kind: Kind, stored: StoredReport) -> dict[str, Any]:
+def stored_report(kind: Kind, stored: StoredReport) -> Report:
     """A report as it was answered when it was made.
 
     Raises:
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable, or not what was hashed and linked.
     """
     what = f"the {kind.name} at chain position {stored.position}"
-    report = read_object(stored.body, what)
+    report: Report = read_object(stored.body, what)
     hash_ = report_hash(kind, report)
     leaf = chain.leaf(kind.entry_type, str(report.get("decision_id")), hash_, None)
     if (report.get(kind.hash_member), leaf) != (hash_, stored.link["leaf_hash"]):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from gate.adapters.invocation import Invocation
 from gate.decisions.counterfactuals import (
+    Counterfactuals,
     CounterfactualsRequest,
     Scenario,
     adapter_inputs_of_scenarios,
@@ -15,19 +15,12 @@ from gate.decisions.counterfactuals import (
     invalid_scenarios,
     simulate,
 )
-from gate.decisions.decide import (
-    DecisionGate,
-    decision_not_found,
-    is_link_of,
-    require_dependency,
-    stored_record,
-    stored_request,
-)
 from gate.decisions.replay import (
     CURRENT,
     HISTORICAL,
     Lineage,
     ReplayRequest,
+    ReplaySummary,
     decide_again,
     lineage_of,
     mismatch,
@@ -37,6 +30,8 @@ from gate.decisions.replay import (
     require_original_rulebook,
     summary,
 )
+from gate.decisions.sources import Sources, require_dependency
+from gate.decisions.stored import decision_not_found, is_link_of, stored_record, stored_request
 from gate.encoding.canonical import content_hash, is_plain
 from gate.encoding.shapes import MAX_ERRORS
 from gate.errors import AdapterRefused, FieldError, RequestRefused
@@ -45,6 +40,7 @@ from gate.ledger.chain.entries import StoredEntry
 from gate.ledger.rulebooks import version_conflict
 from gate.proof import chain
 from gate.records.attestation import registration
+from gate.records.documents import DecisionBody, Record, Registration
 from gate.records.envelope import erased_members, input_material
 from gate.records.request import BINDING_MEMBERS, DecisionRequest, read_request
 from gate.rulebooks.facts import Facts
@@ -63,15 +59,15 @@ class StoredDecision:
 
     scope_id: str
     entry: StoredEntry
-    record: dict[str, Any]
+    record: Record
 
 
 class Rehearsal:
     """Makes stored decisions again."""
 
-    def __init__(self, gate: DecisionGate, ledger: Ledger) -> None:
-        """Works over a ledger, with the rulebooks of the gate that decides on it."""
-        self._gate = gate
+    def __init__(self, sources: Sources, ledger: Ledger) -> None:
+        """Works over a ledger, with the rulebooks and adapters of the gate that decides on it."""
+        self._sources = sources
         self._ledger = ledger
 
     def stored(self, scope_id: str, decision_id: str) -> StoredDecision:
@@ -86,7 +82,7 @@ class Rehearsal:
             raise decision_not_found()
         return StoredDecision(scope_id, entry, stored_record(entry))
 
-    def replay(self, stored: StoredDecision, asked: ReplayRequest, view: str) -> dict[str, Any]:
+    def replay(self, stored: StoredDecision, asked: ReplayRequest, view: str) -> ReplaySummary:
         """Makes a decision again and says where it differs; the answer is that of `replay.summary`.
 
         Args:
@@ -121,7 +117,7 @@ class Rehearsal:
         replayed = decide_again(lineage, request, facts, rulebook, cited)
         return summary(stored.record, replayed, asked.mode, view)
 
-    def counterfactuals(self, stored: StoredDecision, asked: CounterfactualsRequest, view: str) -> dict[str, Any]:
+    def counterfactuals(self, stored: StoredDecision, asked: CounterfactualsRequest, view: str) -> Counterfactuals:
         """What the scope's latest version of the rulebook says to each scenario; the answer is that of
         `counterfactuals.simulate`.
 
@@ -143,9 +139,9 @@ class Rehearsal:
             facts = self._adapter_facts(request, cited, asked.scenarios)
         return simulate(stored.record, rulebook, asked.scenarios, facts, view)
 
-    def _request(self, stored: StoredDecision, code: str, remedy: str) -> Mapping[str, Any]:
+    def _request(self, stored: StoredDecision, code: str, remedy: str) -> DecisionBody:
         """The stored request; `code` and `remedy` are for a caller who asks in vain."""
-        body: Mapping[str, Any] | None = stored_request(self._ledger, stored.scope_id, stored.entry)
+        body = stored_request(self._ledger, stored.scope_id, stored.entry)
         if body is None:
             gone = "was erased" if "input" in erased_members(stored.record) else "is no longer kept"
             raise RequestRefused(code, f"The request of this decision {gone}; {remedy}.")
@@ -156,7 +152,7 @@ class Rehearsal:
         if request.rulebook_ref is not None:
             body = self._ledger.rulebooks.body(scope_id, lineage.policy_hash)
         require_original_rulebook(lineage, body)
-        return self._gate.rulebooks.load(body)
+        return self._sources.cache.load(body)
 
     def _original_facts(self, lineage: Lineage, request: DecisionRequest) -> Facts:
         """The facts that were decided over: those of the request, or those that the adapter it invoked makes again."""
@@ -164,7 +160,7 @@ class Rehearsal:
             facts = Facts(request.inputs, request.plain)
         else:
             try:
-                invocation = self._gate.adapters.pinned(lineage.trusted_adapter, request.adapter["input"])
+                invocation = self._sources.adapters.pinned(lineage.trusted_adapter, request.adapter["input"])
             except AdapterRefused as error:
                 raise mismatch("the adapter of the record does not take the stored input") from error
             if invocation is None:
@@ -175,8 +171,8 @@ class Rehearsal:
         return facts
 
     def _adapter_facts(
-        self, request: DecisionRequest, registration: Mapping[str, Any], scenarios: Sequence[Scenario]
-    ) -> list[Mapping[str, Any]]:
+        self, request: DecisionRequest, registration: Registration, scenarios: Sequence[Scenario]
+    ) -> list[Mapping[str, object]]:
         """The facts of each scenario; the adapter runs once all of its inputs are known to be such."""
         adapter = request.adapter or {}
         invocations, faults = [], []
@@ -193,9 +189,9 @@ class Rehearsal:
                 ]
         if faults:
             raise invalid_scenarios(faults[:MAX_ERRORS])
-        return [facts.values for facts in self._gate.adapters.rehearsed(invocations)]
+        return [facts.values for facts in self._sources.adapters.rehearsed(invocations)]
 
-    def _current_facts(self, request: DecisionRequest, registration: Mapping[str, Any]) -> Facts:
+    def _current_facts(self, request: DecisionRequest, registration: Registration) -> Facts:
         """The facts of a stored request as a rulebook that is registered takes them now, made in one call."""
         return self._facts(request, self._current_invocation(request, registration))
 
@@ -203,9 +199,9 @@ class Rehearsal:
         """The facts of a request: those that it sends, or those that its adapter makes."""
         if invocation is None:
             return Facts(request.inputs, request.plain)
-        return self._gate.adapters.rehearsed([invocation])[0]
+        return self._sources.adapters.rehearsed([invocation])[0]
 
-    def _current_invocation(self, request: DecisionRequest, registration: Mapping[str, Any]) -> Invocation | None:
+    def _current_invocation(self, request: DecisionRequest, registration: Registration) -> Invocation | None:
         """The invocation by which a rulebook that is registered takes its facts now; None where the request has them.
 
         Raises:
@@ -220,19 +216,19 @@ class Rehearsal:
                 "the version of the rulebook that was registered last takes its facts from elsewhere than the stored "
                 "request has them; send an input of your own"
             )
-        invocation = self._gate.adapters.pinned(dependency, request.adapter["input"])
+        invocation = self._sources.adapters.pinned(dependency, request.adapter["input"])
         if invocation is None:
             raise mismatch("this release has not the adapter that the rulebook is bound to")
         return invocation
 
-    def _current(self, scope_id: str, lineage: Lineage) -> tuple[Rulebook, Mapping[str, Any]]:
+    def _current(self, scope_id: str, lineage: Lineage) -> tuple[Rulebook, Registration]:
         """What the scope would decide by now: the version of the rulebook that it registered last."""
         latest = self._ledger.rulebooks.latest(scope_id, lineage.policy_id)
         if latest is None:
             raise mismatch(f"no version of {lineage.policy_id} is registered")
-        return self._gate.registered_rulebook(scope_id, latest.hash), latest.metadata
+        return self._sources.registered_rulebook(scope_id, latest.hash), latest.metadata
 
-    def _sent(self, scope_id: str, body: Mapping[str, Any]) -> tuple[DecisionRequest, Rulebook, Invocation | None]:
+    def _sent(self, scope_id: str, body: Mapping[str, object]) -> tuple[DecisionRequest, Rulebook, Invocation | None]:
         """The request of a caller's own, read as a decision would read it, its rulebook, and the adapter it invokes."""
         if body.get("mode") != "rulebook" and not body.keys() & set(BINDING_MEMBERS):
             fault = FieldError("input.mode", "enum" if "mode" in body else "required", "It must be rulebook.")
@@ -245,12 +241,12 @@ class Rehearsal:
         plain = is_plain(body)
         input_hash = content_hash(input_material(body), plain=plain)
         request = read_request(body, input_hash, plain=plain, root="input")
-        rulebook = self._gate.rulebook(scope_id, request, root="input")
-        return request, rulebook, self._gate.invocation(request, root="input")
+        rulebook = self._sources.rulebook(scope_id, request, root="input")
+        return request, rulebook, self._sources.invocation(request, root="input")
 
     def _registration(
         self, scope_id: str, rulebook: Rulebook, invocation: Invocation | None, lineage: Lineage
-    ) -> Mapping[str, Any]:
+    ) -> Registration:
         """The registration that a record would cite. One that does not exist is told without a signature."""
         registry = self._ledger.rulebooks
         registered = registry.find_version(scope_id, rulebook.rulebook_id, rulebook.version)

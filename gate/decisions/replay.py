@@ -12,16 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypedDict, cast
 
 from gate.encoding.canonical import content_hash, is_plain
 from gate.encoding.shapes import shape, to_mend
+from gate.encoding.strict_json import JsonObject
 from gate.errors import LineageMismatch, RequestRefused
 from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, EVALUATOR, HISTORICAL_REPLAY
+from gate.records.documents import DecisionBody, Record, Registration, RulebookAttestation
 from gate.records.envelope import envelope
 from gate.records.record import RULEBOOK_SCHEMA_HASH, Identity, Signers, build_record
 from gate.records.request import DecisionRequest, accepted_request
 from gate.records.views import project
+from gate.rulebooks.documents import TrustedAdapter
 from gate.rulebooks.facts import Facts
 from gate.rulebooks.rulebook import Rulebook
 
@@ -49,11 +52,19 @@ class ReplayRequest:
     """
 
     mode: str
-    input: Mapping[str, Any] | None
+    input: Mapping[str, object] | None
     view: str | None
 
 
-def read_replay(body: Any, modes: Sequence[str] = REPLAY_MODES) -> ReplayRequest:
+class _ReplayBody(TypedDict, total=False):
+    """A body that schemas/replay-request.schema.json lets pass."""
+
+    replay_mode: str
+    input: JsonObject
+    response_view: str
+
+
+def read_replay(body: object, modes: Sequence[str] = REPLAY_MODES) -> ReplayRequest:
     """Reads a parsed body; {} asks for the default.
 
     Args:
@@ -65,19 +76,20 @@ def read_replay(body: Any, modes: Sequence[str] = REPLAY_MODES) -> ReplayRequest
     """
     if errors := shape("replay-request").errors(body):
         raise RequestRefused("SVC_API_REQUEST_INVALID", to_mend("The body is not a Replay Request", errors), errors)
-    mode = body.get("replay_mode", modes[0])
+    asked = cast("_ReplayBody", body)
+    mode = asked.get("replay_mode", modes[0])
     if mode not in modes:
         raise RequestRefused(
             "REPLAY_MODE_INVALID",
             "replay_mode is none that this endpoint takes; leave it out, or use one of supported_replay_modes.",
             details={"supported_replay_modes": list(modes)},
         )
-    if mode == HISTORICAL and "input" in body:
+    if mode == HISTORICAL and "input" in asked:
         raise RequestRefused(
             "REPLAY_INPUT_OVERRIDE_FORBIDDEN",
             "A historical replay decides the stored request alone; leave input out, or use replay_mode current.",
         )
-    return ReplayRequest(mode, body.get("input"), body.get("response_view"))
+    return ReplayRequest(mode, asked.get("input"), asked.get("response_view"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +117,17 @@ class Lineage:
     policy_hash: str
     input_hash: str
     facts_hash: str
-    registration: Mapping[str, Any]
+    registration: Registration
     schema_url: str
-    attestation: Mapping[str, Any]
+    attestation: RulebookAttestation
     evaluators: frozenset[str]
     schema_hash: str
     binding_mode: str
-    trusted_adapter: Mapping[str, Any] | None
-    adapter_facts: Mapping[str, Any] | None
+    trusted_adapter: TrustedAdapter | None
+    adapter_facts: Mapping[str, object] | None
 
 
-def lineage_of(record: Mapping[str, Any]) -> Lineage:
+def lineage_of(record: Record) -> Lineage:
     """What a record says it was made from.
 
     Raises:
@@ -162,7 +174,7 @@ def require_evaluator(lineage: Lineage) -> None:
         raise mismatch(f"the record cites another Rulebook v1 schema than the one {evaluator} is frozen with")
 
 
-def request_again(lineage: Lineage, body: Mapping[str, Any]) -> DecisionRequest:
+def request_again(lineage: Lineage, body: DecisionBody) -> DecisionRequest:
     """The stored request of a record, as it was accepted: today's checks do not judge it again.
 
     Raises:
@@ -190,7 +202,7 @@ def require_original_facts(lineage: Lineage, facts: Facts) -> None:
         raise mismatch("the adapter's invocation is not the one that the record tells of")
 
 
-def require_original_rulebook(lineage: Lineage, rulebook: Any) -> None:
+def require_original_rulebook(lineage: Lineage, rulebook: object) -> None:
     """Requires that a rulebook is the one that decided.
 
     Args:
@@ -213,8 +225,8 @@ def mismatch(what: str) -> LineageMismatch:
 
 
 def decide_again(
-    lineage: Lineage, request: DecisionRequest, facts: Facts, rulebook: Rulebook, registration: Mapping[str, Any]
-) -> dict[str, Any]:
+    lineage: Lineage, request: DecisionRequest, facts: Facts, rulebook: Rulebook, registration: Registration
+) -> Record:
     """The record that a decision would be.
 
     Args:
@@ -237,7 +249,24 @@ def decide_again(
     )
 
 
-def summary(stored: Mapping[str, Any], replayed: Mapping[str, Any], mode: str, view: str) -> dict[str, Any]:
+class _Contract(TypedDict, total=False):
+    """The contract that a historical replay names."""
+
+    replay_contract: str
+
+
+class ReplaySummary(_Contract):
+    """The answer of a replay; `drift` has {field, stored, replayed} for each compared field that differs."""
+
+    decision_id: str
+    replay_against: str
+    compared_fields: list[str]
+    replay_status: str
+    drift: list[dict[str, object]]
+    decision: Mapping[str, object]
+
+
+def summary(stored: Record, replayed: Record, mode: str, view: str) -> ReplaySummary:
     """The answer of a replay.
 
     Args:
@@ -245,15 +274,12 @@ def summary(stored: Mapping[str, Any], replayed: Mapping[str, Any], mode: str, v
         replayed: The record as `decide_again` made it.
         mode: historical or current.
         view: minimal, standard or full.
-
-    Returns:
-        {decision_id, replay_contract (historical alone), replay_against, compared_fields, replay_status, drift,
-        decision}.
     """
+    contract: _Contract = {"replay_contract": HISTORICAL_REPLAY} if mode == HISTORICAL else {}
     drift = differences(stored, replayed, COMPARED_FIELDS, "replayed")
     return {
         "decision_id": stored["decision_id"],
-        **({"replay_contract": HISTORICAL_REPLAY} if mode == HISTORICAL else {}),
+        **contract,
         "replay_against": mode,
         "compared_fields": list(COMPARED_FIELDS),
         "replay_status": "drifted" if drift else "matched",
@@ -263,8 +289,8 @@ def summary(stored: Mapping[str, Any], replayed: Mapping[str, Any], mode: str, v
 
 
 def differences(
-    stored: Mapping[str, Any], other: Mapping[str, Any], names: Sequence[str], called: str
-) -> list[dict[str, Any]]:
+    stored: Mapping[str, object], other: Mapping[str, object], names: Sequence[str], called: str
+) -> list[dict[str, object]]:
     """Where two records differ: {field, stored, <called>} for each of the named members that does."""
     return [
         {"field": name, "stored": stored.get(name), called: other.get(name)}

@@ -16,11 +16,11 @@ from typing import Any, Final
 import orjson
 import rfc8785
 
-from gate.encoding.strict_json import MAX_SAFE_INTEGER
+from gate.encoding.strict_json import MAX_SAFE_INTEGER, Json
 from gate.errors import MaterialRefused
 
 
-def canonical(value: Any, *, plain: bool = False) -> bytes:
+def canonical(value: object, *, plain: bool = False) -> bytes:
     """The canonical UTF-8 bytes of a JSON value.
 
     Args:
@@ -44,19 +44,21 @@ def _by_parts(value: Any) -> bytes:
     if type(value) is list:
         return b"[%s]" % b",".join(map(_by_parts, value))
     if type(value) is dict and all(type(name) is str for name in value) and "".join(value).isascii():
+        # ASCII names sort alike by code point, UTF-8 byte and UTF-16 code unit; RFC 8785 asks for the last.
         return b"{%s}" % b",".join(orjson.dumps(name) + b":" + _by_parts(value[name]) for name in sorted(value))
     return rfc8785.dumps(value)
 
 
-def content_hash(value: Any, *, plain: bool = False) -> str:
+def content_hash(value: object, *, plain: bool = False) -> str:
     """H(value): the lower-case hex SHA-256 of the canonical bytes, without prefix; `plain` as `canonical` takes it."""
     return hashlib.sha256(canonical(value, plain=plain)).hexdigest()
 
 
-def compact(value: Any) -> Any:
+def compact(value: object) -> object:
     """The value without members and items that are null, "", {} or [], recursively; `false` and 0 stay.
 
-    A container left empty is dropped by its parent; the outermost value is always returned.
+    A container left empty is dropped by its parent; the outermost value is always returned. `compact(x)` in
+    docs/wire-format.md.
     """
     if isinstance(value, dict):
         members = {}
@@ -70,7 +72,7 @@ def compact(value: Any) -> Any:
     return value
 
 
-def with_integers(value: Any) -> Any:
+def with_integers(value: Json) -> Json:
     """The same JSON value, with integers where it has integral doubles within 2^53-1, for what tells the two apart.
 
     `4.0` and `4` are one JSON number: the canonical bytes stay as they are. The value nests no deeper than
@@ -80,15 +82,16 @@ def with_integers(value: Any) -> Any:
     return value if is_plain(value) else _with_integers(value)
 
 
-def _with_integers(value: Any) -> Any:
+def _with_integers(value: Json) -> Json:
     if type(value) is float:
+        # Beyond 2^53-1 an integer would name digits that the double does not hold. -0.0 becomes 0, as JCS writes it.
         return int(value) if value.is_integer() and abs(value) <= MAX_SAFE_INTEGER else value
     if type(value) is dict:
         return {name: _with_integers(item) for name, item in value.items()}
     return [_with_integers(item) for item in value] if type(value) is list else value
 
 
-def is_empty(value: Any) -> bool:
+def is_empty(value: object) -> bool:
     """Whether a value is null, "", {} or []."""
     return value is None or (isinstance(value, str | dict | list) and not value)
 
@@ -100,7 +103,7 @@ _PLAIN_MAX: Final = 1e15
 _MOST_CONTAINERS: Final = 2_000_000
 
 
-def is_plain(value: Any) -> bool:
+def is_plain(value: object) -> bool:
     """Whether orjson is known to write the bytes that RFC 8785 asks for; then it is so for every part, and for what is
     made of plain parts, text, `true`, `false`, null and small integers under ASCII names.
 

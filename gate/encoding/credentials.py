@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import unquote_plus
 
 from gate.errors import FieldError, member
@@ -35,12 +35,12 @@ class _Name(NamedTuple):
     is_credential: bool
 
 
-def credentials(body: Any) -> Iterator[FieldError]:
+def credentials(body: object) -> Iterator[FieldError]:
     """The parts of a report's body that look like credentials, by their paths."""
     yield from _credentials(body, "", _Secret.NOTHING)
 
 
-def _credentials(value: Any, path: str, holds: _Secret) -> Iterator[FieldError]:
+def _credentials(value: object, path: str, holds: _Secret) -> Iterator[FieldError]:
     """`holds` is what the names above make a credential."""
     if isinstance(value, dict):
         for name, item in value.items():
@@ -60,7 +60,7 @@ def _credentials(value: Any, path: str, holds: _Secret) -> Iterator[FieldError]:
         yield FieldError(path, "credential", "It looks like a credential, which is never stored; leave it out.")
 
 
-def _is_credential(value: Any, holds: _Secret) -> bool:
+def _is_credential(value: object, holds: _Secret) -> bool:
     if isinstance(value, str):
         return value != "" and (holds is not _Secret.NOTHING or _is_secret_text(value))
     return holds is _Secret.TEXT_AND_NUMBERS and isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,7 +1,7 @@
 """The files that travel with the product: JSON Schemas, sample data and the sources of the notebooks.
 
-In a checkout they are the top-level folders `schemas/`, `data/` and `notebooks/`; in a wheel they lie inside this
-package.
+In a checkout they are the top-level folders `schemas/`, `data/` and `notebooks/`; in a wheel they lie inside the
+package `gate`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import jsonschema_rs
 
@@ -14,8 +14,6 @@ from gate.errors import FieldError, member
 
 # A hostile body could break a schema in a million places; nobody reads more of them than this.
 MAX_ERRORS: Final = 50
-
-# A name could be as long as a body, and stand in the path of each of its members.
 
 
 def _with_unsigned_year(name: str) -> Callable[[str], bool]:
@@ -30,13 +28,13 @@ _STRICTER: Final = {name: _with_unsigned_year(name) for name in ("date", "date-t
 class Shape:
     """One compiled schema."""
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: Mapping[str, object]) -> None:
         """Compiles a schema; references to anything outside it are refused."""
         self._validator = jsonschema_rs.validator_for(
             dict(schema), validate_formats=True, offline=True, ignore_unknown_formats=False, formats=_STRICTER
         )
 
-    def errors(self, value: Any, *, root: str = "") -> list[FieldError]:
+    def errors(self, value: object, *, root: str = "") -> list[FieldError]:
         """What is wrong with a value, at most `MAX_ERRORS` members; empty where it fits.
 
         Args:
@@ -59,7 +57,7 @@ def shape(name: str) -> Shape:
     return Shape(resources.schema(name))
 
 
-def dotted(value: Any, steps: Sequence[str | int], *, root: str = "") -> str:
+def dotted(value: object, steps: Sequence[str | int], *, root: str = "") -> str:
     """The path of a member as errors name it: `rules[0].outcome.action`."""
     text = root
     for step in steps:
@@ -72,7 +70,7 @@ def dotted(value: Any, steps: Sequence[str | int], *, root: str = "") -> str:
     return text
 
 
-def json_type(value: Any) -> str:
+def json_type(value: object) -> str:
     """The JSON type of a value: object, array, string, boolean, null, integer (1 and 1.0) or number."""
     if isinstance(value, bool):
         return "boolean"

@@ -10,11 +10,17 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeAlias
 
 import rfc8785
 
 from gate.errors import MaterialRefused
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+"""A JSON value of which nothing is known yet."""
+
+JsonObject: TypeAlias = dict[str, Json]
+"""A JSON object of which nothing is known yet."""
 
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 MAX_REQUEST_DEPTH: Final = 32
@@ -41,7 +47,8 @@ def parse(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH, max_values: int = 
         max_values: How many commas and opening brackets it may hold, those in strings counted.
 
     Returns:
-        dict, list, str, int, float, bool or None. Integers within 2^53-1 are int; an admitted integer beyond is float.
+        A `Json` value. Integers within 2^53-1 are int; an admitted integer beyond is float. Its type is left open: the
+        caller, who wrote the text or holds the value against a schema, names it (`record: Record = parse(...)`).
 
     Raises:
         MaterialRefused: SVC_API_JSON_INVALID, saying what is wrong and where.
@@ -93,7 +100,7 @@ def _too_deep(max_depth: int) -> MaterialRefused:
     return _refused(f"The body nests deeper than {max_depth} levels of arrays and objects; flatten it.")
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Json]]) -> JsonObject:
     members = dict(pairs)
     if len(members) != len(pairs):
         seen: set[str] = set()
@@ -107,6 +114,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _integer(token: str) -> int | float:
     if len(token) <= _LONGEST_INTEGER:
         value = int(token)
+        # A longer token stands for its double only where the double is written with the same digits: 2^53 is, 2^53 + 1
+        # would silently become 2^53. So nothing that is hashed differs from what was sent.
         if -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
             return value
         if rfc8785.dumps(float(token)) == token.encode():
@@ -127,7 +136,7 @@ def _constant(token: str) -> NoReturn:
     raise _refused(f"{token} is not JSON; leave the member out or send a number.")
 
 
-def _depth(value: Any) -> int:
+def _depth(value: Json) -> int:
     deepest = 0
     level = [value]
     while level := [item for item in level if isinstance(item, dict | list)]:
@@ -136,7 +145,7 @@ def _depth(value: Any) -> int:
     return deepest
 
 
-def _refuse_lone_surrogates(value: Any) -> None:
+def _refuse_lone_surrogates(value: Json) -> None:
     stack = [value]
     while stack:
         item = stack.pop()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final, cast
 
 from cachetools import LRUCache
 
-from gate.decisions.decide import is_link_of, stored_record, stored_request
 from gate.decisions.erasure import ERASURE_MEMBERS, erasure_hash, erasure_link, is_confirmed, stored_erasure
+from gate.decisions.stored import is_link_of, stored_record, stored_request
 from gate.errors import GateError
 from gate.instance.instance import Instance
 from gate.labels import PROTOCOL
@@ -19,11 +19,12 @@ from gate.ledger.chain.writer import SEARCHABLE, Claim, Claimed
 from gate.ledger.stores.store import read_object
 from gate.proof import chain
 from gate.proof.chain import Break
+from gate.records.documents import DecisionBody, OutcomeRecord, Record, Report
 from gate.records.envelope import erased_members
-from gate.records.receipts import CITED, CRM_SYNCS, KINDS, OUTCOMES, Kind, report_hash, report_link
+from gate.records.receipts import CITED, CRM_SYNCS, KINDS, OUTCOMES, Kind, report_hash, report_link, text
 from gate.verify import AUTHENTICITY, Trust, verify_record
 from gate.verify.checkpoint import is_checkpoint, judge_checkpoint
-from gate.verify.reports import has_no_empty_part, member_faults, report_faults, unknown_members
+from gate.verify.reports import ReportedOn, has_no_empty_part, member_faults, report_faults, unknown_members
 
 
 def check_chain(instance: Instance, scope_id: str) -> tuple[int, Break | None]:
@@ -44,7 +45,7 @@ def check_chain(instance: Instance, scope_id: str) -> tuple[int, Break | None]:
     read = 0
     unsound: Break | None = None
 
-    def links() -> Iterator[dict[str, Any]]:
+    def links() -> Iterator[chain.Link]:
         nonlocal read, unsound
         entries = instance.ledger.entries.walk(scope_id, up_to=head.size)
         while True:
@@ -66,7 +67,7 @@ def check_chain(instance: Instance, scope_id: str) -> tuple[int, Break | None]:
     return read, unsound or broken or _derived_break(audited)
 
 
-def check_checkpoint(instance: Instance, scope_id: str, document: Any) -> str | None:
+def check_checkpoint(instance: Instance, scope_id: str, document: object) -> str | None:
     """Why a scope's chain is not the one that a checkpoint of this instance saw; None where it is.
 
     Args:
@@ -86,7 +87,7 @@ def check_checkpoint(instance: Instance, scope_id: str, document: Any) -> str | 
     return None
 
 
-def _signature_fault(trust: Trust, document: dict[str, Any]) -> str | None:
+def _signature_fault(trust: Trust, document: chain.Checkpoint) -> str | None:
     found = judge_checkpoint(document, trust, None)
     if found.holds is None:
         return f"Its key {document['key_id']} is none of this instance's receipt keys."
@@ -102,9 +103,9 @@ class _Chain:
     ledger: Ledger
     scope_id: str
     trust: Trust
-    cited: LRUCache[str, tuple[int, Mapping[str, Any]]] = field(default_factory=lambda: LRUCache(_CITED_DECISIONS))
+    cited: LRUCache[str, tuple[int, ReportedOn]] = field(default_factory=lambda: LRUCache(_CITED_DECISIONS))
 
-    def decision(self, decision_id: str) -> tuple[int, Mapping[str, Any]] | None:
+    def decision(self, decision_id: str) -> tuple[int, ReportedOn] | None:
         """The position of a decision, and what reports about it cite of its record."""
         found = self.cited.get(decision_id)
         if found is None:
@@ -112,7 +113,8 @@ class _Chain:
             if entry is None:
                 return None
             record = read_object(entry.body, decision_id)
-            found = entry.link["chain_position"], {name: record.get(name) for name in CITED}
+            cited = cast("ReportedOn", {name: record.get(name) for name in CITED})
+            found = entry.link["chain_position"], cited
             self.cited[decision_id] = found
         return found
 
@@ -153,7 +155,7 @@ def _decision_fault(audited: _Chain, entry: StoredEntry) -> str | None:
     )
 
 
-def _erased_fault(audited: _Chain, record: Mapping[str, Any], request: Any) -> str | None:
+def _erased_fault(audited: _Chain, record: Record, request: DecisionBody | None) -> str | None:
     """An erasure of the chain and what is missing of a decision have to be the same."""
     said = "erased" in record
     if said and not is_confirmed(record, stored_erasure(audited.ledger, audited.scope_id, record["decision_id"])):
@@ -201,17 +203,17 @@ def _report_fault(audited: _Chain, entry: StoredEntry, kind: Kind) -> str | None
     )
 
 
-def _wrong_members(kind: Kind, report: Mapping[str, Any], record: Mapping[str, Any]) -> list[str]:
+def _wrong_members(kind: Kind, report: Mapping[str, object], record: ReportedOn) -> list[str]:
     """The members of a report that are not what its decision's record, or its other members, make them."""
     if kind is CRM_SYNCS:
         expected = {"decision_protocol_version": PROTOCOL, kind.version_member: kind.version}
-        expected |= {name: record[of_record] for name, of_record in kind.must_match.items()}
+        expected |= {name: text(record, of_record) for name, of_record in kind.must_match.items()}
         unhashed = sorted(set(report) - {*kind.hashed, kind.hash_member, "audit_chain"})
         empty = [name for name in report if not has_no_empty_part(name, report[name])]
         return [name for name, value in expected.items() if report.get(name) != value] + unhashed + empty
     if unknown_members(kind, report):
         return ["members that no report has"]
-    faults = member_faults(kind, report, kind.name) or [*report_faults(kind, report, record, kind.name)]
+    faults = member_faults(kind, report, kind.name) or [*report_faults(kind, cast("Report", report), record, kind.name)]
     return [fault.place for fault in faults]
 
 
@@ -224,7 +226,7 @@ def _claim_fault(audited: _Chain, entry: StoredEntry, claim: Claim) -> str | Non
     return "Its idempotency key is not claimed by it: a retry would be answered with another record, or anew."
 
 
-def _search_fault(audited: _Chain, entry: StoredEntry, record: Mapping[str, Any]) -> str | None:
+def _search_fault(audited: _Chain, entry: StoredEntry, record: Record) -> str | None:
     expected = {
         "scope_id": audited.scope_id,
         "position": entry.link["chain_position"],
@@ -240,11 +242,10 @@ def _search_fault(audited: _Chain, entry: StoredEntry, record: Mapping[str, Any]
     return f"The table decisions does not say of it what its record says, so that searches go wrong. {_DERIVED}"
 
 
-def _latest_fault(
-    audited: _Chain, entry: StoredEntry, outcome: Mapping[str, Any], record: Mapping[str, Any]
-) -> str | None:
+def _latest_fault(audited: _Chain, entry: StoredEntry, outcome: OutcomeRecord, record: ReportedOn) -> str | None:
     position = entry.link["chain_position"]
     found = audited.ledger.derived.latest_outcome(audited.scope_id, outcome["decision_id"])
+    # Only the last outcome of a decision has a row; an earlier one is passed over.
     if found is not None and found["position"] > position:
         return None
     first, last = audited.ledger.derived.outcome_dates(audited.scope_id, outcome["decision_id"], position)
@@ -282,7 +283,7 @@ def _derived_break(audited: _Chain) -> Break | None:
     return None
 
 
-def _is_link(link: Mapping[str, Any], material: chain.Entry) -> bool:
+def _is_link(link: Mapping[str, object], material: chain.Entry) -> bool:
     return all(link[name] == getattr(material, name) for name in material.__slots__)
 
 

@@ -65,6 +65,7 @@ def make_backup(instance: Instance, file: Path, now: datetime) -> Backup:
         )
     try:
         with _scratch(file) as scratch:
+            # The ledger before the keys: a key is on disk before it signs, so no record here lacks its key.
             copy_to_file(instance.ledger.store, scratch)
             entries = _add_files(scratch, instance.settings.home)
             _seal(scratch)
@@ -172,6 +173,7 @@ def _new_store(ledger_url: str) -> Store:
 def _add_files(scratch: Path, home: Path) -> int:
     """Adds the instance's files to the copied ledger; how many chain entries it has."""
     with closing(sqlite3.connect(scratch)) as connection:
+        # A backup is one file, so that nothing of it may stay in a WAL beside it.
         connection.execute("PRAGMA journal_mode=DELETE")
         connection.execute("CREATE TABLE instance_files (name TEXT PRIMARY KEY, content BLOB NOT NULL)")
         for pattern in _KEPT:

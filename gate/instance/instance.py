@@ -13,10 +13,10 @@ from typing import Final
 from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.registry import damaged, registered
 from gate.adapters.worker import Workers
+from gate.clock import utc_now
 from gate.decisions.decide import DecisionGate
 from gate.decisions.lifecycle import Lifecycle
 from gate.errors import OperatorError
-from gate.ids import utc_now
 from gate.instance.keys import KeyRing, hmac_signer, write_private
 from gate.instance.settings import DEFAULT_BASE_URL, FILE_NAME, INITIAL_FILE, METRICS_FILE, Settings, load_settings
 from gate.ledger import Ledger, open_ledger, open_store, schema

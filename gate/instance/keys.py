@@ -78,6 +78,7 @@ class KeyRing:
         """
         with self._lock:
             try:
+                # The stat comes before the read: a file replaced in between is read once more, and never missed.
                 stat = os.stat(self._path)  # noqa: PTH116 - asked at every signature, and Path.stat takes twice as long
                 seen = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
                 if seen != self._seen:
@@ -168,6 +169,7 @@ class KeyRing:
         signer = Ed25519Signer(
             key.key_id, seed_of_private_key(self._private_file(key.key_id).read_text("latin-1")), key.not_before
         )
+        # Nobody could verify a signature that the published key did not make.
         if signer.fingerprint != key.fingerprint:
             raise MaterialRefused(
                 "PRIVATE_KEY_INVALID", f"The private key of {key.key_id} is not that of its public key."
@@ -178,6 +180,8 @@ class KeyRing:
         seed = secrets.token_bytes(32)
         key_id = f"{self._purpose}_{now:%Y%m%d}_{secrets.token_hex(4)}"
         signer = Ed25519Signer(key_id, seed)
+        # On disk before any registry names it: a crash in between leaves a key that nobody uses, and never a registry
+        # whose active key is missing.
         write_private(self._private_file(key_id), private_key_pem(seed).encode())
         key = PublicKey(key_id, ED25519, signer.public_key, "active", timestamp(now - CLOCK_TOLERANCE), None)
         return KeyRegistry((*registry.keys, key), key_id)
@@ -203,6 +207,7 @@ class KeyRing:
                 "INSTANCE_MISSING", f"There are no keys in {self._directory}; restore them from a backup."
             )
         with self._locked():
+            # Read anew under the lock: of two commands at once, the second must not undo the first.
             yield load_registry(parse(self._file.read_bytes()))
 
     @contextmanager
@@ -237,6 +242,7 @@ def hmac_signer(secret_file: Path | None) -> HmacSigner:
         OperatorError: HMAC_SECRET_UNUSABLE: no file is set, it cannot be read, or its secret is too short.
     """
     secret = read_hmac_secret(secret_file)
+    # A MAC of a fixed text names the secret without giving any of it away.
     key_id = hmac.new(secret, b"decision gate receipt key id", hashlib.sha256).hexdigest()[:16]
     return HmacSigner(f"receipt_hmac_{key_id}", secret)
 
@@ -276,8 +282,10 @@ def write_private(path: Path, content: bytes) -> None:
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
         file.flush()
+        # The content before the name: otherwise a crash of the machine could leave the name with nothing behind it.
         os.fsync(file.fileno())
     scratch.replace(path)
+    # The name itself is in the directory.
     directory = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(directory)

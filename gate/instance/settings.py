@@ -43,7 +43,7 @@ receipt_signing = "ed25519"
 registry_signing = "ed25519"
 """
 
-TAKES: Final[Mapping[str, tuple[str, Any]]] = {
+TAKES: Final[Mapping[str, tuple[str, str | list[str]]]] = {
     "database_url": ("the address of a ledger", "postgresql://gate@db.example.com/gate"),
     "base_url": (
         "an address that begins with http:// or https://, without white space and without a slash at the end",
@@ -215,7 +215,7 @@ def _variable(name: str) -> str | None:
     return next((variable for variable in os.environ if variable.lower() == f"gate_{name}"), None)
 
 
-def _assigned(name: str, example: Any) -> str:
+def _assigned(name: str, example: str | list[str]) -> str:
     text = f"'{json.dumps(example)}'" if isinstance(example, list) else example
     return f"GATE_{name.upper()}={text}"
 
@@ -231,6 +231,6 @@ _KINDS: Final[tuple[tuple[type, str], ...]] = (
 )
 
 
-def _called(value: Any) -> str:
+def _called(value: object) -> str:
     """What a value of the wrong type is called."""
     return next((called for kind, called in _KINDS if isinstance(value, kind)), "a date or time")

@@ -4,6 +4,15 @@
     ledger.entries.append(entry)      # returns once the entry is durable
 
 `open_ledger` is the one way in for the server, the command line and tests.
+
+    tables, packing            every table, scope first; how bodies lie in them
+    schema                     the version that this release reads (`HEAD`), and those it upgrades (`OLDER`)
+    schema_versions            one step up each
+    rulebooks                  the registry of each scope
+    stores                     SQLite and PostgreSQL as the same few verbs
+    chain                      the only writer: claims, caps, links and rows in one transaction
+    access                     scopes, keys, limits, the operator log
+    reads                      search, following a chain, checks of derived rows
 """
 
 from __future__ import annotations
@@ -28,7 +37,7 @@ from gate.ledger.reads.decisions import Decisions
 from gate.ledger.reads.derived import Derived
 from gate.ledger.reads.tail import Tail
 from gate.ledger.rulebooks import RulebookRegistry
-from gate.ledger.stores.sqlite import SqliteStore
+from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.ledger.stores.store import Store, driver_error
 
 
@@ -148,9 +157,9 @@ def open_store(database_url: str, *, create: bool = False) -> Store:
     backend = url.get_backend_name()
     if backend == "postgresql":
         # Loaded where it is used: its driver takes a while to import.
-        from gate.ledger.stores.postgres import PostgresStore
+        from gate.ledger.stores.postgres import PostgresLedgerStore
 
-        store = PostgresStore(url)
+        store = PostgresLedgerStore(url)
         store.require_durable()
         return store
     if backend != "sqlite" or not url.database or url.database == ":memory:":
@@ -160,7 +169,7 @@ def open_store(database_url: str, *, create: bool = False) -> Store:
             f"sqlite:////absolute/path/ledger.db or postgresql://user:password@host/database.",
         )
     try:
-        return SqliteStore(Path(url.database), create=create)
+        return SqliteLedgerStore(Path(url.database), create=create)
     except OSError as error:
         raise OperatorError(
             "DATABASE_UNREACHABLE",

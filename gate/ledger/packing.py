@@ -8,7 +8,8 @@ JSON objects begin with `{`, and zlib streams never do.
 from __future__ import annotations
 
 import zlib
-from typing import Any, Final
+from types import ModuleType
+from typing import Final
 
 _WORTHWHILE: Final = 256
 _LEVEL: Final = 1
@@ -29,7 +30,7 @@ def pack(body: bytes) -> bytes:
     return packed if len(packed) < len(body) else body
 
 
-def unpack(stored: bytes, inflater: Any = zlib) -> bytes:
+def unpack(stored: bytes, inflater: ModuleType = zlib) -> bytes:
     """The JSON that was stored; what is stored, where that is damaged, for whoever reads JSON from it to find.
 
     Args:

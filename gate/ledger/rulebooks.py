@@ -18,6 +18,7 @@ from gate.errors import RulebookRefused
 from gate.ledger.stores.store import Store, insert_absent, read_object, unavailable, unheard_of
 from gate.ledger.tables import rulebooks
 from gate.records.attestation import registration_hash
+from gate.records.documents import Registration
 from gate.rulebooks.rulebook import Rulebook
 
 _CACHED: Final = 4096
@@ -37,7 +38,7 @@ class Registered:
     rulebook_id: str
     version: str
     hash: str
-    metadata: dict[str, Any]
+    metadata: Registration
 
 
 class RulebookRegistry:
@@ -92,7 +93,7 @@ class RulebookRegistry:
             row = connection.execute(_BY_HASH, {"scope": scope_id, "hash": hash_}).one_or_none()
         return None if row is None else read_object(row.body, f"rulebook {hash_}")
 
-    def register(self, scope_id: str, rulebook: Rulebook, metadata: dict[str, Any]) -> Registered:
+    def register(self, scope_id: str, rulebook: Rulebook, metadata: Registration) -> Registered:
         """Registers a rulebook, or returns what was registered before.
 
         Args:
@@ -119,6 +120,7 @@ class RulebookRegistry:
                         "registered_at": metadata["registered_at"],
                     },
                 )
+                # Read again: on PostgreSQL another writer may have come first, and then its row is the registration.
                 row = _by_version(connection, scope_id, rulebook.rulebook_id, rulebook.version)
         if row is None or row.hash != rulebook.hash:
             raise version_conflict(rulebook, None if row is None else row.hash)

@@ -7,7 +7,7 @@ refuses it. Hashes are 64 characters of lower-case hex; dates are the protocol's
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import (
     BigInteger,
@@ -34,7 +34,7 @@ class Utf8(TypeDecorator[str]):
         """The bytes to store."""
         return None if value is None else value.encode()
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> str | None:
         """The text that was stored."""
         return None if value is None else bytes(value).decode()
 

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict
 
 from gate.encoding.canonical import content_hash
 from gate.labels import CONFIDENCE
@@ -86,6 +86,28 @@ class Coverage:
     truncated: bool
 
 
+class ConfidenceMembers(TypedDict):
+    """Confidence as records and reports carry it."""
+
+    score: float
+    level: str
+    similar_decisions: int
+    policy_stability: float | None
+    recommendation: str
+
+
+class StatedConfidence(ConfidenceMembers):
+    """What a `decision_confidence` has its hash over."""
+
+    decision_confidence_version: str
+
+
+class DecisionConfidence(StatedConfidence):
+    """The `decision_confidence` of a record."""
+
+    confidence_hash: str
+
+
 @dataclass(frozen=True, slots=True)
 class Confidence:
     """What counts of outcomes say.
@@ -104,7 +126,7 @@ class Confidence:
     policy_stability: float | None
     recommendation: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ConfidenceMembers:
         """The members as records and reports carry them."""
         return {
             "score": self.score,
@@ -139,6 +161,7 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
 
     E. B. Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
     """
+    # Nothing tried says nothing: the widest interval, so that no trials never look like failures.
     if trials == 0:
         return 0.0, 1.0
     rate, weight = successes / trials, _Z * _Z / trials
@@ -148,6 +171,7 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
 
 
 def _rounded(share: float) -> float:
+    # Floats err by less than half of the last digit told, and may leave 0 to 1 by as little.
     return round(min(1.0, max(0.0, share)), _DIGITS)
 
 
@@ -184,7 +208,7 @@ def _recommendation(level: str, verdict: str | None) -> str:
 
 
 @lru_cache(1024)
-def decision_confidence(verdict: str, similar: Counts, policy: Counts) -> Mapping[str, Any]:
+def decision_confidence(verdict: str, similar: Counts, policy: Counts) -> DecisionConfidence:
     """The `decision_confidence` of a record. Shared: callers do not change it.
 
     Args:
@@ -193,5 +217,5 @@ def decision_confidence(verdict: str, similar: Counts, policy: Counts) -> Mappin
         policy: The same under all of the policy's versions.
     """
     found = assess([similar], policy, verdict=verdict)
-    stated = {"decision_confidence_version": CONFIDENCE, **found.to_dict()}
+    stated: StatedConfidence = {"decision_confidence_version": CONFIDENCE, **found.to_dict()}
     return {**stated, "confidence_hash": content_hash(stated)}

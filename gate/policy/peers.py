@@ -14,24 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypedDict
 
 from gate.encoding.canonical import content_hash
 from gate.ids import timestamp
 from gate.labels import BENCHMARKS
 from gate.policy.effectiveness import share
-
-MIN_SCOPES: Final = 5
-"""How many other scopes a comparison needs; a caller can ask for more."""
-
-MAX_SCOPES: Final = 1000
-"""The most that a caller can ask for."""
-
-MIN_DECISIONS: Final = 50
-"""How many of their decisions it needs; a caller can ask for more."""
-
-MAX_DECISIONS: Final = 1_000_000
-"""The most that a caller can ask for."""
+from gate.policy.questions import MIN_DECISIONS, MIN_SCOPES, BenchmarksQuestion
 
 MIN_OUTCOMES: Final = 20
 """How many terminal outcomes a scope needs to count for a policy."""
@@ -232,36 +221,24 @@ class Cohort:
 
 
 def benchmark_report(
-    own: Own,
-    cohort: Cohort | None,
-    *,
-    policy_id: str,
-    month: str | None,
-    policy_version: str | None = None,
-    limit: int | None = None,
-    min_cohort_scopes: int = MIN_SCOPES,
-    min_cohort_decisions: int = MIN_DECISIONS,
+    own: Own, cohort: Cohort | None, question: BenchmarksQuestion, *, month: str | None
 ) -> dict[str, Any]:
     """How a policy does beside that of other scopes (`policy_benchmarks_v1`).
 
     Args:
-        own: The caller's own decisions that the other arguments choose.
+        own: The caller's own decisions that the question chooses.
         cohort: What the latest freeze holds for the caller; None where there is no freeze.
-        policy_id: The policy.
+        question: The question.
         month: The month that the freeze was made for, or, without one, would be; None for an empty chain.
-        policy_version: The one version of which own decisions were looked at; None for all.
-        limit: How many own decisions were looked at, the latest in the chain; None for all.
-        min_cohort_scopes: How many other scopes a comparison needs.
-        min_cohort_decisions: How many of their decisions it needs.
 
     Returns:
         The report, with `benchmark_hash` over the rest of it.
     """
-    across = _across(own, cohort, month, min_cohort_scopes, min_cohort_decisions)
+    across = _across(own, cohort, question, month)
     report = {
         "policy_benchmarks_version": BENCHMARKS,
-        "policy_id": policy_id,
-        "policy_version": policy_version,
+        "policy_id": question.policy_id,
+        "policy_version": question.policy_version,
         "your_metrics": {
             "decisions": own.counts.decisions,
             "terminal": own.counts.terminal,
@@ -269,9 +246,9 @@ def benchmark_report(
         },
         "cross_customer": across,
         "recommendation": _recommendation(own.counts, across["percentiles"]),
-        "min_cohort_scopes": min_cohort_scopes,
-        "min_cohort_decisions": min_cohort_decisions,
-        "limit": limit,
+        "min_cohort_scopes": question.min_cohort_scopes,
+        "min_cohort_decisions": question.min_cohort_decisions,
+        "limit": question.limit,
         "coverage": {
             "decisions": own.counts.decisions,
             "from": own.first,
@@ -285,18 +262,36 @@ def benchmark_report(
     return {**report, "benchmark_hash": content_hash(report)}
 
 
-def _across(own: Own, cohort: Cohort | None, month: str | None, min_scopes: int, min_decisions: int) -> dict[str, Any]:
+CrossCustomer = TypedDict(
+    "CrossCustomer",
+    {
+        "status": str,
+        "reason": str | None,
+        "explanation": str | None,
+        "month": str | None,
+        "from": str | None,
+        "to": str | None,
+        "scopes_at_least": int | None,
+        "decisions_at_least": int | None,
+        "percentiles": dict[str, dict[str, float]] | None,
+        "deltas": dict[str, float | None] | None,
+    },
+)
+"""What a report tells of the others together, or why nothing is."""
+
+
+def _across(own: Own, cohort: Cohort | None, question: BenchmarksQuestion, month: str | None) -> CrossCustomer:
     """What is told of the others together, or why nothing is."""
     counted: Sequence[Coded] = cohort.others if cohort is not None and cohort.member else ()
     scopes, decisions = folded(len(counted)), folded(sum(of.decisions for of in counted))
-    reason = _reason(cohort, scopes, decisions, min_scopes, min_decisions)
+    reason = _reason(cohort, scopes, decisions, question)
     shown = reason is None
     percentiles = _percentiles(counted, scopes) if shown else None
     period = decided_in(month) if month is not None else None
     return {
         "status": "available" if shown else "withheld",
         "reason": reason,
-        "explanation": None if reason is None else _explained(reason, cohort, min_scopes, min_decisions),
+        "explanation": None if reason is None else _explained(reason, cohort, question),
         "month": None if cohort is None else cohort.month,
         "from": None if period is None else timestamp(beginning(period)),
         "to": None if period is None else timestamp(beginning(earlier(period, -1)) - _MILLISECOND),
@@ -307,19 +302,21 @@ def _across(own: Own, cohort: Cohort | None, month: str | None, min_scopes: int,
     }
 
 
-def _reason(cohort: Cohort | None, scopes: int, decisions: int, min_scopes: int, min_decisions: int) -> str | None:
+def _reason(cohort: Cohort | None, scopes: int, decisions: int, question: BenchmarksQuestion) -> str | None:
     """Why nothing is told of the others; None where it is."""
     if cohort is None:
         return "not_frozen"
     if not cohort.member:
         return "not_opted_in"
-    # Nothing is said of the decisions of fewer scopes than anyone may ask for.
-    if scopes < max(min_scopes, MIN_SCOPES):
+    # Nothing is said of the decisions of fewer scopes than anyone may ask for. Questions refuse lower thresholds; what
+    # is told of others does not rest on that alone.
+    if scopes < max(question.min_cohort_scopes, MIN_SCOPES):
         return "too_few_scopes"
-    return "too_few_decisions" if decisions < max(min_decisions, MIN_DECISIONS) else None
+    return "too_few_decisions" if decisions < max(question.min_cohort_decisions, MIN_DECISIONS) else None
 
 
-def _explained(reason: str, cohort: Cohort | None, min_scopes: int, min_decisions: int) -> str:
+def _explained(reason: str, cohort: Cohort | None, question: BenchmarksQuestion) -> str:
+    min_scopes, min_decisions = question.min_cohort_scopes, question.min_cohort_decisions
     month = "" if cohort is None else cohort.month
     if reason == "not_frozen":
         return (

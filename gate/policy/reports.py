@@ -1,6 +1,6 @@
 """Reports about a policy, from what was reported of its decisions: each a JSON object that ends in its own hash.
 
-    report = confidence_report(coverage, policy_id="pricing_exception")
+    report = confidence_report(coverage, ConfidenceQuestion("pricing_exception"))
     report["confidence_hash"] == content_hash(report without confidence_hash)
 
 They hold no date but those of what they cover: the same ledger gives the same report, byte for byte.
@@ -9,13 +9,14 @@ They hold no date but those of what they cover: the same ledger gives the same r
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from gate.encoding.canonical import content_hash
 from gate.labels import CONFIDENCE, EFFECTIVENESS
 from gate.policy import effectiveness
-from gate.policy.confidence import MIN_SAMPLE, Counts, Coverage, add, assess
+from gate.policy.confidence import Counts, Coverage, add, assess
 from gate.policy.effectiveness import Counted, Standing
+from gate.policy.questions import VERDICTS, ConfidenceQuestion, EffectivenessQuestion
 
 MAX_VERSIONS: Final = 50
 """How many versions a report tells apart, those with the most decisions first."""
@@ -28,8 +29,6 @@ MAX_WEEKS: Final = 520
 
 MAX_METRICS: Final = 64
 """How many metrics an effectiveness report has, those of the most decisions first."""
-
-_VERDICTS: Final = ("yes", "no", "review")
 
 _NOTES: Final = (
     "Outcomes are what callers reported: nobody checked them, and decisions without an outcome are not counted.",
@@ -59,48 +58,6 @@ _EFFECTIVENESS_NOTES: Final = (
 )
 
 
-class Reports(Protocol):
-    """Makes the reports whose counting is not done where requests are answered.
-
-    Each takes the scope whose decisions are counted, and what the request chose. Each raises ServiceUnavailable,
-    SVC_REPORT_UNAVAILABLE, where there is nothing that counts, or it is not ready; where it is known when it will be,
-    details carry `retry_after`, in seconds.
-    """
-
-    def effectiveness(
-        self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
-    ) -> dict[str, Any]:
-        """The effectiveness report of a policy, as `effectiveness_report` makes it."""
-
-    def anomalies(
-        self,
-        scope_id: str,
-        policy_id: str,
-        *,
-        policy_version: str | None,
-        limit: int | None,
-        min_sample: int,
-        threshold: float,
-        max_items: int,
-    ) -> dict[str, Any]:
-        """The anomaly report of a policy, as `gate.policy.anomalies.report` makes it."""
-
-    def benchmarks(
-        self,
-        scope_id: str,
-        policy_id: str,
-        *,
-        policy_version: str | None,
-        limit: int | None,
-        min_cohort_scopes: int,
-        min_cohort_decisions: int,
-    ) -> dict[str, Any]:
-        """The benchmark report of a policy, as `gate.policy.peers.benchmark_report` makes it."""
-
-    def policy_alerts(self, scope_id: str, *, open_days: int) -> dict[str, Any]:
-        """The open alerts of a scope, as `gate.policy.anomalies.alerts` makes them."""
-
-
 _NOT_COMPARED: Final = (
     "Versions with fewer terminal outcomes than min_sample were not compared with the others: a greater min_sample "
     "compares fewer of them."
@@ -109,38 +66,26 @@ _SHORTENED: Final = "More versions, rules, weeks or metrics were counted than ar
 _EARLIER_LEFT_OUT: Final = "Earlier decisions were left out, as limit asked."
 
 
-def confidence_report(
-    coverage: Coverage,
-    *,
-    policy_id: str,
-    policy_version: str | None = None,
-    verdict: str | None = None,
-    action: str | None = None,
-    min_sample: int = MIN_SAMPLE,
-    limit: int | None = None,
-) -> dict[str, Any]:
+def confidence_report(coverage: Coverage, question: ConfidenceQuestion) -> dict[str, Any]:
     """How far the outcomes of a policy's decisions support it (`decision_confidence_v1`).
 
     Args:
-        coverage: The counts of the decisions that the other arguments choose.
-        policy_id: The policy.
-        policy_version: The one version that was looked at; None for all.
-        verdict: The one verdict: yes, no or review; None for all.
-        action: The one action; None for all.
-        min_sample: How many terminal outcomes a level needs.
-        limit: How many decisions were looked at, those with the latest outcomes; None for all.
+        coverage: The counts of the decisions that the question chooses.
+        question: The question.
 
     Returns:
         The report, with `confidence_hash` over the rest of it.
     """
     counts = add(coverage.by_version.values())
-    found = assess(coverage.by_version.values(), coverage.policy, verdict=verdict, min_sample=min_sample)
+    found = assess(
+        coverage.by_version.values(), coverage.policy, verdict=question.verdict, min_sample=question.min_sample
+    )
     report = {
         "decision_confidence_version": CONFIDENCE,
-        "policy_id": policy_id,
-        "policy_version": policy_version,
-        "verdict": verdict,
-        "action": action,
+        "policy_id": question.policy_id,
+        "policy_version": question.policy_version,
+        "verdict": question.verdict,
+        "action": question.action,
         **found.to_dict(),
         "outcomes": counts._asdict(),
         "success_rate": _success_rate(counts),
@@ -149,8 +94,8 @@ def confidence_report(
             {"policy_version": version, "outcomes": of._asdict(), "success_rate": _success_rate(of)}
             for version, of in sorted(coverage.by_version.items(), key=lambda item: (-item[1].total, item[0]))
         ][:MAX_VERSIONS],
-        "min_sample": min_sample,
-        "limit": limit,
+        "min_sample": question.min_sample,
+        "limit": question.limit,
         "coverage": {
             "decisions": counts.total,
             "versions": len(coverage.by_version),
@@ -158,33 +103,23 @@ def confidence_report(
             "to": coverage.last,
             "truncated": coverage.truncated,
         },
-        "notes": list(_notes(coverage, verdict, min_sample)),
+        "notes": list(_notes(coverage, question)),
     }
     return {**report, "confidence_hash": content_hash(report)}
 
 
-def effectiveness_report(
-    counted: Counted,
-    *,
-    policy_id: str,
-    policy_version: str | None = None,
-    min_sample: int = MIN_SAMPLE,
-    limit: int | None = None,
-) -> dict[str, Any]:
+def effectiveness_report(counted: Counted, question: EffectivenessQuestion) -> dict[str, Any]:
     """How well a policy does (`policy_effectiveness_v1`).
 
     Args:
-        counted: The counts of the decisions that the other arguments choose.
-        policy_id: The policy.
-        policy_version: The one version that was looked at; None for all.
-        min_sample: How many terminal outcomes a judgement needs, and a version to be compared with the others.
-        limit: How many decisions were looked at, the latest in the chain; None for all.
+        counted: The counts of the decisions that the question chooses.
+        question: The question.
 
     Returns:
         The report, with `effectiveness_hash` over the rest of it.
     """
     standing = counted.standing
-    found = effectiveness.assess(counted, min_sample=min_sample)
+    found = effectiveness.assess(counted, min_sample=question.min_sample)
     versions = sorted(
         counted.by_version.items(),
         key=lambda item: (item[0] not in found.below_others, -item[1].standing.decisions, item[0]),
@@ -194,8 +129,8 @@ def effectiveness_report(
     metrics = sorted(counted.metrics, key=lambda metric: (-metric.decisions, metric.name))
     report = {
         "policy_effectiveness_version": EFFECTIVENESS,
-        "policy_id": policy_id,
-        "policy_version": policy_version,
+        "policy_id": question.policy_id,
+        "policy_version": question.policy_version,
         "effectiveness_score": found.score,
         "confidence": found.confidence,
         "recommendation": found.recommendation,
@@ -218,14 +153,14 @@ def effectiveness_report(
         ],
         "verdicts": [
             {"verdict": verdict, **_part(counted.by_verdict[verdict])}
-            for verdict in _VERDICTS
+            for verdict in VERDICTS
             if verdict in counted.by_verdict
         ],
         "rules": [{"rule": rule, **_part(of)} for rule, of in rules[:MAX_RULES]],
         "weeks": [{"week": week, **_part(of)} for week, of in weeks[-MAX_WEEKS:]],
         "metrics": [metric._asdict() for metric in metrics[:MAX_METRICS]],
-        "min_sample": min_sample,
-        "limit": limit,
+        "min_sample": question.min_sample,
+        "limit": question.limit,
         "coverage": {
             "decisions": standing.decisions,
             "versions": len(versions),
@@ -238,7 +173,7 @@ def effectiveness_report(
             "merkle_root": counted.merkle_root,
             "truncated": counted.truncated,
         },
-        "notes": list(_effectiveness_notes(counted, min_sample)),
+        "notes": list(_effectiveness_notes(counted, question.min_sample)),
     }
     return {**report, "effectiveness_hash": content_hash(report)}
 
@@ -260,11 +195,11 @@ def _success_rate(counts: Counts) -> dict[str, float | None]:
     return {"rate": counts.success_rate, "low": low, "high": high}
 
 
-def _notes(coverage: Coverage, verdict: str | None, min_sample: int) -> Iterator[str]:
+def _notes(coverage: Coverage, question: ConfidenceQuestion) -> Iterator[str]:
     yield from _NOTES
-    if verdict is None:
+    if question.verdict is None:
         yield _EVERY_VERDICT
-    if any(of.terminal < min_sample for of in coverage.by_version.values()):
+    if any(of.terminal < question.min_sample for of in coverage.by_version.values()):
         yield _TOO_SMALL
     if coverage.truncated:
         yield _TRUNCATED

@@ -12,11 +12,78 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, Literal, TypedDict
 
 from gate.encoding.canonical import canonical, content_hash
 from gate.labels import CHAIN, CHECKPOINT, MERKLE_STRATEGY
 from gate.proof.signing import Signer
+
+
+class LinkMaterial(TypedDict):
+    """The members of a link that its own hash covers."""
+
+    decision_chain_version: str
+    chain_id: str
+    chain_position: int
+    previous_link_hash: str | None
+    previous_merkle_root: str | None
+    leaf_hash: str
+    merkle_root: str
+    merkle_strategy: str
+    entry_type: str
+    decision_id: str
+    record_hash: str
+    receipt_hash: str | None
+    policy_id: str | None
+    policy_version: str | None
+    created_at: str
+
+
+class Link(LinkMaterial):
+    """A link of a chain, as docs/wire-format.md has it."""
+
+    link_hash: str
+
+
+class RecordLink(TypedDict):
+    """The `audit_chain` that records and reports carry: the members that they repeat of their link."""
+
+    decision_chain_version: str
+    chain_id: str
+    chain_position: int
+    entry_type: str
+    leaf_hash: str
+    link_hash: str
+    merkle_root: str
+
+
+class Linked(TypedDict):
+    """The members of a Decision Record that its link is made of."""
+
+    decision_id: str
+    record_hash: str
+    receipt_hash: str
+    policy_id: str
+    policy_version: str
+    created_at: str
+
+
+class CheckpointStatement(TypedDict):
+    """What a checkpoint's signature is over."""
+
+    checkpoint_version: str
+    chain_id: str
+    chain_size: int
+    merkle_root: str | None
+    link_hash: str | None
+    issued_at: str
+    key_id: str
+
+
+class Checkpoint(CheckpointStatement):
+    """A signed statement of a chain's size and root."""
+
+    signature: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +126,7 @@ class Entry:
     created_at: str
 
 
-def append(head: Head, entry: Entry, *, plain: bool = False) -> dict[str, Any]:
+def append(head: Head, entry: Entry, *, plain: bool = False) -> Link:
     """The link that extends a chain by an entry, with every member that its hash covers and `link_hash`.
 
     Args:
@@ -70,7 +137,7 @@ def append(head: Head, entry: Entry, *, plain: bool = False) -> dict[str, Any]:
     """
     leaf_hash = leaf(entry.entry_type, entry.decision_id, entry.record_hash, entry.receipt_hash, plain=plain)
     position = head.size + 1
-    link = {
+    material: LinkMaterial = {
         "decision_chain_version": CHAIN,
         "chain_id": head.chain_id,
         "chain_position": position,
@@ -87,11 +154,11 @@ def append(head: Head, entry: Entry, *, plain: bool = False) -> dict[str, Any]:
         "policy_version": entry.policy_version,
         "created_at": entry.created_at,
     }
-    link["link_hash"] = content_hash(link, plain=plain)
-    return link
+    # Over what came before as well, so that no link can change without every later one changing.
+    return {**material, "link_hash": content_hash(material, plain=plain)}
 
 
-def link_material(record: Mapping[str, Any]) -> Entry:
+def link_material(record: Linked) -> Entry:
     """What the chain link of a decision is made of."""
     return Entry(
         entry_type="decision",
@@ -104,23 +171,31 @@ def link_material(record: Mapping[str, Any]) -> Entry:
     )
 
 
-def head_of(link: Mapping[str, Any]) -> Head:
+def head_of(link: Link) -> Head:
     """The head that a chain has after a link."""
     return Head(link["chain_id"], link["chain_position"], link["merkle_root"], link["link_hash"])
 
 
-def entry_of(link: Mapping[str, Any]) -> Entry:
+def entry_of(link: Link) -> Entry:
     """What a link says that it is made of."""
-    return Entry(**{name: link[name] for name in Entry.__slots__})
+    return Entry(
+        entry_type=link["entry_type"],
+        decision_id=link["decision_id"],
+        record_hash=link["record_hash"],
+        receipt_hash=link["receipt_hash"],
+        policy_id=link["policy_id"],
+        policy_version=link["policy_version"],
+        created_at=link["created_at"],
+    )
 
 
-def head_before(link: Mapping[str, Any]) -> Head:
+def head_before(link: Link) -> Head:
     """The head that a link says it extends."""
     return Head(link["chain_id"], link["chain_position"] - 1, link["previous_merkle_root"], link["previous_link_hash"])
 
 
 def leaf(entry_type: str, decision_id: str, record_hash: str, receipt_hash: str | None, *, plain: bool = False) -> str:
-    """leaf_hash of an entry."""
+    """leaf_hash of an entry. `receipt_hash` is null, and hashed as such, for what is no decision: it has no receipt."""
     return content_hash(
         {
             "decision_chain_version": CHAIN,
@@ -134,7 +209,10 @@ def leaf(entry_type: str, decision_id: str, record_hash: str, receipt_hash: str 
 
 
 def rolling_root(previous: str | None, leaf_hash: str, position: int, *, plain: bool = False) -> str:
-    """merkle_root at a position: the leaf itself at 1, the strategy's hash over the root before it after that."""
+    """merkle_root at a position: the leaf itself at 1, the strategy's hash over the root before it after that.
+
+    The position is hashed as well: the same leaf at another place gives another root.
+    """
     if position == 1:
         return leaf_hash
     return content_hash(
@@ -148,21 +226,21 @@ def rolling_root(previous: str | None, leaf_hash: str, position: int, *, plain: 
     )
 
 
-RECORD_LINK_MEMBERS: Final = (
-    "decision_chain_version",
-    "chain_id",
-    "chain_position",
-    "entry_type",
-    "leaf_hash",
-    "link_hash",
-    "merkle_root",
-)
+RECORD_LINK_MEMBERS: Final = tuple(RecordLink.__annotations__)
 """The members of a link that records and reports repeat in `audit_chain`."""
 
 
-def record_link(link: Mapping[str, Any]) -> dict[str, Any]:
+def record_link(link: RecordLink) -> RecordLink:
     """The `audit_chain` that a record carries of its link."""
-    return {name: link[name] for name in RECORD_LINK_MEMBERS}
+    return {
+        "decision_chain_version": link["decision_chain_version"],
+        "chain_id": link["chain_id"],
+        "chain_position": link["chain_position"],
+        "entry_type": link["entry_type"],
+        "leaf_hash": link["leaf_hash"],
+        "link_hash": link["link_hash"],
+        "merkle_root": link["merkle_root"],
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +256,7 @@ class Break:
     reason: str
 
 
-def find_break(
-    links: Iterable[Mapping[str, Any]], *, start: Head | None = None, end: Head | None = None
-) -> Break | None:
+def find_break(links: Iterable[Link], *, start: Head | None = None, end: Head | None = None) -> Break | None:
     """The first place where consecutive links, in ascending order, do not hold; None where all do.
 
     Args:
@@ -194,6 +270,7 @@ def find_break(
         position = link["chain_position"]
         if head is None:
             head = head_before(link)
+            # Links that are retained from the middle of a chain cannot show what came before them; the first link can.
             if position == 1 and (head.merkle_root is not None or head.link_hash is not None):
                 return Break(1, "The first link claims a link before it.")
         if position != head.size + 1:
@@ -208,11 +285,9 @@ def find_break(
     return None
 
 
-def checkpoint(head: Head, issued_at: str, signer: Signer) -> dict[str, Any]:
-    """A signed statement of a chain's size and root: {checkpoint_version, chain_id, chain_size, merkle_root, link_hash,
-    issued_at, key_id, signature}, signed over the canonical bytes of the rest.
-    """
-    statement = {
+def checkpoint(head: Head, issued_at: str, signer: Signer) -> Checkpoint:
+    """A signed statement of a chain's size and root; the signature is over the canonical bytes of the rest."""
+    statement: CheckpointStatement = {
         "checkpoint_version": CHECKPOINT,
         "chain_id": head.chain_id,
         "chain_size": head.size,
@@ -237,20 +312,24 @@ CHECKPOINT_MEMBERS: Final[Mapping[str, type | tuple[type, ...]]] = {
 """The members that a checkpoint has, and no other, with their types."""
 
 
-def checkpoint_payload(document: Mapping[str, Any]) -> bytes:
+def checkpoint_payload(document: Mapping[str, object]) -> bytes:
     """The bytes that a checkpoint's signature is over."""
     return canonical({name: value for name, value in document.items() if name != "signature"})
 
 
-def contradicts(document: Mapping[str, Any], link: Mapping[str, Any] | None) -> Sequence[str]:
+def contradicts(document: Checkpoint, link: Link | None) -> Sequence[str]:
     """Which members of a checkpoint the chain's link at position chain_size contradicts; empty where it holds.
 
     Args:
         document: The checkpoint.
         link: The link at that position; None where the chain is shorter.
     """
+    # An empty chain begins every chain: a checkpoint of it holds of whatever was appended since.
     if document["chain_size"] == 0:
         return []
     if link is None:
         return ["chain_size"]
-    return [name for name in ("chain_id", "merkle_root", "link_hash") if document[name] != link[name]]
+    return [name for name in _SEEN if document[name] != link[name]]
+
+
+_SEEN: Final[tuple[Literal["chain_id", "merkle_root", "link_hash"], ...]] = ("chain_id", "merkle_root", "link_hash")

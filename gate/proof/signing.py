@@ -13,7 +13,7 @@ import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Protocol
+from typing import Final, Protocol, TypedDict
 
 from nacl.bindings import crypto_core_ed25519_is_valid_point
 from nacl.exceptions import BadSignatureError
@@ -110,6 +110,7 @@ def verify_ed25519(public_key: str, payload: bytes, signature: str) -> bool:
 def verify_hmac(secret: bytes, payload: bytes, signature: str) -> bool:
     """Whether an `hmac-sha256:` signature over payload holds under the secret, compared in constant time."""
     expected = HmacSigner("", secret).sign(payload)
+    # A hostile signature can hold half of a surrogate pair, which is wrong and no error.
     return hmac.compare_digest(expected.encode(), signature.encode("utf-8", "surrogatepass"))
 
 
@@ -174,6 +175,25 @@ def fingerprint(pem: str) -> str:
     return hashlib.sha256(pem.strip().encode()).hexdigest()
 
 
+class PublishedKey(TypedDict):
+    """A key as registries publish it; see docs/wire-format.md, "Public keys"."""
+
+    key_id: str
+    algorithm: str
+    public_key: str
+    public_key_fingerprint: str
+    status: str
+    not_before: str
+    not_after: str | None
+
+
+class PublishedRegistry(TypedDict):
+    """The document of a key registry."""
+
+    keys: list[PublishedKey]
+    active_key_id: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class PublicKey:
     """One key of a registry.
@@ -216,7 +236,7 @@ class PublicKey:
             return f"It is dated {signed_at}, after its key {self.key_id} was retired ({self.not_after})."
         return None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PublishedKey:
         """The key as registries publish it."""
         return {
             "key_id": self.key_id,
@@ -240,12 +260,12 @@ class KeyRegistry:
         """The key of that name."""
         return next((key for key in self.keys if key.key_id == key_id), None)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PublishedRegistry:
         """{keys: [...], active_key_id}."""
         return {"keys": [key.to_dict() for key in self.keys], "active_key_id": self.active_key_id}
 
 
-def load_registry(document: Any) -> KeyRegistry:
+def load_registry(document: object) -> KeyRegistry:
     """Reads a published registry {keys: [...], active_key_id}.
 
     Raises:
@@ -260,7 +280,7 @@ def load_registry(document: Any) -> KeyRegistry:
     return KeyRegistry(keys, active if isinstance(active, str) else None)
 
 
-def _load_key(entry: Any) -> PublicKey:
+def _load_key(entry: object) -> PublicKey:
     if not isinstance(entry, Mapping):
         raise _registry_invalid("a key in it is no object")
     names = ("key_id", "algorithm", "public_key", "status", "not_before")
@@ -298,6 +318,7 @@ def _from_base64url(text: str) -> bytes | None:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         return None
+    # The last character has bits that belong to no byte. Were they free, one signature could be written in many ways.
     return raw if _base64url(raw) == text else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gate.encoding.canonical import content_hash
 from gate.labels import (
@@ -19,20 +19,29 @@ from gate.proof.signing import ED25519, Signer
 
 # Who verifies evaluates nothing.
 if TYPE_CHECKING:
+    from gate.records.documents import (
+        AttestationBundle,
+        AttestationSignature,
+        Registration,
+        RegistrationMaterial,
+        RulebookAttestation,
+        RuntimeBinding,
+    )
+    from gate.rulebooks.documents import AdapterDependency, RulebookReference, TrustedAdapter
     from gate.rulebooks.evaluation import Outcome
 
 
 def rulebook_attestation(
-    rulebook: Mapping[str, str],
+    rulebook: RulebookReference,
     facts_hash: str,
     outcome: Outcome,
-    runtime_binding: Mapping[str, str],
+    runtime_binding: RuntimeBinding,
     signer: Signer | None,
     *,
-    trusted_adapter: Mapping[str, Any] | None = None,
+    trusted_adapter: TrustedAdapter | None = None,
     plain: bool = False,
-    earlier: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+    earlier: RulebookAttestation | None = None,
+) -> RulebookAttestation:
     """The attestation {schema_version, bundle, bundle_hash, signature} of one evaluation.
 
     The bundle holds no date, no id and nothing of the environment: the same facts and rulebook give the same
@@ -48,7 +57,7 @@ def rulebook_attestation(
         plain: Whether the rulebook is plain, as `canonical.is_plain` says.
         earlier: An attestation made before, whose signature is taken over where it is of the same bundle.
     """
-    bundle = {
+    bundle: AttestationBundle = {
         "engine": EVALUATOR,
         "evaluator_version": EVALUATOR,
         "rulebook": rulebook,
@@ -77,7 +86,8 @@ def rulebook_attestation(
     }
 
 
-def _signature(bundle_hash: str, signer: Signer | None) -> dict[str, Any]:
+def _signature(bundle_hash: str, signer: Signer | None) -> AttestationSignature:
+    # null where it is unsigned. The envelope drops "" as it drops null, so that verification takes nothing but null.
     return {
         "schema_version": RULEBOOK_ATTESTATION_SIGNATURE,
         "algorithm": "Ed25519",
@@ -94,13 +104,13 @@ def attestation_signature(signer: Signer, bundle_hash: str) -> str:
 
 
 def registration(
-    rulebook: Mapping[str, str],
+    rulebook: RulebookReference,
     scope_id: str,
     registered_at: str,
     signer: Signer | None,
     *,
-    adapter_dependency: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+    adapter_dependency: AdapterDependency | None = None,
+) -> Registration:
     """The metadata of a rulebook's registration in a scope, made once, with its attestation.
 
     Args:
@@ -111,7 +121,7 @@ def registration(
         adapter_dependency: {adapter_id, version, manifest_hash, implementation_hash} of the adapter that makes the
             rulebook's facts; None where callers send them.
     """
-    metadata: dict[str, Any] = {
+    metadata: RegistrationMaterial = {
         "rulebook_registry_version": RULEBOOK_REGISTRY,
         "schema_version": rulebook["schema_version"],
         "rulebook_id": rulebook["id"],
@@ -120,24 +130,28 @@ def registration(
         "evaluator_version": EVALUATOR,
         "hash_algorithm": HASH_ALGORITHM,
         "canonicalization": CANONICALIZATION,
+        # Records are shown to outsiders, and the internal id is nobody's business: it is random, so that its hash tells
+        # nothing of it.
         "scope_hash": content_hash({"scope": scope_id}),
         "registered_at": registered_at,
     }
     if adapter_dependency is not None:
-        metadata["adapter_dependency"] = dict(adapter_dependency)
+        metadata["adapter_dependency"] = adapter_dependency.copy()
     attestation_hash = registration_hash(metadata)
-    metadata["registry_attestation"] = {
-        "registry_attestation_version": REGISTRY_ATTESTATION,
-        "status": "unsigned" if signer is None else "signed",
-        "attestation_hash": attestation_hash,
-        "key_id": None if signer is None else signer.key_id,
-        "signature_algorithm": ED25519,
-        "signature": None if signer is None else signer.sign(attestation_hash.encode()),
+    return {
+        **metadata,
+        "registry_attestation": {
+            "registry_attestation_version": REGISTRY_ATTESTATION,
+            "status": "unsigned" if signer is None else "signed",
+            "attestation_hash": attestation_hash,
+            "key_id": None if signer is None else signer.key_id,
+            "signature_algorithm": ED25519,
+            "signature": None if signer is None else signer.sign(attestation_hash.encode()),
+        },
     }
-    return metadata
 
 
-def registration_hash(metadata: Mapping[str, Any], *, plain: bool = False) -> str:
+def registration_hash(metadata: Mapping[str, object], *, plain: bool = False) -> str:
     """attestation_hash: H of the metadata without registry_attestation; `plain` as `canonical` takes it."""
     registered = {name: value for name, value in metadata.items() if name != "registry_attestation"}
     return content_hash(registered, plain=plain)

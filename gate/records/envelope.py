@@ -6,18 +6,26 @@ Making a record and verifying one use these same functions; the formulas are tho
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from gate.encoding.canonical import canonical, compact, content_hash, is_empty
 from gate.labels import CANONICALIZATION, HASH_ALGORITHM
 
+# Who only makes or checks hashes loads no signing, which the links in these documents come from.
+if TYPE_CHECKING:
+    from gate.records.documents import ActionBinding, DecisionContext, Integrity, IntegritySignature, Signable, Source
+    from gate.rulebooks.documents import TrustedAdapter
 
-def envelope(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What `record_hash` is the hash of."""
-    material: dict[str, Any] = {name: record.get(name) or empty for name, empty in _ALWAYS.items()}
+
+def envelope(record: Mapping[str, object]) -> dict[str, object]:
+    """What `record_hash` is the hash of; docs/wire-format.md, "record_hash"."""
+    # A member that is absent is hashed like an empty one. So whoever verifies must ask for the members by name, and
+    # refuse an empty idempotency_key: the hash tells neither from the other.
+    material: dict[str, object] = {name: record.get(name) or empty for name, empty in _ALWAYS.items()}
     if bundle_hash := record.get("policy_bundle_hash"):
         material["policy_bundle_hash"] = bundle_hash
-    bundle = record.get("policy_bundle") or {}
+    # An object in every record: who verifies looks first.
+    bundle = cast("Mapping[str, object]", record.get("policy_bundle") or {})
     if kept := {name: bundle[name] for name in _BUNDLE_MEMBERS if not is_empty(bundle.get(name))}:
         material["policy_bundle"] = kept
     for name in _WHERE_NOT_EMPTY:
@@ -27,7 +35,7 @@ def envelope(record: Mapping[str, Any]) -> dict[str, Any]:
     return material
 
 
-_ALWAYS: Final[Mapping[str, Any]] = {
+_ALWAYS: Final[Mapping[str, object]] = {
     "decision_protocol_version": "",
     "decision_record_version": "",
     "decision_id": "",
@@ -67,7 +75,7 @@ _WHERE_NOT_EMPTY: Final = (
 )
 
 
-def erased_members(record: Mapping[str, Any]) -> frozenset[str]:
+def erased_members(record: Mapping[str, object]) -> frozenset[str]:
     """What a record says was erased of its decision: any of adapter_facts, evaluation and input."""
     said = record.get("erased")
     members = said.get("members") if isinstance(said, dict) else None
@@ -78,7 +86,7 @@ ERASABLE: Final = ("adapter_facts", "evaluation", "input")
 """What an erasure takes: two members of a record, and the request that it answered."""
 
 
-def receipt_material(record: Mapping[str, Any], *, plain: bool = False) -> dict[str, Any]:
+def receipt_material(record: Mapping[str, object], *, plain: bool = False) -> dict[str, object]:
     """What `receipt_hash` is the hash of; `plain` says that the record is, as `canonical.is_plain` has it."""
     names = (
         "decision_record_version",
@@ -96,7 +104,7 @@ def receipt_material(record: Mapping[str, Any], *, plain: bool = False) -> dict[
     return material
 
 
-def receipt_payload(record: Mapping[str, Any], key_id: str) -> bytes:
+def receipt_payload(record: Mapping[str, object], key_id: str) -> bytes:
     """The bytes that a receipt's signature is over."""
     return canonical(
         {
@@ -108,28 +116,29 @@ def receipt_payload(record: Mapping[str, Any], key_id: str) -> bytes:
     )
 
 
-def input_material(request_body: Any) -> Any:
+def input_material(request_body: object) -> object:
     """What `input_hash` is the hash of: the request body as sent, without response_view."""
     if isinstance(request_body, dict) and "response_view" in request_body:
         return {name: value for name, value in request_body.items() if name != "response_view"}
     return request_body
 
 
-def output_material(record: Mapping[str, Any], status: str) -> dict[str, Any]:
+def output_material(record: Mapping[str, object], status: object) -> dict[str, object]:
     """What `output_hash` is the hash of; absent members are null."""
     names = ("verdict", "application_verdict", "action", "reason_code", "matched_rule_id", "evidence")
-    return {"status": status} | {name: record.get(name) for name in names}
+    return {"status": status, **{name: record.get(name) for name in names}}
 
 
-def evidence_codes(reason_code: str, matched_rule_id: str | None, status: str) -> list[str]:
+def evidence_codes(reason_code: str, matched_rule_id: str | None, status: object) -> list[str]:
     """The evidence: the reason code, then the rule, the default, or the failed input schema."""
     if status == "needs_input":
         return [reason_code, "schema:failed"]
     return [reason_code, f"rule:{matched_rule_id}" if matched_rule_id is not None else "rule:default"]
 
 
-def adapter_source(trusted_adapter: Mapping[str, Any]) -> dict[str, Any]:
+def adapter_source(trusted_adapter: TrustedAdapter) -> Source:
     """What an evidence manifest names an adapter as."""
+    # A trusted_adapter under verification can lack each of these.
     return {
         "id": f"adapter:{trusted_adapter.get('adapter_id')}@{trusted_adapter.get('version')}",
         "type": "adapter",
@@ -147,20 +156,32 @@ def decision_url(decision_id: str) -> str:
     return f"/api/decision/{decision_id}"
 
 
-def action_binding(context: Mapping[str, Any]) -> dict[str, Any]:
+def action_binding(context: DecisionContext) -> ActionBinding:
     """What the decision is bound to: system, resource and proposed_action, and what else the context says of it."""
-    binding = {
+    binding: ActionBinding = {
         "system": context.get("target_system", ""),
         "resource": context.get("target_object_id", ""),
         "proposed_action": context.get("requested_action") or context.get("mutation", ""),
     }
-    extras = ("mutation", "actor", "subject", "amount", "currency")
-    return binding | {name: context[name] for name in extras if name in context}
+    if "mutation" in context:
+        binding["mutation"] = context["mutation"]
+    for name in _BOUND_WHERE_SENT:
+        if name in context:
+            binding[name] = context[name]
+    return binding
 
 
-def integrity(record: Mapping[str, Any]) -> dict[str, Any]:
+_BOUND_WHERE_SENT: Final[tuple[Literal["actor", "subject", "amount", "currency"], ...]] = (
+    "actor",
+    "subject",
+    "amount",
+    "currency",
+)
+
+
+def integrity(record: Signable) -> Integrity:
     """The summary of how a record is protected; `signature` is null where receipt signing is off."""
-    signature = None
+    signature: IntegritySignature | None = None
     if "receipt_signature" in record:
         signature = {
             "algorithm": record["receipt_signature_algorithm"],

@@ -9,11 +9,24 @@ A packet verifies by itself, up to the key that signed its record; `gate.verify.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gate.encoding.canonical import content_hash
 from gate.labels import PACKET
 from gate.records.receipts import EXECUTIONS, OUTCOMES, Kind
+
+if TYPE_CHECKING:
+    from gate.proof.chain import Checkpoint, Link
+    from gate.records.documents import (
+        Packet,
+        PacketChain,
+        PacketMaterial,
+        PacketParts,
+        PolicyIntelligence,
+        Record,
+        Report,
+        VerificationHints,
+    )
 
 MAX_ITEMS: Final = 1000
 """How many execution receipts, outcome records and chain links a packet holds at most, of each."""
@@ -31,17 +44,17 @@ REPORT_HASHES: Final[Mapping[str, str]] = {
 
 
 def build_packet(
-    record: Mapping[str, Any],
-    executions: Sequence[Mapping[str, Any]],
-    outcomes: Sequence[Mapping[str, Any]],
+    record: Record,
+    executions: Sequence[Report],
+    outcomes: Sequence[Report],
     *,
     exported_at: str,
-    intelligence: Mapping[str, Any] | None = None,
-    links: Sequence[Mapping[str, Any]] | None = None,
-    checkpoint: Mapping[str, Any] | None = None,
+    intelligence: PolicyIntelligence | None = None,
+    links: Sequence[Link] | None = None,
+    checkpoint: Checkpoint | None = None,
     with_input: bool = False,
-    request_body: Any = None,
-) -> dict[str, Any]:
+    request_body: object = None,
+) -> Packet:
     """The packet of a decision, with its packet_hash.
 
     Args:
@@ -56,7 +69,7 @@ def build_packet(
         with_input: Whether the packet has `input`.
         request_body: The Decision Request, for `input`; None where it is no longer kept.
     """
-    packet: dict[str, Any] = {
+    packet: PacketParts = {
         "decision_packet_version": PACKET,
         "decision_id": record["decision_id"],
         "record_hash": record["record_hash"],
@@ -71,20 +84,20 @@ def build_packet(
         packet["audit_chain"] = _audit_chain(links, checkpoint)
     if with_input:
         packet["input"] = request_body
-    packet["exported_at"] = exported_at
-    return {**packet, "packet_hash": packet_hash(packet)}
+    material: PacketMaterial = {**packet, "exported_at": exported_at}
+    return {**material, "packet_hash": packet_hash(material)}
 
 
-def packet_hash(packet: Mapping[str, Any]) -> str:
+def packet_hash(packet: Mapping[str, object]) -> str:
     """What a packet's `packet_hash` should be."""
     return content_hash({name: value for name, value in packet.items() if name != "packet_hash"})
 
 
 def links_to_retain(
-    links: Sequence[Mapping[str, Any]],
-    executions: Sequence[Mapping[str, Any]],
-    outcomes: Sequence[Mapping[str, Any]],
-) -> Sequence[Mapping[str, Any]]:
+    links: Sequence[Link],
+    executions: Sequence[Report],
+    outcomes: Sequence[Report],
+) -> Sequence[Link]:
     """As many of a chain's links as a packet with these reports can retain.
 
     Limits can show a report that lies beyond the links and leave an older one out whose link is among them. So would
@@ -105,9 +118,7 @@ def links_to_retain(
     return links
 
 
-def hidden_reports(
-    links: Sequence[Mapping[str, Any]], kind: Kind, decision_id: str, positions: Collection[int]
-) -> list[int]:
+def hidden_reports(links: Sequence[Link], kind: Kind, decision_id: str, positions: Collection[int]) -> list[int]:
     """Where links, in their order, tell of reports of a decision that are at none of the positions shown."""
     shown = frozenset(positions)
     return [
@@ -118,7 +129,7 @@ def hidden_reports(
     ]
 
 
-def _audit_chain(links: Sequence[Mapping[str, Any]], checkpoint: Mapping[str, Any] | None) -> dict[str, Any]:
+def _audit_chain(links: Sequence[Link], checkpoint: Checkpoint | None) -> PacketChain:
     last = links[-1]
     hints = verification_hints(last["chain_id"])
     return {
@@ -130,7 +141,7 @@ def _audit_chain(links: Sequence[Mapping[str, Any]], checkpoint: Mapping[str, An
     }
 
 
-def verification_hints(chain_id: str) -> dict[str, Any]:
+def verification_hints(chain_id: str) -> VerificationHints:
     """How the parts of a packet are verified, in words; the same in every packet of a chain."""
     return {
         "hash": "H(x) is the lower-case hex SHA-256 of the canonical JSON of x (RFC 8785).",

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from gate.encoding.canonical import compact, content_hash
 from gate.errors import FieldError, RequestRefused
 from gate.ids import parse_timestamp, timestamp
 from gate.labels import CRM_SYNC, EXECUTION, OUTCOME, PROTOCOL
 from gate.proof import chain
+
+if TYPE_CHECKING:
+    from gate.records.documents import Cited, Report
 
 NOT_APPROVED: Final = "DECISION_NOT_APPROVED"
 """The flag of a receipt whose decision was not `yes`, whatever was done about it."""
@@ -228,20 +231,20 @@ CITED: Final = (
 """The members of a record that reports about it repeat."""
 
 
-def report_hash(kind: Kind, report: Mapping[str, Any]) -> str:
+def report_hash(kind: Kind, report: Mapping[str, object]) -> str:
     """What the report's own hash should be."""
     return content_hash(compact({name: report.get(name) for name in kind.hashed}))
 
 
 def build(
     kind: Kind,
-    record: Mapping[str, Any],
-    body: Mapping[str, Any],
+    record: Cited,
+    body: Mapping[str, object],
     report_id: str,
     *,
     idempotency_key: str | None,
     reported_at: str,
-) -> dict[str, Any]:
+) -> Report:
     """The report that a request makes about a decision; all but `audit_chain`, which is known once it is appended.
 
     Args:
@@ -256,20 +259,22 @@ def build(
         RequestRefused: SVC_<kind>_RECORD_MISMATCH: the body cites another record than the one that is stored.
     """
     _check_record(kind, record, body)
-    report: dict[str, Any] = {
+    by_name: Mapping[str, object] = record
+    # What follows from the record stands after what was sent, so that nothing sent takes its place.
+    report: dict[str, object] = {
         "decision_protocol_version": PROTOCOL,
         kind.version_member: kind.version,
         kind.id_member: report_id,
         "decision_id": record["decision_id"],
         **body,
-        **{name: record[of_record] for name, of_record in REPEATED.items()},
+        **{name: by_name[of_record] for name, of_record in REPEATED.items()},
         kind.input_hash_member: content_hash(body),
         "reported_at": reported_at,
     }
     if idempotency_key is not None:
         report["idempotency_key"] = idempotency_key
     if "executed_at" in body:
-        report["executed_at"] = timestamp(parse_timestamp(body["executed_at"]))
+        report["executed_at"] = timestamp(parse_timestamp(text(body, "executed_at")))
     if kind is not CRM_SYNCS:
         report |= {"policy_bundle_hash": record["policy_bundle_hash"], "decision_found": True}
         report.setdefault("action_binding", record["action_binding"])
@@ -283,13 +288,19 @@ def build(
         }
         report["flags"] = flags(report, record["action_binding"])
     report[kind.hash_member] = report_hash(kind, report)
-    return report
+    # All that its kind has: the body was held against the kind's schema.
+    return cast("Report", report)
+
+
+def text(report: Mapping[str, object], member: str) -> str:
+    """A member of a report that is text by its schema, under the name that a kind has for it."""
+    return cast("str", report[member])
 
 
 _TARGET: Final = {"target_system": "system", "target_object_id": "resource", "mutation": "mutation"}
 
 
-def flags(receipt: Mapping[str, Any], decided: Mapping[str, Any]) -> list[str]:
+def flags(receipt: Mapping[str, object], decided: Mapping[str, object]) -> list[str]:
     """What speaks against an execution receipt: it follows from hashed members, and is not hashed itself.
 
     Args:
@@ -301,7 +312,7 @@ def flags(receipt: Mapping[str, Any], decided: Mapping[str, Any]) -> list[str]:
     return [*found, BINDING_MISMATCH] if named and not receipt["action_binding_match"] else found
 
 
-def binding_matches(decided: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+def binding_matches(decided: Mapping[str, object], body: Mapping[str, object]) -> bool:
     """action_binding_match: the binding that was sent is the decision's, or else the target fields that were sent are;
     false where nothing was sent.
     """
@@ -311,12 +322,12 @@ def binding_matches(decided: Mapping[str, Any], body: Mapping[str, Any]) -> bool
     return bool(sent) and all(told == bound for told, bound in sent)
 
 
-def report_link(kind: Kind, report: Mapping[str, Any]) -> chain.Entry:
+def report_link(kind: Kind, report: Report) -> chain.Entry:
     """What the chain link of a report is made of."""
     return chain.Entry(
         entry_type=kind.entry_type,
         decision_id=report["decision_id"],
-        record_hash=report[kind.hash_member],
+        record_hash=text(report, kind.hash_member),
         receipt_hash=None,
         policy_id=report["policy_id"],
         policy_version=report["policy_version"],
@@ -324,7 +335,7 @@ def report_link(kind: Kind, report: Mapping[str, Any]) -> chain.Entry:
     )
 
 
-def _check_record(kind: Kind, record: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+def _check_record(kind: Kind, record: Mapping[str, object], body: Mapping[str, object]) -> None:
     errors = [
         FieldError(name, "mismatch", f"It is not the {of_record} of the stored record.")
         for name, of_record in kind.must_match.items()

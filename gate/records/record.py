@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, cast
 
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
@@ -21,6 +20,16 @@ from gate.labels import (
 )
 from gate.proof.signing import Signer
 from gate.records.attestation import rulebook_attestation
+from gate.records.documents import (
+    DecidedRecord,
+    EvidenceManifest,
+    Record,
+    Registration,
+    RulebookAttestation,
+    RulebookContract,
+    RuntimeBinding,
+    Source,
+)
 from gate.records.envelope import (
     action_binding,
     adapter_source,
@@ -67,15 +76,15 @@ class Signers:
 def build_record(
     request: DecisionRequest,
     rulebook: Rulebook,
-    registry: Mapping[str, Any],
+    registry: Registration,
     facts: Facts,
     explained: Explained,
     identity: Identity,
     signers: Signers,
     *,
     schema_url: str,
-    earlier: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+    earlier: RulebookAttestation | None = None,
+) -> Record:
     """A full record, all but `audit_chain`, which is known once the record is appended.
 
     Args:
@@ -95,7 +104,7 @@ def build_record(
     evidence = evidence_codes(outcome.reason_code, outcome.matched_rule_id, outcome.status)
     policy_bundle = rulebook.policy_bundle
     runtime_binding = runtime_binding_of(facts.binding_mode)
-    record: dict[str, Any] = {
+    decided: DecidedRecord = {
         "decision_record_version": RECORD,
         "decision_protocol_version": PROTOCOL,
         "decision_id": identity.decision_id,
@@ -121,7 +130,7 @@ def build_record(
         "rulebook_contract": rulebook_contract(schema_url),
         "evaluator_version": EVALUATOR,
         "runtime_binding": runtime_binding,
-        "rulebook_registry": dict(registry),
+        "rulebook_registry": registry.copy(),
         "registry_attestation": registry["registry_attestation"],
         "rulebook_attestation": rulebook_attestation(
             rulebook.reference,
@@ -140,23 +149,35 @@ def build_record(
         "created_at": identity.created_at,
     }
     if facts.trusted_adapter is not None:
-        record |= {"trusted_adapter": facts.trusted_adapter, "adapter_facts": facts.values}
+        decided["trusted_adapter"] = facts.trusted_adapter
+        decided["adapter_facts"] = facts.values
     if identity.idempotency_key is not None:
-        record["idempotency_key"] = identity.idempotency_key
-    record["output_hash"] = content_hash(output_material(record, outcome.status), plain=plain)
+        decided["idempotency_key"] = identity.idempotency_key
+    return _sealed(decided, outcome.status, signers.receipt, plain=plain)
+
+
+def _sealed(decided: DecidedRecord, status: str, signer: Signer | None, *, plain: bool) -> Record:
+    """The record with its hashes and its receipt's signature, each of which covers the one before it."""
+    # It has all members of a record where this returns.
+    record = cast("Record", decided)
+    record["output_hash"] = content_hash(output_material(record, status), plain=plain)
     record["record_hash"] = content_hash(envelope(record), plain=plain)
     record["receipt_hash"] = content_hash(receipt_material(record, plain=plain), plain=plain)
-    record.update(_receipt_signature(record, signers.receipt))
+    if signer is not None:
+        record["receipt_key_id"] = signer.key_id
+        record["receipt_signature"] = signer.sign(receipt_payload(record, signer.key_id))
+        record["receipt_signature_algorithm"] = signer.algorithm
+        record["receipt_public_key_fingerprint"] = signer.fingerprint
     record["integrity"] = integrity(record)
     return record
 
 
 def _evidence_manifest(
     evidence: list[str], rulebook: Rulebook, facts: Facts, explained: Explained, plain: bool
-) -> dict[str, Any]:
+) -> EvidenceManifest:
     """The evidence with what it came from; so the record hash binds the explanation."""
     source = f"rulebook:{rulebook.rulebook_id}@{rulebook.version}"
-    sources = [
+    sources: list[Source] = [
         {"id": source, "type": "rulebook", "snapshot_hash": rulebook.hash},
         {"id": "evaluation", "type": "evaluation", "snapshot_hash": content_hash(explained.evaluation, plain=plain)},
     ]
@@ -165,19 +186,25 @@ def _evidence_manifest(
     return {"codes": evidence, "sources": sources}
 
 
-def runtime_binding_of(binding_mode: str) -> dict[str, str]:
+def runtime_binding_of(binding_mode: str) -> RuntimeBinding:
     """Who decides, and on whose facts."""
-    authority = {"adapter_authority": ADAPTER_AUTHORITY} if binding_mode == BINDING_ADAPTER else {}
+    if binding_mode == BINDING_ADAPTER:
+        return {
+            "production_core": PRODUCTION_CORE,
+            "binding_mode": binding_mode,
+            "verdict_authority": VERDICT_AUTHORITY,
+            "adapter_authority": ADAPTER_AUTHORITY,
+            "customer_supplied_code": CUSTOMER_CODE,
+        }
     return {
         "production_core": PRODUCTION_CORE,
         "binding_mode": binding_mode,
         "verdict_authority": VERDICT_AUTHORITY,
-        **authority,
         "customer_supplied_code": CUSTOMER_CODE,
     }
 
 
-def rulebook_contract(schema_url: str) -> dict[str, str]:
+def rulebook_contract(schema_url: str) -> RulebookContract:
     """The contract that the rulebook was validated and evaluated under."""
     return {
         "schema_version": RULEBOOK_SCHEMA,
@@ -188,14 +215,3 @@ def rulebook_contract(schema_url: str) -> dict[str, str]:
 
 
 RULEBOOK_SCHEMA_HASH: Final = content_hash(resources.schema("rulebook-v1"))
-
-
-def _receipt_signature(record: Mapping[str, Any], signer: Signer | None) -> dict[str, Any]:
-    if signer is None:
-        return {}
-    return {
-        "receipt_key_id": signer.key_id,
-        "receipt_signature": signer.sign(receipt_payload(record, signer.key_id)),
-        "receipt_signature_algorithm": signer.algorithm,
-        "receipt_public_key_fingerprint": signer.fingerprint,
-    }

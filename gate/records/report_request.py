@@ -5,20 +5,21 @@ without empty parts that its hash would not bind.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import cast
 
 from gate.encoding import resources
 from gate.encoding.canonical import is_empty
 from gate.encoding.credentials import credentials
 from gate.encoding.shapes import MAX_ERRORS, shape, to_mend
+from gate.encoding.strict_json import Json, JsonObject
 from gate.errors import FieldError, RequestRefused, member
 from gate.ids import parse_timestamp
 from gate.records.receipts import Kind
 
 
-def check_request(kind: Kind, body: Any) -> None:
+def check_request(kind: Kind, body: object) -> JsonObject:
     """Requires that a body is a report of its kind, holds nothing that looks like a credential, and no empty part of
-    `mapped_fields`.
+    `mapped_fields`; returns it.
 
     Args:
         kind: What is reported.
@@ -28,13 +29,15 @@ def check_request(kind: Kind, body: Any) -> None:
         RequestRefused: SVC_API_REQUEST_INVALID.
     """
     errors = _shape_errors(kind, body)
+    shaped = cast("JsonObject", body)
     if not errors:
-        errors = [*credentials(body), *_unbound(body), *_date_errors(body)][:MAX_ERRORS]
+        errors = [*credentials(shaped), *_unbound(shaped), *_date_errors(shaped)][:MAX_ERRORS]
     if errors:
         raise RequestRefused("SVC_API_REQUEST_INVALID", to_mend(f"The body is not {kind.called}", errors), errors)
+    return shaped
 
 
-def _shape_errors(kind: Kind, body: Any) -> list[FieldError]:
+def _shape_errors(kind: Kind, body: object) -> list[FieldError]:
     errors = shape(kind.request).errors(body)
     if not errors or not isinstance(body, dict):
         return errors
@@ -46,21 +49,22 @@ def _shape_errors(kind: Kind, body: Any) -> list[FieldError]:
     return sorted(errors, key=lambda error: (error.field, error.code))[:MAX_ERRORS]
 
 
-def _date_errors(body: dict[str, Any]) -> Iterator[FieldError]:
+def _date_errors(body: JsonObject) -> Iterator[FieldError]:
     try:
-        parse_timestamp(body.get("executed_at", "2026-01-31T12:00:00.000Z"))
+        # Text by the schema, which takes times that the protocol cannot write, such as those outside of its years.
+        parse_timestamp(cast("str", body.get("executed_at", "2026-01-31T12:00:00.000Z")))
     except ValueError:
         yield FieldError("executed_at", "format", "It must be a time with its zone, such as 2026-01-31T12:00:00.000Z.")
 
 
-def _unbound(body: dict[str, Any]) -> Iterator[FieldError]:
+def _unbound(body: JsonObject) -> Iterator[FieldError]:
     """What the hash of a CRM sync leaves out: nobody could tell whether it was there."""
     for path in _empty_parts(body.get("mapped_fields", {}), "mapped_fields"):
         yield FieldError(path, "empty", "It is empty, and the report's hash would not bind it; leave it out.")
 
 
-def _empty_parts(value: Any, path: str) -> Iterator[str]:
-    parts: Iterable[tuple[str, Any]] = ()
+def _empty_parts(value: Json, path: str) -> Iterator[str]:
+    parts: Iterable[tuple[str, Json]] = ()
     if isinstance(value, dict):
         parts = ((member(path, name), item) for name, item in value.items())
     elif isinstance(value, list):

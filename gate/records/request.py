@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from gate.encoding.shapes import MAX_ERRORS, shape, to_mend
 from gate.errors import FieldError, RequestRefused, member
 from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, BINDING_MODES, OUTPUT_MATERIAL, ROOT_OUTPUT_MATERIAL
 from gate.records.envelope import input_material
+
+if TYPE_CHECKING:
+    from gate.records.documents import DecisionBody, DecisionContext, RulebookPointer
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +36,18 @@ class DecisionRequest:
         plain: Whether the body is plain, as `canonical.is_plain` says.
     """
 
-    body: Mapping[str, Any]
+    body: Mapping[str, object]
     input_hash: str
     mode: str
-    rulebook: Mapping[str, Any] | None
-    rulebook_ref: Mapping[str, str] | None
-    adapter: Mapping[str, Any] | None
-    context: Mapping[str, Any]
-    inputs: Mapping[str, Any]
+    rulebook: Mapping[str, object] | None
+    rulebook_ref: RulebookPointer | None
+    adapter: Mapping[str, object] | None
+    context: DecisionContext
+    inputs: Mapping[str, object]
     plain: bool
 
 
-def read_request(body: Any, input_hash: str, *, plain: bool = False, root: str = "") -> DecisionRequest:
+def read_request(body: object, input_hash: str, *, plain: bool = False, root: str = "") -> DecisionRequest:
     """Reads the parsed body of a Decision Request.
 
     Args:
@@ -56,12 +59,11 @@ def read_request(body: Any, input_hash: str, *, plain: bool = False, root: str =
     Raises:
         RequestRefused: As `check_request`.
     """
-    check_request(body, root=root)
-    return accepted_request(body, input_hash, plain=plain)
+    return accepted_request(check_request(body, root=root), input_hash, plain=plain)
 
 
-def check_request(body: Any, *, root: str = "") -> None:
-    """Requires that a parsed body is a Decision Request whose parts fit together.
+def check_request(body: object, *, root: str = "") -> DecisionBody:
+    """Requires that a parsed body is a Decision Request whose parts fit together, and returns it.
 
     Args:
         body: The parsed JSON value.
@@ -72,14 +74,15 @@ def check_request(body: Any, *, root: str = "") -> None:
             RULEBOOK_BINDING_MODE_CONFLICT or TRUSTED_ADAPTER_INPUT_CONFLICT, whichever comes first.
     """
     binds = isinstance(body, dict) and body.get("mode") == "rulebook"
-    _check_shape(body, binds, root)
-    _check_binding_mode(body)
+    shaped = _shaped(body, binds, root)
+    _check_binding_mode(shaped)
     if binds:
-        _check_output_material(body, root)
-    _check_conflicts(body, binds)
+        _check_output_material(shaped, root)
+    _check_conflicts(shaped, binds)
+    return shaped
 
 
-def accepted_request(body: Mapping[str, Any], input_hash: str, *, plain: bool = False) -> DecisionRequest:
+def accepted_request(body: DecisionBody, input_hash: str, *, plain: bool = False) -> DecisionRequest:
     """A Decision Request that was found valid, now or when it was stored; nothing is checked.
 
     Args:
@@ -87,9 +90,9 @@ def accepted_request(body: Mapping[str, Any], input_hash: str, *, plain: bool = 
         input_hash: H(envelope.input_material(body)).
         plain: Whether the body is known to be plain, as `canonical.is_plain` says.
     """
-    context = body.get("context", {})
+    context: DecisionContext = body.get("context", {})
     return DecisionRequest(
-        body=input_material(body),
+        body=cast("Mapping[str, object]", input_material(body)),
         input_hash=input_hash,
         mode=body.get("mode", "single"),
         rulebook=body.get("rulebook"),
@@ -101,18 +104,20 @@ def accepted_request(body: Mapping[str, Any], input_hash: str, *, plain: bool = 
     )
 
 
-def _check_shape(body: Any, binds: bool, root: str) -> None:
-    # Output material at the root has a code of its own, so the closed shape does not see it.
-    seen = {name: body[name] for name in body if name not in ROOT_OUTPUT_MATERIAL} if binds else body
+def _shaped(body: object, binds: bool, root: str) -> DecisionBody:
+    # Of its shape where this returns, but for output material at the root, which has a code of its own.
+    shaped = cast("DecisionBody", body)
+    seen = {name: value for name, value in shaped.items() if name not in ROOT_OUTPUT_MATERIAL} if binds else body
     errors = shape("decision-request").errors(seen, root=root)
-    if not errors and binds and not {"rulebook", "rulebook_ref"} & body.keys():
+    if not errors and binds and not {"rulebook", "rulebook_ref"} & shaped.keys():
         message = "Mode rulebook needs it, or rulebook_ref; add one of them."
         errors = [FieldError(member(root, "rulebook"), "required", message)]
-    if not errors and not binds and not {"question", *BINDING_MEMBERS} & body.keys():
+    if not errors and not binds and not {"question", *BINDING_MEMBERS} & shaped.keys():
         message = "The advisory modes need it; a binding verdict needs mode rulebook."
         errors = [FieldError(member(root, "question"), "required", message)]
     if errors:
         raise _invalid(errors, root)
+    return shaped
 
 
 # With another mode they are a conflict, which says more than a missing question.
@@ -125,7 +130,7 @@ def _invalid(errors: list[FieldError], root: str) -> RequestRefused:
     return RequestRefused("SVC_API_REQUEST_INVALID", to_mend(what, errors), errors)
 
 
-def _check_binding_mode(body: Mapping[str, Any]) -> None:
+def _check_binding_mode(body: DecisionBody) -> None:
     binding_mode = body.get("binding_mode", BINDING_DIRECT)
     if binding_mode not in BINDING_MODES:
         raise RequestRefused(
@@ -135,7 +140,7 @@ def _check_binding_mode(body: Mapping[str, Any]) -> None:
         )
 
 
-def _check_output_material(body: Mapping[str, Any], root: str) -> None:
+def _check_output_material(body: DecisionBody, root: str) -> None:
     forbidden = list(islice(_forbidden(body, root), MAX_ERRORS))
     if forbidden:
         raise RequestRefused(
@@ -145,7 +150,7 @@ def _check_output_material(body: Mapping[str, Any], root: str) -> None:
         )
 
 
-def _forbidden(body: Mapping[str, Any], root: str) -> Iterator[str]:
+def _forbidden(body: DecisionBody, root: str) -> Iterator[str]:
     context, at = body.get("context", {}), member(root, "context")
     yield from (member(root, name) for name in body if name in ROOT_OUTPUT_MATERIAL)
     yield from (member(at, name) for name in context if name in OUTPUT_MATERIAL)
@@ -153,7 +158,7 @@ def _forbidden(body: Mapping[str, Any], root: str) -> Iterator[str]:
     yield from _output_material(body.get("adapter", {}).get("input"), member(member(root, "adapter"), "input"))
 
 
-def _output_material(value: Any, path: str) -> Iterator[str]:
+def _output_material(value: object, path: str) -> Iterator[str]:
     if isinstance(value, dict):
         for name, item in value.items():
             if name in OUTPUT_MATERIAL:
@@ -164,7 +169,7 @@ def _output_material(value: Any, path: str) -> Iterator[str]:
             yield from _output_material(item, f"{path}[{index}]")
 
 
-def _check_conflicts(body: Mapping[str, Any], binds: bool) -> None:
+def _check_conflicts(body: DecisionBody, binds: bool) -> None:
     for conflict in _conflicts(body, binds):
         raise RequestRefused("RULEBOOK_BINDING_MODE_CONFLICT", conflict)
     if "adapter" in body and "inputs" in body.get("context", {}):
@@ -174,7 +179,7 @@ def _check_conflicts(body: Mapping[str, Any], binds: bool) -> None:
         )
 
 
-def _conflicts(body: Mapping[str, Any], binds: bool) -> Iterator[str]:
+def _conflicts(body: DecisionBody, binds: bool) -> Iterator[str]:
     if not binds:
         for name in BINDING_MEMBERS:
             if name in body:

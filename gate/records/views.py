@@ -6,7 +6,7 @@ A projection leaves members out; it never changes one. Only the full view verifi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from gate.records.envelope import erased_members
 
@@ -64,7 +64,7 @@ _STANDARD: Final = (
 _MEMBERS: Final = {"minimal": frozenset(_MINIMAL), "standard": frozenset(_STANDARD)}
 
 
-def project(record: Mapping[str, Any], view: str) -> dict[str, Any]:
+def project(record: Mapping[str, object], view: str) -> dict[str, object]:
     """The record as a view shows it, members in the record's order.
 
     Args:

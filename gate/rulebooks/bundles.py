@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import parse
+from gate.rulebooks.documents import BundleEntry, RulebookBody
 from gate.rulebooks.rulebook import Rulebook, load
 
 ACTIVE: Final = "active"
@@ -35,7 +36,7 @@ class OwnRulebook:
         """The public path of its body."""
         return f"/rules/{self.rulebook.rulebook_id}/{self.rulebook.version}.json"
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> BundleEntry:
         """Its entry in the policy bundle registry; `policy_bundle` and its hash are as in the records it decides."""
         bundle = self.rulebook.policy_bundle
         return {
@@ -67,21 +68,21 @@ def active_rulebooks() -> list[Rulebook]:
 
 
 @cache
-def entries() -> tuple[dict[str, Any], ...]:
+def entries() -> tuple[BundleEntry, ...]:
     """The entries of the policy bundle registry. Shared: callers do not change them."""
     return tuple(own.entry() for own in own_rulebooks())
 
 
-def find_entry(hash_: str) -> dict[str, Any] | None:
+def find_entry(hash_: str) -> BundleEntry | None:
     """The entry with that policy_bundle_hash or policy_hash."""
     return next((entry for entry in entries() if hash_ in (entry["policy_bundle_hash"], entry["policy_hash"])), None)
 
 
-def find_body(policy_id: str, version: str) -> Any:
+def find_body(policy_id: str, version: str) -> RulebookBody | None:
     """The body of one of the product's rulebooks, or None."""
     return _bodies().get((policy_id, version))
 
 
 @cache
-def _bodies() -> dict[tuple[str, str], Any]:
+def _bodies() -> dict[tuple[str, str], RulebookBody]:
     return {(own.rulebook.rulebook_id, own.rulebook.version): own.rulebook.body for own in own_rulebooks()}

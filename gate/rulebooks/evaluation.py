@@ -4,18 +4,32 @@
     evaluator.decide({"discount_percent": 10, "margin_percent": 22})     # the outcome alone
     evaluator.explain({"discount_percent": 10, "margin_percent": 22})    # with every test and what it saw
 
-Facts are JSON values as `gate.encoding.strict_json` reads them. JSON's types hold, not Python's: true is not 1, 1 equals 1.0.
+Facts are JSON values, as `strict_json` reads them. JSON's types hold, not Python's: true is not 1, 1 equals 1.0.
 A comparison on an absent field is false, negative operators included; only exists and not_exists speak of absence.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypeGuard, cast
 
 from gate.encoding.canonical import canonical
+from gate.encoding.strict_json import Json
+from gate.rulebooks.documents import (
+    AbsentTest,
+    Condition,
+    DeclaredOutcome,
+    DeclaredRule,
+    Evaluation,
+    InvalidField,
+    NamedTest,
+    ObservedTest,
+    RulebookBody,
+    TriedRule,
+    TriedTest,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +59,12 @@ class Explained:
 
     Attributes:
         outcome: The outcome.
-        evaluation: {matched, missing_fields, invalid_fields, rules}, where `rules` holds every rule up to and
-            including the match, in order of evaluation, each {rule_id, priority, passed, tests}, and `tests` every
-            test of the rule without short cut, each {path, field, operator, expected, observed, passed}.
+        evaluation: Every rule up to and including the match, in order of evaluation, each with every test of it,
+            without short cut.
     """
 
     outcome: Outcome
-    evaluation: dict[str, Any]
+    evaluation: Evaluation
 
 
 NEEDS_INPUT: Final = Outcome(
@@ -72,9 +85,10 @@ class _Absent:
 
 _ABSENT: Final = _Absent()
 
-_Getter = Callable[[Mapping[str, Any]], Any]
-_Predicate = Callable[[Any], bool]
-_Holds = Callable[[Mapping[str, Any]], bool]
+_Getter = Callable[[Mapping[str, object]], object]
+_Predicate = Callable[[object], bool]
+_Operator = Callable[[Json], _Predicate]
+_Holds = Callable[[Mapping[str, object]], bool]
 
 
 class _Trace:
@@ -82,12 +96,12 @@ class _Trace:
 
     __slots__ = ("shown", "tests")
 
-    def __init__(self, shown: dict[str, Any]) -> None:
+    def __init__(self, shown: dict[str, object]) -> None:
         self.shown = shown
-        self.tests: list[dict[str, Any]] = []
+        self.tests: list[TriedTest] = []
 
 
-_Explain = Callable[[Mapping[str, Any], _Trace], bool]
+_Explain = Callable[[Mapping[str, object], _Trace], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +139,7 @@ class Evaluator:
         self._rules = rules
         self._default = default
 
-    def decide(self, facts: Mapping[str, Any]) -> Outcome:
+    def decide(self, facts: Mapping[str, object]) -> Outcome:
         """The outcome for facts, without explanation. Never raises on JSON facts."""
         for _, get in self._required:
             if get(facts) is _ABSENT:
@@ -139,21 +153,21 @@ class Evaluator:
                 return rule.outcome
         return self._default
 
-    def explain(self, facts: Mapping[str, Any]) -> Explained:
+    def explain(self, facts: Mapping[str, object]) -> Explained:
         """The outcome for facts, the same as `decide` gives, with the evaluation that led to it."""
         missing = [name for name, get in self._required if get(facts) is _ABSENT]
-        invalid = [
+        invalid: list[InvalidField] = [
             {"field": field.name, "expected": field.type, "observed_type": _type_name(value)}
             for field in self._declared
             if (value := field.get(facts)) is not _ABSENT and not field.accepts(value)
         ]
         outcome = self._default
         matched = False
-        rules: list[dict[str, Any]] = []
+        rules: list[TriedRule] = []
         if missing or invalid:
             outcome = NEEDS_INPUT
         else:
-            shown: dict[str, Any] = {}
+            shown: dict[str, object] = {}
             for rule in self._rules:
                 trace = _Trace(shown)
                 matched = rule.explain(facts, trace)
@@ -169,7 +183,7 @@ class Evaluator:
         )
 
 
-def compile_rulebook(body: Mapping[str, Any]) -> Evaluator:
+def compile_rulebook(body: RulebookBody) -> Evaluator:
     """Compiles a valid rulebook body; `gate.rulebooks.rulebook.load` validates first."""
     schema = body["input_schema"]
     rules = sorted(body["rules"], key=lambda rule: (-rule.get("priority", 0), rule["rule_id"]))
@@ -184,81 +198,88 @@ def compile_rulebook(body: Mapping[str, Any]) -> Evaluator:
     )
 
 
-def _compile_rule(rule: Mapping[str, Any]) -> _Rule:
+def _compile_rule(rule: DeclaredRule) -> _Rule:
     holds, explain = _compile_condition(rule["condition"], "condition")
     outcome = _outcome(rule["outcome"], rule["rule_id"])
     return _Rule(rule["rule_id"], int(rule.get("priority", 0)), holds, explain, outcome)
 
 
-def _outcome(body: Mapping[str, Any], rule_id: str | None) -> Outcome:
+def _outcome(body: DeclaredOutcome, rule_id: str | None) -> Outcome:
     return Outcome("ok", body["decision"], body["verdict"], body["action"], body["reason_code"], rule_id)
 
 
-def _compile_condition(condition: Mapping[str, Any], path: str) -> tuple[_Holds, _Explain]:
+def _compile_condition(condition: Condition, path: str) -> tuple[_Holds, _Explain]:
     if "not" in condition:
         holds, explain = _compile_condition(condition["not"], f"{path}.not")
         return lambda facts: not holds(facts), lambda facts, trace: not explain(facts, trace)
-    for combinator, together in (("all", all), ("any", any)):
-        if combinator in condition:
-            children = [
-                _compile_condition(child, f"{path}.{combinator}[{index}]")
-                for index, child in enumerate(condition[combinator])
-            ]
-            return _combined(together, children)
+    if "all" in condition:
+        return _combined(all, _compile_children(condition["all"], f"{path}.all"))
+    if "any" in condition:
+        return _combined(any, _compile_children(condition["any"], f"{path}.any"))
     return _compile_test(condition, path)
 
 
-def _combined(together: Callable[[Any], bool], children: list[tuple[_Holds, _Explain]]) -> tuple[_Holds, _Explain]:
+def _compile_children(children: Sequence[Condition], path: str) -> list[tuple[_Holds, _Explain]]:
+    return [_compile_condition(child, f"{path}[{index}]") for index, child in enumerate(children)]
+
+
+def _combined(
+    together: Callable[[list[bool]], bool], children: list[tuple[_Holds, _Explain]]
+) -> tuple[_Holds, _Explain]:
     all_holds = tuple(holds for holds, _ in children)
     all_explain = tuple(explain for _, explain in children)
     # A loop with an early return is three times as fast as all() over a generator.
     stop_at = together is any
 
-    def holds(facts: Mapping[str, Any]) -> bool:
+    def holds(facts: Mapping[str, object]) -> bool:
         for child in all_holds:
             if child(facts) is stop_at:
                 return stop_at
         return not stop_at
 
-    def explain(facts: Mapping[str, Any], trace: _Trace) -> bool:
+    def explain(facts: Mapping[str, object], trace: _Trace) -> bool:
+        # A list, so that every child is tried: an explanation leaves no test out.
         return together([child(facts, trace) for child in all_explain])
 
     return holds, explain
 
 
-def _compile_test(test: Mapping[str, Any], path: str) -> tuple[_Holds, _Explain]:
+def _compile_test(test: Condition, path: str) -> tuple[_Holds, _Explain]:
     field, operator = test["field"], test["operator"]
     get = _getter(field)
-    told = {"path": path, "field": field, "operator": operator}
+    told: NamedTest = {"path": path, "field": field, "operator": operator}
     if operator in _PRESENCE:
         predicate = _PRESENCE[operator]
     else:
         told["expected"] = test["value"]
         predicate = _OPERATORS[operator](test["value"])
 
-    def holds(facts: Mapping[str, Any]) -> bool:
+    def holds(facts: Mapping[str, object]) -> bool:
         return predicate(get(facts))
 
-    def explain(facts: Mapping[str, Any], trace: _Trace) -> bool:
+    def explain(facts: Mapping[str, object], trace: _Trace) -> bool:
         value = get(facts)
         passed = predicate(value)
         if value is _ABSENT:
-            trace.tests.append({**told, "passed": passed})
+            absent: AbsentTest = {**told, "passed": passed}
+            trace.tests.append(absent)
         else:
             if field not in trace.shown:
                 trace.shown[field] = _shown(value)
-            trace.tests.append({**told, "observed": trace.shown[field], "passed": passed})
+            observed: ObservedTest = {**told, "observed": trace.shown[field], "passed": passed}
+            trace.tests.append(observed)
         return passed
 
     return holds, explain
 
 
 def _getter(field: str) -> _Getter:
+    # A dot always leads into an object; a fact whose own name has one is out of reach.
     first, *rest = field.split(".")
     if not rest:
         return lambda facts: facts.get(first, _ABSENT)
 
-    def get(facts: Mapping[str, Any]) -> Any:
+    def get(facts: Mapping[str, object]) -> object:
         value = facts.get(first, _ABSENT)
         for name in rest:
             if type(value) is not dict:
@@ -269,11 +290,11 @@ def _getter(field: str) -> _Getter:
     return get
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: object) -> object:
     kind = type(value)
     if kind is int or kind is float or kind is bool or value is None:
         return value
-    if kind is str and len(value) <= _SURELY_SMALL_STRING:
+    if type(value) is str and len(value) <= _SURELY_SMALL_STRING:
         return value
     written = canonical(value)
     if len(written) <= OBSERVED_LIMIT:
@@ -281,11 +302,12 @@ def _shown(value: Any) -> Any:
     return {"sha256": hashlib.sha256(written).hexdigest(), "bytes": len(written)}
 
 
-def _is_number(value: Any) -> bool:
+# By `type` and not `isinstance`, here and below: to Python true is an integer, to JSON it is none.
+def _is_number(value: object) -> TypeGuard[float]:
     return type(value) is int or type(value) is float
 
 
-def _is_integer(value: Any) -> bool:
+def _is_integer(value: object) -> bool:
     return type(value) is int or (type(value) is float and value.is_integer())
 
 
@@ -300,13 +322,13 @@ _TYPES: Final[Mapping[str, _Predicate]] = {
 }
 
 
-def _type_name(value: Any) -> str:
+def _type_name(value: object) -> str:
     if _is_integer(value):
         return "integer"
     return next(name for name, accepts in _TYPES.items() if accepts(value))
 
 
-def _equals(expected: Any) -> _Predicate:
+def _equals(expected: Json) -> _Predicate:
     kind = type(expected)
     if kind is int or kind is float:
         return lambda value: (type(value) is int or type(value) is float) and value == expected
@@ -315,7 +337,7 @@ def _equals(expected: Any) -> _Predicate:
     return lambda value: type(value) is kind and value == expected
 
 
-def _same(left: Any, right: Any) -> bool:
+def _same(left: object, right: object) -> bool:
     """Whether two JSON values have equal canonical bytes, at no more cost than the smaller of them."""
     if type(left) is dict:
         return (
@@ -328,12 +350,13 @@ def _same(left: Any, right: Any) -> bool:
     return _scalar_kind(left) is _scalar_kind(right) and bool(left == right)
 
 
-def _is_in(expected: list[Any]) -> _Predicate:
+def _is_in(expected: Json) -> _Predicate:
+    listed = cast("list[Json]", expected)
     # Scalars by type and value: 1 and 1.0 meet as equal floats hash alike, true and 1 do not.
-    scalars = {(_scalar_kind(item), item) for item in expected if type(item) not in (list, dict)}
-    containers = [item for item in expected if type(item) in (list, dict)]
+    scalars = {(_scalar_kind(item), item) for item in listed if type(item) not in (list, dict)}
+    containers = [item for item in listed if type(item) in (list, dict)]
 
-    def predicate(value: Any) -> bool:
+    def predicate(value: object) -> bool:
         if type(value) is list or type(value) is dict:
             return any(_same(value, item) for item in containers)
         return (_scalar_kind(value), value) in scalars
@@ -341,14 +364,14 @@ def _is_in(expected: list[Any]) -> _Predicate:
     return predicate
 
 
-def _scalar_kind(value: Any) -> type:
+def _scalar_kind(value: object) -> type:
     return float if type(value) is int else type(value)
 
 
-def _contains(expected: Any) -> _Predicate:
+def _contains(expected: Json) -> _Predicate:
     equals = _equals(expected)
 
-    def predicate(value: Any) -> bool:
+    def predicate(value: object) -> bool:
         if type(value) is list:
             return any(map(equals, value))
         return type(value) is str and type(expected) is str and expected in value
@@ -356,35 +379,37 @@ def _contains(expected: Any) -> _Predicate:
     return predicate
 
 
-def _negated(make: Callable[[Any], _Predicate]) -> Callable[[Any], _Predicate]:
-    def make_negated(expected: Any) -> _Predicate:
+def _negated(make: _Operator) -> _Operator:
+    def make_negated(expected: Json) -> _Predicate:
         predicate = make(expected)
+        # An absent field has no value that could differ: `neq` of it is as false as `eq`.
         return lambda value: value is not _ABSENT and not predicate(value)
 
     return make_negated
 
 
-def _greater(expected: Any) -> _Predicate:
+def _greater(expected: float) -> _Predicate:
     return lambda value: (type(value) is int or type(value) is float) and value > expected
 
 
-def _greater_or_equal(expected: Any) -> _Predicate:
+def _greater_or_equal(expected: float) -> _Predicate:
     return lambda value: (type(value) is int or type(value) is float) and value >= expected
 
 
-def _less(expected: Any) -> _Predicate:
+def _less(expected: float) -> _Predicate:
     return lambda value: (type(value) is int or type(value) is float) and value < expected
 
 
-def _less_or_equal(expected: Any) -> _Predicate:
+def _less_or_equal(expected: float) -> _Predicate:
     return lambda value: (type(value) is int or type(value) is float) and value <= expected
 
 
-def _between_numbers(make: Callable[[Any], _Predicate]) -> Callable[[Any], _Predicate]:
+# JSON orders nothing but numbers, so that text, true and null are neither greater nor less than anything.
+def _between_numbers(make: Callable[[float], _Predicate]) -> _Operator:
     return lambda expected: make(expected) if _is_number(expected) else _never
 
 
-def _never(_: Any) -> bool:
+def _never(_: object) -> bool:
     return False
 
 
@@ -393,7 +418,7 @@ _PRESENCE: Final[Mapping[str, _Predicate]] = {
     "not_exists": lambda value: value is _ABSENT,
 }
 
-_OPERATORS: Final[Mapping[str, Callable[[Any], _Predicate]]] = {
+_OPERATORS: Final[Mapping[str, _Operator]] = {
     "eq": _equals,
     "neq": _negated(_equals),
     "gt": _between_numbers(_greater),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 from gate.labels import BINDING_ADAPTER, BINDING_DIRECT
+from gate.rulebooks.documents import AdapterDependency, TrustedAdapter
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +20,9 @@ class Facts:
         trusted_adapter: The adapter's invocation, as records tell it; None where the caller sent the facts.
     """
 
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     plain: bool
-    trusted_adapter: Mapping[str, Any] | None = None
+    trusted_adapter: TrustedAdapter | None = None
 
     @property
     def binding_mode(self) -> str:
@@ -33,6 +34,7 @@ DEPENDENCY: tuple[str, ...] = ("adapter_id", "version", "manifest_hash", "implem
 """The members of a trusted_adapter, and of a manifest, that a rulebook is bound to."""
 
 
-def dependency_of(trusted_adapter: Mapping[str, Any]) -> dict[str, Any]:
+def dependency_of(trusted_adapter: Mapping[str, object]) -> AdapterDependency:
     """The adapter_dependency of a registration whose facts come from an adapter: a trusted_adapter or a manifest."""
-    return {name: trusted_adapter.get(name) for name in DEPENDENCY}
+    # Of a record under verification, members can be missing; then it is equal to no registration's.
+    return cast("AdapterDependency", {name: trusted_adapter.get(name) for name in DEPENDENCY})

@@ -10,10 +10,10 @@ nodes, how deep a condition nests) is added here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Final
+from typing import Final, Literal, cast
 
 from cachetools import LRUCache
 
@@ -21,6 +21,7 @@ from gate.encoding.canonical import canonical, content_hash, is_plain
 from gate.encoding.shapes import MAX_ERRORS, json_type, shape
 from gate.errors import FieldError, RulebookRefused, member
 from gate.labels import CANONICALIZATION, HASH_ALGORITHM, OUTPUT_MATERIAL, RULEBOOK_SCHEMA
+from gate.rulebooks.documents import Condition, DeclaredRule, PolicyBundle, RulebookBody, RulebookReference
 from gate.rulebooks.evaluation import Evaluator, compile_rulebook
 
 MAX_CONDITION_NODES: Final = 256
@@ -38,7 +39,7 @@ class Rulebook:
         plain: Whether the body is plain, as `canonical.is_plain` says.
     """
 
-    body: Mapping[str, Any]
+    body: RulebookBody
     hash: str
     evaluator: Evaluator
     plain: bool
@@ -46,15 +47,15 @@ class Rulebook:
     @property
     def rulebook_id(self) -> str:
         """Its identifier; the policy_id of the records it decides."""
-        return str(self.body["rulebook_id"])
+        return self.body["rulebook_id"]
 
     @property
     def version(self) -> str:
         """Its version label; the policy_version of the records it decides."""
-        return str(self.body["version"])
+        return self.body["version"]
 
     @property
-    def reference(self) -> dict[str, str]:
+    def reference(self) -> RulebookReference:
         """{schema_version, id, version, hash}, as records name it."""
         return {
             "schema_version": RULEBOOK_SCHEMA,
@@ -64,7 +65,7 @@ class Rulebook:
         }
 
     @property
-    def policy_bundle(self) -> dict[str, str]:
+    def policy_bundle(self) -> PolicyBundle:
         """{id, version, hash, hash_algorithm, canonicalization}: the rulebook as a policy."""
         return {
             "id": self.rulebook_id,
@@ -75,7 +76,7 @@ class Rulebook:
         }
 
 
-def load(body: Any, *, root: str = "") -> Rulebook:
+def load(body: object, *, root: str = "") -> Rulebook:
     """Validates and compiles a rulebook.
 
     Args:
@@ -92,7 +93,8 @@ def load(body: Any, *, root: str = "") -> Rulebook:
             errors,
         )
     plain = is_plain(body)
-    return Rulebook(body, content_hash(body, plain=plain), compile_rulebook(body), plain)
+    valid = cast("RulebookBody", body)
+    return Rulebook(valid, content_hash(body, plain=plain), compile_rulebook(valid), plain)
 
 
 class RulebookCache:
@@ -103,7 +105,7 @@ class RulebookCache:
         self._by_hash: LRUCache[str, Rulebook] = LRUCache(max_bytes, getsizeof=_size)
         self._lock = Lock()
 
-    def load(self, body: Any, *, root: str = "", plain: bool = False) -> Rulebook:
+    def load(self, body: object, *, root: str = "", plain: bool = False) -> Rulebook:
         """As the function `load`, which runs only for a rulebook not seen lately; `plain` as `canonical` takes it."""
         hash_ = content_hash(body, plain=plain)
         found = self.get(hash_)
@@ -124,14 +126,17 @@ def _size(rulebook: Rulebook) -> int:
     return len(canonical(rulebook.body))
 
 
-def find_errors(body: Any, *, root: str = "") -> list[FieldError]:
+def find_errors(body: object, *, root: str = "") -> list[FieldError]:
     """What makes a value no valid Rulebook v1: one error a member, empty where it is valid."""
     errors = shape("rulebook-v1").errors(body, root=root)
     # Counting needs the shape, so it runs only over what has one.
-    return errors or [*_duplicate_rule_ids(body, root), *_condition_limits(body, root)][:MAX_ERRORS]
+    if errors:
+        return errors
+    shaped = cast("RulebookBody", body)
+    return [*_duplicate_rule_ids(shaped, root), *_condition_limits(shaped, root)][:MAX_ERRORS]
 
 
-def find_warnings(body: Mapping[str, Any]) -> list[FieldError]:
+def find_warnings(body: RulebookBody) -> list[FieldError]:
     """What a valid rulebook's author should know: rules that can fall silent and facts that would be refused.
 
     Returns:
@@ -173,7 +178,7 @@ def find_warnings(body: Mapping[str, Any]) -> list[FieldError]:
     return warnings
 
 
-def _duplicate_rule_ids(body: Mapping[str, Any], root: str) -> Iterator[FieldError]:
+def _duplicate_rule_ids(body: RulebookBody, root: str) -> Iterator[FieldError]:
     counts = Counter(rule["rule_id"] for rule in body["rules"])
     for index, rule in enumerate(body["rules"]):
         if counts[rule["rule_id"]] > 1:
@@ -184,7 +189,7 @@ def _duplicate_rule_ids(body: Mapping[str, Any], root: str) -> Iterator[FieldErr
             )
 
 
-def _condition_limits(body: Mapping[str, Any], root: str) -> Iterator[FieldError]:
+def _condition_limits(body: RulebookBody, root: str) -> Iterator[FieldError]:
     nodes = 0
     for index, rule in enumerate(body["rules"]):
         depths = [node.depth for node in _nodes(rule["condition"], "", 1, inverted=False)]
@@ -206,21 +211,24 @@ def _condition_limits(body: Mapping[str, Any], root: str) -> Iterator[FieldError
 @dataclass(frozen=True, slots=True)
 class _Node:
     path: str
-    condition: Mapping[str, Any]
+    condition: Condition
     depth: int
     inverted: bool
 
 
-def _nodes(condition: Mapping[str, Any], path: str, depth: int, *, inverted: bool) -> Iterator[_Node]:
+def _nodes(condition: Condition, path: str, depth: int, *, inverted: bool) -> Iterator[_Node]:
     yield _Node(path, condition, depth, inverted)
-    for combinator in ("all", "any"):
+    for combinator in _COMBINATORS:
         for index, child in enumerate(condition.get(combinator, ())):
             yield from _nodes(child, f"{path}.{combinator}[{index}]", depth + 1, inverted=inverted)
     if "not" in condition:
         yield from _nodes(condition["not"], f"{path}.not", depth + 1, inverted=not inverted)
 
 
-def _tests(body: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any], bool]]:
+_COMBINATORS: Final[tuple[Literal["all", "any"], ...]] = ("all", "any")
+
+
+def _tests(body: RulebookBody) -> Iterator[tuple[str, DeclaredRule, Condition, bool]]:
     for index, rule in enumerate(body["rules"]):
         for node in _nodes(rule["condition"], f"rules[{index}].condition", 1, inverted=False):
             if "operator" in node.condition:

@@ -10,9 +10,29 @@ against the record as far as a record alone can tell; the chain and its checkpoi
 
     result = verify_packet(packet, trust)
     result.steps["decision_record"].holds
+
+Of a record:
+
+    record          every check in its order, and what each covers
+    members         the members of a record: which there must be, and how each is derived
+    attestations    the attestations of the evaluation and of the rulebook's registration
+    receipt         the receipt's signature, and whether its key is trusted for it
+    signature       one signature judged: of a receipt, a checkpoint or an attestation
+    result          the trust that a verifier brings, and the result
+
+Of a packet:
+
+    packet          the specification's four steps
+    reports         execution receipts and outcomes held against their record
+    packet_chain    the retained links and the reports' places among them
+    checkpoint      a checkpoint that came with the packet, or that the verifier kept
+    packet_result   the result, by step
+    faults          one place of a document that is wrong
+
+`material` reads the body of a verify request.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gate.verify.members import FULL_RECORD, OPTIONAL_MEMBERS
 from gate.verify.record import AUTHENTICITY, verify_record
@@ -35,7 +55,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in ("PacketVerification", "verify_packet"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from gate.verify import packet, packet_result

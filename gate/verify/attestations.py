@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from gate.encoding.canonical import content_hash
+from gate.encoding.strict_json import JsonObject
 from gate.proof.signing import ED25519, verify_ed25519
 from gate.records.attestation import registration_hash
+from gate.verify.members import ReadableRecord
 from gate.verify.result import Trust, Verification
 
 
-def check_attestations(result: Verification, record: Mapping[str, Any], trust: Trust) -> None:
+def check_attestations(result: Verification, record: ReadableRecord, trust: Trust) -> None:
     """Checks what both attestations repeat of the record, and their signatures where the registry key is known."""
     attestation, registry = record["rulebook_attestation"], record["rulebook_registry"]
     bundle, signature = attestation["bundle"], attestation["signature"]
@@ -86,7 +87,7 @@ _REGISTRY_ATTESTATION_MEMBERS: Final = {
 }
 
 
-def _signed_or_not(signature: Any) -> bool:
+def _signed_or_not(signature: JsonObject) -> bool:
     """Whether key and signature are both named where it is signed, and both null where it is not.
 
     The envelope drops empty members, so that "" in the place of null would leave record_hash as it is.
@@ -98,12 +99,13 @@ def _signed_or_not(signature: Any) -> bool:
 
 
 def _attestation_holds(
-    trust: Trust, signed_at: Any, signed_hash: Any, status: Any, key_id: Any, signature: Any
+    trust: Trust, signed_at: object, signed_hash: object, status: object, key_id: object, signature: object
 ) -> bool | None:
     if status != "signed" or trust.attestation_keys is None:
         return None
-    texts = (signed_at, signed_hash, key_id, signature)
-    if not all(isinstance(text, str) for text in texts):
+    if not (isinstance(signed_at, str) and isinstance(signed_hash, str)):
+        return False
+    if not (isinstance(key_id, str) and isinstance(signature, str)):
         return False
     key = trust.attestation_keys.find(key_id)
     # A compromised key's signature neither confirms nor refutes; the receipt still binds the attestation.

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TypeGuard
 
 from gate.labels import CHECKPOINT
-from gate.proof.chain import CHECKPOINT_MEMBERS, checkpoint_payload
+from gate.proof.chain import CHECKPOINT_MEMBERS, Checkpoint, checkpoint_payload
 from gate.verify.result import Trust
 from gate.verify.signature import Judgement, Signed, judge
 
 
-def is_checkpoint(document: Any) -> bool:
+def is_checkpoint(document: object) -> TypeGuard[Checkpoint]:
     """Whether a JSON value has exactly the members of a checkpoint, with their types and version."""
     return (
         isinstance(document, dict)
@@ -22,7 +21,7 @@ def is_checkpoint(document: Any) -> bool:
     )
 
 
-def judge_checkpoint(document: Mapping[str, Any], trust: Trust, untrusted_key: str | None) -> Judgement:
+def judge_checkpoint(document: Checkpoint, trust: Trust, untrusted_key: str | None) -> Judgement:
     """Judges the signature of a checkpoint; the text before its first colon names the algorithm.
 
     Raises:

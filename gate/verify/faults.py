@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from gate.encoding.canonical import canonical
 
@@ -24,12 +24,12 @@ class Fault:
     """
 
     place: str
-    expected: Any = None
-    actual: Any = None
+    expected: object = None
+    actual: object = None
     compared: bool = False
 
 
-def differing(place: str, expected: Any, actual: Any) -> Iterator[Fault]:
+def differing(place: str, expected: object, actual: object) -> Iterator[Fault]:
     """A fault where two JSON values are not the same value.
 
     Raises:
@@ -39,7 +39,7 @@ def differing(place: str, expected: Any, actual: Any) -> Iterator[Fault]:
         yield Fault(place, expected, actual, compared=True)
 
 
-def is_same(one: Any, other: Any) -> bool:
+def is_same(one: object, other: object) -> bool:
     """Whether two JSON values are the same value; it takes no longer than the shorter of them asks for.
 
     Raises:
@@ -49,7 +49,7 @@ def is_same(one: Any, other: Any) -> bool:
     return bool(one == other) and ((type(one) is type(other) is str) or canonical(one) == canonical(other))
 
 
-def shown(value: Any) -> Any:
+def shown(value: object) -> object:
     """A value as a result shows it: {sha256, bytes} of its canonical JSON in place of one that is long."""
     text = canonical(value)
     return value if len(text) <= _SHOWN_WHOLE else {"sha256": hashlib.sha256(text).hexdigest(), "bytes": len(text)}

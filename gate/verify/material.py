@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from gate.encoding.strict_json import Json, JsonObject
 from gate.errors import FieldError, RequestRefused
+from gate.proof.chain import Checkpoint
 from gate.proof.signing import raw_public_key
 from gate.verify.checkpoint import is_checkpoint
 
@@ -47,13 +49,13 @@ class Material:
         checkpoint: A checkpoint that the verifier kept.
     """
 
-    subject: Any = None
-    input: Any = None
+    subject: JsonObject | None = None
+    input: Json = None
     public_key: str | None = None
-    checkpoint: Any = None
+    checkpoint: Checkpoint | None = None
 
 
-def read_material(document: Any, of: Subject) -> Material:
+def read_material(document: Json, of: Subject) -> Material:
     """Reads {record | packet, input?, public_key?, checkpoint?}, or the bare record or packet.
 
     Raises:
@@ -72,8 +74,10 @@ def read_material(document: Any, of: Subject) -> Material:
             f"its spelling.",
             code="unknown_field",
         )
-    subject, public_key, checkpoint = (document.get(name) for name in (of.name, "public_key", "checkpoint"))
-    if of.name in document and not isinstance(subject, dict):
+    subject, public_key, checkpoint = document.get(of.name), document.get("public_key"), document.get("checkpoint")
+    if of.name not in document:
+        subject = None
+    elif not isinstance(subject, dict):
         raise unusable(of.name, f"It must be an object: {of.what}.")
     if public_key is not None:
         if not isinstance(public_key, str):
@@ -101,7 +105,7 @@ _KINDS: Final = {
 _NAMED: Final = 5
 
 
-def incomplete(document: Mapping[str, Any], missing: Sequence[str], what: str) -> str:
+def incomplete(document: Mapping[str, object], missing: Sequence[str], what: str) -> str:
     """A sentence about a document that lacks members, and may be something else than it was given for.
 
     Args:

@@ -1,13 +1,100 @@
-"""Whether a record has what verification reads: the members of the full view, with their types."""
+"""Whether a record has what verification reads: the members of the full view, with their types.
+
+A `Readable...` type says how far a document under verification was looked at, and no further: what its nested objects
+hold is a `Json` value until a check compares it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final, NotRequired, TypedDict, TypeGuard
 
+from gate.encoding.strict_json import Json, JsonObject
+from gate.proof.chain import Link
+from gate.records.documents import RecordHashes, RecordTexts
 from gate.records.envelope import ERASABLE, erased_members
 from gate.verify.material import incomplete
 from gate.verify.result import Verification
+
+
+class ReadableManifest(TypedDict):
+    """An `evidence_manifest` whose sources are a list."""
+
+    sources: list[Json]
+
+
+class ReadableBundle(TypedDict):
+    """An attestation's bundle whose outcome is an object."""
+
+    outcome: JsonObject
+    input_hash: NotRequired[Json]
+
+
+class ReadableAttestation(TypedDict):
+    """A `rulebook_attestation` whose bundle and signature are objects."""
+
+    bundle: ReadableBundle
+    bundle_hash: NotRequired[Json]
+    signature: JsonObject
+
+
+class ReadableRegistry(TypedDict):
+    """A `rulebook_registry` whose attestation is an object."""
+
+    registry_attestation: JsonObject
+    registered_at: NotRequired[Json]
+    adapter_dependency: NotRequired[Json]
+
+
+class ReadableRecord(RecordTexts, RecordHashes):
+    """A record whose members have the types of the full view."""
+
+    decision_protocol_version: NotRequired[str]
+    action_binding: JsonObject
+    evidence: list[Json]
+    evidence_manifest: ReadableManifest
+    evaluation: JsonObject | None
+    policy_bundle: JsonObject
+    rulebook: JsonObject
+    rulebook_contract: JsonObject
+    runtime_binding: JsonObject
+    rulebook_registry: ReadableRegistry
+    registry_attestation: JsonObject
+    rulebook_attestation: ReadableAttestation
+    trusted_adapter: NotRequired[JsonObject]
+    adapter_facts: NotRequired[JsonObject | None]
+    integrity: JsonObject
+    audit_chain: NotRequired[JsonObject]
+    decision_confidence: NotRequired[JsonObject]
+    erased: NotRequired[JsonObject]
+
+
+class ReadablePacket(TypedDict):
+    """A packet whose members have the types that every packet gives them."""
+
+    packet_hash: str
+    decision_packet_version: str
+    decision_id: str
+    record_hash: str
+    receipt_hash: str
+    decision_record: JsonObject
+    execution_receipts: list[Json]
+    outcome_records: list[Json]
+    policy_intelligence: NotRequired[JsonObject]
+    audit_chain: NotRequired[JsonObject]
+    input: NotRequired[Json]
+    exported_at: str
+
+
+class ReadableChain(TypedDict):
+    """The `audit_chain` of a packet whose links all have the members of a link."""
+
+    chain_id: str
+    chain_size: int
+    merkle_root: str
+    retained_links: list[Link]
+    verification_hints: JsonObject
+
 
 FULL_RECORD: Final[Mapping[str, type | tuple[type, ...]]] = {
     "decision_record_version": str,
@@ -76,7 +163,7 @@ _NESTED: Final[Mapping[tuple[str, ...], type]] = {
 }
 
 
-def check_members(result: Verification, record: Any) -> bool:
+def check_members(record: object, result: Verification) -> TypeGuard[ReadableRecord]:
     """Whether the record can be looked at further: all members of the full view are there, with their types, and so are
     the nested ones that the checks read.
     """
@@ -105,20 +192,19 @@ def check_members(result: Verification, record: Any) -> bool:
     return not missing and not mistyped
 
 
-def is_erasure_note(record: Mapping[str, Any]) -> bool:
+def is_erasure_note(record: ReadableRecord) -> bool:
     """Whether what a record says of its erasure is well-formed, and what it says was erased is null."""
-    note = record["erased"]
-    members = note.get("members")
+    note, gone = record["erased"], [name for name in ERASABLE if name in erased_members(record)]
     return (
         set(note) == {"erasure_id", "erased_at", "members"}
         and all(isinstance(note[name], str) and note[name] for name in ("erasure_id", "erased_at"))
-        and bool(members)
-        and members == [name for name in ERASABLE if name in erased_members(record)]
-        and all(record.get(name) is None for name in members)
+        and bool(gone)
+        and note["members"] == gone
+        and all(record.get(name) is None for name in gone)
     )
 
 
-def receipt_members_agree(record: Mapping[str, Any]) -> bool:
+def receipt_members_agree(record: Mapping[str, object]) -> bool:
     """Whether the four receipt members are all there, or none of them."""
     names = (
         "receipt_key_id",
@@ -130,7 +216,7 @@ def receipt_members_agree(record: Mapping[str, Any]) -> bool:
     return all(present) or not any(present)
 
 
-def at(value: Any, *names: str) -> Any:
+def at(value: object, *names: str) -> object:
     """The member under a path of names; None where the path leaves the objects."""
     for name in names:
         if not isinstance(value, dict):

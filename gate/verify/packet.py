@@ -14,21 +14,26 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeGuard, cast
 
 from gate.encoding.canonical import content_hash
 from gate.errors import MaterialRefused
 from gate.labels import PACKET
 from gate.records.envelope import erased_members, input_material
 from gate.records.packet import MAX_ITEMS, MAX_PATTERNS, REPORT_HASHES, packet_hash
-from gate.records.receipts import Kind
+from gate.records.receipts import Kind, text
 from gate.verify.faults import Fault, differing
 from gate.verify.material import incomplete
+from gate.verify.members import ReadablePacket, ReadableRecord
 from gate.verify.packet_chain import Readable, check_chain, check_kept_checkpoint, check_signed
 from gate.verify.packet_result import COLLECTIONS, MAX_FAILURES, STEPS, PacketVerification
 from gate.verify.record import AUTHENTICITY, verify_record
 from gate.verify.reports import member_faults, report_faults, unknown_members
 from gate.verify.result import MAX_UNKNOWN, Trust, Verification
+
+if TYPE_CHECKING:
+    from gate.encoding.strict_json import Json, JsonObject
+    from gate.records.documents import Report
 
 MEMBERS: Final[Mapping[str, type]] = {
     "packet_hash": str,
@@ -52,12 +57,12 @@ _NAMED_IN_MESSAGE: Final = 10
 
 
 def verify_packet(
-    packet: Any,
+    packet: object,
     trust: Trust,
     *,
-    request_body: Any = None,
+    request_body: object = None,
     untrusted_key: str | None = None,
-    checkpoint: Any = None,
+    checkpoint: object = None,
     require_signed_reports: bool = False,
 ) -> PacketVerification:
     """Verifies an exported packet.
@@ -77,27 +82,31 @@ def verify_packet(
     result = PacketVerification()
     record: Verification | None = None
     key_fault: tuple[str, str] | None = None
+    said: Mapping[str, object] = {}
     try:
-        if _check_packet(result, packet):
+        if _check_packet(packet, result):
+            said = packet["decision_record"]
             record = _check_record(result, packet, trust, request_body, untrusted_key)
             if record.checks.get("members"):
-                readable = _check_reports(result, packet)
-                _check_intelligence(result, packet)
-                key_fault = check_chain(result, packet, readable, trust, untrusted_key)
+                readable = _record_of(packet)
+                reports = _check_reports(result, packet, readable)
+                _check_intelligence(result, packet, readable)
+                key_fault = check_chain(result, packet, readable, reports, trust, untrusted_key)
                 if checkpoint is not None:
-                    key_fault = check_kept_checkpoint(result, packet, checkpoint, trust, untrusted_key) or key_fault
-                check_signed(result, packet, readable)
+                    kept = check_kept_checkpoint(result, packet, readable, checkpoint, trust, untrusted_key)
+                    key_fault = kept or key_fault
+                check_signed(result, packet, reports)
     except MaterialRefused as error:
         result.fail(STEPS[0], Fault("material"))
         result.error, result.message = error.code, error.message
     # Where there is a result for the record, the packet has one.
     _conclude(result, record, key_fault, given=request_body is not None)
     if record is not None:
-        _say_what_is_left(result, packet["decision_record"], required=require_signed_reports)
+        _say_what_is_left(result, said, required=require_signed_reports)
     return result
 
 
-def _check_packet(result: PacketVerification, packet: Any) -> bool:
+def _check_packet(packet: object, result: PacketVerification) -> TypeGuard[ReadablePacket]:
     """Step 1; whether the packet can be looked at further."""
     step, known = STEPS[0], {**MEMBERS, **OPTIONAL_MEMBERS}
     if not isinstance(packet, dict):
@@ -134,7 +143,7 @@ def _unreadable(result: PacketVerification, code: str, message: str) -> bool:
 
 
 def _check_record(
-    result: PacketVerification, packet: Mapping[str, Any], trust: Trust, request_body: Any, untrusted_key: str | None
+    result: PacketVerification, packet: ReadablePacket, trust: Trust, request_body: object, untrusted_key: str | None
 ) -> Verification:
     """Step 2."""
     step, record = STEPS[1], packet["decision_record"]
@@ -152,14 +161,31 @@ def _check_record(
         else:
             result.checks[f"record.{name}"] = holds
     if found.checks.get("members"):
-        for name in ("decision_id", "record_hash", "receipt_hash"):
-            result.examine(step, name, differing(name, record[name], packet[name]))
-        if "input" in packet:
-            result.examine(step, "input", _input_faults(packet["input"], record))
+        _check_cited(result, packet, _record_of(packet))
     return found
 
 
-def _input_faults(input_: Any, record: Mapping[str, Any]) -> Iterator[Fault]:
+def _record_of(packet: ReadablePacket) -> ReadableRecord:
+    """The packet's record, once `verify_record` found nothing wrong with its members."""
+    return cast("ReadableRecord", packet["decision_record"])
+
+
+_CITED: Final[tuple[Literal["decision_id", "record_hash", "receipt_hash"], ...]] = (
+    "decision_id",
+    "record_hash",
+    "receipt_hash",
+)
+
+
+def _check_cited(result: PacketVerification, packet: ReadablePacket, record: ReadableRecord) -> None:
+    """Step 2: what the packet repeats of the record, and its request."""
+    for name in _CITED:
+        result.examine(STEPS[1], name, differing(name, record[name], packet[name]))
+    if "input" in packet:
+        result.examine(STEPS[1], "input", _input_faults(packet["input"], record))
+
+
+def _input_faults(input_: Json, record: ReadableRecord) -> Iterator[Fault]:
     """What is wrong with a packet's `input`: null stands only where the record says that it was erased."""
     if input_ is not None:
         yield from differing("input", record["input_hash"], content_hash(input_material(input_)))
@@ -167,15 +193,16 @@ def _input_faults(input_: Any, record: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault("input")
 
 
-def _check_reports(result: PacketVerification, packet: Mapping[str, Any]) -> Readable:
+def _check_reports(result: PacketVerification, packet: ReadablePacket, record: ReadableRecord) -> Readable:
     """Step 3; the reports that step 4 can look at."""
-    step, record = STEPS[2], packet["decision_record"]
+    step = STEPS[2]
     readable: Readable = {}
     taken: set[int | str] = set()
     for collection, kind in COLLECTIONS:
         reports = packet[collection]
         wrong = [member_faults(kind, report, f"{collection}[{index}]") for index, report in enumerate(reports)]
-        sound = [(index, report) for index, report in enumerate(reports) if not wrong[index]]
+        # `member_faults` found every member of these.
+        sound = [(index, cast("Report", report)) for index, report in enumerate(reports) if not wrong[index]]
         faults = itertools.chain(*wrong, _collection_faults(kind, collection, sound, record, taken))
         result.examine(step, collection, faults)
         check = f"{collection}.unknown_members"
@@ -189,8 +216,8 @@ def _check_reports(result: PacketVerification, packet: Mapping[str, Any]) -> Rea
 def _collection_faults(
     kind: Kind,
     collection: str,
-    reports: list[tuple[int, dict[str, Any]]],
-    record: Mapping[str, Any],
+    reports: list[tuple[int, Report]],
+    record: ReadableRecord,
     taken: set[int | str],
 ) -> Iterator[Fault]:
     """The faults of each report, and of their order: newest first, no id and no chain position twice."""
@@ -198,7 +225,7 @@ def _collection_faults(
     for index, report in reports:
         place = f"{collection}[{index}]"
         yield from report_faults(kind, report, record, place)
-        position, id_ = report["audit_chain"]["chain_position"], report[kind.id_member]
+        position, id_ = report["audit_chain"]["chain_position"], text(report, kind.id_member)
         if position in taken or (above is not None and position > above):
             yield Fault(f"{place}.audit_chain.chain_position")
         if id_ in taken:
@@ -207,9 +234,9 @@ def _collection_faults(
         above = position
 
 
-def _check_intelligence(result: PacketVerification, packet: Mapping[str, Any]) -> None:
+def _check_intelligence(result: PacketVerification, packet: ReadablePacket, record: ReadableRecord) -> None:
     """Step 4: what is said about the policy."""
-    step, record, said = STEPS[3], packet["decision_record"], packet.get("policy_intelligence")
+    step, said = STEPS[3], packet.get("policy_intelligence")
     if said is None:
         result.checks["policy_intelligence"] = None
         return
@@ -226,18 +253,22 @@ def _check_intelligence(result: PacketVerification, packet: Mapping[str, Any]) -
         result.checks[f"policy_intelligence.{name}"] = None
 
 
-def _policy_report_faults(place: str, report: Any, hash_member: str, record: Mapping[str, Any]) -> Iterator[Fault]:
+def _policy_report_faults(place: str, report: Json, hash_member: str, record: ReadableRecord) -> Iterator[Fault]:
     if not isinstance(report, dict):
         yield Fault(place)
         return
     yield from differing(f"{place}.{hash_member}", _hash_without(report, hash_member), report.get(hash_member))
     yield from differing(f"{place}.policy_id", record["policy_id"], report.get("policy_id"))
-    for name in ("policy_version", "verdict", "action"):
+    for name in _LOOKED_AT:
         if report.get(name) is not None:
             yield from differing(f"{place}.{name}", record[name], report[name])
 
 
-def _pattern_faults(place: str, patterns: Any, record: Mapping[str, Any]) -> Iterator[Fault]:
+# A report can be of one version, verdict and action, or of all of them, where it says null.
+_LOOKED_AT: Final[tuple[Literal["policy_version", "verdict", "action"], ...]] = ("policy_version", "verdict", "action")
+
+
+def _pattern_faults(place: str, patterns: Json, record: ReadableRecord) -> Iterator[Fault]:
     for index, pattern in enumerate(patterns if isinstance(patterns, list) else [patterns]):
         where = f"{place}[{index}]"
         if not isinstance(pattern, dict):
@@ -249,7 +280,7 @@ def _pattern_faults(place: str, patterns: Any, record: Mapping[str, Any]) -> Ite
         yield from differing(f"{where}.policy_id", record["policy_id"], pattern.get("policy_id"))
 
 
-def _hash_without(document: Mapping[str, Any], hash_member: str) -> str:
+def _hash_without(document: JsonObject, hash_member: str) -> str:
     return content_hash({name: value for name, value in document.items() if name != hash_member})
 
 
@@ -290,7 +321,7 @@ def _is_only_of_record(result: PacketVerification, record: Verification) -> bool
     return result.changed + result.unauthentic == failed
 
 
-def _say_what_is_left(result: PacketVerification, record: Mapping[str, Any], *, required: bool) -> None:
+def _say_what_is_left(result: PacketVerification, record: Mapping[str, object], *, required: bool) -> None:
     """Says what a packet that is verified leaves unproven: what was erased, and reports that nothing signed covers."""
     if not result.verified:
         return

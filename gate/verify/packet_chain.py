@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard, cast
 
 from gate.encoding.canonical import canonical
 from gate.proof import chain
@@ -13,8 +13,14 @@ from gate.records.packet import MAX_ITEMS, hidden_reports, verification_hints
 from gate.records.receipts import Kind, report_link
 from gate.verify.checkpoint import is_checkpoint, judge_checkpoint
 from gate.verify.faults import Fault, differing
+from gate.verify.members import ReadableChain, ReadablePacket, ReadableRecord
 from gate.verify.packet_result import COLLECTIONS, STEPS, PacketVerification
 from gate.verify.result import Trust
+
+if TYPE_CHECKING:
+    from gate.encoding.strict_json import JsonObject
+    from gate.proof.chain import Checkpoint, Link
+    from gate.records.documents import Report
 
 _CHAIN_MEMBERS: Final[Mapping[str, type]] = {
     "chain_id": str,
@@ -47,32 +53,38 @@ _LINK_MEMBERS: Final[Mapping[str, type | tuple[type, ...]]] = {
 _CHECKPOINT: Final = "audit_chain.verification_hints.checkpoint"
 
 # By collection, the reports that can be looked at further, with their indexes.
-Readable = dict[str, list[tuple[int, dict[str, Any]]]]
+Readable: TypeAlias = "dict[str, list[tuple[int, Report]]]"
 
 
 def check_chain(
-    result: PacketVerification, packet: Mapping[str, Any], readable: Readable, trust: Trust, untrusted_key: str | None
+    result: PacketVerification,
+    packet: ReadablePacket,
+    record: ReadableRecord,
+    readable: Readable,
+    trust: Trust,
+    untrusted_key: str | None,
 ) -> tuple[str, str] | None:
     """Step 4: the retained links, the reports' places among them, and the packet's own checkpoint.
 
     Returns:
         Why the checkpoint's key is not trusted, as code and sentence, where it is not.
     """
-    step, record, part = STEPS[3], packet["decision_record"], packet.get("audit_chain")
-    if part is None:
+    step, sent = STEPS[3], packet.get("audit_chain")
+    if sent is None:
         result.checks["audit_chain"] = None
         for collection in readable:
             for index, _ in readable[collection]:
                 result.note_unlinked(f"{collection}[{index}]")
         return None
-    result.note_unknown("audit_chain.unknown_members", "audit_chain", part.keys() - _CHAIN_MEMBERS.keys())
-    if not result.examine(step, "audit_chain.members", _chain_member_faults(part)):
+    result.note_unknown("audit_chain.unknown_members", "audit_chain", sent.keys() - _CHAIN_MEMBERS.keys())
+    if not result.examine(step, "audit_chain.members", _chain_member_faults(sent)):
         return None
+    part = _read(sent)
     links, last = part["retained_links"], part["retained_links"][-1]
     result.examine(step, "audit_chain.retained_links", _link_faults(links, record))
     told = {"chain_id": last["chain_id"], "chain_size": last["chain_position"], "merkle_root": last["merkle_root"]}
     for name, value in told.items():
-        result.examine(step, f"audit_chain.{name}", differing(f"audit_chain.{name}", value, part[name]))
+        result.examine(step, f"audit_chain.{name}", differing(f"audit_chain.{name}", value, sent[name]))
     for collection, kind in COLLECTIONS:
         _check_places(result, collection, kind, readable[collection], links, record["decision_id"])
     _check_erasure(result, record, links)
@@ -85,7 +97,7 @@ def check_chain(
         result.checks[_CHECKPOINT] = result.checks["exported_at"] = None
         return None
     document = hints["checkpoint"]
-    if not result.examine(step, f"{_CHECKPOINT}.members", _checkpoint_member_faults(_CHECKPOINT, document)):
+    if not _examine_checkpoint(document, result, _CHECKPOINT):
         return None
     place = "exported_at"
     result.examine(step, place, differing(place, document["issued_at"], packet["exported_at"]))
@@ -98,17 +110,22 @@ def check_chain(
 
 
 def check_kept_checkpoint(
-    result: PacketVerification, packet: Mapping[str, Any], document: Any, trust: Trust, untrusted_key: str | None
+    result: PacketVerification,
+    packet: ReadablePacket,
+    record: ReadableRecord,
+    document: object,
+    trust: Trust,
+    untrusted_key: str | None,
 ) -> tuple[str, str] | None:
     """Step 4: the checkpoint that the verifier kept; returns as `check_chain`."""
     place, part = "checkpoint", packet.get("audit_chain")
-    if not result.examine(STEPS[3], f"{place}.members", _checkpoint_member_faults(place, document)):
+    if not _examine_checkpoint(document, result, place):
         return None
-    links = [] if part is None or list(_chain_member_faults(part)) else part["retained_links"]
+    links = [] if part is None or list(_chain_member_faults(part)) else _read(part)["retained_links"]
     foreign = bool(links) and document["chain_id"] != links[0]["chain_id"]
     at_size = [link for link in links if link["chain_position"] == document["chain_size"]]
     seen = at_size[0] if at_size and not foreign else None
-    trust = _trust_in(document, packet["decision_record"], trust)
+    trust = _trust_in(document, record, trust)
     key_fault = _check_seen(result, place, document, seen, trust, untrusted_key)
     if seen is not None:
         return key_fault
@@ -118,14 +135,14 @@ def check_kept_checkpoint(
     return key_fault or (_foreign(document, links) if foreign else _not_comparable(document, links))
 
 
-def _foreign(document: Mapping[str, Any], links: list[dict[str, Any]]) -> tuple[str, str]:
+def _foreign(document: Checkpoint, links: list[Link]) -> tuple[str, str]:
     return "CHECKPOINT_FOREIGN", (
         f"The checkpoint is of {document['chain_id']}, and the packet says that it is of {links[0]['chain_id']}; give "
         f"a checkpoint of that chain. A packet that should be of the checkpoint's chain was changed."
     )
 
 
-def _not_comparable(document: Mapping[str, Any], links: list[dict[str, Any]]) -> tuple[str, str]:
+def _not_comparable(document: Checkpoint, links: list[Link]) -> tuple[str, str]:
     held = f"links {links[0]['chain_position']} to {links[-1]['chain_position']}" if links else "no links"
     return "CHECKPOINT_NOT_COMPARABLE", (
         f"The checkpoint saw the link at position {document['chain_size']}, and the packet holds {held}, so that it is "
@@ -133,7 +150,7 @@ def _not_comparable(document: Mapping[str, Any], links: list[dict[str, Any]]) ->
     )
 
 
-def check_signed(result: PacketVerification, packet: Mapping[str, Any], readable: Readable) -> None:
+def check_signed(result: PacketVerification, packet: ReadablePacket, readable: Readable) -> None:
     """Step 4, at its end: whether a checkpoint that a trusted key signed covers every report, and what links tell of.
 
     The record has a signature of its own; its reports are signed through the links that lead to a checkpoint. Links
@@ -146,7 +163,7 @@ def check_signed(result: PacketVerification, packet: Mapping[str, Any], readable
             if place in unlinked or report["audit_chain"]["chain_position"] > result.vouched:
                 result.unsigned.append(place)
     result.checks["reports_signed"] = True if result.vouched and not result.unsigned else None
-    links = packet["audit_chain"]["retained_links"] if result.vouched else []
+    links = _read(packet["audit_chain"])["retained_links"] if result.vouched else []
     if not links or links[-1]["chain_position"] > result.vouched:
         for collection in readable:
             _leave_open(result, f"{collection}.complete")
@@ -159,22 +176,22 @@ def _leave_open(result: PacketVerification, name: str) -> None:
         result.checks[name] = None
 
 
-def _trust_in(document: Mapping[str, Any], record: Mapping[str, Any], trust: Trust) -> Trust:
+def _trust_in(document: Checkpoint, record: ReadableRecord, trust: Trust) -> Trust:
     """What to trust for a checkpoint: a single key without an id is the record's, and keys are rotated in between."""
     another = document["key_id"] != record.get("receipt_key_id")
     return replace(trust, public_key=None) if trust.public_key is not None and another else trust
 
 
-def _checkpoint_member_faults(place: str, document: Any) -> Iterator[Fault]:
-    if not is_checkpoint(document):
-        yield Fault(f"{place}.members")
+def _examine_checkpoint(document: object, result: PacketVerification, place: str) -> TypeGuard[Checkpoint]:
+    name = f"{place}.members"
+    return result.examine(STEPS[3], name, [] if is_checkpoint(document) else [Fault(name)])
 
 
 def _check_seen(
     result: PacketVerification,
     place: str,
-    document: Mapping[str, Any],
-    link: Mapping[str, Any] | None,
+    document: Checkpoint,
+    link: Link | None,
     trust: Trust,
     untrusted_key: str | None,
 ) -> tuple[str, str] | None:
@@ -187,7 +204,9 @@ def _check_seen(
     if link is not None and (signed or place == _CHECKPOINT):
         wrong = chain.contradicts(document, link)
         # A packet is held against the checkpoint that was kept; the one that it carries, against the packet.
-        by_place = [(name, link[name], document[name]) for name in wrong]
+        seen: Mapping[str, object] = document
+        held: Mapping[str, object] = link
+        by_place = [(name, held[name], seen[name]) for name in wrong]
         told = by_place if place == _CHECKPOINT else [(name, saw, has) for name, has, saw in by_place]
         faults = [Fault(f"{place}.{name}", expected, actual, compared=True) for name, expected, actual in told]
         if result.examine(step, f"{place}.chain", faults) and signed:
@@ -198,23 +217,29 @@ def _check_seen(
     return None if found.error is None else (found.error, found.message or "")
 
 
-def _chain_member_faults(part: Mapping[str, Any]) -> Iterator[Fault]:
+def _read(part: JsonObject) -> ReadableChain:
+    """The chain's part, once `_chain_member_faults` found nothing wrong with its members."""
+    return cast("ReadableChain", part)
+
+
+def _chain_member_faults(part: JsonObject) -> Iterator[Fault]:
     """Members of the chain's part that are missing, of a wrong type or, in links, not those of a link."""
     wrong = [
         name
         for name, type_ in _CHAIN_MEMBERS.items()
         if not isinstance(part.get(name), type_) or isinstance(part[name], bool)
     ]
-    if "retained_links" not in wrong and not 1 <= len(part["retained_links"]) <= MAX_ITEMS:
+    links = part.get("retained_links")
+    if isinstance(links, list) and not 1 <= len(links) <= MAX_ITEMS:
         wrong.append("retained_links")
     yield from (Fault(f"audit_chain.{name}") for name in wrong)
-    if "retained_links" not in wrong:
-        for index, link in enumerate(part["retained_links"]):
+    if isinstance(links, list) and "retained_links" not in wrong:
+        for index, link in enumerate(links):
             if not _is_link(link):
                 yield Fault(f"audit_chain.retained_links[{index}].members")
 
 
-def _is_link(link: Any) -> bool:
+def _is_link(link: object) -> TypeGuard[Link]:
     return (
         isinstance(link, dict)
         and link.keys() == _LINK_MEMBERS.keys()
@@ -224,34 +249,40 @@ def _is_link(link: Any) -> bool:
     )
 
 
-def _link_faults(links: list[dict[str, Any]], record: Mapping[str, Any]) -> Iterator[Fault]:
+def _link_faults(links: list[Link], record: ReadableRecord) -> Iterator[Fault]:
     """What is wrong with retained links: the first is the decision's own, and each follows from the one before it."""
     where, first = "audit_chain.retained_links", links[0]
     yield from differing(f"{where}[0].audit_chain", record.get("audit_chain"), chain.record_link(first))
     entry = link_material(record)
-    yield from (
-        Fault(f"{where}[0].{name}", getattr(entry, name), first[name], compared=True)
-        for name in entry.__slots__
-        if getattr(entry, name) != first[name]
-    )
+    yield from _other_members(f"{where}[0]", _made_of(entry), first, entry.__slots__)
     head = chain.head_before(first) if first["chain_position"] > 1 else chain.Head(first["chain_id"])
     for index, link in enumerate(links):
         # Members of these types are plain.
         expected = chain.append(head, chain.entry_of(link), plain=True)
-        yield from (
-            Fault(f"{where}[{index}].{name}", value, link[name], compared=True)
-            for name, value in expected.items()
-            if link[name] != value
-        )
+        yield from _other_members(f"{where}[{index}]", expected, link, expected)
+        # From the link itself and not from the one expected: one that is wrong makes no later one wrong.
         head = chain.head_of(link)
+
+
+def _made_of(entry: chain.Entry) -> dict[str, object]:
+    return {name: getattr(entry, name) for name in entry.__slots__}
+
+
+def _other_members(
+    place: str, expected: Mapping[str, object], actual: Mapping[str, object], names: Iterable[str]
+) -> Iterator[Fault]:
+    """A fault for each of the named members, all text, numbers or null, that is another one than expected."""
+    for name in names:
+        if expected[name] != actual[name]:
+            yield Fault(f"{place}.{name}", expected[name], actual[name], compared=True)
 
 
 def _check_places(
     result: PacketVerification,
     collection: str,
     kind: Kind,
-    reports: list[tuple[int, dict[str, Any]]],
-    links: list[dict[str, Any]],
+    reports: list[tuple[int, Report]],
+    links: list[Link],
     decision_id: str,
 ) -> None:
     """Whether each report is what its retained link says, and each retained link has its report.
@@ -284,27 +315,19 @@ def _check_places(
 def _place_faults(
     kind: Kind,
     collection: str,
-    reports: list[tuple[int, dict[str, Any]]],
-    by_position: Mapping[int, dict[str, Any]],
+    reports: list[tuple[int, Report]],
+    by_position: Mapping[int, Link],
 ) -> Iterator[Fault]:
     for index, report in reports:
         link = by_position.get(report["audit_chain"]["chain_position"])
         if link is None:
             continue
         place, entry = f"{collection}[{index}].audit_chain", report_link(kind, report)
-        yield from (
-            Fault(f"{place}.{name}", link[name], report["audit_chain"][name], compared=True)
-            for name in chain.RECORD_LINK_MEMBERS
-            if report["audit_chain"][name] != link[name]
-        )
-        yield from (
-            Fault(f"{place}.link.{name}", getattr(entry, name), link[name], compared=True)
-            for name in entry.__slots__
-            if getattr(entry, name) != link[name]
-        )
+        yield from _other_members(place, link, report["audit_chain"], chain.RECORD_LINK_MEMBERS)
+        yield from _other_members(f"{place}.link", _made_of(entry), link, entry.__slots__)
 
 
-def _check_erasure(result: PacketVerification, record: Mapping[str, Any], links: list[dict[str, Any]]) -> None:
+def _check_erasure(result: PacketVerification, record: ReadableRecord, links: list[Link]) -> None:
     """Whether an erasure that the record tells of is in the chain, and one of the chain is told of."""
     name = "audit_chain.erasure"
     dates = {

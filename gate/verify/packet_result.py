@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final, Literal, TypeAlias, TypedDict
 
-from gate.records.receipts import EXECUTIONS, OUTCOMES
+from gate.records.receipts import EXECUTIONS, OUTCOMES, Kind
 from gate.verify.faults import Fault, shown
-from gate.verify.result import Verification
+from gate.verify.result import Verification, VerificationResult
 
 MAX_FAILURES: Final = 50
 """How many failures a result names, and after how many of them a part is looked at no further."""
@@ -17,7 +17,12 @@ MAX_FAILURES: Final = 50
 STEPS: Final = ("packet_hash", "decision_record", "execution_and_outcome_hashes", "intelligence_and_chain")
 """The steps of the specification, in its order."""
 
-COLLECTIONS: Final = (("execution_receipts", EXECUTIONS), ("outcome_records", OUTCOMES))
+Collection: TypeAlias = Literal["execution_receipts", "outcome_records"]
+
+COLLECTIONS: Final[tuple[tuple[Collection, Kind], ...]] = (
+    ("execution_receipts", EXECUTIONS),
+    ("outcome_records", OUTCOMES),
+)
 """The members of a packet that hold reports, with their kinds."""
 
 
@@ -32,6 +37,19 @@ class Step:
 
     holds: bool | None = None
     failed: list[str] = field(default_factory=list)
+
+
+class StepResult(TypedDict):
+    """A step as it is answered."""
+
+    holds: bool | None
+    failed: list[str]
+
+
+class PacketVerificationResult(VerificationResult):
+    """The verification of a packet as it is answered."""
+
+    steps: dict[str, StepResult]
 
 
 @dataclass(slots=True)
@@ -55,9 +73,11 @@ class PacketVerification(Verification):
     vouched: int = 0
     unsigned: list[str] = field(default_factory=list)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As `Verification.to_dict`, with `steps`: {name: {holds, failed}}."""
-        steps = {name: {"holds": step.holds, "failed": step.failed} for name, step in self.steps.items()}
+    def to_dict(self) -> PacketVerificationResult:
+        """As `Verification.to_dict`, with `steps`."""
+        steps: dict[str, StepResult] = {
+            name: {"holds": step.holds, "failed": step.failed} for name, step in self.steps.items()
+        }
         return {**Verification.to_dict(self), "steps": steps}
 
     def fail(self, step: str, fault: Fault, *, authenticity: bool = False) -> None:

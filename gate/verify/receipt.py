@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from gate.proof.signing import ED25519, HMAC_SHA256, fingerprint
+from gate.records.documents import Signable
 from gate.records.envelope import receipt_payload
 from gate.verify.members import receipt_members_agree
 from gate.verify.result import Trust, Verification
 from gate.verify.signature import Judgement, Signed, judge
 
 
-def check_receipt(result: Verification, record: Mapping[str, Any], trust: Trust, untrusted_key: str | None) -> None:
+def check_receipt(result: Verification, record: Signable, trust: Trust, untrusted_key: str | None) -> None:
     """Checks the receipt's signature: `receipt_signature` holds or not, `receipt_key` is trusted for it or not."""
     result.checks["receipt_signature"] = None
     result.checks["receipt_key"] = None
@@ -41,13 +41,13 @@ _ANOTHER_KEY: Final = (
 )
 
 
-def _is_of_another_key(record: Mapping[str, Any], found: Judgement) -> bool:
+def _is_of_another_key(record: Signable, found: Judgement) -> bool:
     given = None if found.public_key is None else fingerprint(found.public_key)
     return found.holds is False and given not in (None, record["receipt_public_key_fingerprint"])
 
 
 def _check_signed(
-    result: Verification, record: Mapping[str, Any], signed: Signed, trust: Trust, untrusted_key: str | None
+    result: Verification, record: Signable, signed: Signed, trust: Trust, untrusted_key: str | None
 ) -> None:
     found = judge(signed, trust, untrusted_key)
     by_id = trust.receipt_keys is not None and trust.receipt_keys.find(signed.key_id) is not None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from gate.encoding.canonical import compact, content_hash, is_plain
 from gate.errors import MaterialRefused
 from gate.labels import ADAPTER_AUTHORITY, BINDING_ADAPTER, CHAIN, EVALUATOR, PROTOCOL, RECORD
 from gate.proof.chain import RECORD_LINK_MEMBERS, leaf
 from gate.records.envelope import (
+    ERASABLE,
     adapter_source,
     compact_verdict,
     decision_url,
@@ -24,13 +24,16 @@ from gate.records.envelope import (
 )
 from gate.rulebooks.facts import dependency_of
 from gate.verify.attestations import check_attestations
-from gate.verify.members import at, check_members, is_erasure_note, receipt_members_agree
+from gate.verify.members import ReadableRecord, at, check_members, is_erasure_note, receipt_members_agree
 from gate.verify.receipt import check_receipt
 from gate.verify.result import Trust, Verification
 
+if TYPE_CHECKING:
+    from gate.rulebooks.documents import TrustedAdapter
+
 
 def verify_record(
-    record: Any, trust: Trust, *, request_body: Any = None, untrusted_key: str | None = None
+    record: object, trust: Trust, *, request_body: object = None, untrusted_key: str | None = None
 ) -> Verification:
     """Verifies an exported full record.
 
@@ -45,17 +48,19 @@ def verify_record(
         The result; never raises for what a record holds.
     """
     result = Verification()
+    readable: ReadableRecord | None = None
     try:
-        if check_members(result, record):
+        if check_members(record, result):
+            readable = record
             # Looked through once: every hash and comparison below is of the record's parts, but for the request's.
             result.plain = is_plain(record)
-            _check_hashes(result, record)
-            _check_derived(result, record)
-            check_attestations(result, record, trust)
-            _check_input(result, record, request_body)
-            _check_erasure(result, record)
-            _check_outside_signature(result, record)
-            check_receipt(result, record, trust, untrusted_key)
+            _check_hashes(result, readable)
+            _check_derived(result, readable)
+            check_attestations(result, readable, trust)
+            _check_input(result, readable, request_body)
+            _check_erasure(result, readable)
+            _check_outside_signature(result, readable)
+            check_receipt(result, readable, trust, untrusted_key)
     except MaterialRefused as error:
         result.checks["material"] = False
         result.error, result.message = error.code, error.message
@@ -66,32 +71,35 @@ def verify_record(
         result.checks.get("receipt_signature") is True
         and result.checks.get("receipt_key") is True
         and not [name for name in failed if name in AUTHENTICITY]
-        and _vouched_for(result, record)
+        and (readable is None or _vouched_for(result, readable))
     )
     if failed and (result.error is None or (changed and result.error not in _UNREADABLE)):
         result.error, result.message = _verdict_on(failed)
-    if request_body is not None and result.authenticity_valid and _is_another_input(result, record, failed):
+    if readable is None:
+        return result
+    if request_body is not None and result.authenticity_valid and _is_another_input(result, readable, failed):
         result.error, result.message = "INPUT_MISMATCH", _ANOTHER_INPUT
     if result.error is None and "erased" in result.checks:
-        result.error, result.message = "MATERIAL_ERASED", _erased_message(record)
+        result.error, result.message = "MATERIAL_ERASED", _erased_message(readable)
     return result
 
 
-def _vouched_for(result: Verification, record: Any) -> bool:
+def _vouched_for(result: Verification, record: ReadableRecord) -> bool:
     """Whether a signature covers where the facts came from.
 
     The receipt's does by record_hash. Where the facts were erased nobody can compute that again, and the signatures of
     both attestations have to.
     """
-    if not isinstance(record, dict) or "adapter_facts" not in erased_members(record):
+    if "adapter_facts" not in erased_members(record):
         return True
     signatures = ("attestation_signature", "registry_attestation_signature")
     return all(result.checks.get(name) is True for name in signatures)
 
 
-def _erased_message(record: Mapping[str, Any]) -> str:
-    named = ", ".join(record["erased"]["members"])
-    if "adapter_facts" in record["erased"]["members"]:
+def _erased_message(record: ReadableRecord) -> str:
+    erased = erased_members(record)
+    named = ", ".join(name for name in ERASABLE if name in erased)
+    if "adapter_facts" in erased:
         return (
             f"The record says that these were erased: {named}. Without adapter_facts record_hash cannot be computed "
             f"again: the signature covers it as it was, and the attestations cover what was decided, over what and by "
@@ -127,7 +135,7 @@ def _verdict_on(failed: list[str]) -> tuple[str, str]:
     return "RECORD_INTEGRITY_FAILED", f"The record was changed after it was made; these checks fail: {named}."
 
 
-def _is_another_input(result: Verification, record: Mapping[str, Any], failed: list[str]) -> bool:
+def _is_another_input(result: Verification, record: ReadableRecord, failed: list[str]) -> bool:
     """Whether nothing is wrong but that the record was made from another request than the one at hand."""
     of_input = {"input_hash", "adapter_input_hash", "facts_hash", "rulebook_hash"}
     if record["runtime_binding"].get("binding_mode") == BINDING_ADAPTER:
@@ -136,7 +144,7 @@ def _is_another_input(result: Verification, record: Mapping[str, Any], failed: l
     return "input_hash" in failed and set(failed) <= of_input and result.checks["record_hash"] is True
 
 
-def _check_hashes(result: Verification, record: Mapping[str, Any]) -> None:
+def _check_hashes(result: Verification, record: ReadableRecord) -> None:
     erased, hash_of = erased_members(record), partial(content_hash, plain=result.plain)
     if "adapter_facts" in erased:
         result.checks["record_hash"] = None
@@ -157,11 +165,11 @@ def _check_hashes(result: Verification, record: Mapping[str, Any]) -> None:
     )
 
 
-def _check_derived(result: Verification, record: Mapping[str, Any]) -> None:
+def _check_derived(result: Verification, record: ReadableRecord) -> None:
     """Derives again what the record repeats. None of these members is free to differ from what it repeats."""
     status = record["rulebook_attestation"]["bundle"]["outcome"].get("status")
     hash_, url = record["policy_hash"], decision_url(record["decision_id"])
-    derived: dict[str, tuple[Any, Any]] = {
+    derived: dict[str, tuple[object, object]] = {
         "decision_record_version": (RECORD, record["decision_record_version"]),
         "decision_protocol_version": (PROTOCOL, record.get("decision_protocol_version", PROTOCOL)),
         "evaluator_version": (EVALUATOR, record["evaluator_version"]),
@@ -203,10 +211,11 @@ def _check_derived(result: Verification, record: Mapping[str, Any]) -> None:
     result.checks["trusted_adapter"] = _adapter_holds(record)
     # Only advisory records carry a decision contract, and no advisory record has a rulebook.
     result.checks["decision_contract"] = "decision_contract" not in record
+    # The envelope hashes "" like an absent key, which is how a record says that it had none.
     result.checks["idempotency_key"] = record.get("idempotency_key") != ""
 
 
-def _adapter_holds(record: Mapping[str, Any]) -> bool:
+def _adapter_holds(record: ReadableRecord) -> bool:
     """Whether a record says of an adapter the same wherever it names one, and names none where it had none."""
     named = record.get("trusted_adapter")
     sources = record["evidence_manifest"]["sources"]
@@ -219,14 +228,14 @@ def _adapter_holds(record: Mapping[str, Any]) -> bool:
     return (
         binding.get("binding_mode") == BINDING_ADAPTER
         and binding.get("adapter_authority") == ADAPTER_AUTHORITY
-        and of_adapter == [adapter_source(named)]
+        and of_adapter == [adapter_source(cast("TrustedAdapter", named))]
         and dependency == dependency_of(named)
         and named.get("output_hash") == record["rulebook_attestation"]["bundle"].get("input_hash")
         and "adapter_facts" in record
     )
 
 
-def _check_input(result: Verification, record: Mapping[str, Any], request_body: Any) -> None:
+def _check_input(result: Verification, record: ReadableRecord, request_body: object) -> None:
     facts_hash = record["rulebook_attestation"]["bundle"].get("input_hash")
     binding_mode = record["runtime_binding"].get("binding_mode")
     if binding_mode == BINDING_ADAPTER:
@@ -254,7 +263,7 @@ def _check_input(result: Verification, record: Mapping[str, Any], request_body: 
         result.compare("rulebook_hash", content_hash(rulebook), record["policy_hash"])
 
 
-def _check_erasure(result: Verification, record: Mapping[str, Any]) -> None:
+def _check_erasure(result: Verification, record: ReadableRecord) -> None:
     """Checks what a record says of its erasure as far as a record can tell; the chain's entry confirms it, or not."""
     if "erased" in record:
         by_adapter = record["runtime_binding"].get("binding_mode") == BINDING_ADAPTER
@@ -263,7 +272,7 @@ def _check_erasure(result: Verification, record: Mapping[str, Any]) -> None:
         result.checks["erasure"] = None
 
 
-def _check_outside_signature(result: Verification, record: Mapping[str, Any]) -> None:
+def _check_outside_signature(result: Verification, record: ReadableRecord) -> None:
     confidence = record.get("decision_confidence")
     if confidence is not None:
         expected = content_hash({name: value for name, value in confidence.items() if name != "confidence_hash"})

@@ -7,13 +7,33 @@ added, or put in the place of something else, without the hash changing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, NotRequired, TypedDict, cast
 
 from gate.encoding.canonical import compact, content_hash, is_empty
 from gate.labels import CHAIN, PROTOCOL
 from gate.proof import chain
-from gate.records.receipts import EXECUTIONS, OUTCOMES, REPEATED, Kind, binding_matches, flags, report_hash
+from gate.records.receipts import EXECUTIONS, OUTCOMES, REPEATED, Kind, binding_matches, flags, report_hash, text
 from gate.verify.faults import Fault, differing, is_same
+
+if TYPE_CHECKING:
+    from gate.encoding.strict_json import JsonObject
+    from gate.records.documents import Report
+
+
+class ReportedOn(TypedDict):
+    """The members of a readable record that a report about it is held against."""
+
+    decision_id: str
+    record_hash: str
+    receipt_hash: str
+    verdict: str
+    action: str
+    policy_id: str
+    policy_version: str
+    policy_bundle_hash: str
+    action_binding: JsonObject
+    audit_chain: NotRequired[JsonObject]
+
 
 _Types = Mapping[str, type | tuple[type, ...]]
 
@@ -86,13 +106,13 @@ OPTIONAL: Final[Mapping[str, _Types]] = {
 _MAY_BE_EMPTY: Final = ("action_binding", "state_before_hash", "state_after_hash", "flags", "audit_chain")
 
 
-def unknown_members(kind: Kind, report: Any) -> set[str]:
+def unknown_members(kind: Kind, report: object) -> set[str]:
     """The members of a report that this release does not know, which nothing vouches for."""
     known = REQUIRED[kind.name].keys() | OPTIONAL[kind.name].keys()
     return report.keys() - known if isinstance(report, dict) else set()
 
 
-def member_faults(kind: Kind, report: Any, place: str) -> list[Fault]:
+def member_faults(kind: Kind, report: object, place: str) -> list[Fault]:
     """Members of a report that are missing, of a wrong type, or empty where they must not be; none where it can be
     looked at further.
     """
@@ -105,12 +125,12 @@ def member_faults(kind: Kind, report: Any, place: str) -> list[Fault]:
         if type_ is not None and not (isinstance(value, type_) and has_no_empty_part(name, value)):
             wrong.append(name)
     faults = [Fault(f"{place}.{name}") for name in wrong]
-    if "audit_chain" not in wrong and not _is_summary(report["audit_chain"]):
+    if "audit_chain" not in wrong and not _is_summary(cast("JsonObject", report["audit_chain"])):
         faults.append(Fault(f"{place}.audit_chain.members"))
     return faults
 
 
-def has_no_empty_part(name: str, value: Any) -> bool:
+def has_no_empty_part(name: str, value: object) -> bool:
     """Whether a report's member holds nothing that the report's hash leaves out, but where that is by design.
 
     Args:
@@ -122,7 +142,7 @@ def has_no_empty_part(name: str, value: Any) -> bool:
     return not is_empty(value) and (not isinstance(value, dict | list) or compact(value) == value)
 
 
-def _is_summary(link: Mapping[str, Any]) -> bool:
+def _is_summary(link: JsonObject) -> bool:
     return (
         set(link) == set(chain.RECORD_LINK_MEMBERS)
         and type(link["chain_position"]) is int
@@ -130,7 +150,7 @@ def _is_summary(link: Mapping[str, Any]) -> bool:
     )
 
 
-def report_faults(kind: Kind, report: Mapping[str, Any], record: Mapping[str, Any], place: str) -> Iterator[Fault]:
+def report_faults(kind: Kind, report: Report, record: ReportedOn, place: str) -> Iterator[Fault]:
     """What is wrong with a report whose members are right.
 
     Args:
@@ -139,26 +159,28 @@ def report_faults(kind: Kind, report: Mapping[str, Any], record: Mapping[str, An
         record: The record that it is about.
         place: Where it stands.
     """
+    members: Mapping[str, object] = report
+    of_decision: Mapping[str, object] = record
     expected = {
         "decision_protocol_version": PROTOCOL,
         kind.version_member: kind.version,
         kind.hash_member: report_hash(kind, report),
         "decision_id": record["decision_id"],
         "policy_bundle_hash": record["policy_bundle_hash"],
-        **{name: record[of_record] for name, of_record in REPEATED.items()},
+        **{name: of_decision[of_record] for name, of_record in REPEATED.items()},
     }
     for name, value in expected.items():
-        yield from differing(f"{place}.{name}", value, report[name])
-    if not report["decision_found"]:
+        yield from differing(f"{place}.{name}", value, members[name])
+    if not members["decision_found"]:
         yield Fault(f"{place}.decision_found", True, False, compared=True)
     if kind is EXECUTIONS:
-        yield from _binding_faults(report, record, place)
+        yield from _binding_faults(members, record, place)
     else:
-        yield from differing(f"{place}.action_binding", record["action_binding"], report["action_binding"])
+        yield from differing(f"{place}.action_binding", record["action_binding"], members["action_binding"])
     yield from _summary_faults(kind, report, record, place)
 
 
-def _binding_faults(receipt: Mapping[str, Any], record: Mapping[str, Any], place: str) -> Iterator[Fault]:
+def _binding_faults(receipt: Mapping[str, object], record: ReportedOn, place: str) -> Iterator[Fault]:
     binding = content_hash(receipt["action_binding"])
     yield from differing(f"{place}.action_binding_hash", binding, receipt["action_binding_hash"])
     if not is_same(record["action_binding"], receipt["action_binding"]):
@@ -169,15 +191,20 @@ def _binding_faults(receipt: Mapping[str, Any], record: Mapping[str, Any], place
     yield from differing(f"{place}.flags", flags(receipt, record["action_binding"]), receipt["flags"])
 
 
-def _summary_faults(kind: Kind, report: Mapping[str, Any], record: Mapping[str, Any], place: str) -> Iterator[Fault]:
+def _summary_faults(kind: Kind, report: Report, record: ReportedOn, place: str) -> Iterator[Fault]:
     link = report["audit_chain"]
-    leaf_hash = chain.leaf(kind.entry_type, report["decision_id"], report[kind.hash_member], None)
-    expected: dict[str, Any] = {"decision_chain_version": CHAIN, "entry_type": kind.entry_type, "leaf_hash": leaf_hash}
+    leaf_hash = chain.leaf(kind.entry_type, report["decision_id"], text(report, kind.hash_member), None)
+    expected: dict[str, object] = {
+        "decision_chain_version": CHAIN,
+        "entry_type": kind.entry_type,
+        "leaf_hash": leaf_hash,
+    }
     of_record = record.get("audit_chain")
     if isinstance(of_record, dict):
         expected["chain_id"] = of_record.get("chain_id")
         position = of_record.get("chain_position")
         if type(position) is int and link["chain_position"] <= position:
             yield Fault(f"{place}.audit_chain.chain_position")
+    members: Mapping[str, object] = link
     for name, value in expected.items():
-        yield from differing(f"{place}.audit_chain.{name}", value, link[name])
+        yield from differing(f"{place}.audit_chain.{name}", value, members[name])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final, NotRequired, TypedDict
 
 from gate.encoding.canonical import canonical
 from gate.proof.signing import KeyRegistry
@@ -36,6 +36,27 @@ class Trust:
     source: str = "none"
 
 
+class VerificationResult(TypedDict):
+    """A verification as services and commands answer it.
+
+    `ok` equals `verified`, so that nobody who reads only the one is misled. An error keeps a record from being
+    verified; a notice does not.
+    """
+
+    ok: bool
+    verified: bool
+    integrity_valid: bool
+    authenticity_valid: bool
+    key_source: str
+    checks: dict[str, bool | None]
+    expected: dict[str, object]
+    actual: dict[str, object]
+    unknown_members: NotRequired[list[str]]
+    error: NotRequired[str]
+    notice: NotRequired[str]
+    message: NotRequired[str | None]
+
+
 @dataclass(slots=True)
 class Verification:
     """What verification found.
@@ -54,8 +75,8 @@ class Verification:
     """
 
     checks: dict[str, bool | None] = field(default_factory=dict)
-    expected: dict[str, Any] = field(default_factory=dict)
-    actual: dict[str, Any] = field(default_factory=dict)
+    expected: dict[str, object] = field(default_factory=dict)
+    actual: dict[str, object] = field(default_factory=dict)
     integrity_valid: bool = False
     authenticity_valid: bool = False
     key_source: str = "none"
@@ -69,13 +90,9 @@ class Verification:
         """Integrity and authenticity both hold."""
         return self.integrity_valid and self.authenticity_valid
 
-    def to_dict(self) -> dict[str, Any]:
-        """{ok, verified, integrity_valid, authenticity_valid, key_source, checks, expected, actual, unknown_members?,
-        error?, notice?, message?}.
-
-        `ok` equals `verified`, so that nobody who reads only the one is misled.
-        """
-        result: dict[str, Any] = {
+    def to_dict(self) -> VerificationResult:
+        """The result as a JSON object."""
+        result: VerificationResult = {
             "ok": self.verified,
             "verified": self.verified,
             "integrity_valid": self.integrity_valid,
@@ -88,8 +105,8 @@ class Verification:
         if self.unknown:
             result["unknown_members"] = self.unknown
         if self.error is not None:
-            # An error is what keeps a record from being verified, and nothing else.
-            result |= {"notice" if self.verified else "error": self.error, "message": self.message}
+            result["notice" if self.verified else "error"] = self.error
+            result["message"] = self.message
         return result
 
     def require(self, name: str, holds: bool | None) -> None:
@@ -112,7 +129,7 @@ class Verification:
             shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
             self.unknown.append(f"{place}.{shown}" if place else shown)
 
-    def compare(self, name: str, expected: Any, actual: Any) -> None:
+    def compare(self, name: str, expected: object, actual: object) -> None:
         """Records a check that two JSON values are the same value."""
         same = _same_text(expected, actual) or (
             canonical(expected, plain=self.plain) == canonical(actual, plain=self.plain)
@@ -123,6 +140,6 @@ class Verification:
             self.actual[name] = actual
 
 
-def _same_text(one: Any, other: Any) -> bool:
+def _same_text(one: object, other: object) -> bool:
     """Whether two values are one ASCII text, as most that are compared are; no canonical bytes are needed for that."""
     return type(one) is str and type(other) is str and one == other and one.isascii()

@@ -2,4 +2,14 @@
 
 A report has `to_dict()` (what the service answers, with its hash), `.frame` (its numbers, a row each), `.plot()` (an
 Altair chart), and shows itself in a notebook.
+
+    effectiveness      how well a policy does, by version, verdict, rule and week
+    confidence         how far outcomes support one kind of decision
+    anomalies          shifts, drift, outliers, volume and broken promises
+    alerts             the open anomalies of a whole scope
+    benchmarks         a policy beside that of other scopes
+    counterfactuals    a slice of decisions under other facts or another rulebook
+    roll_up            all policies at a glance
+    arguments, slicing    what every engine checks and cuts at its door
+    charts, rendering     what charts and tables have in common
 """

@@ -9,11 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from gate.policy.anomalies.alerts import MAX_POLICIES, MOST_OPEN_DAYS, OPEN_DAYS, alerts_report, open_alerts
-from gate.policy.anomalies.report import MOST_ITEMS
+from gate.policy.anomalies.alerts import MAX_POLICIES, alerts_report, open_alerts
 from gate.policy.anomalies.scores import HIGH
-from workbench.engines.anomalies.report import anomalies
-from workbench.engines.arguments import require_snapshot, require_whole
+from gate.policy.questions import MOST_ITEMS, OPEN_DAYS, AlertsQuestion, AnomaliesQuestion
+from workbench.engines.anomalies import report as anomalies
+from workbench.engines.arguments import require_snapshot
 from workbench.engines.slicing import date_of
 from workbench.lake.reader import Snapshot
 
@@ -29,14 +29,24 @@ def policy_alerts(snapshot: Snapshot, *, open_days: int = OPEN_DAYS) -> dict[str
         OperatorError: ENGINE_ARGUMENT_INVALID.
     """
     require_snapshot(snapshot)
-    require_whole("open_days", open_days, 1, MOST_OPEN_DAYS)
+    return answer(snapshot, AlertsQuestion(open_days=open_days))
+
+
+def answer(snapshot: Snapshot, question: AlertsQuestion) -> dict[str, Any]:
+    """The open alerts of a scope, as the service answers them.
+
+    Args:
+        snapshot: The scope's chain.
+        question: The question.
+    """
     counted = snapshot.cases().group_by("policy_id").agg(pl.len().alias("decisions")).collect(engine="streaming")
     ordered = counted.sort("decisions", "policy_id", descending=[True, False])["policy_id"].to_list()
     policies = ordered[:MAX_POLICIES]
-    reports = [anomalies(snapshot, of, threshold=HIGH, max_items=MOST_ITEMS).to_dict() for of in policies]
+    asked = [AnomaliesQuestion(of, threshold=HIGH, max_items=MOST_ITEMS) for of in policies]
+    reports = [anomalies.answer(snapshot, each).to_dict() for each in asked]
     return alerts_report(
-        [alert for report in reports for alert in open_alerts(report, open_days)],
-        open_days=open_days,
+        [alert for report in reports for alert in open_alerts(report, question)],
+        question,
         policies=len(policies),
         more_policies=len(ordered) - len(policies),
         as_of=date_of(snapshot.last_entry_at()) or max((of["coverage"]["as_of"] for of in reports), default=None),

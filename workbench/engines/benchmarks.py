@@ -16,19 +16,9 @@ from typing import Any, Final
 import altair as alt
 import polars as pl
 
-from gate.policy.peers import (
-    MAX_DECISIONS,
-    MAX_SCOPES,
-    METRICS,
-    MIN_DECISIONS,
-    MIN_SCOPES,
-    Cohort,
-    MonthCounts,
-    Own,
-    benchmark_report,
-    month_of,
-)
-from workbench.engines.arguments import require_limit, require_snapshot, require_text, require_whole
+from gate.policy.peers import METRICS, Cohort, MonthCounts, Own, benchmark_report, month_of
+from gate.policy.questions import MIN_DECISIONS, MIN_SCOPES, BenchmarksQuestion
+from workbench.engines.arguments import require_snapshot
 from workbench.engines.charts import COLOURS, PERCENT, SHARE
 from workbench.engines.rendering import cut, page, percent, prompt
 from workbench.engines.slicing import date_of, last_left_out
@@ -161,37 +151,43 @@ def benchmarks(
         OperatorError: ENGINE_ARGUMENT_INVALID, or LAKE_BENCHMARKS_INVALID.
     """
     require_snapshot(snapshot)
-    require_text("policy_id", policy_id, optional=False)
-    require_text("policy_version", policy_version)
-    require_limit(limit)
-    require_whole("min_cohort_scopes", min_cohort_scopes, MIN_SCOPES, MAX_SCOPES)
-    require_whole("min_cohort_decisions", min_cohort_decisions, MIN_DECISIONS, MAX_DECISIONS)
-    frozen, scope_id = latest(snapshot.lake), snapshot.manifest.scope_id
-    month = _month_without_freeze(snapshot) if frozen is None else frozen.month
-    cohort = None
-    if frozen is not None:
-        cohort = Cohort(frozen.month, frozen.has_member(scope_id), frozen.others(scope_id, policy_id))
-    body = benchmark_report(
-        _own(snapshot, month, policy_id, policy_version, limit),
-        cohort,
-        policy_id=policy_id,
-        month=month,
+    question = BenchmarksQuestion(
+        policy_id,
         policy_version=policy_version,
         limit=limit,
         min_cohort_scopes=min_cohort_scopes,
         min_cohort_decisions=min_cohort_decisions,
     )
+    return answer(snapshot, question)
+
+
+def answer(snapshot: Snapshot, question: BenchmarksQuestion) -> BenchmarkReport:
+    """How a policy does in a scope, beside the other scopes that took part when the latest month was frozen.
+
+    Args:
+        snapshot: The scope's chain; what is frozen is read from its lake.
+        question: The question.
+
+    Raises:
+        OperatorError: LAKE_BENCHMARKS_INVALID.
+    """
+    frozen, scope_id = latest(snapshot.lake), snapshot.manifest.scope_id
+    month = _month_without_freeze(snapshot) if frozen is None else frozen.month
+    cohort = None
+    if frozen is not None:
+        cohort = Cohort(frozen.month, frozen.has_member(scope_id), frozen.others(scope_id, question.policy_id))
+    body = benchmark_report(_own(snapshot, month, question), cohort, question, month=month)
     return BenchmarkReport(body, _frame(body), snapshot.scope)
 
 
-def _own(snapshot: Snapshot, month: str | None, policy_id: str, policy_version: str | None, limit: int | None) -> Own:
+def _own(snapshot: Snapshot, month: str | None, question: BenchmarksQuestion) -> Own:
     """What came of the scope's own decisions that a freeze is about."""
     if month is None:
         return Own(MonthCounts(), None, None, snapshot.position, snapshot.merkle_root, truncated=False)
-    cases = cases_at(snapshot, month, policy_id)
-    if policy_version is not None:
-        cases = cases.filter(pl.col("policy_version") == policy_version)
-    after = last_left_out(cases, "position", limit)
+    cases = cases_at(snapshot, month, question.policy_id)
+    if question.policy_version is not None:
+        cases = cases.filter(pl.col("policy_version") == question.policy_version)
+    after = last_left_out(cases, "position", question.limit)
     if after is not None:
         cases = cases.filter(pl.col("position") > after)
     made = pl.col("created_at")

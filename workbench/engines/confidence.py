@@ -15,14 +15,9 @@ import altair as alt
 import polars as pl
 
 from gate.policy.confidence import MIN_SAMPLE, Counts, Coverage, add, wilson_interval
+from gate.policy.questions import ConfidenceQuestion
 from gate.policy.reports import confidence_report
-from workbench.engines.arguments import (
-    require_limit,
-    require_min_sample,
-    require_snapshot,
-    require_text,
-    require_verdict,
-)
+from workbench.engines.arguments import require_snapshot
 from workbench.engines.charts import COLOURS, rates
 from workbench.engines.rendering import cut, of_terminal, page, percent, prompt, readable
 from workbench.engines.slicing import date_of, latest
@@ -117,18 +112,31 @@ def confidence(
         OperatorError: ENGINE_ARGUMENT_INVALID.
     """
     require_snapshot(snapshot)
-    require_text("policy_id", policy_id, optional=False)
-    require_text("policy_version", policy_version)
-    require_verdict(verdict)
-    require_text("action", action)
-    require_limit(limit)
-    require_min_sample(min_sample)
-    named = (("verdict", verdict), ("action", action))
-    rows = snapshot.cases(policy_id).filter(
+    question = ConfidenceQuestion(
+        policy_id,
+        policy_version=policy_version,
+        verdict=verdict,
+        action=action,
+        limit=limit,
+        min_sample=min_sample,
+    )
+    return answer(snapshot, question)
+
+
+def answer(snapshot: Snapshot, question: ConfidenceQuestion) -> ConfidenceReport:
+    """How far the outcomes of a policy's decisions support it.
+
+    Args:
+        snapshot: The scope's chain.
+        question: The question.
+    """
+    version = question.policy_version
+    named = (("verdict", question.verdict), ("action", question.action))
+    rows = snapshot.cases(question.policy_id).filter(
         pl.col("outcome_status").is_not_null(), *(pl.col(name) == value for name, value in named if value is not None)
     )
-    chosen = rows if policy_version is None else rows.filter(pl.col("policy_version") == policy_version)
-    chosen, truncated = latest(chosen, "outcome_position", limit)
+    chosen = rows if version is None else rows.filter(pl.col("policy_version") == version)
+    chosen, truncated = latest(chosen, "outcome_position", question.limit)
     looked_at, policy = pl.collect_all([_counted(chosen, "policy_version"), _counted(rows)], engine="streaming")
     by_version = {row[0]: Counts(*row[1:7]) for row in looked_at.sort("policy_version").rows()}
     coverage = Coverage(
@@ -138,16 +146,7 @@ def confidence(
         date_of(looked_at["last"].max()),
         truncated,
     )
-    body = confidence_report(
-        coverage,
-        policy_id=policy_id,
-        policy_version=policy_version,
-        verdict=verdict,
-        action=action,
-        min_sample=min_sample,
-        limit=limit,
-    )
-    return ConfidenceReport(body, _frame(by_version), snapshot.scope)
+    return ConfidenceReport(confidence_report(coverage, question), _frame(by_version), snapshot.scope)
 
 
 def _counted(rows: pl.LazyFrame, *by: str) -> pl.LazyFrame:

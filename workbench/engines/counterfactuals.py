@@ -12,9 +12,9 @@ goes another way is not known; only what came of it as it was decided.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime
-from typing import Any, Final
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Final, TypedDict
 
 import altair as alt
 import orjson
@@ -24,20 +24,13 @@ from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import parse_document
 from gate.errors import OperatorError
 from gate.ids import timestamp
+from gate.policy.bounds import refusal
 from gate.policy.confidence import Counts
 from gate.policy.effectiveness import Standing
+from gate.policy.questions import VERDICTS, CounterfactualsQuestion
+from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.rulebook import Rulebook, load
-from workbench.engines.arguments import (
-    VERDICTS,
-    facts_patch,
-    moment,
-    refusal,
-    require_limit,
-    require_rulebook,
-    require_snapshot,
-    require_text,
-    require_verdict,
-)
+from workbench.engines.arguments import require_snapshot
 from workbench.engines.rendering import cut, listed, page, prompt
 from workbench.engines.slicing import date_of, latest
 from workbench.evaluator import VectorEvaluator, compile_frame_evaluator
@@ -189,17 +182,34 @@ def counterfactuals(
             looked at; LAKE_MOVED_ON where facts were erased since the lake was opened.
     """
     require_snapshot(snapshot)
-    require_text("policy_id", policy_id, optional=False)
-    require_text("policy_version", policy_version)
-    require_verdict(verdict)
-    require_limit(limit)
-    since, until = moment("since", since), moment("until", until)
-    patch = facts_patch(patch)
-    require_rulebook(rulebook)
-    other = None if rulebook is None else load(rulebook)
+    question = CounterfactualsQuestion(
+        policy_id,
+        policy_version=policy_version,
+        verdict=verdict,
+        limit=limit,
+        since=since,
+        until=until,
+        patch=patch,
+        rulebook=rulebook,
+    )
+    return answer(snapshot, question)
+
+
+def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> CounterfactualReport:
+    """What would have been decided, of a slice of a policy's decisions.
+
+    Args:
+        snapshot: The scope's chain.
+        question: The question.
+
+    Raises:
+        RulebookRefused: RULEBOOK_INVALID.
+        OperatorError: ENGINE_ARGUMENT_INVALID for a rulebook of another policy; LAKE_MOVED_ON.
+    """
+    policy_id, patch, (since, until) = question.policy_id, question.changes(), question.window()
+    other = None if question.rulebook is None else load(question.rulebook)
     _require_own(policy_id, other)
-    cases = _sliced(snapshot, policy_id, policy_version, verdict, since, until)
-    cases, truncated = latest(cases, "position", limit)
+    cases, truncated = latest(_sliced(snapshot, question), "position", question.limit)
     try:
         redecided = _redecided(snapshot, policy_id, other, patch)
         compared = _compared(cases, redecided)
@@ -215,11 +225,11 @@ def counterfactuals(
         "simulation_only": True,
         "authorizes_mutation": False,
         "policy_id": policy_id,
-        "policy_version": policy_version,
-        "verdict": verdict,
+        "policy_version": question.policy_version,
+        "verdict": question.verdict,
         "since": None if since is None else timestamp(since),
         "until": None if until is None else timestamp(until),
-        "limit": limit,
+        "limit": question.limit,
         "rulebook": None if other is None else other.reference,
         "patch": patch,
         "unread": unread,
@@ -235,10 +245,10 @@ def _found(
     snapshot: Snapshot,
     groups: pl.DataFrame,
     covered: pl.DataFrame,
-    transitions: list[dict[str, Any]],
+    transitions: list[_Transition],
     *,
     truncated: bool,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """What the report says beside what was asked."""
     decisions, first, last = covered.row(0)
     known = groups.filter(pl.col("then_verdict").is_not_null())
@@ -277,13 +287,13 @@ def _require_own(policy_id: str, other: Rulebook | None) -> None:
 
 
 def _unread(
-    snapshot: Snapshot, policy_id: str, other: Rulebook | None, patch: Mapping[str, Any], cases: pl.LazyFrame
+    snapshot: Snapshot, policy_id: str, other: Rulebook | None, patch: Mapping[str, object], cases: pl.LazyFrame
 ) -> list[str]:
     """The paths of the patch that no rulebook which the slice is redecided by declares or tests."""
     if not patch:
         return []
     if other is not None:
-        bodies: list[Mapping[str, Any]] = [dict(other.body)]
+        bodies: list[RulebookBody] = [other.body]
     else:
         used = cases.select("policy_hash").unique()
         rulebooks = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id)
@@ -299,7 +309,7 @@ def _unread(
     )
 
 
-def _leaves(patch: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+def _leaves(patch: Mapping[str, object]) -> Iterator[tuple[str, ...]]:
     for name, value in patch.items():
         if isinstance(value, Mapping) and value:
             yield from ((name, *path) for path in _leaves(value))
@@ -307,19 +317,13 @@ def _leaves(patch: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
             yield (name,)
 
 
-def _sliced(
-    snapshot: Snapshot,
-    policy_id: str,
-    policy_version: str | None,
-    verdict: str | None,
-    since: datetime | None,
-    until: datetime | None,
-) -> pl.LazyFrame:
-    cases = snapshot.cases(policy_id)
-    if policy_version is not None:
-        cases = cases.filter(pl.col("policy_version") == policy_version)
-    if verdict is not None:
-        cases = cases.filter(pl.col("verdict") == verdict)
+def _sliced(snapshot: Snapshot, question: CounterfactualsQuestion) -> pl.LazyFrame:
+    cases = snapshot.cases(question.policy_id)
+    if question.policy_version is not None:
+        cases = cases.filter(pl.col("policy_version") == question.policy_version)
+    if question.verdict is not None:
+        cases = cases.filter(pl.col("verdict") == question.verdict)
+    since, until = question.window()
     if since is not None:
         cases = cases.filter(pl.col("created_at") >= since)
     if until is not None:
@@ -327,7 +331,7 @@ def _sliced(
     return cases
 
 
-def _redecided(snapshot: Snapshot, policy_id: str, other: Rulebook | None, patch: Mapping[str, Any]) -> pl.LazyFrame:
+def _redecided(snapshot: Snapshot, policy_id: str, other: Rulebook | None, patch: Mapping[str, object]) -> pl.LazyFrame:
     """{position, known, then_verdict, ...}: what every decision of the policy would be."""
     if other is not None:
         return _under(snapshot, policy_id, compile_frame_evaluator(other.body), patch)
@@ -338,12 +342,12 @@ def _redecided(snapshot: Snapshot, policy_id: str, other: Rulebook | None, patch
     return _under_their_own(snapshot, policy_id, bodies, patch)
 
 
-def _under(snapshot: Snapshot, policy_id: str, evaluator: VectorEvaluator, patch: Mapping[str, Any]) -> pl.LazyFrame:
+def _under(snapshot: Snapshot, policy_id: str, evaluator: VectorEvaluator, patch: Mapping[str, object]) -> pl.LazyFrame:
     return _said(evaluator, _facts(snapshot, policy_id, evaluator.fields, patch))
 
 
 def _under_their_own(
-    snapshot: Snapshot, policy_id: str, bodies: Mapping[str, Any], patch: Mapping[str, Any]
+    snapshot: Snapshot, policy_id: str, bodies: Mapping[str, RulebookBody], patch: Mapping[str, object]
 ) -> pl.LazyFrame:
     """Each decision under the rulebook that decided it, a stretch of the chain at a time: versions may be many, and a
     scan for each would read everything as often.
@@ -363,7 +367,7 @@ def _under_their_own(
     return pl.concat(parts).lazy()
 
 
-def _facts(snapshot: Snapshot, policy_id: str, fields: Sequence[str], patch: Mapping[str, Any]) -> pl.LazyFrame:
+def _facts(snapshot: Snapshot, policy_id: str, fields: Sequence[str], patch: Mapping[str, object]) -> pl.LazyFrame:
     facts = snapshot.facts(fields, policy_id)
     withheld = Personal.of(snapshot.manifest.personal).facts
     typed = find_typed(facts, fields, pl.col("known"))
@@ -387,7 +391,7 @@ def _said(evaluator: VectorEvaluator, facts: pl.LazyFrame) -> pl.LazyFrame:
     return decided.select("position", *(pl.col(name).cast(dtype) for name, dtype in _THEN_SCHEMA.items()))
 
 
-_THEN_SCHEMA: Final[Mapping[str, Any]] = {
+_THEN_SCHEMA: Final[Mapping[str, pl.DataType | type[pl.DataType]]] = {
     "then_verdict": pl.Enum(VERDICTS),
     "then_application_verdict": pl.String,
     "then_action": pl.String,
@@ -419,25 +423,56 @@ def _covered(cases: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _transitions(groups: pl.DataFrame) -> list[dict[str, Any]]:
+class _Transition(TypedDict):
+    """What some decisions were, and what they would have been."""
+
+    verdict: str
+    rule: str
+    then_verdict: str
+    then_rule: str
+    changed: bool
+    decisions: int
+    outcomes: dict[str, int]
+    decision_ids: list[str]
+
+
+@dataclass(slots=True)
+class _Seen:
+    """The decisions of a transition: how many had each outcome, and the ids of the latest."""
+
+    outcomes: dict[str, int] = field(default_factory=dict)
+    examples: list[str] = field(default_factory=list)
+
+
+def _transitions(groups: pl.DataFrame) -> list[_Transition]:
     """What became what, the changed ones first, then those of the most decisions."""
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
-    by = ("verdict", "rule", "then_verdict", "then_rule", "changed")
-    for *key, status, decisions, examples in groups.filter(pl.col("then_verdict").is_not_null()).rows():
-        at = found.setdefault(tuple(key), {"outcomes": {}, "examples": []})
-        at["outcomes"][status or "unreported"] = decisions
-        at["examples"] += examples
-    transitions = [
+    found: dict[tuple[str, str, str, str, bool], _Seen] = {}
+    known = groups.filter(pl.col("then_verdict").is_not_null())
+    for verdict, rule, then_verdict, then_rule, changed, status, decisions, examples in known.rows():
+        seen = found.setdefault((verdict, rule, then_verdict, then_rule, changed), _Seen())
+        seen.outcomes[status or "unreported"] = decisions
+        seen.examples += examples
+    transitions: list[_Transition] = [
         {
-            **dict(zip(by, key, strict=True)),
-            "decisions": sum(at["outcomes"].values()),
-            "outcomes": Standing(**at["outcomes"])._asdict(),
+            "verdict": verdict,
+            "rule": rule,
+            "then_verdict": then_verdict,
+            "then_rule": then_rule,
+            "changed": changed,
+            "decisions": sum(seen.outcomes.values()),
+            "outcomes": Standing(**seen.outcomes)._asdict(),
             # Ids sort by time.
-            "decision_ids": sorted(at["examples"])[:_EXAMPLES],
+            "decision_ids": sorted(seen.examples)[:_EXAMPLES],
         }
-        for key, at in found.items()
+        for (verdict, rule, then_verdict, then_rule, changed), seen in found.items()
     ]
-    return sorted(transitions, key=lambda of: (not of["changed"], -of["decisions"], *(of[name] for name in by[:4])))
+    return sorted(
+        transitions,
+        key=lambda of: (
+            *(not of["changed"], -of["decisions"]),
+            *(of["verdict"], of["rule"], of["then_verdict"], of["then_rule"]),
+        ),
+    )
 
 
 def _by_verdict(groups: pl.DataFrame, name: str) -> dict[str, int]:
@@ -445,9 +480,9 @@ def _by_verdict(groups: pl.DataFrame, name: str) -> dict[str, int]:
     return {verdict: int(counted.get(verdict, 0)) for verdict in VERDICTS}
 
 
-def _frame(transitions: list[dict[str, Any]]) -> pl.DataFrame:
+def _frame(transitions: list[_Transition]) -> pl.DataFrame:
     rows = [
-        {**{name: of[name] for name in of if name not in ("outcomes", "decision_ids")}, **of["outcomes"]}
+        {**{name: value for name, value in of.items() if name not in ("outcomes", "decision_ids")}, **of["outcomes"]}
         for of in transitions
     ]
     texts = dict.fromkeys(("verdict", "rule", "then_verdict", "then_rule"), pl.String)

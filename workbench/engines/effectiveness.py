@@ -20,8 +20,9 @@ import polars as pl
 from gate.ids import timestamp
 from gate.policy.confidence import MIN_SAMPLE, Counts, wilson_interval
 from gate.policy.effectiveness import Counted, Group, Metric, Standing
+from gate.policy.questions import EffectivenessQuestion
 from gate.policy.reports import MAX_METRICS, effectiveness_report
-from workbench.engines.arguments import require_limit, require_min_sample, require_snapshot, require_text
+from workbench.engines.arguments import require_snapshot
 from workbench.engines.charts import COLOURS, PERCENT, SHAPES, SHARE, SUCCESS, empty, rates
 from workbench.engines.rendering import cut, interval, listed, of_terminal, page, percent, prompt, readable
 from workbench.engines.slicing import date_of, last_left_out
@@ -142,11 +143,18 @@ def effectiveness(
         OperatorError: ENGINE_ARGUMENT_INVALID.
     """
     require_snapshot(snapshot)
-    require_text("policy_id", policy_id, optional=False)
-    require_text("policy_version", policy_version)
-    require_limit(limit)
-    require_min_sample(min_sample)
-    cases, metrics, truncated = _chosen(snapshot, policy_id, policy_version, limit)
+    question = EffectivenessQuestion(policy_id, policy_version=policy_version, limit=limit, min_sample=min_sample)
+    return answer(snapshot, question)
+
+
+def answer(snapshot: Snapshot, question: EffectivenessQuestion) -> EffectivenessReport:
+    """How well a policy does in a scope.
+
+    Args:
+        snapshot: The scope's chain.
+        question: The question.
+    """
+    cases, metrics, truncated = _chosen(snapshot, question)
     groups, measured = pl.collect_all([_grouped(cases), _measured(metrics)], engine="streaming")
     counted = Counted(
         by_version={
@@ -166,21 +174,17 @@ def effectiveness(
         merkle_root=snapshot.merkle_root,
         truncated=truncated,
     )
-    body = effectiveness_report(
-        counted, policy_id=policy_id, policy_version=policy_version, min_sample=min_sample, limit=limit
-    )
+    body = effectiveness_report(counted, question)
     return EffectivenessReport(body, _frame(counted), _weekly(groups), snapshot.scope)
 
 
-def _chosen(
-    snapshot: Snapshot, policy_id: str, policy_version: str | None, limit: int | None
-) -> tuple[pl.LazyFrame, pl.LazyFrame, bool]:
+def _chosen(snapshot: Snapshot, question: EffectivenessQuestion) -> tuple[pl.LazyFrame, pl.LazyFrame, bool]:
     """The decisions looked at, what their latest outcomes measured, and whether earlier decisions were left out."""
-    cases, metrics = snapshot.cases(policy_id), snapshot.metrics(policy_id)
-    if policy_version is not None:
-        asked = pl.col("policy_version") == policy_version
+    cases, metrics = snapshot.cases(question.policy_id), snapshot.metrics(question.policy_id)
+    if question.policy_version is not None:
+        asked = pl.col("policy_version") == question.policy_version
         cases, metrics = cases.filter(asked), metrics.filter(asked)
-    after = last_left_out(cases, "position", limit)
+    after = last_left_out(cases, "position", question.limit)
     if after is None:
         return cases, metrics, False
     looked_at = pl.col("position") > after
@@ -221,7 +225,7 @@ def _standings(groups: pl.DataFrame, *by: str) -> list[tuple[Any, ...]]:
     return [(*row[:names], Standing(*row[names:-2]), *row[-2:]) for row in counted.rows()]
 
 
-def _row(standing: Standing) -> dict[str, Any]:
+def _row(standing: Standing) -> dict[str, float | None]:
     low, high = wilson_interval(standing.succeeded, standing.terminal)
     return {
         "decisions": standing.decisions,

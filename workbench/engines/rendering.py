@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
@@ -17,7 +17,7 @@ _SHARES: Final = ("effectiveness_score", "failure_rate", "terminal_coverage")
 
 def page(
     title: str,
-    facts: Sequence[tuple[str, Any]],
+    facts: Sequence[tuple[str, object]],
     *frames: tuple[str, pl.DataFrame],
     said: Sequence[str] = (),
     small: Sequence[str] = (),
@@ -86,7 +86,7 @@ def table(frame: pl.DataFrame) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return "-"
     text = f"{value:,.6g}" if type(value) is float else f"{value:,}" if type(value) is int else str(value)

@@ -6,7 +6,7 @@ roll_up(open_lake("var/lake")).frame
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import altair as alt
 import polars as pl
@@ -36,7 +36,7 @@ class RollUp:
 
     frame: pl.DataFrame
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """{policies: [a row each]}."""
         return {"policies": self.frame.to_dicts()}
 
@@ -115,7 +115,7 @@ def _line(name: str) -> str:
     return "".join(character if character.isprintable() else "\ufffd" for character in name)
 
 
-def _row(scope: str, policy_id: str, standing: Standing) -> dict[str, Any]:
+def _row(scope: str, policy_id: str, standing: Standing) -> dict[str, str | float | None]:
     low, high = wilson_interval(standing.succeeded, standing.terminal)
     return {
         "scope": scope,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 import polars as pl
 
@@ -31,6 +30,6 @@ def latest(rows: pl.LazyFrame, position: str, limit: int | None) -> tuple[pl.Laz
     return (rows, False) if after is None else (rows.filter(pl.col(position) > after), True)
 
 
-def date_of(moment: Any) -> str | None:
+def date_of(moment: object) -> str | None:
     """A moment as the protocol writes it; None where there were no rows to have one."""
     return timestamp(moment) if isinstance(moment, datetime) else None

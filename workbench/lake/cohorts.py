@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
@@ -138,7 +138,7 @@ def freeze(members: Iterable[Snapshot], month: str) -> pl.DataFrame:
         members: The chains of the scopes that took part when it began.
         month: The month.
     """
-    rows: list[tuple[Any, ...]] = []
+    rows: list[tuple[object, ...]] = []
     for snapshot in members:
         scope_id = snapshot.manifest.scope_id
         rows.append((scope_id, *[None] * (len(_SCHEMA) - 1)))

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 import polars as pl
@@ -25,6 +25,7 @@ from gate.errors import OperatorError
 from gate.ledger.packing import unpack
 from gate.ledger.reads.tail import FollowedEntry
 from gate.records.receipts import BINDING_MISMATCH, NOT_APPROVED
+from gate.rulebooks.documents import RulebookBody
 from workbench.columns import ENTRY_TABLES, FACTS, OBSERVED, TIME, personal_columns, schema
 from workbench.facts import canonical_text, fact_series, fields_of, without
 
@@ -44,11 +45,19 @@ ENTRY_UNREADABLE: Final = "LAKE_ENTRY_UNREADABLE"
 
 Frames = dict[str, pl.DataFrame]
 
+Column: TypeAlias = Sequence[object] | pl.Series
+"""The values of a column, a row each."""
+
+Columns: TypeAlias = dict[str, Column]
+"""Columns by name."""
+
+_Body = TypeVar("_Body")
+
 
 class Rulebooks:
     """The rulebooks of a scope, by hash: which fields they have, and which the lake does not hold yet."""
 
-    def __init__(self, body: Callable[[str], Any], held: Iterable[str] = ()) -> None:
+    def __init__(self, body: Callable[[str], RulebookBody | None], held: Iterable[str] = ()) -> None:
         """Takes what finds a body, None where there is none, and the hashes of those that the lake holds."""
         self._body = body
         self._held = set(held)
@@ -220,13 +229,11 @@ class _Erasure(Struct, gc=False):
     erased: list[str]
 
 
-_DECODERS: Final[Mapping[str, msgspec.json.Decoder[Any]]] = {
-    "decision": msgspec.json.Decoder(_Record),
-    "execution": msgspec.json.Decoder(_Execution),
-    "outcome": msgspec.json.Decoder(_Outcome),
-    "crm_sync": msgspec.json.Decoder(_CrmSync),
-    "erasure": msgspec.json.Decoder(_Erasure),
-}
+_RECORD: Final = msgspec.json.Decoder(_Record)
+_EXECUTION: Final = msgspec.json.Decoder(_Execution)
+_OUTCOME: Final = msgspec.json.Decoder(_Outcome)
+_CRM_SYNC: Final = msgspec.json.Decoder(_CrmSync)
+_ERASURE: Final = msgspec.json.Decoder(_Erasure)
 # What has become of an action that changed its target.
 _CHANGING: Final = frozenset({"executed", "reverted"})
 _UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -276,29 +283,34 @@ def frames(scope_id: str, entries: Sequence[FollowedEntry], rulebooks: Rulebooks
         by_type[entry.entry_type].append(entry)
     found: Frames = {}
     for entry_type, rows in by_type.items():
-        bodies = list(_decoded(entry_type, rows))
-        columns = _COLUMNS[entry_type](rows, bodies)
+        if entry_type == "decision":
+            records = _decoded(_RECORD, rows)
+            columns = _decision_columns(rows, records)
+        elif entry_type in _COLUMNS:
+            columns = _COLUMNS[entry_type](rows)
+        else:
+            raise _unreadable(rows[0], f"its type {entry_type} is not known to this release")
         found[ENTRY_TABLES[entry_type]] = _frame(ENTRY_TABLES[entry_type], scope_id, rows, columns, personal)
         if entry_type == "decision" and rulebooks is not None:
-            hashes = [body.policy_hash for body in bodies]
-            found["facts"] = _facts(scope_id, rows, bodies, rulebooks, personal)
+            hashes = [record.policy_hash for record in records]
+            found["facts"] = _facts(scope_id, rows, records, rulebooks, personal)
             if (new := _new_rulebooks(scope_id, rows, hashes, rulebooks)).height:
                 found["rulebooks"] = new
     return found
 
 
-def _decoded(entry_type: str, rows: Sequence[FollowedEntry]) -> Iterator[Any]:
-    if entry_type not in _DECODERS:
-        raise _unreadable(rows[0], f"its type {entry_type} is not known to this release")
-    decode = _DECODERS[entry_type].decode
+def _decoded(decoder: msgspec.json.Decoder[_Body], rows: Sequence[FollowedEntry]) -> list[_Body]:
+    found = []
+    decode = decoder.decode
     for row in rows:
         try:
-            yield decode(row.body)
+            found.append(decode(row.body))
         except _UNREADABLE as error:
             raise _unreadable(row, str(error)) from error
+    return found
 
 
-def _read(decoder: msgspec.json.Decoder[Any], row: FollowedEntry, text: bytes) -> Any:
+def _read(decoder: msgspec.json.Decoder[_Body], row: FollowedEntry, text: bytes) -> _Body:
     try:
         return decoder.decode(text)
     except _UNREADABLE as error:
@@ -314,9 +326,9 @@ def _unreadable(row: FollowedEntry, why: str) -> OperatorError:
 
 
 def _frame(
-    table: str, scope_id: str, rows: Sequence[FollowedEntry], columns: Mapping[str, Any], personal: Personal
+    table: str, scope_id: str, rows: Sequence[FollowedEntry], columns: Columns, personal: Personal
 ) -> pl.DataFrame:
-    common: dict[str, Sequence[Any]] = {
+    common: Columns = {
         "scope_id": [scope_id] * len(rows),
         "position": [row.position for row in rows],
         "decision_id": [row.decision_id for row in rows],
@@ -329,7 +341,7 @@ def _frame(
         "merkle_root": [row.merkle_root for row in rows],
         "link_hash": [row.link_hash for row in rows],
     }
-    given = common | dict(columns)
+    given = common | columns
     return pl.DataFrame(
         [
             _series(name, dtype, [None] * len(rows) if name in personal.columns else given[name])
@@ -338,7 +350,7 @@ def _frame(
     )
 
 
-def _series(name: str, dtype: pl.DataType, values: Sequence[Any] | pl.Series) -> pl.Series:
+def _series(name: str, dtype: pl.DataType, values: Column) -> pl.Series:
     if isinstance(values, pl.Series):
         return values
     if dtype == TIME:
@@ -348,7 +360,7 @@ def _series(name: str, dtype: pl.DataType, values: Sequence[Any] | pl.Series) ->
     return pl.Series(name, values, dtype)
 
 
-def _decision_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_Record]) -> dict[str, Any]:
+def _decision_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_Record]) -> Columns:
     bindings = [body.action_binding for body in bodies]
     adapters = [body.trusted_adapter for body in bodies]
     confidences = [None if row.confidence is None else _read(_CONFIDENCE, row, row.confidence) for row in rows]
@@ -372,7 +384,8 @@ def _decision_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_Record]) 
     }
 
 
-def _execution_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_Execution]) -> dict[str, Any]:
+def _execution_columns(rows: Sequence[FollowedEntry]) -> Columns:
+    bodies = _decoded(_EXECUTION, rows)
     return {
         **_members(bodies, _Execution),
         "execution_receipt_id": [row.entry_id for row in rows],
@@ -392,7 +405,8 @@ def _state_mismatch(body: _Execution) -> bool | None:
     return (before != after) != (body.execution_status in _CHANGING)
 
 
-def _outcome_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_Outcome]) -> dict[str, Any]:
+def _outcome_columns(rows: Sequence[FollowedEntry]) -> Columns:
+    bodies = _decoded(_OUTCOME, rows)
     return {
         **_members(bodies, _Outcome),
         "outcome_id": [row.entry_id for row in rows],
@@ -401,7 +415,8 @@ def _outcome_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_Outcome]) 
     }
 
 
-def _crm_sync_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_CrmSync]) -> dict[str, Any]:
+def _crm_sync_columns(rows: Sequence[FollowedEntry]) -> Columns:
+    bodies = _decoded(_CRM_SYNC, rows)
     return {
         **_members(bodies, _CrmSync),
         "sync_id": [row.entry_id for row in rows],
@@ -410,7 +425,8 @@ def _crm_sync_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_CrmSync])
     }
 
 
-def _erasure_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_Erasure]) -> dict[str, Any]:
+def _erasure_columns(rows: Sequence[FollowedEntry]) -> Columns:
+    bodies = _decoded(_ERASURE, rows)
     return {
         **_members(bodies, _Erasure),
         "erasure_id": [row.entry_id for row in rows],
@@ -418,8 +434,8 @@ def _erasure_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_Erasure]) 
     }
 
 
-_COLUMNS: Final[Mapping[str, Callable[[Sequence[FollowedEntry], Sequence[Any]], dict[str, Any]]]] = {
-    "decision": _decision_columns,
+# Those of decisions are made apart, as their facts are read of the same records.
+_COLUMNS: Final[Mapping[str, Callable[[Sequence[FollowedEntry]], Columns]]] = {
     "execution": _execution_columns,
     "outcome": _outcome_columns,
     "crm_sync": _crm_sync_columns,
@@ -427,7 +443,7 @@ _COLUMNS: Final[Mapping[str, Callable[[Sequence[FollowedEntry], Sequence[Any]], 
 }
 
 
-def _members(bodies: Sequence[Any], of: type[Struct]) -> dict[str, list[Any]]:
+def _members(bodies: Sequence[Struct], of: type[Struct]) -> Columns:
     return {name: [getattr(body, name) for body in bodies] for name in of.__struct_fields__}
 
 
@@ -465,7 +481,7 @@ def _facts(
         kept = [None if facts is None else canonical_text(without(facts, personal.facts)) for facts in inputs]
     else:
         kept = texts
-    columns: dict[str, Sequence[Any]] = {
+    columns: Columns = {
         "scope_id": [scope_id] * len(rows),
         "position": [row.position for row in rows],
         "created_at": [row.created_at for row in rows],

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NotRequired, TypedDict
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -20,9 +20,18 @@ ROW_GROUP: Final = 65_536
 _ORDER: Final = ("policy_id", "position")
 _ORDERS: Final[Mapping[str, Sequence[str]]] = {"metrics": ("policy_id", "name", "position")}
 
+
+class _Packing(TypedDict):
+    """How columns are written."""
+
+    compression: str
+    compression_level: NotRequired[int]
+    use_dictionary: NotRequired[bool]
+
+
 # Fewer rows than these are not worth a row group of their own.
 _SMALL_GROUP: Final = 4_096
-_WELL_PACKED: Final[Mapping[str, Any]] = {"compression": "zstd", "compression_level": 1}
+_WELL_PACKED: Final[_Packing] = {"compression": "zstd", "compression_level": 1}
 
 
 class Files:
@@ -107,8 +116,8 @@ def _parquet(frame: pl.DataFrame) -> bytes:
     arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
     # What is small is merged soon, and to lay out dictionaries takes longer than to write it without.
     small = frame.height < _SMALL_GROUP
-    ways: Mapping[str, Any] = {"compression": "lz4", "use_dictionary": False} if small else _WELL_PACKED
-    with pq.ParquetWriter(content, arrow.schema, **ways) as writer:
+    packing: _Packing = {"compression": "lz4", "use_dictionary": False} if small else _WELL_PACKED
+    with pq.ParquetWriter(content, arrow.schema, **packing) as writer:
         for start, length in groups:
             writer.write_table(arrow.slice(start, length), row_group_size=ROW_GROUP)
     return content.getvalue()

@@ -110,7 +110,7 @@ class Manifest:
         retired = (*self.retired, *(Retired(path, size, at) for path, size in sorted(gone.items())))
         return replace(self, files=(*kept, *new), retired=retired)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The manifest as JSON, with `manifest_hash` over the rest."""
         body = {"lake_version": LAKE_VERSION, **asdict(self)}
         body["files"] = sorted(body["files"], key=lambda file: file["path"])

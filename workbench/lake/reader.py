@@ -14,9 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import polars as pl
+from polars.datatypes import DataTypeClass
 
 from gate.errors import OperatorError
 from workbench.columns import ENTRY_TABLES, TABLES, TIME_COLUMNS, schema
@@ -35,7 +36,7 @@ from workbench.lake.files import scan
 from workbench.lake.manifest import LakeFile, Manifest, load_all
 
 _TYPE: Final = ":type"
-_SQL_TYPES: Final[Mapping[Any, str]] = {
+_SQL_TYPES: Final[Mapping[type[pl.DataType], str]] = {
     pl.Int64: "BIGINT",
     pl.Float64: "DOUBLE",
     pl.Boolean: "BOOLEAN",
@@ -368,7 +369,7 @@ def _query(table: str, files: Sequence[Path]) -> str:
     return f"SELECT * FROM read_parquet([\n  {listed}\n], union_by_name = true, hive_partitioning = false)"  # noqa: S608
 
 
-def _sql_type(dtype: Any) -> str:
+def _sql_type(dtype: pl.DataType | DataTypeClass) -> str:
     """What DuckDB calls a type of the lake."""
     if isinstance(dtype, pl.List):
         return f"{_sql_type(dtype.inner)}[]"

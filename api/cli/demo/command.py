@@ -19,11 +19,11 @@ from typing import Annotated, Final
 import orjson
 import typer
 
-from api.cli.demo.ledger import Made, Plan, key_file, make_ledger
+from api.cli.demo.ledger import DemoPlan, Made, key_file, make_ledger
 from api.cli.options import Json
 from api.cli.output import print_json, progress, say, table
+from gate.clock import utc_now
 from gate.errors import AccessRefused, OperatorError
-from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.instance.keys import write_private
 from gate.ledger.access.authority import FULL_ACCESS, Scope
@@ -66,7 +66,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Make a new instance with a year of made-up decisions and reports of four companies, two incidents among them."""
-    plan = Plan(decisions, seed, _end(until), clean, peers)
+    plan = DemoPlan(decisions, seed, _end(until), clean, peers)
     started = time.perf_counter()
     with progress("Decisions", plan.total, as_json=as_json) as told:
         made = make_ledger(home, plan, told)
@@ -88,7 +88,7 @@ def demo(
     say(f"Serve it: {serve}")
 
 
-def _planted(plan: Plan) -> str:
+def _planted(plan: DemoPlan) -> str:
     if plan.clean:
         return "No incident is planted."
     told = "docs/demo.md tells which two incidents are planted, and where."
@@ -109,7 +109,7 @@ def _keep(file: Path, made: Mapping[str, object]) -> None:
         raise OperatorError("INSTANCE_UNWRITABLE", f"{file} cannot be written: {error.strerror}.") from error
 
 
-def _told(home: Path, plan: Plan, made: list[Made], serve: str) -> dict[str, object]:
+def _told(home: Path, plan: DemoPlan, made: list[Made], serve: str) -> dict[str, object]:
     return {
         "home": str(home),
         "seed": plan.seed,
@@ -147,7 +147,7 @@ def demo_key_file(instance: Instance) -> Path:
     """The file with a working key of the demo scope; scope, key and rulebooks are made where they are missing."""
     scope = _scope(instance)
     for rulebook in bundles.active_rulebooks():
-        instance.gate().register(scope.scope_id, rulebook)
+        instance.gate().sources.register(scope.scope_id, rulebook)
     file = instance.settings.home / KEY_FILE
     if not _works(instance, file):
         key, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS, None, utc_now())

@@ -19,7 +19,7 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Final
 
-from api.cli.demo.scenario import Decide, Register, Scenario
+from api.cli.demo.scenario import Decide, DemoScenario, Register
 from gate.adapters.registry import registered
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
@@ -29,7 +29,7 @@ from gate.instance.keys import write_private
 from gate.instance.settings import FILE_NAME, load_settings
 from gate.ledger import Ledger
 from gate.ledger.access.authority import FULL_ACCESS
-from gate.ledger.stores.sqlite import SqliteStore
+from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.records.receipts import KINDS
 from gate.rulebooks import bundles
 
@@ -41,7 +41,7 @@ _WORTH_A_PROCESS: Final = 3000
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DemoPlan:
     """What a demo ledger is made of.
 
     Attributes:
@@ -91,10 +91,10 @@ class Made:
 
 
 @cache
-def scenario() -> Scenario:
+def scenario() -> DemoScenario:
     """The scenario of data/demo. Shared: callers do not change it."""
     parameters = parse(resources.path("data", "demo", "scenario.json").read_bytes())
-    return Scenario(parameters, [own.rulebook.body for own in bundles.own_rulebooks()], registered())
+    return DemoScenario(parameters, [own.rulebook.body for own in bundles.own_rulebooks()], registered())
 
 
 def key_file(home: Path, scope: str) -> Path:
@@ -103,7 +103,7 @@ def key_file(home: Path, scope: str) -> Path:
 
 
 def make_ledger(
-    home: Path, plan: Plan, told: Callable[[int], None] = lambda decisions: None, *, processes: int | None = None
+    home: Path, plan: DemoPlan, told: Callable[[int], None] = lambda decisions: None, *, processes: int | None = None
 ) -> list[Made]:
     """Lays out a new instance in a directory, with a scope and a key for each company, and their year in its ledger.
 
@@ -154,7 +154,7 @@ def _ledger_url(home: Path) -> str:
 def _open(home: Path) -> Instance:
     """The instance, with a ledger that does not wait for the disk: who has no whole demo makes another one."""
     settings = load_settings(home, database_url=_ledger_url(home))
-    return Instance(settings, Ledger(SqliteStore(home / _LEDGER, durable=False)))
+    return Instance(settings, Ledger(SqliteLedgerStore(home / _LEDGER, durable=False)))
 
 
 def _sync(home: Path) -> None:
@@ -224,11 +224,13 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _make_shared(home: Path, plan: Plan, scopes: Sequence[str]) -> list[Made]:
+def _make_shared(home: Path, plan: DemoPlan, scopes: Sequence[str]) -> list[Made]:
     return _make(home, plan, scopes, _shared[0].add)
 
 
-def _in_processes(home: Path, plan: Plan, groups: Sequence[Sequence[str]], told: Callable[[int], None]) -> list[Made]:
+def _in_processes(
+    home: Path, plan: DemoPlan, groups: Sequence[Sequence[str]], told: Callable[[int], None]
+) -> list[Made]:
     # A forked process would inherit locks and descriptors; a spawned one starts clean.
     context = multiprocessing.get_context("spawn")
     shared = _Shared(context)
@@ -247,7 +249,7 @@ def _in_processes(home: Path, plan: Plan, groups: Sequence[Sequence[str]], told:
             raise
 
 
-def _in_this_process(home: Path, plan: Plan, scopes: Sequence[str], told: Callable[[int], None]) -> list[Made]:
+def _in_this_process(home: Path, plan: DemoPlan, scopes: Sequence[str], told: Callable[[int], None]) -> list[Made]:
     made = 0
 
     def add(decisions: int) -> bool:
@@ -259,7 +261,7 @@ def _in_this_process(home: Path, plan: Plan, scopes: Sequence[str], told: Callab
     return _make(home, plan, scopes, add)
 
 
-def _make(home: Path, plan: Plan, scopes: Sequence[str], add: Callable[[int], bool]) -> list[Made]:
+def _make(home: Path, plan: DemoPlan, scopes: Sequence[str], add: Callable[[int], bool]) -> list[Made]:
     instance = _open(home)
     try:
         return [_make_scope(instance, plan, scope, add) for scope in scopes]
@@ -267,7 +269,7 @@ def _make(home: Path, plan: Plan, scopes: Sequence[str], add: Callable[[int], bo
         instance.close()
 
 
-def _make_scope(instance: Instance, plan: Plan, scope: str, add: Callable[[int], bool]) -> Made:
+def _make_scope(instance: Instance, plan: DemoPlan, scope: str, add: Callable[[int], bool]) -> Made:
     """Makes a scope's year, each event with the clock at its own moment, for as long as `add` says to go on."""
     moment = plan.start
 
@@ -284,9 +286,9 @@ def _make_scope(instance: Instance, plan: Plan, scope: str, add: Callable[[int],
     for event in scenario().events(scope, decisions=plan.decisions, seed=plan.seed, start=plan.start, clean=plan.clean):
         moment = event.moment
         if isinstance(event, Register):
-            gate.register(authority.scope_id, event.rulebook, event.dependency)
+            gate.sources.register(authority.scope_id, event.rulebook, event.dependency)
         elif isinstance(event, Decide):
-            decision = gate.decisions.decide(authority, event.request, request_id=f"req_{scope}_{event.number}")
+            decision = gate.decide(authority, event.request, request_id=f"req_{scope}_{event.number}")
             if event.reports:
                 ids[event.number], to_come[event.number] = decision.record["decision_id"], event.reports
             entries["decision"] += 1

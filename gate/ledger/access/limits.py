@@ -22,7 +22,7 @@ from typing import Final
 from sqlalchemy import bindparam, insert, select, text, update
 
 from gate.errors import ServiceUnavailable
-from gate.ledger.stores.sqlite import SqliteStore
+from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.ledger.stores.store import Answer, Row, Statement, Store, Transaction, unavailable
 from gate.ledger.tables import limits_metadata, rate_windows
 
@@ -70,6 +70,7 @@ class RateLimiter:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be counted, so it cannot be admitted.
         """
+        # A try whose answer was lost may have counted already; counting again only uses up the window sooner.
         return self._do(
             lambda store: store.run(lambda transaction, _: self._count(transaction, scope_id, key_id, limit))
         )
@@ -95,7 +96,7 @@ class RateLimiter:
         """Whether a store's file was removed or replaced, so that what is in its place now is to be used instead."""
         with self._reopening:
             if self._store is store:
-                if self._reopen is None or not isinstance(store, SqliteStore) or store.is_in_place():
+                if self._reopen is None or not isinstance(store, SqliteLedgerStore) or store.is_in_place():
                     return False
                 # The old one is not closed, for others may be in the middle of it: a descriptor stays open.
                 try:
@@ -139,11 +140,11 @@ def open_limits(store: Store) -> RateLimiter:
     Raises:
         OSError: Its file cannot be opened.
     """
-    if not isinstance(store, SqliteStore):
+    if not isinstance(store, SqliteLedgerStore):
         return RateLimiter(store)
 
     def reopen() -> Store:
-        limits = SqliteStore(_limits_file(store), create=True, durable=False)
+        limits = SqliteLedgerStore(_limits_file(store), create=True, durable=False)
         with limits.write() as connection:
             limits_metadata.create_all(connection)
         return limits
@@ -158,7 +159,7 @@ def replace_damaged_limits(store: Store) -> None:
     Raises:
         OSError: The file cannot be removed.
     """
-    if not isinstance(store, SqliteStore):
+    if not isinstance(store, SqliteLedgerStore):
         return
     file = _limits_file(store)
     if not file.exists():
@@ -176,7 +177,7 @@ def replace_damaged_limits(store: Store) -> None:
         file.with_name(file.name + suffix).unlink(missing_ok=True)
 
 
-def _limits_file(store: SqliteStore) -> Path:
+def _limits_file(store: SqliteLedgerStore) -> Path:
     return store.database.with_name(f"{store.database.name}.limits")
 
 

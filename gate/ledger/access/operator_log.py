@@ -42,10 +42,10 @@ class LogEntry:
     operator: str
     action: str
     subject: str
-    details: Mapping[str, Any]
+    details: Mapping[str, object]
     entry_hash: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The entry as a JSON object."""
         return {name: getattr(self, name) for name in self.__slots__}
 
@@ -58,7 +58,7 @@ class OperatorLog:
         self._store = store
 
     @contextmanager
-    def recording(self, action: str, subject: str, now: datetime) -> Iterator[dict[str, Any]]:
+    def recording(self, action: str, subject: str, now: datetime) -> Iterator[dict[str, object]]:
         """Does what the block does outside of the ledger, and its entry, together: where the ledger cannot be written,
         the block does not run, and where the block fails, nothing is logged.
 
@@ -68,10 +68,13 @@ class OperatorLog:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
-        details: dict[str, Any] = {}
+        details: dict[str, object] = {}
         with self._store.write() as connection:
+            # The lock comes before the block, so that acts are logged in the order in which they were done.
             lock(connection)
             yield details
+            # A crash between the block and the commit leaves an act without its entry. An entry that is written first
+            # could tell of an act that never happened.
             record(connection, action, subject, details, now)
 
     def latest(self, limit: int) -> list[LogEntry]:
@@ -98,7 +101,7 @@ class OperatorLog:
         return None
 
 
-def record(connection: Connection, action: str, subject: str, details: Mapping[str, Any], now: datetime) -> None:
+def record(connection: Connection, action: str, subject: str, details: Mapping[str, object], now: datetime) -> None:
     """Adds an entry in the transaction that does what it says."""
     lock(connection)
     last = connection.execute(
@@ -106,7 +109,7 @@ def record(connection: Connection, action: str, subject: str, details: Mapping[s
             operator_log.c.position == select(func.max(operator_log.c.position)).scalar_subquery()
         )
     ).one_or_none()
-    entry: dict[str, Any] = {
+    entry: dict[str, object] = {
         "position": 1 if last is None else last.position + 1,
         "created_at": timestamp(now),
         "operator": _operator(),
@@ -136,7 +139,7 @@ _ENTRIES: Final = select(
 _UNREADABLE: Final = (ServiceUnavailable, UnicodeDecodeError, TypeError)
 
 
-def _hash(entry: Mapping[str, Any], before: str | None) -> str:
+def _hash(entry: Mapping[str, object], before: str | None) -> str:
     covered = {name: value for name, value in entry.items() if name != "entry_hash"}
     return content_hash({**covered, "previous_entry_hash": before})
 

@@ -18,7 +18,7 @@ from threading import Lock
 from typing import Any, Final
 
 from cachetools import LRUCache
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, Update, bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from gate.encoding.strict_json import MAX_SAFE_INTEGER
@@ -167,6 +167,7 @@ class Directory:
         if expires_at is not None and expires_at <= now:
             raise OperatorError("KEY_EXPIRY_PAST", "The expiry lies in the past; name a later date.")
         with self._store.write() as connection:
+            # The access epoch stays: no process can remember a key that did not exist.
             key, made = _insert_key(connection, scope.scope_id, access, expires_at, now)
             details = {"scope": scope.name, "access": sorted(access), "expires_at": made.expires_at}
             record(connection, "key.created", made.key_id, details, now)
@@ -204,6 +205,7 @@ class Directory:
             OperatorError: KEY_UNKNOWN, or KEY_NOT_ACTIVE.
         """
         with self._store.write() as connection:
+            # Locks in the order of every change of access: the key's row, the scope's head, the operator log.
             old = _existing_key(connection, key_id)
             if old.status(now) != "active":
                 raise OperatorError(
@@ -212,6 +214,7 @@ class Directory:
             expires_at = None if old.expires_at is None else datetime.fromisoformat(old.expires_at)
             made = _insert_key(connection, old.scope_id, old.access, expires_at, now)
             if overlap > timedelta():
+                # UTC timestamps have one width, so they compare as text.
                 ends = min(timestamp(now + overlap), old.expires_at or "9999")
                 connection.execute(_update_key(key_id).values(expires_at=ends))
             else:
@@ -357,7 +360,7 @@ def _existing_key(connection: Connection, key_id: str) -> ApiKey:
     return _key(row)
 
 
-def _update_key(key_id: str) -> Any:
+def _update_key(key_id: str) -> Update:
     return update(api_keys).where(api_keys.c.scope_id == key_id[:_SCOPE_HEX], api_keys.c.key_id == key_id)
 
 
@@ -372,7 +375,7 @@ def _hash(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _change_access(connection: Connection, scope_id: str, **changes: Any) -> None:
+def _change_access(connection: Connection, scope_id: str, **changes: object) -> None:
     """Moves the scope's access epoch on, so that no append trusts what was looked up before."""
     connection.execute(
         update(chain_heads)

@@ -12,11 +12,11 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
 from gate.labels import CHAIN, MERKLE_STRATEGY
-from gate.ledger.chain.writer import AppendObserver, Claim, Claimed, NewEntry, Outcome, Writer
+from gate.ledger.chain.writer import AppendObserver, AppendResult, Claim, Claimed, NewEntry, Writer
 from gate.ledger.packing import unpack
 from gate.ledger.stores.store import Statement, Store, unheard_of
 from gate.ledger.tables import chain_heads, claims, entries, rulebooks, usage
-from gate.proof.chain import Head, record_link
+from gate.proof.chain import Head, Link, RecordLink, record_link
 
 # Bodies have up to a few megabytes each, and a page of them is in memory at a time.
 _PAGE: Final = 64
@@ -28,7 +28,7 @@ _REPORTS_AT_ONCE: Final = 16
 class StoredEntry:
     """An entry as stored: its link, its body and, for a decision, its request and its confidence."""
 
-    link: dict[str, Any]
+    link: Link
     entry_id: str
     body: bytes
     request: bytes | None
@@ -51,7 +51,7 @@ class StoredReport:
     """What was reported about a decision, as stored: its chain position, what it carries of its link, and its body."""
 
     position: int
-    link: dict[str, Any]
+    link: RecordLink
     body: bytes
 
 
@@ -70,7 +70,7 @@ class History:
     decision: StoredEntry
     executions: list[StoredReport]
     outcomes: list[StoredReport]
-    links: list[dict[str, Any]]
+    links: list[Link]
     whole: bool
 
 
@@ -91,7 +91,7 @@ class Entries:
         self._store = store
         self._writer = Writer(store)
 
-    def append(self, entry: NewEntry) -> Outcome:
+    def append(self, entry: NewEntry) -> AppendResult:
         """Appends an entry to its scope's chain and returns once it is durable, or says why it is not in the chain.
 
         Raises:
@@ -209,7 +209,7 @@ class Entries:
         with self._store.read() as connection:
             return _head(connection, scope_id)
 
-    def latest_links(self, scope_id: str, limit: int) -> tuple[Head, list[dict[str, Any]]]:
+    def latest_links(self, scope_id: str, limit: int) -> tuple[Head, list[Link]]:
         """A scope's head and its last links, ascending, seen at one moment."""
         with self._store.read() as connection:
             head = _head(connection, scope_id)
@@ -217,6 +217,8 @@ class Entries:
 
     def walk(self, scope_id: str, *, up_to: int) -> Iterator[StoredEntry]:
         """A scope's entries from position 1 to `up_to`, a page in memory at a time."""
+        # One snapshot a page, not one for the whole walk: a reader that stays keeps SQLite from beginning its WAL anew
+        # and PostgreSQL from vacuuming. Up to a known position only erasures change anything.
         for after in range(0, up_to, _PAGE):
             with self._store.read() as connection:
                 head = _head(connection, scope_id)
@@ -271,7 +273,7 @@ def _head(connection: Connection, scope_id: str) -> Head:
 
 def _page(
     connection: Connection, query: Select[Any], head: Head, scope_id: str, after: int, limit: int
-) -> list[tuple[dict[str, Any], Row[Any]]]:
+) -> list[tuple[Link, Row[Any]]]:
     """Links after a position, ascending, with their rows. A link's `previous` members are those of the row before."""
     rows = connection.execute(
         query.where(entries.c.position >= bindparam("from"), entries.c.position <= bindparam("to")).order_by(
@@ -300,7 +302,7 @@ def _stored(connection: Connection, row: Row[Any]) -> StoredEntry:
     return _entry(link, row)
 
 
-def _entry(link: dict[str, Any], row: Row[Any]) -> StoredEntry:
+def _entry(link: Link, row: Row[Any]) -> StoredEntry:
     request = None if row.request is None else unpack(row.request)
     return StoredEntry(link, row.entry_id, unpack(row.body), request, row.confidence)
 
@@ -335,7 +337,7 @@ def _reports(
             yield StoredReport(row.position, link, unpack(row.body))
 
 
-def _link(row: Row[Any], before: Head) -> dict[str, Any]:
+def _link(row: Row[Any], before: Head) -> Link:
     return {
         "decision_chain_version": CHAIN,
         "chain_id": before.chain_id,

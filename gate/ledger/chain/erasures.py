@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -19,7 +19,7 @@ from gate.proof.chain import Head
 
 
 @dataclass(frozen=True, slots=True)
-class Erasure:
+class PlannedErasure:
     """An erasure to be carried out.
 
     Attributes:
@@ -42,7 +42,7 @@ class Erasures:
         """Works on the given store."""
         self._store = store
 
-    def erase(self, decision_id: str, plan: Callable[[StoredEntry], Erasure], now: datetime) -> str | None:
+    def erase(self, decision_id: str, plan: Callable[[StoredEntry], PlannedErasure], now: datetime) -> str | None:
         """Erases in one transaction: the entry in the chain, what is left of the decision, and the operator log.
 
         Args:
@@ -58,10 +58,14 @@ class Erasures:
         """
         if unheard_of(decision_id):
             return None
+        # One transaction for all of it: data that is gone without an entry in the chain would look like tampering, and
+        # so would an entry whose data is still there (docs/wire-format.md, "Erasure").
         with self._store.write() as connection:
+            # Read before the lock, since no decision ever changes its scope.
             scope = connection.execute(_SCOPE_OF, {"id": decision_id}).one_or_none()
             if scope is None:
                 return None
+            # The head before the operator log, as in every transaction that takes both locks.
             head = connection.execute(_LOCK_HEAD, {"scope": scope.scope_id}).one()
             stored = stored_decision(connection, scope.scope_id, decision_id)
             if stored is None:
@@ -70,7 +74,8 @@ class Erasures:
             link = chain.append(
                 Head(head.chain_id, head.chain_size, head.merkle_root, head.link_hash), erasure.link, plain=True
             )
-            row = {column.name: link[column.name] for column in entries.c if column.name in link} | {
+            members: Mapping[str, object] = link
+            row = {column.name: members[column.name] for column in entries.c if column.name in members} | {
                 "scope_id": scope.scope_id,
                 "position": link["chain_position"],
                 "entry_id": erasure.entry_id,

@@ -111,6 +111,7 @@ class GroupCommit(Generic[Item, Result]):
             with self._mutex:
                 if not waiting.leads:
                     if waiting not in queue:
+                        # A leader took it and is still at work: only the idempotency key can tell how that ended.
                         raise _unavailable(f"no commit within {WRITE_TIMEOUT:g} seconds, and it may yet come")
                     queue.remove(waiting)
                     self._queued -= 1
@@ -141,9 +142,12 @@ class GroupCommit(Generic[Item, Result]):
 
         try:
             self._gather(leader, lane)
+            # `batch` is empty here. The commit fills it by calling `take`, before zip reads it.
             for waiting, outcome in zip(batch, self._commit(take), strict=True):
                 waiting.outcome = outcome
         finally:
+            # Where the commit broke off before it took a batch, this thread's own item is still the first in the queue
+            # and would be handed the lead, with nobody there to take it.
             take()
             with self._mutex:
                 lane.expected = min(len(batch) + len(queue), MAX_BATCH)

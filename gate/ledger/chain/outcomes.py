@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from gate.ledger.stores.store import Row, Statement, Store, unheard_of
 from gate.ledger.tables import latest_outcomes, outcome_counts
-from gate.policy.confidence import Counts, Coverage, add, decision_confidence
+from gate.policy.confidence import Counts, Coverage, DecisionConfidence, add, decision_confidence
+from gate.policy.questions import ConfidenceQuestion
 
 STATUSES: Final = Counts._fields
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReportedOutcome:
     """What an outcome adds to the counts.
 
     Attributes:
@@ -82,7 +83,7 @@ class Tally:
     @staticmethod
     def queries(
         outcomes: Sequence[_Decision], cohorts: Sequence[Cohort]
-    ) -> list[tuple[Statement, list[dict[str, str | bytes]]]]:
+    ) -> list[tuple[Statement, list[dict[str, object]]]]:
         """What to ask for decisions that get an outcome, and for the cohorts of all that are appended."""
         wanted = dict.fromkeys(found for cohort in cohorts for found in (cohort, *cohort.wider()))
         return [
@@ -90,7 +91,7 @@ class Tally:
             (_COUNTS, [_parameters(cohort) for cohort in wanted]),
         ]
 
-    def confidence(self, cohort: Cohort) -> Mapping[str, Any] | None:
+    def confidence(self, cohort: Cohort) -> DecisionConfidence | None:
         """The decision_confidence of a new decision; None where the scope has no outcomes of the policy."""
         every_version, policy = cohort.wider()
         if policy not in self._counts:
@@ -109,14 +110,16 @@ class Tally:
             found = self._counts.get(counted)
             counts = Counts() if found is None else found.counts
             if before is not None:
+                # A decision counts once, under its latest outcome.
                 counts = _more(counts, before.status, -1)
             self._counts[counted] = _Counted(_more(counts, status, 1), *_dates(found, reported_at))
         self._latest[decision] = _Latest(status, *_dates(before, reported_at))
         self._changed[decision] = cohort, position
 
-    def writes(self) -> list[tuple[Statement, list[dict[str, Any]]]]:
+    def writes(self) -> list[tuple[Statement, list[dict[str, object]]]]:
         """What is to be written; some statements may have no rows."""
         known, counted = self._stored
+        # These rows need no lock of their own: all of them belong to a scope whose head the append has locked.
         latest = {
             decision: _latest_row(decision[1], cohort, position, self._latest[decision])
             for decision, (cohort, position) in self._changed.items()
@@ -169,16 +172,16 @@ _UPDATE_COUNTS: Final = Statement(
 )
 
 
-def _keyed(row: Mapping[str, Any]) -> dict[str, Any]:
+def _keyed(row: Mapping[str, object]) -> dict[str, object]:
     """A row's values under the names that an UPDATE takes, where a column's own name would be ambiguous."""
     return {f"of_{name}": value for name, value in row.items()}
 
 
-def _parameters(cohort: Cohort) -> dict[str, str | bytes]:
+def _parameters(cohort: Cohort) -> dict[str, object]:
     return _keyed(_cohort_row(cohort))
 
 
-def _cohort_row(cohort: Cohort) -> dict[str, Any]:
+def _cohort_row(cohort: Cohort) -> dict[str, object]:
     return {
         "scope_id": cohort.scope_id,
         "policy_id": cohort.policy_id,
@@ -197,12 +200,12 @@ def _counted(values: Row) -> _Counted:
     return _Counted(Counts(*values[:6]), values[6], values[7])
 
 
-def _count_row(cohort: Cohort, found: _Counted) -> dict[str, Any]:
+def _count_row(cohort: Cohort, found: _Counted) -> dict[str, object]:
     dates = {"first_reported_at": found.first, "last_reported_at": found.last}
     return {**_cohort_row(cohort), **found.counts._asdict(), **dates}
 
 
-def _latest_row(decision_id: str, cohort: Cohort, position: int, latest: _Latest) -> dict[str, Any]:
+def _latest_row(decision_id: str, cohort: Cohort, position: int, latest: _Latest) -> dict[str, object]:
     return {
         **_cohort_row(cohort),
         "decision_id": decision_id,
@@ -220,38 +223,26 @@ class OutcomeCounts:
         """Works on the given store."""
         self._store = store
 
-    def cover(
-        self,
-        scope_id: str,
-        policy_id: str,
-        *,
-        version: str | None = None,
-        verdict: str | None = None,
-        action: str | None = None,
-        limit: int | None = None,
-    ) -> Coverage:
-        """The counts of a policy's decisions, of one version, verdict and action where these are given.
+    def cover(self, scope_id: str, question: ConfidenceQuestion) -> Coverage:
+        """The counts of the decisions that a question chooses.
 
         Args:
             scope_id: The scope.
-            policy_id: The policy.
-            version: One of its versions.
-            verdict: One verdict.
-            action: One action.
-            limit: How many of the decisions are looked at, those with the latest outcomes in chain order; None for all.
+            question: The question; its `limit` takes those with the latest outcomes in chain order.
 
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
-        if any(unheard_of(name) for name in (policy_id, verdict or "")):
+        if unheard_of(question.policy_id):
             return Coverage({}, Counts(), None, None, False)
         with self._store.read() as connection:
-            chosen = _all_time(connection, scope_id, policy_id, version, verdict, action)
+            chosen = _all_time(connection, scope_id, question, question.policy_version)
             # The rows for all versions together, so that one version is not told at the price of all of them.
-            every_version = _all_time(connection, scope_id, policy_id, "", verdict, action)
+            every_version = _all_time(connection, scope_id, question, "")
+            limit = question.limit
             truncated = limit is not None and add(counted.counts for counted in chosen.values()).total > limit
             if truncated:
-                chosen = _last(connection, scope_id, policy_id, version, verdict, action, limit)
+                chosen = _last(connection, scope_id, question)
         return Coverage(
             {name: counted.counts for name, counted in chosen.items()},
             add(counted.counts for counted in every_version.values()),
@@ -262,14 +253,15 @@ class OutcomeCounts:
 
 
 def _all_time(
-    connection: Connection, scope_id: str, policy_id: str, version: str | None, verdict: str | None, action: str | None
+    connection: Connection, scope_id: str, question: ConfidenceQuestion, version: str | None
 ) -> dict[str, _Counted]:
     """The counts by version, whatever the number of outcomes behind them; under "" those of all versions together."""
     counts = outcome_counts.c
     # An empty verdict stands for the whole policy, which is counted verdict by verdict here.
-    chosen = [counts.scope_id == scope_id, counts.policy_id == policy_id, counts.verdict != ""]
+    chosen = [counts.scope_id == scope_id, counts.policy_id == question.policy_id, counts.verdict != ""]
     chosen.append(counts.policy_version != "" if version is None else counts.policy_version == version)
-    chosen += [counts[name] == value for name, value in (("verdict", verdict), ("action", action)) if value is not None]
+    named = (("verdict", question.verdict), ("action", question.action))
+    chosen += [counts[name] == value for name, value in named if value is not None]
     rows = connection.execute(
         select(
             counts.policy_version,
@@ -280,24 +272,17 @@ def _all_time(
         .where(*chosen)
         .group_by(counts.policy_version)
     )
+    # PostgreSQL sums integers of 64 bits as decimals.
     return {row.policy_version: _Counted(Counts(*map(int, row[1:7])), row[7], row[8]) for row in rows}
 
 
-def _last(
-    connection: Connection,
-    scope_id: str,
-    policy_id: str,
-    version: str | None,
-    verdict: str | None,
-    action: str | None,
-    limit: int | None,
-) -> dict[str, _Counted]:
+def _last(connection: Connection, scope_id: str, question: ConfidenceQuestion) -> dict[str, _Counted]:
     """The counts by version of the decisions whose latest outcomes are the last in chain order."""
     outcomes = latest_outcomes.c
-    chosen = [outcomes.scope_id == scope_id, outcomes.policy_id == policy_id]
-    named = (("policy_version", version), ("verdict", verdict), ("action", action))
+    chosen = [outcomes.scope_id == scope_id, outcomes.policy_id == question.policy_id]
+    named = (("policy_version", question.policy_version), ("verdict", question.verdict), ("action", question.action))
     chosen += [outcomes[name] == value for name, value in named if value is not None]
-    last = select(latest_outcomes).where(*chosen).order_by(outcomes.position.desc()).limit(limit).subquery().c
+    last = select(latest_outcomes).where(*chosen).order_by(outcomes.position.desc()).limit(question.limit).subquery().c
     rows = connection.execute(
         select(
             last.policy_version,

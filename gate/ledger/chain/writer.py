@@ -10,7 +10,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import orjson
 from sqlalchemy import bindparam, insert, select, update
@@ -24,6 +24,7 @@ from gate.ledger.chain.outcomes import Cohort, Tally
 from gate.ledger.packing import pack
 from gate.ledger.stores.store import Row, Statement, Store, Transaction, driver_error, read_object
 from gate.ledger.tables import chain_heads, claims, decisions, entries, usage
+from gate.policy.confidence import DecisionConfidence
 from gate.proof import chain
 from gate.proof.chain import Head
 
@@ -49,6 +50,7 @@ class Claim:
 
     def digest(self, scope_id: str) -> bytes:
         """The 32 bytes under which the claim is stored."""
+        # Canonical JSON keeps the members apart: "ab" and "c" never give the bytes of "a" and "bc".
         return hashlib.sha256(canonical([scope_id, self.operation, self.decision_id, self.key], plain=True)).digest()
 
 
@@ -93,7 +95,7 @@ class NewEntry:
     claim: Claim | None = None
     access_epoch: int | None = None
     decided: Decided | None = None
-    outcome: outcomes.Outcome | None = None
+    outcome: outcomes.ReportedOutcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +108,9 @@ class Appended:
         confidence: The decision_confidence of a decision; None where the scope has no outcomes of its policy.
     """
 
-    link: Mapping[str, Any]
+    link: chain.RecordLink
     remaining: int | None = None
-    confidence: Mapping[str, Any] | None = None
+    confidence: DecisionConfidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ class CapReached:
     cap: int
 
 
-Outcome: TypeAlias = Appended | Claimed | AccessChanged | CapReached
+AppendResult: TypeAlias = Appended | Claimed | AccessChanged | CapReached
 
 
 class AppendObserver(Protocol):
@@ -163,9 +165,9 @@ class Writer:
         """Works on the given store."""
         self.observer: AppendObserver = _Nobody()
         self._store = store
-        self._commits: GroupCommit[NewEntry, Outcome] = GroupCommit(self._commit)
+        self._commits: GroupCommit[NewEntry, AppendResult] = GroupCommit(self._commit)
 
-    def append(self, entry: NewEntry) -> Outcome:
+    def append(self, entry: NewEntry) -> AppendResult:
         """Appends an entry to its scope's chain and returns once it is durable, or says why it is not in the chain.
 
         Raises:
@@ -179,9 +181,10 @@ class Writer:
         finally:
             self.observer.appended(time.perf_counter() - started)
 
-    def _commit(self, take: Take[NewEntry], *, again: bool = False) -> Sequence[Outcome | GateError]:
-        def work(transaction: Transaction, tried: bool) -> Sequence[Outcome]:
+    def _commit(self, take: Take[NewEntry], *, again: bool = False) -> Sequence[AppendResult | GateError]:
+        def work(transaction: Transaction, tried: bool) -> Sequence[AppendResult]:
             nonlocal again
+            # Any earlier try may have committed and lost the answer, so every later one looks for its entries first.
             again = again or tried
             return _write(transaction, take(), tried=again, committed=self._tell)
 
@@ -271,7 +274,7 @@ def _write(
     *,
     tried: bool,
     committed: Callable[[int, float], None] = lambda entries, seconds: None,
-) -> Sequence[Outcome]:
+) -> Sequence[AppendResult]:
     """Links a batch, writes it and commits.
 
     Args:
@@ -284,14 +287,18 @@ def _write(
     heads, taken, linked, tally = _look_up(transaction, batch, digests, tried=tried)
     used = _usage(transaction, batch, heads)
     counts = dict(used)
-    answers: list[Outcome] = []
-    entry_rows: list[dict[str, Any]] = []
-    decision_rows: list[dict[str, Any]] = []
-    claim_rows: list[dict[str, Any]] = []
+    answers: list[AppendResult] = []
+    entry_rows: list[dict[str, object]] = []
+    decision_rows: list[dict[str, object]] = []
+    claim_rows: list[dict[str, object]] = []
+    moved: set[str] = set()
     for entry, digest in zip(batch, digests, strict=True):
         head = heads[entry.scope_id]
         month = _month(entry)
         cap = head.monthly_cap if entry.link.entry_type == "decision" else None
+        # The order of these questions matters. An entry that an earlier try committed would otherwise meet its own
+        # claim, or the cap that it used up itself. A revoked key may not even replay (ADR 5). A replay makes no record,
+        # so the cap does not stop it.
         if entry.entry_id in linked:
             link, confidence = linked[entry.entry_id]
             answers.append(Appended(link, None if cap is None else cap - (counts[month] or 0), confidence))
@@ -302,22 +309,25 @@ def _write(
         elif cap is not None and (counts[month] or 0) >= cap:
             answers.append(CapReached(cap))
         else:
+            # The position comes from the locked head, never from counting entries: only the lock's holder extends the
+            # chain, so no two links share a position (docs/wire-format.md, "Audit chain"; ADR 4).
             link = chain.append(head.chain, entry.link, plain=True)
             head.chain = chain.head_of(link)
             cohort = _cohort(entry)
             confidence = None if entry.decided is None or cohort is None else tally.confidence(cohort)
+            moved.add(entry.scope_id)
             entry_rows.append(_entry_row(entry, link, confidence))
             if entry.decided is not None:
                 decision_rows.append(_decision_row(entry, entry.decided, link))
             if entry.outcome is not None and cohort is not None:
                 tally.add(link["decision_id"], cohort, entry.outcome.status, link["chain_position"], link["created_at"])
             if digest is not None and entry.claim is not None:
+                # Two requests with one key can meet in one batch: the second finds the first here.
                 taken[digest] = Claimed(link["chain_position"], entry.claim.input_hash)
                 claim_rows.append(_claim_row(entry.scope_id, digest, taken[digest]))
             if cap is not None:
                 counts[month] = (counts[month] or 0) + 1
             answers.append(Appended(link, None if cap is None else cap - (counts[month] or 0), confidence))
-    moved = {row["scope_id"] for row in entry_rows}
     writes = [
         (_INSERT_ENTRY, entry_rows),
         (_MOVE_HEAD, [_head_row(scope_id, heads[scope_id].chain) for scope_id in moved]),
@@ -327,6 +337,8 @@ def _write(
         *_usage_writes(used, counts),
     ]
     started = time.perf_counter()
+    # Nothing of the batch is acknowledged before this line, and all of it is durable after it. A process that dies in
+    # between leaves entries whose callers do not know of them; their idempotency keys find them.
     transaction.commit([(statement, rows) for statement, rows in writes if rows])
     if entry_rows:
         committed(len(entry_rows), time.perf_counter() - started)
@@ -345,8 +357,10 @@ def _look_up(
     transaction: Transaction, batch: Sequence[NewEntry], digests: Sequence[bytes | None], *, tried: bool
 ) -> tuple[dict[str, _ScopeHead], dict[bytes, Claimed], dict[str, _Linked], Tally]:
     """Locks the heads, and then finds what is there already: claims by digest, links by entry id, and the tally."""
-    # In order, so that two writers never wait for each other's heads.
+    # In order, so that two writers never wait for each other's heads. The heads are asked for first: once they are
+    # locked, nobody else changes the claims, counts and entries of their scopes before this transaction ends.
     scopes = sorted({entry.scope_id for entry in batch})
+    # An id is made for one append, so only a batch that was tried before can be in the chain already.
     again = batch if tried else ()
     reported = sorted({(entry.scope_id, entry.link.decision_id) for entry in batch if entry.outcome is not None})
     cohorts = [cohort for entry in batch if (cohort := _cohort(entry)) is not None]
@@ -375,19 +389,22 @@ def _look_up(
     return heads, taken, linked, Tally(latest_rows, count_rows)
 
 
-_Linked: TypeAlias = tuple[dict[str, Any], Mapping[str, Any] | None]
+_Linked: TypeAlias = tuple[chain.RecordLink, DecisionConfidence | None]
 """What an earlier try gave an entry: what a record carries of its link, and its confidence."""
 
 
 def _known_link(head: _ScopeHead, entry: NewEntry, row: Row) -> _Linked:
-    names = ("chain_position", "leaf_hash", "merkle_root", "link_hash")
-    link = {
+    _, position, leaf_hash, merkle_root, link_hash, confidence = row
+    link: chain.RecordLink = {
         "decision_chain_version": CHAIN,
         "chain_id": head.chain.chain_id,
+        "chain_position": position,
         "entry_type": entry.link.entry_type,
-        **dict(zip(names, row[1:5], strict=True)),
+        "leaf_hash": leaf_hash,
+        "link_hash": link_hash,
+        "merkle_root": merkle_root,
     }
-    return link, None if row[5] is None else read_object(bytes(row[5]), entry.entry_id)
+    return link, None if confidence is None else read_object(bytes(confidence), entry.entry_id)
 
 
 def _cohort(entry: NewEntry) -> Cohort | None:
@@ -406,37 +423,43 @@ def _usage(
     months = sorted({_month(entry) for entry in batch if heads[entry.scope_id].monthly_cap is not None})
     if not months:
         return {}
+    # A round trip of its own, because only the locked head says whether there is a cap; uncapped scopes never pay it.
     (rows,) = transaction.ask([(_USED, [{"scope": scope_id, "of_month": month} for scope_id, month in months])])
     return dict.fromkeys(months) | {(scope_id, month): records for scope_id, month, records in rows}
 
 
 def _usage_writes(
     used: Mapping[_Month, int | None], counts: Mapping[_Month, int | None]
-) -> list[tuple[Statement, list[dict[str, Any]]]]:
+) -> list[tuple[Statement, list[dict[str, object]]]]:
     changed = {month: count for month, count in counts.items() if count != used[month]}
-    new = [{"scope_id": s, "month": m, "records": n} for (s, m), n in changed.items() if used[s, m] is None]
-    known = [{"scope": s, "of_month": m, "total": n} for (s, m), n in changed.items() if used[s, m] is not None]
+    new: list[dict[str, object]] = [
+        {"scope_id": s, "month": m, "records": n} for (s, m), n in changed.items() if used[s, m] is None
+    ]
+    known: list[dict[str, object]] = [
+        {"scope": s, "of_month": m, "total": n} for (s, m), n in changed.items() if used[s, m] is not None
+    ]
     return [(_INSERT_USAGE, new), (_COUNT_USAGE, known)]
 
 
-def _claim_row(scope_id: str, digest: bytes, claimed: Claimed) -> dict[str, Any]:
+def _claim_row(scope_id: str, digest: bytes, claimed: Claimed) -> dict[str, object]:
     return {"scope_id": scope_id, "claim": digest, "input_hash": claimed.input_hash, "position": claimed.position}
 
 
-def _decision_row(entry: NewEntry, decided: Decided, link: Mapping[str, Any]) -> dict[str, Any]:
+def _decision_row(entry: NewEntry, decided: Decided, link: chain.Link) -> dict[str, object]:
     return {
         "scope_id": entry.scope_id,
         "position": link["chain_position"],
         "verdict": decided.verdict,
         "policy_id": link["policy_id"],
-        "policy_version": link["policy_version"].encode(),
+        # A decision always has one; links of other entries may not.
+        "policy_version": (link["policy_version"] or "").encode(),
         "reason_code": decided.reason_code,
         "target_object_id": decided.target_object_id[:SEARCHABLE].encode(),
         "created_at": link["created_at"],
     }
 
 
-def _entry_row(entry: NewEntry, link: Mapping[str, Any], confidence: Mapping[str, Any] | None) -> dict[str, Any]:
+def _entry_row(entry: NewEntry, link: chain.Link, confidence: DecisionConfidence | None) -> dict[str, object]:
     version = link["policy_version"]
     return {
         "scope_id": entry.scope_id,
@@ -458,5 +481,5 @@ def _entry_row(entry: NewEntry, link: Mapping[str, Any], confidence: Mapping[str
     }
 
 
-def _head_row(scope_id: str, head: Head) -> dict[str, Any]:
+def _head_row(scope_id: str, head: Head) -> dict[str, object]:
     return {"scope": scope_id, "size": head.size, "root": head.merkle_root, "link": head.link_hash}

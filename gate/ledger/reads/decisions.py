@@ -5,6 +5,7 @@ A search looks through so many rows and no more: it answers what it found there,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from gate.ledger.chain.writer import SEARCHABLE
 from gate.ledger.packing import unpack
 from gate.ledger.stores.store import Store, read_object, unheard_of
 from gate.ledger.tables import decisions, entries
+from gate.records.documents import Record
 
 LOOKED_THROUGH: Final = 20_000
 """How many decisions one search looks through."""
@@ -50,7 +52,7 @@ class Found:
     """A decision that was found: its chain position, and its stored record."""
 
     position: int
-    record: dict[str, Any]
+    record: Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class Decisions:
             found, read = [], 0
             for position in positions[:limit]:
                 body = _body(connection, scope_id, position)
-                record = read_object(body, f"the decision at chain position {position}")
+                record: Record = read_object(body, f"the decision at chain position {position}")
                 read += len(body)
                 if _is_bound_to(record, criteria.target_object_id):
                     found.append(Found(position, record))
@@ -138,7 +140,7 @@ def _body(connection: Connection, scope_id: str, position: int) -> bytes:
     return unpack(connection.execute(chosen).scalar_one_or_none() or b"")
 
 
-def _is_bound_to(record: dict[str, Any], target_object_id: str | None) -> bool:
+def _is_bound_to(record: Mapping[str, object], target_object_id: str | None) -> bool:
     if target_object_id is None:
         return True
     binding = record.get("action_binding")

@@ -28,7 +28,7 @@ class Derived:
         """Works on the given store."""
         self._store = store
 
-    def decision(self, scope_id: str, position: int) -> Mapping[str, Any] | None:
+    def decision(self, scope_id: str, position: int) -> Mapping[str, object] | None:
         """What the decision at a position is searched by; text that callers chose as bytes."""
         with self._store.read() as connection:
             return _row(connection, decisions, scope_id=scope_id, position=position)
@@ -70,7 +70,7 @@ class Derived:
                     return table.name, found
         return None
 
-    def miscounted(self, scope_id: str) -> Mapping[str, Any] | None:
+    def miscounted(self, scope_id: str) -> Mapping[str, object] | None:
         """A row of the counts that differs from a recount over the outcomes, or that is missing: what it is for."""
         with self._unhurried() as connection:
             expected = _recount(connection, scope_id)
@@ -95,7 +95,7 @@ def _raw(column: Column[Any]) -> Column[Any] | TypeCoerce[Any]:
     return type_coerce(column, NullType()) if isinstance(column.type, Utf8) else column
 
 
-def _row(connection: Connection, table: Table, **key: Any) -> Mapping[str, Any] | None:
+def _row(connection: Connection, table: Table, **key: object) -> dict[str, object] | None:
     columns = (_raw(column).label(column.name) for column in table.c)
     row = connection.execute(select(*columns).where(*(table.c[name] == value for name, value in key.items())))
     found = row.mappings().one_or_none()
@@ -130,6 +130,6 @@ def _recount(connection: Connection, scope_id: str) -> dict[tuple[Any, ...], tup
     return counts
 
 
-def _named(cohort: tuple[Any, ...]) -> dict[str, Any]:
+def _named(cohort: tuple[Any, ...]) -> dict[str, object]:
     texts = (bytes(part).decode("utf-8", "replace") if isinstance(part, bytes) else part for part in cohort)
     return dict(zip(_COHORT, texts, strict=True))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import bindparam, case, func, literal_column, select
 
-from gate.ledger.stores.store import Statement, Store, unheard_of
+from gate.ledger.stores.store import Row, Statement, Store, unheard_of
 from gate.ledger.tables import chain_heads, entries, scopes
 from gate.proof.chain import Head
 
@@ -98,7 +98,7 @@ class Tail:
             yield after, last
             after = last
 
-    def rows(self, scope_id: str, after: int, last: int) -> Sequence[Sequence[Any]]:
+    def rows(self, scope_id: str, after: int, last: int) -> Sequence[Row]:
         """The entries after a position, up to another, each with the members of `FollowedEntry`; fewer where some are
         missing.
 
@@ -161,6 +161,6 @@ _SIZES: Final = Statement(
 )
 
 
-def _scope(row: Any) -> FollowedScope:
+def _scope(row: Row) -> FollowedScope:
     scope_id, name, *head = row
     return FollowedScope(scope_id, bytes(name).decode(), Head(*head))

@@ -1,1 +1,1 @@
-"""Alembic's migrations of the ledger."""
+"""The versions of the ledger's tables, each with its way up from the one before; Alembic runs them."""

@@ -1,4 +1,4 @@
-"""Runs migrations on the connection that `gate.ledger.schema.upgrade` hands over."""
+"""Runs schema versions on the connection that `gate.ledger.schema.upgrade` hands over."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Final
 from sqlalchemy import insert, select
 
 from gate.ledger import schema
-from gate.ledger.stores.sqlite import SqliteStore
+from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.ledger.stores.store import Store
 from gate.ledger.tables import metadata
 
@@ -25,10 +25,10 @@ def copy_to_file(store: Store, file: Path) -> None:
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger cannot be read.
         sqlite3.Error: The file cannot be written.
     """
-    if isinstance(store, SqliteStore):
+    if isinstance(store, SqliteLedgerStore):
         copy_pages(store.database, file)
         return
-    target = SqliteStore(file)
+    target = SqliteLedgerStore(file)
     try:
         schema.upgrade(target)
         copy_rows(store, target)

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any, Final
 
 from psycopg import Error, OperationalError
-from sqlalchemy import URL, Connection, create_engine, text
+from sqlalchemy import URL, Connection, Dialect, create_engine, text
 
 from gate.errors import GateError, OperatorError
 from gate.ledger.stores.store import PROBE_TIMEOUT, WRITE_TIMEOUT, Row, Statement, Store, Transaction, driver_error
@@ -40,7 +40,7 @@ _SESSION: Final = {
 }
 
 
-class PostgresStore(Store):
+class PostgresLedgerStore(Store):
     """A PostgreSQL database."""
 
     def __init__(self, url: URL) -> None:
@@ -73,7 +73,7 @@ class PostgresStore(Store):
         with self._translated(), self._reading.begin() as connection:
             yield connection
 
-    def fetch(self, statement: Statement, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+    def fetch(self, statement: Statement, values: Mapping[str, object]) -> Sequence[Row]:
         """See `Store.fetch`."""
         text, parameters = statement.on(self.engine.dialect)
         with self.read() as connection:
@@ -204,11 +204,11 @@ class PostgresStore(Store):
 class _PostgresTransaction(Transaction):
     """Sends what belongs together in one round trip, as PostgreSQL's pipeline mode allows."""
 
-    def __init__(self, connection: Any, dialect: Any) -> None:
+    def __init__(self, connection: Any, dialect: Dialect) -> None:
         self._connection = connection
         self._dialect = dialect
 
-    def ask(self, queries: Sequence[tuple[Statement, Sequence[Mapping[str, Any]]]]) -> list[list[Row]]:
+    def ask(self, queries: Sequence[tuple[Statement, Sequence[Mapping[str, object]]]]) -> list[list[Row]]:
         answers = []
         with self._connection.pipeline():
             for statement, rows in queries:
@@ -216,12 +216,13 @@ class _PostgresTransaction(Transaction):
                 answers.append([self._connection.cursor().execute(sql, parameters(row)) for row in rows])
         return [[row for cursor in cursors for row in cursor.fetchall()] for cursors in answers]
 
-    def commit(self, writes: Sequence[tuple[Statement, Sequence[Mapping[str, Any]]]]) -> None:
+    def commit(self, writes: Sequence[tuple[Statement, Sequence[Mapping[str, object]]]]) -> None:
         with self._connection.pipeline():
             for statement, rows in writes:
                 sql, parameters = statement.on(self._dialect)
                 for row in rows:
                     self._connection.cursor().execute(sql, parameters(row))
+            # The COMMIT travels with the rows. Leaving the block waits for its answer, and raises where it failed.
             self._connection.commit()
 
 

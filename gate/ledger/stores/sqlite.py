@@ -19,12 +19,22 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from sqlalchemy import Connection, create_engine, event
+from sqlalchemy import Connection, Dialect, create_engine, event
 from sqlalchemy.engine import URL
+from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from gate.errors import GateError
-from gate.ledger.stores.store import PROBE_TIMEOUT, WRITE_TIMEOUT, Row, Statement, Store, Transaction, unavailable
+from gate.ledger.stores.store import (
+    PROBE_TIMEOUT,
+    WRITE_TIMEOUT,
+    Parameters,
+    Row,
+    Statement,
+    Store,
+    Transaction,
+    unavailable,
+)
 
 # The commit that makes the WAL this many pages long (16 MiB) copies it into the database file, still under the lock.
 _CHECKPOINT_PAGES: Final = 4096
@@ -40,7 +50,7 @@ _FRAME_SALTS: Final = slice(8, 16)
 _PIECE: Final = 1024 * 1024
 
 
-class SqliteStore(Store):
+class SqliteLedgerStore(Store):
     """A SQLite database file and its file lock."""
 
     def __init__(self, database: Path, *, create: bool = False, durable: bool = True) -> None:
@@ -55,10 +65,13 @@ class SqliteStore(Store):
             OSError: It cannot be opened.
         """
         self.database: Final = database
+        # SQLite itself would create a file that others may read; its WAL takes over the mode of the file. This
+        # comes before the store connects: closing a descriptor drops every lock that the process has on the file.
         os.close(os.open(database, os.O_RDWR | (os.O_CREAT if create else 0), 0o600))
         self._files = tuple(f"{database}{suffix}" for suffix in ("", "-wal"))
         self._opened = _identity(self._files[0])[:2]
         self._seen: tuple[tuple[int, int, int] | None, ...] = (_identity(self._files[0]), None)
+        # A file beside the database, for the same reason.
         self._lock_file = os.open(database.with_name(f"{database.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
         self._turn = threading.Lock()
         self._stuck = False
@@ -100,7 +113,7 @@ class SqliteStore(Store):
         with self._translated(), self.engine.begin() as connection:
             yield connection
 
-    def fetch(self, statement: Statement, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+    def fetch(self, statement: Statement, values: Mapping[str, object]) -> Sequence[Row]:
         """See `Store.fetch`."""
         text, parameters = statement.on(self.engine.dialect)
         with self._translated():
@@ -126,6 +139,8 @@ class SqliteStore(Store):
                 self._seen = (self._seen[0], None)
             cursor = self._appending.cursor()
             try:
+                # The file lock orders the processes of this instance. IMMEDIATE takes SQLite's own write lock before
+                # the head is read, so the chain cannot fork even where something else writes to the file (ADR 4).
                 cursor.execute("BEGIN IMMEDIATE")
                 self._require_files()
                 yield _SqliteTransaction(cursor, self.engine.dialect)
@@ -165,6 +180,8 @@ class SqliteStore(Store):
     def reserve(self, number: int) -> Iterator[bool]:
         """See `Store.reserve`. The number is a place in the lock file, which need not be that long."""
         try:
+            # A POSIX record lock. It does not meet the flock by which writers take turns on the same file, and the
+            # system releases it when the process dies, so no key stays reserved after a crash (ADR 7).
             fcntl.lockf(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
         except (BlockingIOError, PermissionError):
             yield False
@@ -260,6 +277,7 @@ class SqliteStore(Store):
         if patience is None:
             patience = _STUCK_PATIENCE if self._stuck else WRITE_TIMEOUT
         deadline = time.monotonic() + patience
+        # Threads first, then processes: all threads share one descriptor, and flock grants it the lock again.
         if not self._turn.acquire(timeout=patience):
             raise unavailable("other requests hold the ledger")
         try:
@@ -281,7 +299,7 @@ class SqliteStore(Store):
         # mode=rw: a file that is gone must not come back empty.
         return sqlite3.connect(f"file:{quote(str(self.database))}?mode=rw", uri=True, check_same_thread=False)
 
-    def _prepare(self, connection: Any, _: ConnectionPoolEntry) -> None:
+    def _prepare(self, connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
         # The driver would begin transactions by itself, deferred, and so let two writers read the same chain head.
         connection.isolation_level = None
         for pragma in self._pragmas:
@@ -289,13 +307,13 @@ class SqliteStore(Store):
 
 
 class _SqliteTransaction(Transaction):
-    def __init__(self, cursor: Any, dialect: Any) -> None:
+    def __init__(self, cursor: Any, dialect: Dialect) -> None:
         self._cursor = cursor
         self._dialect = dialect
 
     # Whatever can be said in one step is: at every step this thread gives up the interpreter while it holds the ledger.
 
-    def ask(self, queries: Sequence[tuple[Statement, Sequence[Mapping[str, Any]]]]) -> list[list[Row]]:
+    def ask(self, queries: Sequence[tuple[Statement, Sequence[Mapping[str, object]]]]) -> list[list[Row]]:
         answers: list[list[Row]] = []
         for statement, rows in queries:
             if not rows:
@@ -306,7 +324,7 @@ class _SqliteTransaction(Transaction):
             answers.append(self._cursor.execute(together, _flat(parameters, rows)).fetchall())
         return answers
 
-    def commit(self, writes: Sequence[tuple[Statement, Sequence[Mapping[str, Any]]]]) -> None:
+    def commit(self, writes: Sequence[tuple[Statement, Sequence[Mapping[str, object]]]]) -> None:
         for statement, rows in writes:
             text, parameters = statement.on(self._dialect)
             before, insert, values = text.partition(" VALUES ")
@@ -314,10 +332,11 @@ class _SqliteTransaction(Transaction):
                 self._cursor.execute(before + insert + ", ".join([values] * len(rows)), _flat(parameters, rows))
             else:
                 self._cursor.executemany(text, map(parameters, rows))
+        # With synchronous=FULL this returns once the WAL is synced; NORMAL would let answers leave before (ADR 4).
         self._cursor.execute("COMMIT")
 
 
-def _is_copied(cursor: Any) -> bool:
+def _is_copied(cursor: DBAPICursor) -> bool:
     """Copies the WAL into the database; whether all of it is there and nobody reads from the WAL any more."""
     (busy, *_) = cursor.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
     return not busy
@@ -348,7 +367,9 @@ def _zero_behind_last_frame(wal: str) -> None:
         os.fsync(file.fileno())
 
 
-def _flat(parameters: Callable[[Mapping[str, Any]], Any], rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+def _flat(
+    parameters: Callable[[Mapping[str, object]], Parameters], rows: Sequence[Mapping[str, object]]
+) -> list[object]:
     return [value for row in rows for value in parameters(row)]
 
 

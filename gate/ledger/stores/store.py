@@ -28,7 +28,12 @@ WRITE_TIMEOUT: Final = 5.0
 PROBE_TIMEOUT: Final = 2.0
 """How long a probe waits for its turn, in seconds: who asks for readiness does not wait longer for an answer."""
 
-Row: TypeAlias = tuple[Any, ...]
+Row: TypeAlias = Sequence[Any]
+"""A row as a driver hands it out; its members are those of the statement that asked for it."""
+
+Parameters: TypeAlias = "dict[str, object] | list[object]"
+"""Values as a driver takes them: by name for psycopg, in the order of the text for sqlite3."""
+
 Answer = TypeVar("Answer")
 
 _FIRST_PAUSE: Final = 0.01
@@ -43,12 +48,13 @@ class Statement:
     def __init__(self, statement: ClauseElement) -> None:
         """Takes a statement whose parameters are all named."""
         self._statement = statement
-        self._compiled: dict[str, tuple[str, Callable[[Mapping[str, Any]], Any]]] = {}
+        self._compiled: dict[str, tuple[str, Callable[[Mapping[str, object]], Parameters]]] = {}
 
-    def on(self, dialect: Dialect) -> tuple[str, Callable[[Mapping[str, Any]], Any]]:
+    def on(self, dialect: Dialect) -> tuple[str, Callable[[Mapping[str, object]], Parameters]]:
         """The SQL text for a dialect, and what turns named values into the parameters that its driver takes."""
         found = self._compiled.get(dialect.name)
         if found is None:
+            # Two threads may compile it at once, to the same text.
             compiled: Any = self._statement.compile(dialect=dialect)
             names: Sequence[str] | None = compiled.positiontup
             found = (str(compiled), dict if names is None else lambda values: [values[name] for name in names])
@@ -60,11 +66,11 @@ class Transaction(ABC):
     """A transaction for appends. What was not committed in the end is undone."""
 
     @abstractmethod
-    def ask(self, queries: Sequence[tuple[Statement, Sequence[Mapping[str, Any]]]]) -> list[list[Row]]:
+    def ask(self, queries: Sequence[tuple[Statement, Sequence[Mapping[str, object]]]]) -> list[list[Row]]:
         """The rows that each query finds with all of its values, run in order; no rows where there are no values."""
 
     @abstractmethod
-    def commit(self, writes: Sequence[tuple[Statement, Sequence[Mapping[str, Any]]]]) -> None:
+    def commit(self, writes: Sequence[tuple[Statement, Sequence[Mapping[str, object]]]]) -> None:
         """Runs each statement over its rows, and commits; durable when it returns."""
 
 
@@ -93,7 +99,7 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def fetch(self, statement: Statement, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+    def fetch(self, statement: Statement, values: Mapping[str, object]) -> Sequence[Row]:
         """The rows of one query, at no more cost than the driver's own.
 
         Raises:
@@ -206,7 +212,7 @@ def unavailable(why: str) -> StorageUnavailable:
     )
 
 
-def insert_absent(connection: Connection, table: Table, values: Mapping[str, Any]) -> None:
+def insert_absent(connection: Connection, table: Table, values: Mapping[str, object]) -> None:
     """Inserts a row unless there is one of its key already."""
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     connection.execute(insert(table).values(**values).on_conflict_do_nothing())
@@ -236,12 +242,15 @@ def has_utf8(text: str) -> bool:
     return True
 
 
-def read_object(stored: bytes, what: str) -> dict[str, Any]:
+def read_object(stored: bytes, what: str) -> Any:
     """The JSON object in stored bytes.
 
     Args:
         stored: The bytes.
         what: What they are, for the error.
+
+    Returns:
+        The object, as a dict. Its type is left open: the caller knows which document is stored there.
 
     Raises:
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: they hold no JSON object.

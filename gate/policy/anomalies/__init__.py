@@ -1,4 +1,4 @@
-"""What is anomalous about a policy's decisions, from counts alone: no model, no clock, no chance.
+"""What is anomalous about a policy's decisions, from counts alone: no model, no clock, no randomness.
 
     statistics   tests, effect sizes, false discoveries, robust distances
     scores       how a strength becomes a score, and a score a severity
@@ -7,8 +7,10 @@
     volume       hours, days or weeks with far more or fewer decisions than such ones have
     outliers     single values of observed metrics that lie far out
     breaks       decisions whose life went otherwise than the protocol asks
+    anomaly      one anomaly: its strength, its window, the decisions that show it, where to look next
     report       all of it as `policy_anomalies_v1`
+    alerts       the open anomalies of high severity, of all policies of a scope
 
-`workbench.engines.anomalies.report` counts, and what is counted here is judged. docs/anomalies.md has the formulas, where each
+`workbench.engines.anomalies` counts; this package judges the counts. docs/anomalies.md has the formulas, where each
 threshold comes from, and what cannot be known.
 """

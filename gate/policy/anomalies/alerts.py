@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from gate.encoding.canonical import content_hash
 from gate.ids import parse_timestamp, timestamp
 from gate.labels import ALERTS
-from gate.policy.anomalies.anomaly import report_of
+from gate.policy.anomalies.anomaly import AnomalyDocument, report_of
 from gate.policy.anomalies.scores import HIGH
-
-OPEN_DAYS: Final = 90
-"""How many days after its window an anomaly is open, unless the caller asks otherwise."""
-
-MOST_OPEN_DAYS: Final = 400
+from gate.policy.questions import AlertsQuestion
 
 MAX_ALERTS: Final = 100
 """How many alerts are listed, the strongest first."""
@@ -28,17 +24,25 @@ MAX_POLICIES: Final = 100
 """How many policies are looked at, those of the most decisions."""
 
 
-def open_alerts(report: Mapping[str, Any], open_days: int) -> list[dict[str, Any]]:
+class Alert(TypedDict):
+    """An anomaly of high severity that is open, with the report that lists it."""
+
+    policy_id: str
+    anomaly: AnomalyDocument
+    report: str
+
+
+def open_alerts(report: Mapping[str, Any], question: AlertsQuestion) -> list[Alert]:
     """The open alerts of an anomaly report.
 
     Args:
         report: The report, of every anomaly of high severity.
-        open_days: How many days after its window an anomaly is open.
+        question: The question.
     """
     as_of = report["coverage"]["as_of"]
     if as_of is None:
         return []
-    since = timestamp(parse_timestamp(as_of) - timedelta(days=open_days))
+    since = timestamp(parse_timestamp(as_of) - timedelta(days=question.open_days))
     return [
         {
             "policy_id": report["policy_id"],
@@ -51,9 +55,9 @@ def open_alerts(report: Mapping[str, Any], open_days: int) -> list[dict[str, Any
 
 
 def alerts_report(
-    alerts: Sequence[Mapping[str, Any]],
+    alerts: Sequence[Alert],
+    question: AlertsQuestion,
     *,
-    open_days: int = OPEN_DAYS,
     policies: int,
     more_policies: int,
     as_of: str | None,
@@ -64,7 +68,7 @@ def alerts_report(
 
     Args:
         alerts: Those of each policy, as `open_alerts` gives them.
-        open_days: How many days after its window an anomaly is open.
+        question: The question.
         policies: How many policies were looked at.
         more_policies: How many were not.
         as_of: The date of the chain's last entry.
@@ -79,7 +83,7 @@ def alerts_report(
         "policy_alerts_version": ALERTS,
         "alert_count": len(alerts),
         "alerts": ordered[:MAX_ALERTS],
-        "open_days": open_days,
+        "open_days": question.open_days,
         "coverage": {
             "policies": policies,
             "more_policies": more_policies,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 from urllib.parse import quote, urlencode
 
 from gate.encoding.canonical import content_hash
@@ -58,6 +58,34 @@ class Next:
     href: str | None = None
 
 
+AnomalyWindow = TypedDict("AnomalyWindow", {"from": str, "to": str})
+"""When an anomaly was."""
+
+
+class LookAt(TypedDict):
+    """What to look at next, and where."""
+
+    what: str
+    href: str | None
+
+
+class AnomalyDocument(TypedDict):
+    """An anomaly as reports and alerts list it."""
+
+    anomaly_id: str
+    kind: str
+    subject: str | None
+    severity: str
+    anomaly_score: float
+    reasons: list[str]
+    summary: str
+    window: AnomalyWindow
+    decisions: int
+    decision_ids: list[str]
+    numbers: dict[str, Any]
+    look_at_next: list[LookAt]
+
+
 @dataclass(frozen=True, slots=True)
 class Anomaly:
     """Something about a policy's decisions that is not as it was, or not as it should be.
@@ -72,7 +100,7 @@ class Anomaly:
         last: Where it ends.
         decisions: How many decisions show it.
         shown: Which.
-        numbers: What it follows from.
+        numbers: What it follows from; each kind has its own.
         next: What to look at next.
     """
 
@@ -93,7 +121,7 @@ class Anomaly:
         about = {"policy_id": policy_id, "kind": self.kind, "subject": self.subject, "from": self.first}
         return f"ano_{content_hash(about)[:_ID_HEX]}"
 
-    def to_dict(self, policy_id: str, decision_ids: Sequence[str]) -> dict[str, Any]:
+    def to_dict(self, policy_id: str, decision_ids: Sequence[str]) -> AnomalyDocument:
         """The anomaly as JSON, with the ids of decisions that show it."""
         return {
             "anomaly_id": self.identity(policy_id),
@@ -116,7 +144,7 @@ def _first_of(decision_ids: Sequence[str]) -> list[Next]:
     return [Next("Read the first of the decisions, with its receipts, outcomes and proof.", path) for path in where]
 
 
-def order(anomaly: Anomaly) -> tuple[Any, ...]:
+def order(anomaly: Anomaly) -> tuple[float, int, tuple[int, ...], str]:
     """By which anomalies are sorted: the strongest first, of equal ones the latest."""
     reversed_time = tuple(-ord(character) for character in anomaly.first)
     return (-anomaly.score, KINDS.index(anomaly.kind), reversed_time, anomaly.subject)

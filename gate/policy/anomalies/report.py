@@ -1,8 +1,9 @@
 """The anomaly report of a policy, `policy_anomalies_v1`: what was counted is judged, sorted, and told.
 
-    found = find(counted, policy_id="refund_policy", min_sample=20)
-    listed = strongest(found, threshold=0.35, max_items=20)
-    report = anomaly_report(counted, found, ids, policy_id=...)
+    question = AnomaliesQuestion("refund_policy", threshold=0.8)
+    found = find(counted, question)
+    listed = strongest(found, question)
+    report = anomaly_report(counted, found, ids, question)
 
 It holds no date but those of the ledger: the same ledger gives the same report, byte for byte.
 """
@@ -30,7 +31,6 @@ from gate.policy.anomalies.scores import (
     HIGH,
     INDEX,
     MEDIUM,
-    THRESHOLD,
     TIMES,
     Marks,
     score,
@@ -39,13 +39,7 @@ from gate.policy.anomalies.scores import (
 from gate.policy.anomalies.shifts import Rate, Shift, Windows, find_shifts, taken_over
 from gate.policy.anomalies.statistics import Share, difference_interval
 from gate.policy.anomalies.volume import GRAINS, Surge, find_surges, grain_of
-from gate.policy.confidence import MIN_SAMPLE
-
-MAX_ITEMS: Final = 20
-"""How many anomalies are listed, unless the caller asks otherwise."""
-
-MOST_ITEMS: Final = 200
-"""How many a caller may ask for."""
+from gate.policy.questions import AnomaliesQuestion
 
 MAX_WEEKS: Final = 104
 """How many weeks are looked at for shifts, drift and volume, the latest."""
@@ -164,24 +158,23 @@ class Counted:
     truncated: bool = field(default=False)
 
 
-def find(counted: Counted, *, policy_id: str, min_sample: int = MIN_SAMPLE) -> list[Anomaly]:
+def find(counted: Counted, question: AnomaliesQuestion) -> list[Anomaly]:
     """Every anomaly, the strongest first.
 
     Args:
         counted: What was counted.
-        policy_id: The policy.
-        min_sample: How many cases a window needs, what it is compared with, and a kind of metric values.
+        question: The question; its threshold is not looked at yet.
     """
-    told = _Told(counted, policy_id)
+    told = _Told(counted, question.policy_id)
     found = [told.broken(of) for of in counted.broken if of.count]
     if counted.weeks is not None:
         weeks = counted.weeks
         rates, number = _rates(weeks), len(weeks.decisions)
         rollouts = taken_over(weeks.decisions, weeks.versions.values())
-        shifted = find_shifts(rates, number, weeks.horizons, min_sample, rollouts)
+        shifted = find_shifts(rates, number, weeks.horizons, question.min_sample, rollouts)
         outcomes = [shift for shift in shifted if shift.of == "outcome"]
         verdicts = [shift for shift in shifted if shift.of != "outcome"]
-        drifts = find_drift(counted.histograms, number, min_sample)
+        drifts = find_drift(counted.histograms, number, question.min_sample)
         found += [told.outcomes(group) for group in _together(outcomes)]
         found += [told.verdicts(group) for group in _together(verdicts)]
         found += [told.drifted(group) for group in _together(drifts)]
@@ -190,54 +183,45 @@ def find(counted: Counted, *, policy_id: str, min_sample: int = MIN_SAMPLE) -> l
     return sorted(found, key=order)
 
 
-def strongest(found: Iterable[Anomaly], *, threshold: float = THRESHOLD, max_items: int = MAX_ITEMS) -> list[Anomaly]:
-    """Those that are listed: with at least this score, so many at most."""
-    return [anomaly for anomaly in found if anomaly.score >= threshold][:max_items]
+def strongest(found: Iterable[Anomaly], question: AnomaliesQuestion) -> list[Anomaly]:
+    """Those that are listed: with at least the score that is asked for, so many at most."""
+    return [anomaly for anomaly in found if anomaly.score >= question.threshold][: question.max_items]
 
 
 def anomaly_report(
     counted: Counted,
     found: Sequence[Anomaly],
     decision_ids: Sequence[Sequence[str]],
-    *,
-    policy_id: str,
-    policy_version: str | None = None,
-    min_sample: int = MIN_SAMPLE,
-    threshold: float = THRESHOLD,
-    max_items: int = MAX_ITEMS,
-    limit: int | None = None,
+    question: AnomaliesQuestion,
 ) -> dict[str, Any]:
     """What is anomalous about a policy's decisions (`policy_anomalies_v1`).
 
     Args:
-        counted: What was counted of the decisions that the other arguments choose.
+        counted: What was counted of the decisions that the question chooses.
         found: The anomalies, as `find` gives them.
         decision_ids: Of each of the `strongest`, the ids of decisions that show it.
-        policy_id: The policy.
-        policy_version: The one version that was looked at; None for all.
-        min_sample: How many cases a window needs, and what it is compared with.
-        threshold: The least score that is listed and counted.
-        max_items: How many are listed.
-        limit: How many decisions were looked at, the latest in the chain; None for all.
+        question: The question.
 
     Returns:
         The report, with `anomaly_hash` over the rest of it.
     """
-    above = [anomaly for anomaly in found if anomaly.score >= threshold]
-    listed = strongest(found, threshold=threshold, max_items=max_items)
+    above = [anomaly for anomaly in found if anomaly.score >= question.threshold]
+    listed = strongest(found, question)
     severities = [severity(anomaly.score) for anomaly in above]
     report = {
         "policy_anomalies_version": ANOMALIES,
-        "policy_id": policy_id,
-        "policy_version": policy_version,
-        "recommendation": _recommendation(counted, severities, min_sample),
+        "policy_id": question.policy_id,
+        "policy_version": question.policy_version,
+        "recommendation": _recommendation(counted, severities, question.min_sample),
         "anomaly_count": len(above),
         "severities": {name: severities.count(name) for name in ("high", "medium", "low")},
-        "anomalies": [anomaly.to_dict(policy_id, ids) for anomaly, ids in zip(listed, decision_ids, strict=True)],
-        "min_sample": min_sample,
-        "threshold": threshold,
-        "max_items": max_items,
-        "limit": limit,
+        "anomalies": [
+            anomaly.to_dict(question.policy_id, ids) for anomaly, ids in zip(listed, decision_ids, strict=True)
+        ],
+        "min_sample": question.min_sample,
+        "threshold": question.threshold,
+        "max_items": question.max_items,
+        "limit": question.limit,
         "parameters": {
             "window_weeks": list(shifts.LENGTHS),
             "reference_weeks": shifts.REFERENCE,
@@ -262,7 +246,7 @@ def anomaly_report(
             "merkle_root": counted.merkle_root,
             "truncated": counted.truncated,
         },
-        "notes": list(_notes(counted, above, listed, min_sample)),
+        "notes": list(_notes(counted, above, listed, question.min_sample)),
     }
     return {**report, "anomaly_hash": content_hash(report)}
 
@@ -481,7 +465,7 @@ class _Told:
         if versions:
             reasons.append("policy_version_changed")
         top = group[0]
-        numbers: dict[str, Any] = {"changes": [self._change(shift) for shift in group]}
+        numbers: dict[str, object] = {"changes": [self._change(shift) for shift in group]}
         if versions:
             numbers["new_versions"] = versions
         since = f" with version {', '.join(versions)}" if versions else ""
@@ -500,7 +484,7 @@ class _Told:
             next=[],
         )
 
-    def _change(self, shift: Shift) -> dict[str, Any]:
+    def _change(self, shift: Shift) -> dict[str, object]:
         first, last = self._ends(shift.windows)
         low, high = difference_interval(shift.within, shift.before)
         return {
@@ -527,7 +511,7 @@ class _Told:
         horizon = self._weeks.horizons[shift.windows.last]
         return None if horizon == MAX_AGE else horizon + 1
 
-    def _fact(self, drift: Drift) -> dict[str, Any]:
+    def _fact(self, drift: Drift) -> dict[str, object]:
         first, last = self._ends(drift.windows)
         return {
             "fact": drift.fact,
@@ -581,8 +565,15 @@ class _Told:
         return [Next("Read the decisions of that time.", search)]
 
 
-def _with(anomaly: Anomaly, steps: Sequence[Next], **changes: Any) -> Anomaly:
-    return replace(anomaly, next=[*anomaly.next, *steps], **changes)
+def _with(
+    anomaly: Anomaly, steps: Sequence[Next], *, score: float | None = None, shown: Shown | None = None
+) -> Anomaly:
+    return replace(
+        anomaly,
+        next=[*anomaly.next, *steps],
+        score=anomaly.score if score is None else score,
+        shown=anomaly.shown if shown is None else shown,
+    )
 
 
 def _called(shift: Shift) -> str:
@@ -599,7 +590,7 @@ def _score(shift: Shift, marks: Marks) -> float:
     return of if shift.is_certain else min(of, BELOW_HIGH)
 
 
-def _share(of: Share) -> dict[str, Any]:
+def _share(of: Share) -> dict[str, float]:
     return {"count": of.part, "of": of.whole, "rate": _rounded(of.rate)}
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import altair as alt
 import polars as pl
 
+from gate.policy.anomalies.anomaly import AnomalyDocument
 from workbench.engines.charts import COLOURS, PERCENT, SHAPES, SHARE, most
 from workbench.engines.rendering import cut
 
@@ -62,7 +63,7 @@ def overview(frame: pl.DataFrame, policy_id: str, about: Sequence[str]) -> alt.L
     return alt.layer(bars, scores).properties(title=title, width=_WIDTH, height=alt.Step(_STEP))
 
 
-def shift(anomaly: Mapping[str, Any], weekly: pl.DataFrame, about: Sequence[str]) -> alt.LayerChart | alt.FacetChart:
+def shift(anomaly: AnomalyDocument, weekly: pl.DataFrame, about: Sequence[str]) -> alt.LayerChart | alt.FacetChart:
     """The rates that shifted, week by week, with the window and the weeks it is compared with."""
     changes = anomaly["numbers"]["changes"]
     shown = [(change["of"], change["value"]) for change in changes[:_VALUES]]
@@ -87,7 +88,7 @@ def shift(anomaly: Mapping[str, Any], weekly: pl.DataFrame, about: Sequence[str]
     return _titled([_shade(anomaly), lines, points], anomaly, about, shaded=True)
 
 
-def count(anomaly: Mapping[str, Any], cases: pl.LazyFrame, about: Sequence[str]) -> alt.LayerChart | alt.FacetChart:
+def count(anomaly: AnomalyDocument, cases: pl.LazyFrame, about: Sequence[str]) -> alt.LayerChart | alt.FacetChart:
     """How many decisions there were, by day around a window of volume, by week for a break."""
     every = "1w" if anomaly["kind"] == "lifecycle_break" else "1d"
     first, last = _window(anomaly)
@@ -107,7 +108,7 @@ def count(anomaly: Mapping[str, Any], cases: pl.LazyFrame, about: Sequence[str])
     return _titled([_shade(anomaly), bars], anomaly, about, shaded=True)
 
 
-def drift(anomaly: Mapping[str, Any], about: Sequence[str]) -> alt.LayerChart | alt.FacetChart:
+def drift(anomaly: AnomalyDocument, about: Sequence[str]) -> alt.LayerChart | alt.FacetChart:
     """The fact that drifted most: the share of decisions in each bin, before and within the window."""
     fact = anomaly["numbers"]["facts"][0]
     wholes = {name: max(1, sum(of[name] for of in fact["bins"])) for name in ("before", "within")}
@@ -134,7 +135,7 @@ def drift(anomaly: Mapping[str, Any], about: Sequence[str]) -> alt.LayerChart | 
     return _titled([bars], anomaly, [*about, told], height=alt.Step(12))
 
 
-def outlier(anomaly: Mapping[str, Any], about: Sequence[str]) -> alt.LayerChart | alt.FacetChart:
+def outlier(anomaly: AnomalyDocument, about: Sequence[str]) -> alt.LayerChart | alt.FacetChart:
     """The farthest values of a metric, each with what is usual for its kind."""
     numbers = anomaly["numbers"]
     rows = pl.DataFrame(
@@ -161,10 +162,10 @@ def outlier(anomaly: Mapping[str, Any], about: Sequence[str]) -> alt.LayerChart 
 
 def _titled(
     layers: Sequence[alt.Chart],
-    anomaly: Mapping[str, Any],
+    anomaly: AnomalyDocument,
     about: Sequence[str],
     *,
-    height: Any = _HEIGHT,
+    height: int | alt.Step = _HEIGHT,
     shaded: bool = False,
 ) -> alt.LayerChart | alt.FacetChart:
     told = [anomaly["summary"], *about, *(["Shaded: the window."] if shaded else [])]
@@ -174,7 +175,7 @@ def _titled(
     return alt.layer(*layers).properties(title=title, width=_WIDTH, height=height)
 
 
-def _shade(anomaly: Mapping[str, Any]) -> alt.Chart:
+def _shade(anomaly: AnomalyDocument) -> alt.Chart:
     first, last = _window(anomaly)
     rows = pl.DataFrame({"first": [first], "last": [max(last, first + _LEAST)]})
     shade: alt.Chart = alt.Chart(rows).mark_rect(opacity=0.15, color=_SHADE).encode(x="first:T", x2="last:T")
@@ -185,6 +186,6 @@ def _time(column: str, title: str) -> alt.X:
     return alt.X(column, title=title, axis=alt.Axis(format="%d %b %Y", labelOverlap=True))
 
 
-def _window(anomaly: Mapping[str, Any]) -> tuple[datetime, datetime]:
+def _window(anomaly: AnomalyDocument) -> tuple[datetime, datetime]:
     window = anomaly["window"]
     return datetime.fromisoformat(window["from"]), datetime.fromisoformat(window["to"])

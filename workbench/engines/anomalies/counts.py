@@ -21,6 +21,7 @@ from gate.policy.anomalies.anomaly import MOST_IDS, Anomaly, Shown
 from gate.policy.anomalies.breaks import Broken
 from gate.policy.anomalies.report import MAX_AGE, MAX_REASONS, MAX_WEEKS, TERMINAL, Cells, Counted, Weeks
 from gate.policy.anomalies.volume import GRAINS
+from gate.policy.questions import AnomaliesQuestion
 from workbench.engines.anomalies.samples import (
     far_values,
     fields_of_policy,
@@ -57,46 +58,44 @@ class Choice(NamedTuple):
     Attributes:
         cases: They, with what was reported of them.
         after: The chain position after which they come; None where a limit leaves none out.
-        policy_id: Their policy.
-        policy_version: Their version; None for all.
+        question: The question that chooses them.
     """
 
     cases: pl.LazyFrame
     after: int | None
-    policy_id: str
-    policy_version: str | None
+    question: AnomaliesQuestion
 
     def of(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Rows of another table that are about these decisions."""
-        if self.policy_version is not None:
-            rows = rows.filter(pl.col("policy_version") == self.policy_version)
+        if self.question.policy_version is not None:
+            rows = rows.filter(pl.col("policy_version") == self.question.policy_version)
         return rows if self.after is None else rows.filter(pl.col("position") > self.after)
 
 
-def choose(snapshot: Snapshot, policy_id: str, policy_version: str | None, limit: int | None) -> Choice:
+def choose(snapshot: Snapshot, question: AnomaliesQuestion) -> Choice:
     """The decisions of a policy, of one version or all, the latest so many."""
-    chosen = Choice(snapshot.cases(policy_id), None, policy_id, policy_version)
+    chosen = Choice(snapshot.cases(question.policy_id), None, question)
     cases = chosen.of(chosen.cases)
-    after = last_left_out(cases, "position", limit)
+    after = last_left_out(cases, "position", question.limit)
     return chosen._replace(cases=cases if after is None else cases.filter(pl.col("position") > after), after=after)
 
 
-def count(snapshot: Snapshot, choice: Choice, min_sample: int) -> Counted:
+def count(snapshot: Snapshot, choice: Choice) -> Counted:
     """Everything that the report is made of.
 
     Args:
         snapshot: The scope's chain.
         choice: The decisions.
-        min_sample: How many values a metric needs, and a kind of them.
     """
     told = choice.cases.select(pl.len(), pl.col("created_at").min(), pl.col("created_at").max().alias("last"))
     decisions, first, last = told.collect(engine="streaming").row(0)
     as_of = snapshot.last_entry_at() or last
     if not decisions:
         return _counted(snapshot, choice, as_of)
-    metrics = choice.of(snapshot.metrics(choice.policy_id))
-    fields = fields_of_policy(snapshot, choice.policy_id)
-    facts = choice.of(snapshot.facts(fields, choice.policy_id))
+    policy_id = choice.question.policy_id
+    metrics = choice.of(snapshot.metrics(policy_id))
+    fields = fields_of_policy(snapshot, policy_id)
+    facts = choice.of(snapshot.facts(fields, policy_id))
     one_of = sampled_one_of(decisions)
     # Together, so that no processor waits for another.
     hours, decided, outcomes, totals, names, values, known = pl.collect_all(
@@ -110,7 +109,7 @@ def count(snapshot: Snapshot, choice: Choice, min_sample: int) -> Counted:
         engine="streaming",
     )
     weeks = _weeks(decided, outcomes, as_of)
-    learned = learn(names, values, known, fields, weeks, min_sample)
+    learned = learn(names, values, known, fields, weeks, choice.question.min_sample)
     total = totals.row(0, named=True)
     broken, *far = pl.collect_all(
         [_broken(choice.cases, total, as_of), *far_values(metrics, learned.measures)], engine="streaming"
@@ -300,7 +299,7 @@ def _totals(cases: pl.LazyFrame, as_of: datetime) -> pl.LazyFrame:
     return cases.select(told)
 
 
-def _broken(cases: pl.LazyFrame, total: Mapping[str, Any], as_of: datetime) -> pl.LazyFrame:
+def _broken(cases: pl.LazyFrame, total: Mapping[str, int], as_of: datetime) -> pl.LazyFrame:
     """When each kind of break was that there is, and where its latest decisions stand."""
     told = [
         expression.alias(f"{kind}:{name}")
@@ -315,7 +314,7 @@ def _broken(cases: pl.LazyFrame, total: Mapping[str, Any], as_of: datetime) -> p
     return cases.select(told) if told else pl.LazyFrame({"none": [None]})
 
 
-def _breaks(found: Mapping[str, Any], total: Mapping[str, Any], as_of: datetime) -> list[Broken]:
+def _breaks(found: Mapping[str, Any], total: Mapping[str, int], as_of: datetime) -> list[Broken]:
     return [
         Broken(
             kind=kind,

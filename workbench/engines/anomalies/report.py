@@ -10,27 +10,22 @@ What is counted here, `gate.policy.anomalies` judges; the formulas are in docs/a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import altair as alt
 import polars as pl
 
-from gate.policy.anomalies.report import MAX_ITEMS, MOST_ITEMS, Counted, anomaly_report, find, strongest
+from gate.policy.anomalies.anomaly import AnomalyDocument
+from gate.policy.anomalies.report import Counted, anomaly_report, find, strongest
 from gate.policy.anomalies.scores import THRESHOLD
+from gate.policy.bounds import refusal
 from gate.policy.confidence import MIN_SAMPLE
+from gate.policy.questions import MAX_ITEMS, AnomaliesQuestion
 from workbench.engines.anomalies import charts as charts
 from workbench.engines.anomalies.counts import choose, conditions, count, decisions_shown
-from workbench.engines.arguments import (
-    refusal,
-    require_limit,
-    require_min_sample,
-    require_snapshot,
-    require_text,
-    require_threshold,
-    require_whole,
-)
+from workbench.engines.arguments import require_snapshot
 from workbench.engines.rendering import cut, on_one_line, page, prompt
 from workbench.lake.reader import Snapshot
 
@@ -126,8 +121,8 @@ class AnomalyReport:
     def _asked(self) -> str:
         return "" if (version := self.body["policy_version"]) is None else f"; version {cut(version)}"
 
-    def _listed(self, at: object) -> Mapping[str, Any]:
-        listed: Sequence[Mapping[str, Any]] = self.body["anomalies"]
+    def _listed(self, at: object) -> AnomalyDocument:
+        listed: Sequence[AnomalyDocument] = self.body["anomalies"]
         if not isinstance(at, int) or isinstance(at, bool) or not 0 <= at < len(listed):
             there = f"they are numbered from 0 to {len(listed) - 1}" if listed else "it lists none"
             raise refusal(f"The report lists no anomaly {at!r}: {there}.")
@@ -159,32 +154,35 @@ def anomalies(
         OperatorError: ENGINE_ARGUMENT_INVALID.
     """
     require_snapshot(snapshot)
-    require_text("policy_id", policy_id, optional=False)
-    require_text("policy_version", policy_version)
-    require_limit(limit)
-    require_min_sample(min_sample)
-    require_threshold(threshold)
-    require_whole("max_items", max_items, 1, MOST_ITEMS)
-    choice = choose(snapshot, policy_id, policy_version, limit)
-    counted = count(snapshot, choice, min_sample)
-    found = find(counted, policy_id=policy_id, min_sample=min_sample)
-    listed = strongest(found, threshold=threshold, max_items=max_items)
-    body = anomaly_report(
-        counted,
-        found,
-        decisions_shown(choice.cases, [anomaly.shown for anomaly in listed]),
-        policy_id=policy_id,
+    question = AnomaliesQuestion(
+        policy_id,
         policy_version=policy_version,
+        limit=limit,
         min_sample=min_sample,
         threshold=threshold,
         max_items=max_items,
-        limit=limit,
     )
+    return answer(snapshot, question)
+
+
+def answer(snapshot: Snapshot, question: AnomaliesQuestion) -> AnomalyReport:
+    """What is anomalous about a policy's decisions in a scope.
+
+    Args:
+        snapshot: The scope's chain.
+        question: The question.
+    """
+    choice = choose(snapshot, question)
+    counted = count(snapshot, choice)
+    found = find(counted, question)
+    listed = strongest(found, question)
+    ids = decisions_shown(choice.cases, [anomaly.shown for anomaly in listed])
+    body = anomaly_report(counted, found, ids, question)
     shown = conditions(counted, listed)
     return AnomalyReport(body, _frame(body["anomalies"]), _weekly(counted), snapshot.scope, choice.cases, shown)
 
 
-def _frame(listed: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+def _frame(listed: Sequence[AnomalyDocument]) -> pl.DataFrame:
     rows = [
         {
             "severity": of["severity"],
@@ -206,7 +204,7 @@ def _frame(listed: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def _weekly(counted: Counted) -> pl.DataFrame:
-    rows: list[tuple[Any, ...]] = []
+    rows: list[tuple[object, ...]] = []
     if counted.weeks is not None:
         weeks = counted.weeks
         starts = [weeks.starts(at).date() for at in range(len(weeks.decisions))]

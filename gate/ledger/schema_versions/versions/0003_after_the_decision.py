@@ -111,7 +111,7 @@ def _pages() -> Iterator[list[sa.Row[Any]]]:
         after = (page[-1].scope_id, page[-1].position)
 
 
-def _decision(row: sa.Row[Any]) -> dict[str, Any]:
+def _decision(row: sa.Row[Any]) -> dict[str, object]:
     body = bytes(row.body)
     record = json.loads(body if body[:1] == b"{" else zlib.decompress(body))
     return {

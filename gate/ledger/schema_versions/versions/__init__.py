@@ -1,1 +1,1 @@
-"""Alembic's migrations of the ledger."""
+"""The steps, by number."""

@@ -1,0 +1,238 @@
+"""Values drawn by chance, as the words of data/demo/README.md describe them.
+
+    read_drawing({"between": [3, 12], "digits": 1}).draw(random, values)
+    read_drawing({"text": "deal-{deal}"}).draw(random, {"deal": 7})
+
+A description is read once and drawn from many times. Each word takes the same numbers from `random` at every draw, in
+the order that is written here: that order is part of the year that a seed gives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Final, Protocol, TypeAlias
+
+from gate.encoding.strict_json import Json, JsonObject
+
+Values: TypeAlias = Mapping[str, Json]
+"""What was drawn before, by name."""
+
+
+class Drawing(Protocol):
+    """A description of a value."""
+
+    def draw(self, random: Random, values: Values) -> Json:
+        """A value.
+
+        Args:
+            random: Where chance comes from.
+            values: What was drawn before, by name.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value that is always the same."""
+
+    value: Json
+
+    def draw(self, random: Random, values: Values) -> Json:
+        """The value itself."""
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """The value of another name."""
+
+    name: str
+
+    def draw(self, random: Random, values: Values) -> Json:
+        """The value that was drawn before."""
+        return values[self.name]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text with values in it."""
+
+    template: str
+
+    def draw(self, random: Random, values: Values) -> Json:
+        """The text."""
+        return self.template.format_map(values)
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """True with a probability."""
+
+    probability: float
+
+    def draw(self, random: Random, values: Values) -> Json:
+        """Whether it happens."""
+        return random.random() < self.probability
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """One of several drawings, by weight."""
+
+    weights: Sequence[float]
+    drawings: Sequence[Drawing]
+
+    def draw(self, random: Random, values: Values) -> Json:
+        """A value of the chosen one."""
+        (chosen,) = random.choices(self.drawings, self.weights)
+        return chosen.draw(random, values)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number from a distribution.
+
+    Attributes:
+        distribution: Gives the number.
+        low: The least that it may be.
+        high: The most.
+        times: The name of a value that it is multiplied by.
+        plus: The name of a value that is added.
+        digits: How many digits stay after the point; with 0 it is an integer.
+    """
+
+    distribution: Callable[[Random], float]
+    low: float
+    high: float
+    times: str | None
+    plus: str | None
+    digits: int
+
+    def draw(self, random: Random, values: Values) -> Json:
+        """A number."""
+        return self.number(random, values)
+
+    def number(self, random: Random, values: Values) -> float:
+        """A number."""
+        number = min(max(self.distribution(random), self.low), self.high)
+        if self.times is not None:
+            number *= number_of(values[self.times])
+        if self.plus is not None:
+            number += number_of(values[self.plus])
+        # round(x, 0) would stay a float.
+        return round(number, self.digits) if self.digits else round(number)
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """An object, each of whose members is drawn."""
+
+    members: Mapping[str, Drawing]
+
+    def draw(self, random: Random, values: Values) -> Json:
+        """The object; a member that is drawn as null is left out."""
+        drawn = {name: member.draw(random, values) for name, member in self.members.items()}
+        return {name: value for name, value in drawn.items() if value is not None}
+
+
+def read_drawing(told: Json) -> Drawing:
+    """Reads the description of a value.
+
+    Args:
+        told: A JSON value, which is itself the value; or an object with one of the words of data/demo/README.md; or any
+            other object, whose members are descriptions.
+
+    Raises:
+        KeyError: A number has no `digits`.
+        TypeError: A word is followed by what it cannot mean.
+    """
+    if not isinstance(told, dict):
+        return Constant(told)
+    for word, read in _WORDS.items():
+        if word in told:
+            return read(told)
+    return Members(read_each(told))
+
+
+def read_each(told: JsonObject) -> dict[str, Drawing]:
+    """Reads descriptions by name.
+
+    Raises:
+        KeyError, TypeError: As `read_drawing` does.
+    """
+    return {name: read_drawing(member) for name, member in told.items()}
+
+
+def read_number(told: JsonObject) -> Number:
+    """Reads the description of a number: `between`, `skewed` or `around`.
+
+    Raises:
+        KeyError: It has no `digits`, or none of the three words.
+        TypeError: A word is followed by what it cannot mean.
+    """
+    word = next((word for word in _DISTRIBUTIONS if word in told), "between")
+    low, high = _pair(told["within"]) if "within" in told else (-math.inf, math.inf)
+    return Number(
+        _DISTRIBUTIONS[word](*_pair(told[word])),
+        low,
+        high,
+        _text(told["times"]) if "times" in told else None,
+        _text(told["plus"]) if "plus" in told else None,
+        int(number_of(told["digits"])),
+    )
+
+
+def weighted(random: Random, weights: Mapping[str, float]) -> str:
+    """One of several names, by weight."""
+    return random.choices(tuple(weights), tuple(weights.values()))[0]
+
+
+def _choose(told: JsonObject) -> Choose:
+    pairs = [_list(pair) for pair in _list(told["choose"])]
+    return Choose([number_of(weight) for weight, _ in pairs], [read_drawing(drawing) for _, drawing in pairs])
+
+
+_DISTRIBUTIONS: Final[Mapping[str, Callable[[float, float], Callable[[Random], float]]]] = {
+    "between": lambda low, high: lambda random: random.uniform(low, high),
+    "skewed": lambda median, spread: lambda random: median * math.exp(random.gauss(0, spread)),
+    "around": lambda mean, spread: lambda random: random.gauss(mean, spread),
+}
+
+_WORDS: Final[Mapping[str, Callable[[JsonObject], Drawing]]] = {
+    **dict.fromkeys(_DISTRIBUTIONS, read_number),
+    "choose": _choose,
+    "chance": lambda told: Chance(number_of(told["chance"])),
+    "same": lambda told: Same(_text(told["same"])),
+    "text": lambda told: Text(_text(told["text"])),
+}
+
+
+def number_of(value: Json) -> float:
+    """A value that is a number.
+
+    Raises:
+        TypeError: It is none.
+    """
+    # Integers stay integers: a number at its bound is written as the bound is.
+    if isinstance(value, int | float):
+        return value
+    raise TypeError(f"{value!r} is no number.")
+
+
+def _text(value: Json) -> str:
+    if isinstance(value, str):
+        return value
+    raise TypeError(f"{value!r} is no text.")
+
+
+def _list(value: Json) -> list[Json]:
+    if isinstance(value, list):
+        return value
+    raise TypeError(f"{value!r} is no array.")
+
+
+def _pair(value: Json) -> tuple[float, float]:
+    first, second = _list(value)
+    return number_of(first), number_of(second)

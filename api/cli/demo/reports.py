@@ -1,0 +1,179 @@
+"""What is reported about the decisions of the demo: executions, outcomes and CRM syncs, each with its moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import Random
+from typing import Final
+
+from api.cli.demo.drawing import Number, read_number, weighted
+from api.cli.demo.parameters import ReportRates
+from api.cli.demo.policies import Parts, Policy, Sync
+from api.cli.demo.requests import Decided
+from gate.encoding.strict_json import JsonObject
+from gate.ids import timestamp
+from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
+
+_SYNC_MINUTES: Final = (0.2, 10.0)
+_SYNCS: Final = {"written": 0.94, "failed": 0.04, "pending": 0.02}
+_PENDING_AT: Final = (0.1, 0.5)
+"""Between which parts of the time to an end the word that it is pending comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Something is reported about a decision.
+
+    Attributes:
+        moment: When.
+        number: The decision's number in its scope.
+        kind: What is reported.
+        body: The report's request.
+    """
+
+    moment: datetime
+    number: int
+    kind: Kind
+    body: JsonObject
+
+
+class Rates:
+    """How often something is reported, and when; the same for all policies.
+
+    Attributes:
+        told: The rates, as the parameters tell them.
+        retry_hours: After how many hours an action that failed is tried again.
+        review_hours: After how many hours somebody has looked at a request.
+        revised_after_hours: After how many hours an outcome turns out to be another.
+    """
+
+    def __init__(self, told: ReportRates) -> None:
+        """Reads the parameters."""
+        self.told: Final = told
+        self.retry_hours: Final = read_number(told["retry_hours"])
+        self.review_hours: Final = read_number(told["review_hours"])
+        self.revised_after_hours: Final = read_number(told["revised_after_hours"])
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """What is reported about a decision.
+
+    Attributes:
+        random: Where chance comes from.
+        rates: How often and when.
+        policy: The policy that decided.
+        parts: What the request was drawn from.
+        decided: The request, and its verdict.
+        number: The decision's number in its scope.
+        moment: When it was decided.
+    """
+
+    random: Random
+    rates: Rates
+    policy: Policy
+    parts: Parts
+    decided: Decided
+    number: int
+    moment: datetime
+
+    def made(self) -> Iterator[Report]:
+        """The reports, in no order."""
+        if self.decided.outcome.decision == "yes":
+            if self._happens(self.rates.told["executed"]):
+                yield from self._of_approved()
+        elif self.decided.outcome.decision == "review":
+            yield from self._of_review()
+        elif self._happens(self.rates.told["no_reported"]):
+            status = weighted(self.random, self.rates.told["no_ends"])
+            yield self._outcome(self._later(self.moment, self.parts.after_hours), status, None)
+
+    def _of_approved(self) -> Iterator[Report]:
+        status = weighted(self.random, self.rates.told["executions"])
+        at = self.moment + timedelta(minutes=self._number(self.policy.after_minutes))
+        yield self._execution(at, status, 1)
+        if status == "failed" and self._happens(self.rates.told["retried"]):
+            status, at = "executed", self._later(at, self.rates.retry_hours)
+            yield self._execution(at, status, 2)
+        if status != "executed":
+            if status == "failed" and self._happens(self.parts.reported):
+                yield self._outcome(self._later(at, self.parts.after_hours), "failed", None)
+            return
+        if self.policy.sync is not None:
+            yield from self._sync(at, self.policy.sync)
+        if self._happens(self.parts.reported):
+            yield from self._ends(at, weighted(self.random, self.parts.ends))
+
+    def _of_review(self) -> Iterator[Report]:
+        at = self._later(self.moment, self.rates.review_hours)
+        if self._happens(self.rates.told["review_executed"]):
+            # Reviewers let the better requests pass.
+            careful = self._happens(self.rates.told["review_care"])
+            status = "succeeded" if careful else weighted(self.random, self.parts.ends)
+            if self._happens(self.parts.reported):
+                yield from self._ends(at, status)
+        elif self._happens(self.rates.told["review_open"]):
+            yield self._outcome(at, "review", None)
+
+    def _ends(self, executed: datetime, status: str) -> Iterator[Report]:
+        """How an executed action ends: often after word that it is pending, and rarely otherwise than it seemed."""
+        at = self._later(executed, self.parts.after_hours)
+        if self._happens(self.parts.pending):
+            yield self._outcome(executed + (at - executed) * self.random.uniform(*_PENDING_AT), "pending", executed)
+        yield self._outcome(at, status, executed)
+        if status == "succeeded" and self._happens(self.rates.told["revised"]):
+            yield self._outcome(self._later(at, self.rates.revised_after_hours), "reverted", executed)
+
+    def _execution(self, at: datetime, status: str, attempt: int) -> Report:
+        body: JsonObject = {
+            "execution_status": status,
+            "action_taken": self.decided.outcome.action,
+            **self._target(),
+            "mutation": self.decided.context["mutation"],
+            "execution_id": f"run-{self.decided.values['scope']}-{self.number}-{attempt}",
+            "executor": self.policy.executor.draw(self.random, self.decided.values),
+            "executed_at": timestamp(at),
+        }
+        return self._report(at, EXECUTIONS, body)
+
+    def _outcome(self, at: datetime, status: str, executed: datetime | None) -> Report:
+        body: JsonObject = {"outcome_status": status, "action_executed": executed is not None}
+        if executed is not None:
+            body |= {
+                "action_taken": self.decided.context["requested_action"],
+                **self._target(),
+                "executed_at": timestamp(executed),
+            }
+            if status not in ("pending", "review"):
+                body["observed_metrics"] = {
+                    name: by_status.get(status, by_status["any"]).draw(self.random, self.decided.values)
+                    for name, by_status in self.policy.metrics.items()
+                }
+        return self._report(at, OUTCOMES, body)
+
+    def _sync(self, executed: datetime, sync: Sync) -> Iterator[Report]:
+        if self._happens(sync.reported):
+            told = {name: drawing.draw(self.random, self.decided.values) for name, drawing in sync.members.items()}
+            status = weighted(self.random, _SYNCS)
+            at = executed + timedelta(minutes=self.random.uniform(*_SYNC_MINUTES))
+            yield self._report(at, CRM_SYNCS, {"sync_status": status, "sync_direction": "writeback", **told})
+
+    def _report(self, at: datetime, kind: Kind, body: JsonObject) -> Report:
+        # Timestamps have milliseconds, and what is told of later must not be dated earlier.
+        whole = at.replace(microsecond=at.microsecond // 1000 * 1000)
+        return Report(whole, self.number, kind, body)
+
+    def _target(self) -> JsonObject:
+        context = self.decided.context
+        return {"target_system": context["target_system"], "target_object_id": context["target_object_id"]}
+
+    def _later(self, moment: datetime, hours: Number) -> datetime:
+        return moment + timedelta(hours=self._number(hours))
+
+    def _number(self, told: Number) -> float:
+        return told.number(self.random, self.decided.values)
+
+    def _happens(self, chance: float) -> bool:
+        return self.random.random() < chance

@@ -1,0 +1,70 @@
+"""Decision Requests of the demo, as they are drawn, and what their rulebooks say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import cast
+
+from api.cli.demo.drawing import Values
+from api.cli.demo.policies import Parts, Policy
+from gate.encoding.strict_json import Json, JsonObject
+from gate.records.documents import DecisionBody, DecisionContext
+from gate.rulebooks.evaluation import Outcome
+from gate.rulebooks.rulebook import Rulebook
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A request, all that was drawn for it, and what its rulebook says.
+
+    Attributes:
+        request: The Decision Request.
+        context: Its context.
+        facts: The facts: those that it sends, or that its adapter is to make.
+        rulebook: The rulebook that it refers to.
+        kind: The kind of request it is, by the parameters.
+        values: All that was drawn, by name, facts that are missing as well.
+        outcome: What the rulebook says.
+    """
+
+    request: DecisionBody
+    context: DecisionContext
+    facts: Mapping[str, Json]
+    rulebook: Rulebook
+    kind: str
+    values: Values
+    outcome: Outcome
+
+
+def decide(random: Random, policy: Policy, parts: Parts, rulebook: Rulebook, about: Values) -> Decided:
+    """Draws a request and decides it.
+
+    Args:
+        random: Where chance comes from.
+        policy: The policy that is asked.
+        parts: What the request is drawn from.
+        rulebook: The version that decides.
+        about: What is known before anything is drawn.
+    """
+    values = dict(about)
+    for name, told in parts.values.items():
+        values[name] = told.draw(random, values)
+    facts: JsonObject = {}
+    for name, told in parts.facts.items():
+        values[name] = value = told.draw(random, values)
+        if value is not None:
+            facts[name] = value
+    if random.random() < parts.missing_fact:
+        # Sorted, so that the fact that chance takes does not depend on the order in which an author wrote them.
+        facts.pop(random.choice(sorted(rulebook.body["input_schema"]["required"])), None)
+    drawn = {name: told.draw(random, values) for name, told in policy.context.items()}
+    context = cast("DecisionContext", {"workflow": policy.workflow, **drawn})
+    request: DecisionBody = {
+        "mode": "rulebook",
+        "question": policy.question,
+        "rulebook_ref": {"hash": rulebook.hash},
+        "context": {**context, "inputs": facts},
+    }
+    return Decided(request, context, facts, rulebook, parts.name, values, rulebook.evaluator.decide(facts))

@@ -1,0 +1,194 @@
+"""Idempotency: what happens where a request carries a key that may have been used before.
+
+One append with a key goes the same way for a decision and for every report about one:
+
+    claim = read_claim(DECIDE, "", key, input_hash)
+    settled = settle(entries, caller, claim, prepare)      # Created, or Used by an earlier request
+    entry = entry_of(entries, scope_id, DECIDE, used)      # what a used key stands for, or a conflict
+
+Whether a key was used is decided in the transaction that appends, so that of two requests with one key the second finds
+the first. A request that fails before that claims nothing; but a key that was used answers before anything that is
+wrong with the request, or else a retry after a change of its rulebook would be refused, and its caller would not learn
+that the action was decided.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, Generic, TypeAlias, TypeVar
+
+from gate.errors import GateError, IdempotencyConflict, LimitReached, RequestRefused, ServiceUnavailable
+from gate.ids import month_end, parse_timestamp
+from gate.ledger.access.caller import Caller
+from gate.ledger.chain.entries import Entries, StoredEntry
+from gate.ledger.chain.writer import Appended, CapReached, Claim, Claimed, NewEntry
+
+MAX_IDEMPOTENCY_KEY: Final = 300
+"""How many characters a key may have."""
+
+Document = TypeVar("Document")
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation whose requests may carry a key.
+
+    Attributes:
+        name: decide, execution, outcome or crm-sync.
+        code: In its error codes: SVC_<code>_IDEMPOTENCY_CONFLICT.
+        id_member: What its errors call the id of the entry that a key stands for.
+        noun: What sentences call that entry.
+    """
+
+    name: str
+    code: str
+    id_member: str
+    noun: str
+
+
+DECIDE: Final = Operation("decide", "API", "decision_id", "record")
+
+
+@dataclass(frozen=True, slots=True)
+class Created(Generic[Document]):
+    """The entry is in the chain, durably.
+
+    Attributes:
+        document: The document that was appended.
+        appended: What only the append could say of it.
+    """
+
+    document: Document
+    appended: Appended
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """The key was used before.
+
+    Attributes:
+        claim: The claim of this request.
+        claimed: The entry that claimed the key, and for which payload.
+    """
+
+    claim: Claim
+    claimed: Claimed
+
+
+Settled: TypeAlias = Created[Document] | Used
+
+
+def read_claim(operation: Operation, decision_id: str, key: str | None, input_hash: str) -> Claim | None:
+    """The claim of an idempotency key, if one was sent.
+
+    Args:
+        operation: What the key is used for.
+        decision_id: The decision it is used on; "" for decide.
+        key: The key.
+        input_hash: H of the payload it was sent with.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: it is too long, or no printable ASCII.
+    """
+    if key is None:
+        return None
+    if not 1 <= len(key) <= MAX_IDEMPOTENCY_KEY or not key.isascii() or not key.isprintable():
+        raise RequestRefused(
+            "SVC_API_REQUEST_INVALID",
+            f"x-idempotency-key must be 1 to {MAX_IDEMPOTENCY_KEY} printable ASCII characters; use a plainer key.",
+        )
+    return Claim(operation.name, decision_id, key, input_hash)
+
+
+def settle(
+    entries: Entries, caller: Caller, claim: Claim | None, prepare: Callable[[], tuple[NewEntry, Document]]
+) -> Settled[Document]:
+    """Appends what a request prepares, or finds what its key stands for.
+
+    Args:
+        entries: Where entries are appended.
+        caller: Who asks.
+        claim: The request's key.
+        prepare: Makes the entry, and the document in it; raises GateError where the request cannot be answered.
+
+    Raises:
+        AccessForbidden: The key may no longer do this.
+        GateError: As `prepare`, where the idempotency key is new.
+        LimitReached: SVC_API_MONTHLY_CAP_EXCEEDED.
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was acknowledged.
+    """
+    try:
+        entry, document = prepare()
+    except GateError:
+        caller.confirm()
+        if (used := used_before(entries, caller.scope_id, claim)) is not None:
+            return used
+        raise
+    while True:
+        # Only under the head's lock is it certain that nothing changed between looking the key up and appending.
+        outcome = entries.append(replace(entry, access_epoch=caller.authority.access_epoch))
+        if isinstance(outcome, Appended):
+            return Created(document, outcome)
+        if isinstance(outcome, Claimed) and claim is not None:
+            return Used(claim, outcome)
+        if isinstance(outcome, CapReached):
+            raise _cap_reached(outcome.cap, parse_timestamp(entry.link.created_at))
+        # Access changed. If the key still holds, the same entry is offered again under the new epoch.
+        caller.confirm()
+
+
+def used_before(entries: Entries, scope_id: str, claim: Claim | None) -> Used | None:
+    """What a key was used for before; None where it is new, or where there is none."""
+    if claim is None:
+        return None
+    claimed = entries.claimed(scope_id, claim)
+    return None if claimed is None else Used(claim, claimed)
+
+
+def entry_of(entries: Entries, scope_id: str, operation: Operation, used: Used) -> StoredEntry:
+    """The entry that a used key stands for, where it was made for the same payload.
+
+    Whether it is still as it was made, the caller has to see; see `not_as_made`.
+
+    Raises:
+        IdempotencyConflict: SVC_<code>_IDEMPOTENCY_CONFLICT: it was made for another payload.
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read.
+    """
+    entry = entries.at(scope_id, used.claimed.position)
+    if entry is None:
+        raise ServiceUnavailable(
+            "SVC_STORAGE_UNAVAILABLE",
+            f"The {operation.noun} of this idempotency key cannot be read; retry with the same key.",
+        )
+    if used.claimed.input_hash != used.claim.input_hash:
+        raise IdempotencyConflict(
+            f"SVC_{operation.code}_IDEMPOTENCY_CONFLICT",
+            "The idempotency key was used before with another payload; send that payload, or use a new key.",
+            details={
+                "idempotency_key": used.claim.key,
+                operation.id_member: entry.entry_id,
+                "input_hash": used.claim.input_hash,
+                "existing_input_hash": used.claimed.input_hash,
+            },
+        )
+    return entry
+
+
+def not_as_made(operation: Operation) -> ServiceUnavailable:
+    """The answer where a key stands for an entry that is no longer the one that was made for it."""
+    return ServiceUnavailable(
+        "SVC_STORAGE_UNAVAILABLE",
+        f"The {operation.noun} of this idempotency key is not as it was made; the operator must check the chain.",
+    )
+
+
+def _cap_reached(cap: int, now: datetime) -> LimitReached:
+    return LimitReached(
+        "SVC_API_MONTHLY_CAP_EXCEEDED",
+        f"The scope has made the {cap} records that its plan allows in this UTC month; hold the action, and ask the "
+        f"operator for a larger cap.",
+        details={"retry_after": max(1, math.ceil((month_end(now) - now).total_seconds())), "monthly_remaining": 0},
+    )

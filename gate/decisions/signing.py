@@ -1,0 +1,37 @@
+"""The moment at which something is signed, and the keys that sign it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from gate.errors import ServiceUnavailable
+from gate.ids import timestamp
+from gate.records.record import Signers
+
+
+class Signing:
+    """Says what signs now, and when now is: `signers, now = signing()`."""
+
+    def __init__(self, signers: Callable[[], Signers], clock: Callable[[], datetime]) -> None:
+        """Takes the source of signers, which raises ServiceUnavailable where it has none, and the clock, in UTC."""
+        self._signers = signers
+        self._clock = clock
+
+    def __call__(self) -> tuple[Signers, datetime]:
+        """What signs now, and the moment.
+
+        Raises:
+            ServiceUnavailable: SVC_SIGNING_UNAVAILABLE.
+        """
+        # The moment is read second, so that no record is older than the key that signed it.
+        signers = self._signers()
+        now = self._clock()
+        for signer in (signers.receipt, signers.registry):
+            if signer is not None and signer.not_before is not None and timestamp(now) < signer.not_before:
+                raise ServiceUnavailable(
+                    "SVC_SIGNING_UNAVAILABLE",
+                    f"The server's clock says {timestamp(now)}, which is before its key {signer.key_id} was in use "
+                    f"({signer.not_before}); until the operator sets it right, nothing is decided.",
+                )
+        return signers, now

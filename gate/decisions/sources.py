@@ -1,0 +1,171 @@
+"""Where a decision's rulebook and facts come from: the request, the scope's registered rulebooks, an adapter."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gate.adapters.invocation import Invocation, TrustedAdapters
+from gate.decisions.signing import Signing
+from gate.encoding.canonical import content_hash
+from gate.errors import RulebookRefused, ServiceUnavailable, member
+from gate.ids import timestamp
+from gate.ledger.access.caller import Caller
+from gate.ledger.rulebooks import Registered, RulebookRegistry, version_conflict
+from gate.records.attestation import registration
+from gate.records.request import DecisionRequest
+from gate.rulebooks.documents import AdapterDependency
+from gate.rulebooks.facts import Facts
+from gate.rulebooks.rulebook import Rulebook, RulebookCache
+
+
+class Sources:
+    """The rulebooks and adapters that decisions are made from.
+
+    Attributes:
+        adapters: The adapters that requests may invoke.
+        cache: Rulebooks that were validated and compiled before, by their hash.
+    """
+
+    def __init__(self, registry: RulebookRegistry, adapters: TrustedAdapters, signing: Signing) -> None:
+        """Takes the scopes' registered rulebooks, the adapters, and what signs a registration."""
+        self.adapters: Final = adapters
+        self.cache: Final = RulebookCache()
+        self._registry = registry
+        self._signing = signing
+
+    def rulebook(self, scope_id: str, request: DecisionRequest, *, root: str = "") -> Rulebook:
+        """The rulebook that a request sends, or refers to in its scope.
+
+        Args:
+            scope_id: The scope.
+            request: The request.
+            root: What to call the request in the paths of errors; nothing where empty.
+
+        Raises:
+            RulebookRefused: RULEBOOK_INVALID or RULEBOOK_REF_UNKNOWN.
+            ServiceUnavailable: As `registered_rulebook`.
+        """
+        if request.rulebook_ref is None:
+            return self.cache.load(request.rulebook, root=member(root, "rulebook"), plain=request.plain)
+        reference = request.rulebook_ref
+        if "hash" in reference:
+            registered = self._registry.find(scope_id, reference["hash"])
+        else:
+            registered = self._registry.find_version(scope_id, reference["rulebook_id"], reference["version"])
+        if registered is None:
+            raise RulebookRefused(
+                "RULEBOOK_REF_UNKNOWN",
+                "rulebook_ref names no rulebook of this scope; send the rulebook itself once, which registers it.",
+            )
+        return self.registered_rulebook(scope_id, registered.hash)
+
+    def registered_rulebook(self, scope_id: str, hash_: str) -> Rulebook:
+        """A rulebook that is registered in a scope, by its hash.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it is not stored as it was registered.
+        """
+        rulebook = self.cache.get(hash_)
+        if rulebook is None:
+            body = self._registry.body(scope_id, hash_)
+            if body is None or content_hash(body) != hash_:
+                raise ServiceUnavailable(
+                    "SVC_STORAGE_UNAVAILABLE",
+                    f"What is stored of rulebook {hash_} is not what was registered; send it whole.",
+                )
+            rulebook = self.cache.load(body)
+        return rulebook
+
+    def invocation(self, request: DecisionRequest, *, root: str = "") -> Invocation | None:
+        """The invocation of an adapter that a request sends, checked; None where it sends its facts.
+
+        Raises:
+            AdapterRefused: As `TrustedAdapters.invocation`.
+        """
+        if request.adapter is None:
+            return None
+        return self.adapters.invocation(request.adapter, root=member(root, "adapter"))
+
+    def facts(self, request: DecisionRequest, invocation: Invocation | None) -> Facts:
+        """The facts of a request: those that it sends, or those that its adapter makes, in one call.
+
+        Raises:
+            AdapterFailed: As `TrustedAdapters.facts`.
+        """
+        return Facts(request.inputs, request.plain) if invocation is None else self.adapters.facts(invocation)
+
+    def registered(self, scope_id: str, rulebook: Rulebook, dependency: AdapterDependency | None) -> Registered | None:
+        """What a rulebook is registered as in a scope; None where it is not.
+
+        Args:
+            scope_id: The scope.
+            rulebook: The rulebook.
+            dependency: The adapter that makes its facts now, as `register` takes it.
+
+        Raises:
+            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+        """
+        registered = self._registry.find(scope_id, rulebook.hash)
+        if registered is not None:
+            require_dependency(registered, dependency)
+        return registered
+
+    def require_registrable(self, caller: Caller, rulebook: Rulebook) -> None:
+        """Requires that a caller may register a rulebook that is new to the scope, before anything is done for it.
+
+        Raises:
+            AccessForbidden: The key may not, or not any more.
+            RulebookRefused: RULEBOOK_VERSION_CONFLICT: its version names another rulebook.
+        """
+        caller.confirm().require("register")
+        another = self._registry.find_version(caller.scope_id, rulebook.rulebook_id, rulebook.version)
+        if another is not None and another.hash != rulebook.hash:
+            raise version_conflict(rulebook, another.hash)
+
+    def register(self, scope_id: str, rulebook: Rulebook, dependency: AdapterDependency | None = None) -> Registered:
+        """Registers a rulebook in a scope, or finds it registered.
+
+        Args:
+            scope_id: The scope.
+            rulebook: The rulebook.
+            dependency: {adapter_id, version, manifest_hash, implementation_hash} of the adapter that makes its facts;
+                None where callers send them.
+
+        Raises:
+            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+        """
+        signers, now = self._signing()
+        metadata = registration(
+            rulebook.reference, scope_id, timestamp(now), signers.registry, adapter_dependency=dependency
+        )
+        registered = self._registry.register(scope_id, rulebook, metadata)
+        require_dependency(registered, dependency)
+        return registered
+
+
+def require_dependency(registered: Registered, dependency: AdapterDependency | None) -> None:
+    """Requires that a rulebook's facts come from where they came from when it was registered.
+
+    A rulebook that was bound to an adapter would else decide over whatever a caller claims.
+
+    Args:
+        registered: The registration.
+        dependency: The adapter that makes the facts now, as `register` takes it.
+
+    Raises:
+        RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+    """
+    bound = registered.metadata.get("adapter_dependency")
+    if bound != dependency:
+        raise RulebookRefused(
+            "RULEBOOK_VERSION_CONFLICT",
+            f"{registered.rulebook_id} {registered.version} is registered with {_source(bound)}, and this request has "
+            f"{_source(dependency)}; keep to it, or give the rulebook a version of its own.",
+            details={"adapter_dependency": dependency, "registered_adapter_dependency": bound},
+        )
+
+
+def _source(dependency: AdapterDependency | None) -> str:
+    if dependency is None:
+        return "facts from context.inputs"
+    return f"facts from the adapter {dependency.get('adapter_id')}@{dependency.get('version')}"

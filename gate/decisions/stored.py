@@ -1,0 +1,122 @@
+"""Stored decisions: the record and the request of an entry, and whether they are still the ones that were made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from gate.decisions.erasure import is_confirmed, stored_erasure
+from gate.encoding.canonical import content_hash
+from gate.errors import NotFound
+from gate.labels import BINDING_ADAPTER
+from gate.ledger import Ledger
+from gate.ledger.chain.entries import StoredEntry
+from gate.ledger.chain.writer import Appended, Claim, Decided
+from gate.ledger.stores.store import read_object
+from gate.policy.confidence import DecisionConfidence
+from gate.proof import chain
+from gate.proof.chain import Linked, RecordLink, link_material
+from gate.records.documents import DecisionBody, Record
+from gate.records.envelope import compact_verdict, envelope, erased_members, output_material, receipt_material
+
+
+def decision_not_found() -> NotFound:
+    """The answer for an id that is unknown, or not of the caller's scope: nobody can tell the two apart."""
+    return NotFound(
+        "SVC_DECISION_NOT_FOUND", "There is no decision of that id in this scope; check the id and the key."
+    )
+
+
+def stored_record(entry: StoredEntry) -> Record:
+    """The full record of a stored decision.
+
+    Raises:
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable.
+    """
+    confidence = None if entry.confidence is None else read_object(entry.confidence, entry.entry_id)
+    return _whole(read_object(entry.body, entry.entry_id), confidence, entry.link)
+
+
+def appended_record(record: Record, appended: Appended) -> Record:
+    """The full record of a decision that was just appended."""
+    return _whole(record, appended.confidence, appended.link)
+
+
+def _whole(record: Record, confidence: DecisionConfidence | None, link: RecordLink) -> Record:
+    """A record with what only its append could say of it."""
+    whole: Record = {**record, "audit_chain": chain.record_link(link)}
+    if confidence is not None:
+        whole["decision_confidence"] = confidence
+        whole["confidence_hash"] = confidence.get("confidence_hash")
+    return whole
+
+
+def stored_request(ledger: Ledger, scope_id: str, entry: StoredEntry) -> DecisionBody | None:
+    """The request of a stored decision as it was sent, or None where it is no longer kept.
+
+    A rulebook that was sent inline is kept once, with its registration, and put back here.
+
+    Raises:
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable.
+    """
+    if entry.request is None:
+        return None
+    body: DecisionBody = read_object(entry.request, entry.entry_id)
+    if "rulebook_ref" not in body:
+        body["rulebook"] = ledger.rulebooks.body(scope_id, stored_record(entry).get("policy_hash", ""))
+    return body
+
+
+def found_by(record: Record) -> Decided:
+    """What a decision is found by in the ledger, and what its outcomes are counted under."""
+    return Decided(record["verdict"], record["action"], record["reason_code"], record["action_binding"]["resource"])
+
+
+def is_link_of(link: Mapping[str, object], record: Linked) -> bool:
+    """Whether a chain link holds what its decision's record gives it."""
+    material = link_material(record)
+    return all(link[name] == getattr(material, name) for name in material.__slots__)
+
+
+def is_as_made(ledger: Ledger, scope_id: str, entry: StoredEntry, record: Record, claim: Claim) -> bool:
+    """Whether a stored record is still the one that was made for a key and payload.
+
+    A record whose facts were erased no longer hashes: then everything else that its receipt and its attestation were
+    made over must still follow, and the chain must say that it was erased.
+    """
+    try:
+        made = (
+            record["idempotency_key"] == claim.key
+            and record["input_hash"] == claim.input_hash
+            and (record["record_hash"] == content_hash(envelope(record)) or _lost_facts(record))
+            and is_link_of(entry.link, record)
+            and chain.find_break([entry.link]) is None
+        )
+    except (KeyError, TypeError, AttributeError):
+        return False
+    if not made or "erased" not in record:
+        return made
+    return is_confirmed(record, stored_erasure(ledger, scope_id, record["decision_id"]))
+
+
+def _lost_facts(record: Record) -> bool:
+    """Whether a record's facts were erased, without which it does not hash, and what else it says still follows from
+    what its receipt and its attestation were made over.
+    """
+    bundle = record["rulebook_attestation"]["bundle"]
+    members: Mapping[str, object] = record
+    outcome = {name: members[name] for name in ("verdict", "application_verdict", *_OUTCOME)}
+    return (
+        {"adapter_facts", "evaluation"} <= erased_members(record)
+        and record["adapter_facts"] is None
+        and record["runtime_binding"]["binding_mode"] == BINDING_ADAPTER
+        and record["receipt_hash"] == content_hash(receipt_material(record))
+        and record["output_hash"] == content_hash(output_material(record, bundle["outcome"]["status"]))
+        and record["rulebook_attestation"]["bundle_hash"] == content_hash(bundle)
+        and bundle["outcome"] == {"status": bundle["outcome"]["status"], **outcome}
+        and bundle["trusted_adapter"] == record["trusted_adapter"]
+        and (record["c"], record["v"]) == (compact_verdict(record["verdict"]), record["application_verdict"])
+    )
+
+
+_OUTCOME: Final = ("action", "reason_code", "matched_rule_id")

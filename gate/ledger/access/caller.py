@@ -1,0 +1,62 @@
+"""A caller whose key a process remembers, and the rule that holds for it: every answer rests on the key as it is now.
+
+    caller = Caller(directory, authority, "report", clock)
+    with caller.confirming():
+        body = parse(sent)              # a refusal leaves only if the key may still report
+
+Looking a key up at every request would cost more than the decision. So a request works with what its process remembers,
+and the ledger confirms it: the append compares the access epoch in its own transaction, and a refusal, which appends
+nothing, looks the key up before it is answered. A key that was disabled hears of that and of nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from gate.errors import GateError
+from gate.ledger.access.authority import Authority
+from gate.ledger.access.scopes import Directory
+
+
+class Caller:
+    """Who calls, for the length of one request.
+
+    Attributes:
+        authority: The authority as it is known by now.
+    """
+
+    __slots__ = ("_access", "_clock", "_directory", "authority")
+
+    def __init__(self, directory: Directory, authority: Authority, access: str, clock: Callable[[], datetime]) -> None:
+        """Takes the directory, the authority as it is remembered, the access that the request needs, and the clock."""
+        self.authority = authority
+        self._directory = directory
+        self._access = access
+        self._clock = clock
+
+    @property
+    def scope_id(self) -> str:
+        """The caller's scope."""
+        return self.authority.scope_id
+
+    def confirm(self) -> Authority:
+        """The authority as the ledger has it now.
+
+        Raises:
+            AccessForbidden: SVC_API_UNAUTHORIZED: the key is disabled or expired by now, or lacks the access.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        self.authority = self._directory.confirm(self.authority, self._clock())
+        self.authority.require(self._access)
+        return self.authority
+
+    @contextmanager
+    def confirming(self) -> Iterator[None]:
+        """Confirms the key before a refusal leaves the block; raises as `confirm` where it no longer holds."""
+        try:
+            yield
+        except GateError:
+            self.confirm()
+            raise

@@ -1,0 +1,163 @@
+"""What the members of a question may be, and the sentence that refuses anything else.
+
+    require("min_sample", 0, Whole(1, 10_000))
+    # ENGINE_ARGUMENT_INVALID: min_sample is 0: give a whole number from 1 to 10,000.
+
+A bound is a value, so that a query string is read by the bounds that the question itself checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any, Final, TypeAlias
+
+from gate.encoding.canonical import canonical
+from gate.errors import MaterialRefused, OperatorError
+
+_LONGEST: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Any text."""
+
+    def holds(self, value: object) -> bool:
+        """Whether a value is within the bound."""
+        return isinstance(value, str)
+
+    def __str__(self) -> str:
+        return "a text"
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of some words, of which there are two at least."""
+
+    words: tuple[str, ...]
+
+    def holds(self, value: object) -> bool:
+        """Whether a value is within the bound."""
+        return isinstance(value, str) and value in self.words
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.words[:-1])} or {self.words[-1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole number between two bounds, both included."""
+
+    lowest: int
+    highest: int
+
+    def holds(self, value: object) -> bool:
+        """Whether a value is within the bound; True is an int to Python, and no number here."""
+        return isinstance(value, int) and not isinstance(value, bool) and self.lowest <= value <= self.highest
+
+    def __str__(self) -> str:
+        return f"a whole number from {self.lowest:,} to {self.highest:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A number from 0 to 1."""
+
+    def holds(self, value: object) -> bool:
+        """Whether a value is within the bound."""
+        return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+    def __str__(self) -> str:
+        return "a number from 0 to 1"
+
+
+Bound: TypeAlias = Text | OneOf | Whole | Share
+
+
+def refusal(sentence: str) -> OperatorError:
+    """The error that says what is wrong with an argument."""
+    return OperatorError("ENGINE_ARGUMENT_INVALID", sentence)
+
+
+def require(name: str, value: object, bound: Bound, *, optional: bool = False) -> None:
+    """Refuses what is out of bounds.
+
+    Args:
+        name: The member's name.
+        value: Its value.
+        bound: What it may be.
+        optional: Whether it may be None as well, which is for all.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
+    """
+    if not (bound.holds(value) or (optional and value is None)):
+        raise refusal(f"{name} is {shown(value)}: give {bound}{', or None for all' if optional else ''}.")
+
+
+def moment(name: str, value: object) -> datetime | None:
+    """A moment in UTC; None stays None.
+
+    Args:
+        name: The member's name.
+        value: A datetime, in UTC where it names no zone; or a date, which is its midnight in UTC.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
+    """
+    if value is None:
+        return None
+    if isinstance(value, datetime):
+        try:
+            return value.replace(tzinfo=UTC) if value.utcoffset() is None else value.astimezone(UTC)
+        except OverflowError as error:
+            raise refusal(f"{name} is {shown(value)}, which lies outside the years 1 to 9999 in UTC.") from error
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    raise refusal(
+        f"{name} is {shown(value)}: give a datetime or a date, which are taken as UTC where they name no zone."
+    )
+
+
+def facts_patch(value: object) -> dict[str, Any]:
+    """A patch over facts, empty for None.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise refusal(f'patch is {shown(value)}: give a mapping from facts to values, such as {{"order_total": 900}}.')
+    patch = _plain(value)
+    try:
+        canonical(patch)
+    except MaterialRefused as error:
+        raise refusal(f"patch holds what JSON does not have: {error.message}") from error
+    return patch
+
+
+def require_rulebook(value: object) -> None:
+    """Refuses what is no body of a rulebook; what is wrong with one, `gate.rulebooks.rulebook.load` says.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
+    """
+    if value is not None and not isinstance(value, Mapping):
+        raise refusal(
+            f"rulebook is {shown(value)}: give the body of a rulebook, a dict; those that decided stand in "
+            f"table('rulebooks'), as JSON in the column body."
+        )
+
+
+def shown(value: object) -> str:
+    """A value as a sentence names it: as it is written where that is short, else by its type."""
+    if isinstance(value, str | int | float | date):
+        text = repr(value)
+        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return f"a {type(value).__name__}"
+
+
+def _plain(value: Mapping[Any, Any]) -> dict[Any, Any]:
+    return {name: _plain(item) if isinstance(item, Mapping) else item for name, item in value.items()}
