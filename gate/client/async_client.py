@@ -11,16 +11,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
 
 from gate.client.api.endpoints import AsyncEndpoints
-from gate.client.client import BaseClient, Said
+from gate.client.client import BaseClient
 from gate.client.guard.blocks import AsyncGuard, PerFunction, guarded_async
 from gate.client.guard.delivery import LAST_SECONDS, Delivery
-from gate.client.guard.entering import Terms
 from gate.client.guard.permit import AsyncPermit
-from gate.client.guard.proposal import Plan, Target
+from gate.client.guard.proposal import Proposal, Target
 from gate.client.guard.recovery import begun
+from gate.client.guard.terms import Terms
 from gate.client.transport.async_engine import AsyncEngine
 from gate.client.transport.calls import Answer, Call
 from gate.client.transport.engine import Engine
@@ -28,17 +28,19 @@ from gate.client.transport.engine import Engine
 if TYPE_CHECKING:
     import httpx
 
+    from gate.client.guard.blocks import Asked
+
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
 
-class AsyncClient(BaseClient[AsyncGuard], AsyncEndpoints):
+class AsyncClient(BaseClient[AsyncGuard, "httpx.AsyncBaseTransport"], AsyncEndpoints):
     """The service for asyncio: every endpoint is a coroutine method, guards are entered with `async with`, and recovery
     hooks may be coroutine functions. All else is as in `Client`.
     """
 
-    def _open(self, transport: Any, delivery_transport: httpx.BaseTransport | None) -> None:
+    def _open(self, transport: httpx.AsyncBaseTransport | None, delivery_transport: httpx.BaseTransport | None) -> None:
         self._engine = AsyncEngine(self._url, self._credentials, transport)
         # What waits is delivered by a thread, which needs no event loop to be running.
         self._background = Engine(self._url, self._credentials, delivery_transport)
@@ -50,21 +52,27 @@ class AsyncClient(BaseClient[AsyncGuard], AsyncEndpoints):
 
     def guarded(
         self,
-        rulebook: str | Mapping[str, Any],
+        rulebook: str | Mapping[str, object],
         *,
-        facts: Callable[..., Mapping[str, Any]] | None = None,
-        adapter: Callable[..., Mapping[str, Any]] | None = None,
+        facts: Callable[..., Mapping[str, object]] | None = None,
+        adapter: Callable[..., Mapping[str, object]] | None = None,
         action: str,
-        target: Target | tuple[str, ...] | Said,
+        target: Target | tuple[str, ...] | Callable[..., Target | tuple[str, ...]],
         **more: Unpack[PerFunction],
-    ) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
+    ) -> Callable[[Callable[P, Coroutine[object, None, R]]], Callable[P, Coroutine[object, None, R]]]:
         """As `Client.guarded`, for coroutine functions.
 
         Raises:
             RequestRefused: As `Client.guarded`.
             TypeError: The function is no coroutine function.
         """
-        said = {"rulebook": rulebook, "facts": facts, "adapter": adapter, "action": action, "target": target}
+        said: Asked = {
+            "rulebook": rulebook,
+            "facts": facts,
+            "adapter": adapter,
+            "action": action,
+            "target": target,
+        }
         return guarded_async(self.guard, said, more)
 
     async def recall(self, intent_id: str) -> AsyncPermit:
@@ -92,5 +100,5 @@ class AsyncClient(BaseClient[AsyncGuard], AsyncEndpoints):
         """Closes it."""
         await self.close()
 
-    def _guard(self, plan: Plan, terms: Terms) -> AsyncGuard:
-        return AsyncGuard(self._engine, self._courier, plan, terms)
+    def _guard(self, proposal: Proposal, terms: Terms) -> AsyncGuard:
+        return AsyncGuard(self._engine, self._courier, proposal, terms)

@@ -16,17 +16,17 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeAlias, TypeVar, Unpack
+from typing import TYPE_CHECKING, Final, Generic, ParamSpec, TypeAlias, TypeVar, Unpack
 
 from gate.client import connection
 from gate.client.api.endpoints import Endpoints
 from gate.client.errors import AlreadyStarted
 from gate.client.guard.blocks import Guard, PerFunction, guarded
 from gate.client.guard.delivery import LAST_SECONDS, Courier, Delivery, deliver
-from gate.client.guard.entering import MAX_AGE, Terms
 from gate.client.guard.permit import Permit
-from gate.client.guard.proposal import Plan, Target, plan_of
+from gate.client.guard.proposal import Proposal, Target, propose
 from gate.client.guard.recovery import begun
+from gate.client.guard.terms import MAX_AGE, Terms
 from gate.client.store.intents import SharesTransactions, Store
 from gate.client.transport.calls import Answer, Call
 from gate.client.transport.engine import Credentials, Engine
@@ -37,13 +37,16 @@ from gate.errors import OperatorError
 # What not every caller uses is loaded when it is used.
 if TYPE_CHECKING:
     import httpx
+    from sqlalchemy.orm import Session, scoped_session
 
+    from gate.client.guard.blocks import Asked
     from gate.verify import PacketVerification, Trust, Verification
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 G = TypeVar("G")
+H = TypeVar("H")
 
 TIMEOUT: Final = 10.0
 """How long a call may take with all its tries, in seconds, where nothing else is said."""
@@ -53,12 +56,11 @@ TRIES: Final = 3
 
 _LONGEST_TIMEOUT: Final = 3600.0
 
-Registry: TypeAlias = "Trust | Mapping[str, Any] | str | os.PathLike[str]"
-Said = Callable[..., Any]
+Registry: TypeAlias = "Trust | Mapping[str, object] | str | os.PathLike[str]"
 
 
-class BaseClient(ABC, Generic[G]):
-    """What both clients do alike; `G` is their guard."""
+class BaseClient(ABC, Generic[G, H]):
+    """What both clients do alike; `G` is their guard, and `H` the kind of HTTP transport that they send with."""
 
     def __init__(
         self,
@@ -72,7 +74,7 @@ class BaseClient(ABC, Generic[G]):
         timeout: float = TIMEOUT,
         tries: int = TRIES,
         metrics_token_file: str | os.PathLike[str] | None = None,
-        transport: Any = None,
+        transport: H | None = None,
         delivery_transport: httpx.BaseTransport | None = None,
     ) -> None:
         """Makes a client; nothing is sent yet. What is not given comes from the environment: see
@@ -115,14 +117,14 @@ class BaseClient(ABC, Generic[G]):
         self._open(transport, delivery_transport)
 
     @abstractmethod
-    def _open(self, transport: Any, delivery_transport: httpx.BaseTransport | None) -> None:
+    def _open(self, transport: H | None, delivery_transport: httpx.BaseTransport | None) -> None:
         """Makes what sends and what delivers."""
 
     def __repr__(self) -> str:
         """The client by its service; never a key."""
         return f"<{type(self).__name__} of {self._url}>"
 
-    def verify(self, record: Any, *, request: Any = None) -> Verification:
+    def verify(self, record: object, *, request: object = None) -> Verification:
         """Verifies a full record offline, against the pinned keys.
 
         Args:
@@ -141,7 +143,7 @@ class BaseClient(ABC, Generic[G]):
         return verify_record(record, self._trust(), request_body=request)
 
     def verify_packet(
-        self, packet: Any, *, request: Any = None, checkpoint: Mapping[str, Any] | None = None
+        self, packet: object, *, request: object = None, checkpoint: Mapping[str, object] | None = None
     ) -> PacketVerification:
         """Verifies a packet offline, against the pinned keys and, where one was kept, a checkpoint of its chain.
 
@@ -155,19 +157,19 @@ class BaseClient(ABC, Generic[G]):
 
     def guard(
         self,
-        rulebook: str | Mapping[str, Any],
-        facts: Mapping[str, Any] | None = None,
+        rulebook: str | Mapping[str, object],
+        facts: Mapping[str, object] | None = None,
         *,
-        adapter: Mapping[str, Any] | None = None,
+        adapter: Mapping[str, object] | None = None,
         action: str,
         target: Target | tuple[str, ...],
         intent: str | None = None,
-        context: Mapping[str, Any] | None = None,
+        context: Mapping[str, object] | None = None,
         expected_action: str | Collection[str] | None = None,
         max_age: float = MAX_AGE,
-        recover: Callable[[AlreadyStarted], Any] | None = None,
+        recover: Callable[[AlreadyStarted], object] | None = None,
         timeout: float | None = None,
-        session: Any = None,
+        session: Session | scoped_session[Session] | None = None,
     ) -> G:
         """A context manager whose body runs only on a verified yes about this action, and once for one intent.
 
@@ -201,7 +203,7 @@ class BaseClient(ABC, Generic[G]):
         On entering it raises Blocked, HeldForReview, GateUnavailable (Undecidable where the service refuses the request
         as it is) or AlreadyStarted where the body must not run.
         """
-        plan = plan_of(
+        proposal = propose(
             rulebook,
             facts,
             adapter=adapter,
@@ -226,7 +228,7 @@ class BaseClient(ABC, Generic[G]):
                 "recover is a function that is given AlreadyStarted; a coroutine function only of an AsyncClient.",
             )
         return self._guard(
-            plan,
+            proposal,
             Terms(
                 store=kept if session is None else _within(kept, session),
                 trust=self._trust,
@@ -243,12 +245,12 @@ class BaseClient(ABC, Generic[G]):
             raise _storeless("The guard needs a store that outlives the process")
         return self._store
 
-    def _can_consult(self, recover: Any) -> bool:
+    def _can_consult(self, recover: object) -> bool:
         return callable(recover)
 
     @abstractmethod
-    def _guard(self, plan: Plan, terms: Terms) -> G:
-        """The guarded block of a plan."""
+    def _guard(self, proposal: Proposal, terms: Terms) -> G:
+        """The guarded block of a proposal."""
 
     def _courier_of(self, engine: Engine) -> Courier:
         # It holds no client, so that it ends with it.
@@ -268,13 +270,13 @@ class BaseClient(ABC, Generic[G]):
         return exchange(call, seconds=seconds, tries=self._tries)
 
 
-class Client(BaseClient[Guard], Endpoints):
+class Client(BaseClient[Guard, "httpx.BaseTransport"], Endpoints):
     """The service for threads; threads may share one client, and a forked process may go on with its parent's.
 
     Every endpoint is a method named as its operation: `decide`, `report_execution`, `export_packet` and so on.
     """
 
-    def _open(self, transport: Any, delivery_transport: httpx.BaseTransport | None) -> None:
+    def _open(self, transport: httpx.BaseTransport | None, delivery_transport: httpx.BaseTransport | None) -> None:
         self._engine = background = Engine(self._url, self._credentials, transport)
         if delivery_transport is not None:
             background = Engine(self._url, self._credentials, delivery_transport)
@@ -290,12 +292,12 @@ class Client(BaseClient[Guard], Endpoints):
 
     def guarded(
         self,
-        rulebook: str | Mapping[str, Any],
+        rulebook: str | Mapping[str, object],
         *,
-        facts: Callable[..., Mapping[str, Any]] | None = None,
-        adapter: Callable[..., Mapping[str, Any]] | None = None,
+        facts: Callable[..., Mapping[str, object]] | None = None,
+        adapter: Callable[..., Mapping[str, object]] | None = None,
         action: str,
-        target: Target | tuple[str, ...] | Said,
+        target: Target | tuple[str, ...] | Callable[..., Target | tuple[str, ...]],
         **more: Unpack[PerFunction],
     ) -> Callable[[Callable[P, R]], Callable[P, R]]:
         """A decorator: the function's body is guarded as by `guard`, and takes the same arguments.
@@ -307,7 +309,13 @@ class Client(BaseClient[Guard], Endpoints):
             RequestRefused: SVC_API_REQUEST_INVALID: both of `facts` and `adapter` are given, or neither.
             TypeError: The function is a coroutine function or a generator, whose body would run outside of the guard.
         """
-        said = {"rulebook": rulebook, "facts": facts, "adapter": adapter, "action": action, "target": target}
+        said: Asked = {
+            "rulebook": rulebook,
+            "facts": facts,
+            "adapter": adapter,
+            "action": action,
+            "target": target,
+        }
         return guarded(self.guard, said, more)
 
     def recall(self, intent_id: str) -> Permit:
@@ -348,11 +356,11 @@ class Client(BaseClient[Guard], Endpoints):
         """Closes it."""
         self.close()
 
-    def _can_consult(self, recover: Any) -> bool:
+    def _can_consult(self, recover: object) -> bool:
         return callable(recover) and not inspect.iscoroutinefunction(recover)
 
-    def _guard(self, plan: Plan, terms: Terms) -> Guard:
-        return Guard(self._engine, self._courier, plan, terms)
+    def _guard(self, proposal: Proposal, terms: Terms) -> Guard:
+        return Guard(self._engine, self._courier, proposal, terms)
 
 
 def _seconds(timeout: float) -> float:
@@ -369,7 +377,7 @@ def _store_at(path: str | os.PathLike[str]) -> Store:
     return SqliteStore(path)
 
 
-def _within(store: Store, session: Any) -> Store:
+def _within(store: Store, session: Session | scoped_session[Session]) -> Store:
     if isinstance(store, SharesTransactions):
         return store.within(session)
     raise OperatorError(

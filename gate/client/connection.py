@@ -20,7 +20,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 from gate.client.transport.forks import begin_in_forks
@@ -70,6 +70,7 @@ class Watched(Generic[T]):
         with self._lock:
             try:
                 found = self.path.stat()
+                # A file that is renamed into its place has another inode, even within one tick of the clock.
                 mark = (found.st_ino, found.st_mtime_ns, found.st_size)
                 if self._seen is None or self._seen[0] != mark:
                     with self.path.open("rb") as file:
@@ -209,7 +210,7 @@ def scope(given: str | None, key: Secret) -> Callable[[], str | None]:
     return key.scope_hash if named is None else lambda: named
 
 
-def trust(registry: Trust | Mapping[str, Any] | str | os.PathLike[str] | None) -> Callable[[], Trust]:
+def trust(registry: Trust | Mapping[str, object] | str | os.PathLike[str] | None) -> Callable[[], Trust]:
     """What gives the keys that records are held to: pinned ones, or none.
 
     Args:
@@ -228,14 +229,14 @@ def trust(registry: Trust | Mapping[str, Any] | str | os.PathLike[str] | None) -
     return lambda: known
 
 
-def is_pinned(registry: Trust | Mapping[str, Any] | str | os.PathLike[str] | None) -> bool:
+def is_pinned(registry: Trust | Mapping[str, object] | str | os.PathLike[str] | None) -> bool:
     """Whether there is any key that records are held to."""
     from gate.verify import Trust
 
     return registry is not None and registry != Trust()
 
 
-def _trust_of(document: Any) -> Trust:
+def _trust_of(document: Mapping[str, object]) -> Trust:
     from gate.proof.signing import load_registry
     from gate.verify import Trust
 

@@ -18,7 +18,8 @@ All of them are `gate.errors.GateError`: a code, a sentence, the members at faul
       GateUnavailable         there is no verdict that can be relied on
         Undecidable           the service refuses to decide the request as it is
       AlreadyStarted          the action was begun before, and perhaps done
-    StoreUnavailable          the guard's store cannot be used now
+
+`StoreUnavailable`, where the guard's store cannot be used, belongs to `gate.client.store`.
 """
 
 from __future__ import annotations
@@ -85,11 +86,6 @@ class AnswerUnusable(ApiError):
 
 class Unreachable(ApiError):
     """No answer came in time, or no connection. Whether the service recorded something is not known."""
-
-
-@dataclass(eq=False)
-class StoreUnavailable(GateError):
-    """The guard's store cannot be read or written now."""
 
 
 @dataclass(eq=False)

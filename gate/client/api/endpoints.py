@@ -1,77 +1,32 @@
+# Generated from the OpenAPI document by `make client`. Do not edit: change the document, in schemas/, or the
+# generator, in api/description/client.
 """Every endpoint as a method: the operations of `gate.client.operations`, sent and awaited.
 
-Each operation is told once. What it needs and answers, its signature, types and description, holds for both clients.
+Each operation is described once: its signature, types and description hold for both clients.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from functools import wraps
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, overload
 
-from gate.client import operations
-from gate.client.transport.calls import Answer, Call
+from gate.client.api import operations
+from gate.client.transport.endpoint import AsyncEndpoint, Endpoint
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-class _Sends(Protocol):
-    def send(self, call: Call[T]) -> Answer[T]: ...
-
-
-class _SendsAsync(Protocol):
-    async def send(self, call: Call[T]) -> Answer[T]: ...
-
-
-class Endpoint(Generic[P, T]):
-    """An operation as a method that gives the answer's body."""
-
-    def __init__(self, operation: Callable[P, Call[T]]) -> None:
-        """Takes the operation."""
-        self._operation = operation
-        self.__doc__ = operation.__doc__
-        self.__wrapped__ = operation
-
-    def __get__(self, client: _Sends | None, owner: Any = None) -> Callable[P, T]:
-        """The method of a client."""
-
-        @wraps(self._operation)
-        def method(*args: P.args, **kwargs: P.kwargs) -> T:
-            if client is None:
-                raise TypeError(f"{self._operation.__name__} is a method of a client; make one first.")
-            return client.send(self._operation(*args, **kwargs)).body
-
-        return method
-
-
-class AsyncEndpoint(Generic[P, T]):
-    """An operation as a method that is awaited and gives the answer's body."""
-
-    def __init__(self, operation: Callable[P, Call[T]]) -> None:
-        """Takes the operation."""
-        self._operation = operation
-        self.__doc__ = operation.__doc__
-        self.__wrapped__ = operation
-
-    def __get__(self, client: _SendsAsync | None, owner: Any = None) -> Callable[P, Coroutine[Any, Any, T]]:
-        """The method of a client."""
-
-        @wraps(self._operation)
-        async def method(*args: P.args, **kwargs: P.kwargs) -> T:
-            if client is None:
-                raise TypeError(f"{self._operation.__name__} is a method of a client; make one first.")
-            return (await client.send(self._operation(*args, **kwargs))).body
-
-        return method
+if TYPE_CHECKING:
+    from gate.client.api.types import PolicyBundleAnswer, PolicyBundleRegistry, PolicyPatternAnswer, PolicyPatterns
 
 
 class Endpoints:
     """Every endpoint, for threads."""
 
+    # Decide: Ask before acting.
     decide = Endpoint(operations.decide)
+
+    # Records: What was decided.
     find_decisions = Endpoint(operations.find_decisions)
     get_decision = Endpoint(operations.get_decision)
+
+    # Verify: Whether a record or packet is what the service made.
     verify_stored_decision = Endpoint(operations.verify_stored_decision)
     verify_supplied_record = Endpoint(operations.verify_supplied_record)
     describe_verification = Endpoint(operations.describe_verification)
@@ -79,42 +34,92 @@ class Endpoints:
     describe_packet_verification = Endpoint(operations.describe_packet_verification)
     verify_exported_packet = Endpoint(operations.verify_exported_packet)
     export_packet = Endpoint(operations.export_packet)
+
+    # Replay: Stored decisions made again, and what they would have been otherwise.
     replay_decision = Endpoint(operations.replay_decision)
     diff_decision = Endpoint(operations.diff_decision)
     simulate_counterfactuals = Endpoint(operations.simulate_counterfactuals)
+
+    # Lifecycle: After the decision: what was done, what it led to, what a CRM holds.
     report_execution = Endpoint(operations.report_execution)
     list_executions = Endpoint(operations.list_executions)
     report_outcome = Endpoint(operations.report_outcome)
     list_outcomes = Endpoint(operations.list_outcomes)
     report_crm_sync = Endpoint(operations.report_crm_sync)
     list_crm_syncs = Endpoint(operations.list_crm_syncs)
-    get_chain = Endpoint(operations.get_chain)
-    get_checkpoint = Endpoint(operations.get_checkpoint)
+
+    # Reports: What the outcomes of a policy's decisions say of it.
     get_policy_confidence = Endpoint(operations.get_policy_confidence)
     get_policy_effectiveness = Endpoint(operations.get_policy_effectiveness)
-    get_policy_benchmarks = Endpoint(operations.get_policy_benchmarks)
     get_policy_anomalies = Endpoint(operations.get_policy_anomalies)
     get_policy_alerts = Endpoint(operations.get_policy_alerts)
-    get_status = Endpoint(operations.get_status)
+    get_policy_benchmarks = Endpoint(operations.get_policy_benchmarks)
+
+    # Audit chain: Every record of a scope, linked in order.
+    get_chain = Endpoint(operations.get_chain)
+    get_checkpoint = Endpoint(operations.get_checkpoint)
+
+    # Registries: Public keys, policy bundles, rulebooks and patterns.
     list_receipt_keys = Endpoint(operations.list_receipt_keys)
     list_attestation_keys = Endpoint(operations.list_attestation_keys)
-    list_policy_bundles = Endpoint(operations.list_policy_bundles)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def list_policy_bundles(self, *, hash: None = None, request_id: str | None = None) -> PolicyBundleRegistry: ...
+
+        @overload
+        def list_policy_bundles(self, *, hash: str, request_id: str | None = None) -> PolicyBundleAnswer: ...
+
+        def list_policy_bundles(
+            self, *, hash: str | None = None, request_id: str | None = None
+        ) -> PolicyBundleRegistry | PolicyBundleAnswer: ...
+
+    else:
+        list_policy_bundles = Endpoint(operations.list_policy_bundles)
+
     get_rulebook = Endpoint(operations.get_rulebook)
-    list_policy_patterns = Endpoint(operations.list_policy_patterns)
     list_trusted_adapters = Endpoint(operations.list_trusted_adapters)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def list_policy_patterns(
+            self, *, pattern_id: None = None, tag: str | None = None, request_id: str | None = None
+        ) -> PolicyPatterns: ...
+
+        @overload
+        def list_policy_patterns(
+            self, *, pattern_id: str, tag: str | None = None, request_id: str | None = None
+        ) -> PolicyPatternAnswer: ...
+
+        def list_policy_patterns(
+            self, *, pattern_id: str | None = None, tag: str | None = None, request_id: str | None = None
+        ) -> PolicyPatterns | PolicyPatternAnswer: ...
+
+    else:
+        list_policy_patterns = Endpoint(operations.list_policy_patterns)
+
     list_policy_sources = Endpoint(operations.list_policy_sources)
     get_policy_source = Endpoint(operations.get_policy_source)
+
+    # Contract: The published contract: schemas, conformance fixtures, golden replays.
     list_schemas = Endpoint(operations.list_schemas)
     get_schema = Endpoint(operations.get_schema)
     list_conformance_fixtures = Endpoint(operations.list_conformance_fixtures)
     get_conformance_fixture = Endpoint(operations.get_conformance_fixture)
     list_golden_replays = Endpoint(operations.list_golden_replays)
     get_golden_replays = Endpoint(operations.get_golden_replays)
+
+    # Operations: Readiness, liveness and measurement.
+    get_status = Endpoint(operations.get_status)
     get_livez = Endpoint(operations.get_livez)
     get_readyz = Endpoint(operations.get_readyz)
     get_metrics = Endpoint(operations.get_metrics)
     get_runtime_config = Endpoint(operations.get_runtime_config)
     get_proof_metrics = Endpoint(operations.get_proof_metrics)
+
+    # Documentation: This description, for programs and people.
     get_openapi = Endpoint(operations.get_openapi)
     get_docs = Endpoint(operations.get_docs)
     get_docs_metadata = Endpoint(operations.get_docs_metadata)
@@ -123,9 +128,14 @@ class Endpoints:
 class AsyncEndpoints:
     """Every endpoint, for asyncio."""
 
+    # Decide: Ask before acting.
     decide = AsyncEndpoint(operations.decide)
+
+    # Records: What was decided.
     find_decisions = AsyncEndpoint(operations.find_decisions)
     get_decision = AsyncEndpoint(operations.get_decision)
+
+    # Verify: Whether a record or packet is what the service made.
     verify_stored_decision = AsyncEndpoint(operations.verify_stored_decision)
     verify_supplied_record = AsyncEndpoint(operations.verify_supplied_record)
     describe_verification = AsyncEndpoint(operations.describe_verification)
@@ -133,42 +143,94 @@ class AsyncEndpoints:
     describe_packet_verification = AsyncEndpoint(operations.describe_packet_verification)
     verify_exported_packet = AsyncEndpoint(operations.verify_exported_packet)
     export_packet = AsyncEndpoint(operations.export_packet)
+
+    # Replay: Stored decisions made again, and what they would have been otherwise.
     replay_decision = AsyncEndpoint(operations.replay_decision)
     diff_decision = AsyncEndpoint(operations.diff_decision)
     simulate_counterfactuals = AsyncEndpoint(operations.simulate_counterfactuals)
+
+    # Lifecycle: After the decision: what was done, what it led to, what a CRM holds.
     report_execution = AsyncEndpoint(operations.report_execution)
     list_executions = AsyncEndpoint(operations.list_executions)
     report_outcome = AsyncEndpoint(operations.report_outcome)
     list_outcomes = AsyncEndpoint(operations.list_outcomes)
     report_crm_sync = AsyncEndpoint(operations.report_crm_sync)
     list_crm_syncs = AsyncEndpoint(operations.list_crm_syncs)
-    get_chain = AsyncEndpoint(operations.get_chain)
-    get_checkpoint = AsyncEndpoint(operations.get_checkpoint)
-    get_policy_benchmarks = AsyncEndpoint(operations.get_policy_benchmarks)
+
+    # Reports: What the outcomes of a policy's decisions say of it.
     get_policy_confidence = AsyncEndpoint(operations.get_policy_confidence)
     get_policy_effectiveness = AsyncEndpoint(operations.get_policy_effectiveness)
     get_policy_anomalies = AsyncEndpoint(operations.get_policy_anomalies)
     get_policy_alerts = AsyncEndpoint(operations.get_policy_alerts)
-    get_status = AsyncEndpoint(operations.get_status)
+    get_policy_benchmarks = AsyncEndpoint(operations.get_policy_benchmarks)
+
+    # Audit chain: Every record of a scope, linked in order.
+    get_chain = AsyncEndpoint(operations.get_chain)
+    get_checkpoint = AsyncEndpoint(operations.get_checkpoint)
+
+    # Registries: Public keys, policy bundles, rulebooks and patterns.
     list_receipt_keys = AsyncEndpoint(operations.list_receipt_keys)
     list_attestation_keys = AsyncEndpoint(operations.list_attestation_keys)
-    list_policy_bundles = AsyncEndpoint(operations.list_policy_bundles)
+
+    if TYPE_CHECKING:
+
+        @overload
+        async def list_policy_bundles(
+            self, *, hash: None = None, request_id: str | None = None
+        ) -> PolicyBundleRegistry: ...
+
+        @overload
+        async def list_policy_bundles(self, *, hash: str, request_id: str | None = None) -> PolicyBundleAnswer: ...
+
+        async def list_policy_bundles(
+            self, *, hash: str | None = None, request_id: str | None = None
+        ) -> PolicyBundleRegistry | PolicyBundleAnswer: ...
+
+    else:
+        list_policy_bundles = AsyncEndpoint(operations.list_policy_bundles)
+
     get_rulebook = AsyncEndpoint(operations.get_rulebook)
-    list_policy_patterns = AsyncEndpoint(operations.list_policy_patterns)
     list_trusted_adapters = AsyncEndpoint(operations.list_trusted_adapters)
+
+    if TYPE_CHECKING:
+
+        @overload
+        async def list_policy_patterns(
+            self, *, pattern_id: None = None, tag: str | None = None, request_id: str | None = None
+        ) -> PolicyPatterns: ...
+
+        @overload
+        async def list_policy_patterns(
+            self, *, pattern_id: str, tag: str | None = None, request_id: str | None = None
+        ) -> PolicyPatternAnswer: ...
+
+        async def list_policy_patterns(
+            self, *, pattern_id: str | None = None, tag: str | None = None, request_id: str | None = None
+        ) -> PolicyPatterns | PolicyPatternAnswer: ...
+
+    else:
+        list_policy_patterns = AsyncEndpoint(operations.list_policy_patterns)
+
     list_policy_sources = AsyncEndpoint(operations.list_policy_sources)
     get_policy_source = AsyncEndpoint(operations.get_policy_source)
+
+    # Contract: The published contract: schemas, conformance fixtures, golden replays.
     list_schemas = AsyncEndpoint(operations.list_schemas)
     get_schema = AsyncEndpoint(operations.get_schema)
     list_conformance_fixtures = AsyncEndpoint(operations.list_conformance_fixtures)
     get_conformance_fixture = AsyncEndpoint(operations.get_conformance_fixture)
     list_golden_replays = AsyncEndpoint(operations.list_golden_replays)
     get_golden_replays = AsyncEndpoint(operations.get_golden_replays)
+
+    # Operations: Readiness, liveness and measurement.
+    get_status = AsyncEndpoint(operations.get_status)
     get_livez = AsyncEndpoint(operations.get_livez)
     get_readyz = AsyncEndpoint(operations.get_readyz)
     get_metrics = AsyncEndpoint(operations.get_metrics)
     get_runtime_config = AsyncEndpoint(operations.get_runtime_config)
     get_proof_metrics = AsyncEndpoint(operations.get_proof_metrics)
+
+    # Documentation: This description, for programs and people.
     get_openapi = AsyncEndpoint(operations.get_openapi)
     get_docs = AsyncEndpoint(operations.get_docs)
     get_docs_metadata = AsyncEndpoint(operations.get_docs_metadata)

@@ -9,15 +9,32 @@ from functools import wraps
 from types import GeneratorType, TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
-from gate.client.errors import AlreadyStarted, GateUnavailable, StoreUnavailable
+from gate.client.errors import AlreadyStarted, GateUnavailable
 from gate.client.guard.delivery import Courier
-from gate.client.guard.entering import Terms, enter, leave
+from gate.client.guard.entering import enter
+from gate.client.guard.leaving import leave
 from gate.client.guard.permit import AsyncPermit, Permit
-from gate.client.guard.proposal import Plan, require_one_source
+from gate.client.guard.proposal import Proposal, require_one_source
+from gate.client.guard.terms import Terms
+from gate.client.store.intents import StoreUnavailable
 from gate.client.transport.engine import Engine
 
 if TYPE_CHECKING:
+    from gate.client.guard.proposal import Target
     from gate.client.transport.async_engine import AsyncEngine
+
+    # For type checkers alone: whoever imports the client need not wait until it is made.
+    class Asked(TypedDict):
+        """What a guarded function has to be given: see `Client.guard`. `facts`, `adapter` and `target` may be functions
+        of the function's own arguments.
+        """
+
+        rulebook: str | Mapping[str, object]
+        facts: Callable[..., Mapping[str, object]] | None
+        adapter: Callable[..., Mapping[str, object]] | None
+        action: str
+        target: Target | tuple[str, ...] | Callable[..., Target | tuple[str, ...]]
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,18 +43,18 @@ R = TypeVar("R")
 class Guard:
     """A guarded block in a thread; made by `Client.guard`, and entered once."""
 
-    def __init__(self, engine: Engine, courier: Courier, plan: Plan, terms: Terms) -> None:
+    def __init__(self, engine: Engine, courier: Courier, proposal: Proposal, terms: Terms) -> None:
         """Takes what performs and delivers, what is asked for, and under what terms."""
         self._engine = engine
         self._courier = courier
         self._terms = terms
         self._permit: Permit | None = None
-        self.plan = plan
+        self.proposal = proposal
 
     @property
     def intent_id(self) -> str:
         """The name of the intent in the guard's store."""
-        return self.plan.intent_id
+        return self.proposal.intent_id
 
     def __enter__(self) -> Permit:
         """The permit under which the body runs.
@@ -48,7 +65,7 @@ class Guard:
         if self._permit is not None:
             raise RuntimeError(_ENTERED)
         try:
-            intent, record = self._engine.run(enter(self.plan, self._terms))
+            intent, record = self._engine.run(enter(self.proposal, self._terms))
         except BaseException as refusal:
             _wake(self._courier, refusal)
             raise
@@ -76,25 +93,25 @@ class Guard:
 class AsyncGuard:
     """A guarded block in an event loop; made by `AsyncClient.guard`, and entered once."""
 
-    def __init__(self, engine: AsyncEngine, courier: Courier, plan: Plan, terms: Terms) -> None:
+    def __init__(self, engine: AsyncEngine, courier: Courier, proposal: Proposal, terms: Terms) -> None:
         """Takes what performs and delivers, what is asked for, and under what terms."""
         self._engine = engine
         self._courier = courier
         self._terms = terms
         self._permit: AsyncPermit | None = None
-        self.plan = plan
+        self.proposal = proposal
 
     @property
     def intent_id(self) -> str:
         """The name of the intent in the guard's store."""
-        return self.plan.intent_id
+        return self.proposal.intent_id
 
     async def __aenter__(self) -> AsyncPermit:
         """As `Guard.__enter__`."""
         if self._permit is not None:
             raise RuntimeError(_ENTERED)
         try:
-            intent, record = await self._engine.run(enter(self.plan, self._terms))
+            intent, record = await self._engine.run(enter(self.proposal, self._terms))
         except BaseException as refusal:
             _wake(self._courier, refusal)
             raise
@@ -133,16 +150,14 @@ class PerFunction(TypedDict, total=False):
     """
 
     intent: str | Callable[..., str | None] | None
-    context: Mapping[str, Any] | Callable[..., Mapping[str, Any] | None] | None
+    context: Mapping[str, object] | Callable[..., Mapping[str, object] | None] | None
     expected_action: str | Collection[str] | None
     max_age: float
-    recover: Callable[[AlreadyStarted], Any] | None
+    recover: Callable[[AlreadyStarted], object] | None
     timeout: float | None
 
 
-def guarded(
-    make: Callable[..., Guard], said: Mapping[str, Any], more: PerFunction
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def guarded(make: Callable[..., Guard], said: Asked, more: PerFunction) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator for functions.
 
     Args:
@@ -174,12 +189,12 @@ def guarded(
 
 
 def guarded_async(
-    make: Callable[..., AsyncGuard], said: Mapping[str, Any], more: PerFunction
-) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
+    make: Callable[..., AsyncGuard], said: Asked, more: PerFunction
+) -> Callable[[Callable[P, Coroutine[object, None, R]]], Callable[P, Coroutine[object, None, R]]]:
     """As `guarded`, for coroutine functions."""
     arguments = _arguments(said, more)
 
-    def decorate(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+    def decorate(function: Callable[P, Coroutine[object, None, R]]) -> Callable[P, Coroutine[object, None, R]]:
         if not inspect.iscoroutinefunction(function):
             raise TypeError(f"{_name_of(function)} is no coroutine function; guard it with a Client.")
         signature = _signature(function)
@@ -195,7 +210,7 @@ def guarded_async(
     return decorate
 
 
-def _arguments(said: Mapping[str, Any], more: PerFunction) -> Mapping[str, Any]:
+def _arguments(said: Asked, more: PerFunction) -> Mapping[str, object]:
     if unknown := sorted(more.keys() - PerFunction.__optional_keys__):
         raise TypeError(f"A guarded function takes no {unknown[0]}; a guarded block may.")
     require_one_source(said["facts"], said["adapter"])
@@ -205,7 +220,7 @@ def _arguments(said: Mapping[str, Any], more: PerFunction) -> Mapping[str, Any]:
 _PER_CALL = ("facts", "adapter", "target", "intent", "context")
 
 
-def _told(said: Mapping[str, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def _told(said: Mapping[str, object], args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
     return {
         name: value(*args, **kwargs) if name in _PER_CALL and callable(value) else value for name, value in said.items()
     }
@@ -227,7 +242,7 @@ def _ran(result: R) -> R:
     return result
 
 
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
+def _signature(function: Callable[..., object]) -> inspect.Signature:
     if isinstance(function, staticmethod | classmethod):
         raise TypeError("Guard the function itself: put the decorator beneath @staticmethod or @classmethod.")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -235,15 +250,18 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)
 
 
-def _name_of(function: Callable[..., Any]) -> str:
+def _name_of(function: object) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def _with(permit: object, signature: inspect.Signature, kwargs: Mapping[str, Any]) -> Any:
+def _with(permit: object, signature: inspect.Signature, kwargs: Mapping[str, object]) -> Any:
+    # The caller's own arguments, whose types P has, and one more, which no ParamSpec can say.
     return {**kwargs, "permit": permit} if "permit" in signature.parameters else kwargs
 
 
-def _require_fit(name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _require_fit(
+    name: str, signature: inspect.Signature, args: tuple[object, ...], kwargs: Mapping[str, object]
+) -> None:
     """Requires that a call fits before anything is asked: one that does not would use up the intent."""
     try:
         signature.bind(*args, **_with(None, signature, kwargs))

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gate.client import operations
 from gate.client.errors import AnswerUnusable, ApiError, Conflict, NotFound, Refused
@@ -25,6 +25,11 @@ from gate.client.transport.flow import Do, Flow, Pause
 from gate.client.transport.forks import begin_in_forks
 from gate.encoding.strict_json import parse_document
 from gate.errors import GateError
+
+if TYPE_CHECKING:
+    from multiprocessing.util import Finalize
+
+    from gate.client.api.types import ExecutionReceipt, OutcomeRecord
 
 LAST_SECONDS: Final = 5.0
 """How long closing waits for what is being delivered, in seconds."""
@@ -74,15 +79,15 @@ def deliver(
     Raises:
         StoreUnavailable: The store cannot be used.
     """
-    if not (yield Do(partial(_waits, store, again))):
+    if not (yield from Do(partial(_waits, store, again))):
         return Delivery()
     scope_hash = scope()
     delivered = refused = 0
     failure: ApiError | None = None
     stuck: set[str] = set()
     limit = _AT_ONCE
-    found: Sequence[Report] = (yield Do(partial(store.set_aside, _AGAIN, scope_hash))) if again else ()
-    found = found or (yield Do(partial(store.undelivered, limit, scope_hash)))
+    found: Sequence[Report] = (yield from Do(partial(store.set_aside, _AGAIN, scope_hash))) if again else ()
+    found = found or (yield from Do(partial(store.undelivered, limit, scope_hash)))
     # What is stuck stands in the way of what comes after it, until enough is looked at.
     while len(found) == limit or any(report.decision_id not in stuck for report in found):
         for report in found:
@@ -93,7 +98,7 @@ def deliver(
             except ApiError as error:
                 if _is_final(error):
                     log.error("The service will never take a report of %s: %s", report.decision_id, error.code)
-                    yield Do(partial(store.refused, report, str(error)))
+                    yield from Do(partial(store.refused, report, str(error)))
                     refused += 1
                     continue
                 failure = failure or error
@@ -101,11 +106,13 @@ def deliver(
                 if not _is_about_one(error) or len(stuck) > _MOST_STUCK:
                     return Delivery(delivered, refused, failure)
             else:
-                yield Do(partial(store.delivered, report))
+                # After the answer: a crash in between has it delivered again, under the same key, and nothing is told
+                # twice.
+                yield from Do(partial(store.delivered, report))
                 delivered += 1
         limit = _AT_ONCE + sum(report.decision_id in stuck for report in found)
-        found = yield Do(partial(store.undelivered, limit, scope_hash))
-    left: Sequence[Report] = yield Do(partial(store.undelivered, 1 + len(found)))
+        found = yield from Do(partial(store.undelivered, limit, scope_hash))
+    left = yield from Do(partial(store.undelivered, 1 + len(found)))
     foreign = scope_hash is not None and any(report.scope_hash != scope_hash for report in left)
     return Delivery(delivered, refused, failure, foreign)
 
@@ -124,13 +131,13 @@ def _hand_over(report: Report, seconds: float, tries: int) -> Flow[None]:
                 raise
             # Another process is delivering the same report at this moment.
             in_progress = error
-            yield Pause(_TURN_SECONDS)
+            yield from Pause(_TURN_SECONDS)
         else:
             return
     raise in_progress
 
 
-def _require_taken(report: Report, answer: Answer[Any]) -> None:
+def _require_taken(report: Report, answer: Answer[ExecutionReceipt | OutcomeRecord]) -> None:
     """Requires that an answer is the service's to this very report: what answers in its place takes nothing."""
     told = {"decision_id": report.decision_id, "idempotency_key": report.idempotency_key}
     if {name: answer.body.get(name) for name in told} != told:
@@ -143,10 +150,12 @@ def _require_taken(report: Report, answer: Answer[Any]) -> None:
         )
 
 
-def call_of(report: Report) -> Call[Any]:
+def call_of(report: Report) -> Call[ExecutionReceipt | OutcomeRecord]:
     """The call that delivers a report."""
-    operation = operations.report_execution if report.kind == EXECUTION else operations.report_outcome
-    return operation(report.decision_id, parse_document(report.body), idempotency_key=report.idempotency_key)
+    body, key = parse_document(report.body), report.idempotency_key
+    if report.kind == EXECUTION:
+        return operations.report_execution(report.decision_id, body, idempotency_key=key)
+    return operations.report_outcome(report.decision_id, body, idempotency_key=key)
 
 
 def _is_about_one(error: ApiError) -> bool:
@@ -176,6 +185,7 @@ class Courier:
 
     def begin(self) -> None:
         """Without a thread, and with nothing being delivered."""
+        # Two that deliver at once would overtake one another, and the service is to learn things in order.
         self._delivering = threading.Lock()
         self._lock = threading.Lock()
         self._shift: _Shift | None = None
@@ -283,7 +293,7 @@ class _Shift:
     closing: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
     _at_exit: Callable[[], None] | None = None
-    _in_child: Any = None
+    _in_child: Finalize | None = None
 
     def hear_of_the_end(self, close: Callable[[], None]) -> None:
         """Calls a function when the process ends: a script that ends with its last line has its reports delivered."""

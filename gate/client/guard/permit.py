@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, Unpack
 from gate.client.guard.proposal import idempotency_key
 from gate.client.store.intents import EXECUTION, OUTCOME, Intent, Report, Store
 from gate.client.transport.flow import Do, Flow
+from gate.clock import utc_now
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import MAX_SAFE_INTEGER
 from gate.errors import FieldError, RequestRefused
-from gate.ids import timestamp, utc_now
+from gate.ids import timestamp
 from gate.records.envelope import action_binding
 
 if TYPE_CHECKING:
+    from gate.client.api.types import DecisionRecord
     from gate.client.transport.async_engine import AsyncEngine
     from gate.client.transport.engine import Engine
 
@@ -56,14 +58,15 @@ class BasePermit:
         intent: The attempt at the intent, as it was kept.
     """
 
-    def __init__(self, store: Store, intent: Intent, record: Mapping[str, Any], *, ended: bool = False) -> None:
+    def __init__(self, store: Store, intent: Intent, record: DecisionRecord, *, ended: bool = False) -> None:
         """Takes where it is kept, the started attempt, its record, and whether the body has ended."""
-        self.record: Final = record
+        # Open, as its owner reads it: no type knows the members that rulebooks and adapters put into it.
+        self.record: Final[Mapping[str, Any]] = record
         self.intent: Final = intent
         # The record is the body's to do with as it likes.
         self._cited: Final = cited(record)
         self._store = store
-        self._said: dict[str, Any] = {}
+        self._said: dict[str, object] = {}
         self._ended = ended
 
     def __repr__(self) -> str:
@@ -144,14 +147,14 @@ class BasePermit:
         The exception's type is told and not its text, which may hold what belongs to nobody else.
         """
         self._ended = True
-        body: dict[str, Any] = {"execution_status": "executed", "action_taken": self.action, **self._said}
+        body: dict[str, object] = {"execution_status": "executed", "action_taken": self.action, **self._said}
         if error is not None:
             body |= {"execution_status": "failed", "execution_result": f"raised {name_of(error)}"}
             del body["action_taken"]
         return execution_report(self.intent, self._cited, body)
 
     def _outcome(self, status: str, said: Outcome) -> Flow[None]:
-        if self._ended and (yield Do(lambda: self._store.follows_session)):
+        if self._ended and (yield from Do(lambda: self._store.follows_session)):
             raise RuntimeError(
                 "The block has ended, and its session may be committed or not; tell the outcome once it is."
             )
@@ -171,7 +174,7 @@ class BasePermit:
                 raise _invalid("metrics", f"must have names of 1 to {_LONGEST_METRIC} characters")
             if not _is_number(value):
                 raise _invalid(f"metrics.{name}", "must be a finite number, and within 2^53-1 where it is an integer")
-        body: dict[str, Any] = {"outcome_status": status, "action_taken": self.action}
+        body: dict[str, object] = {"outcome_status": status, "action_taken": self.action}
         if measured:
             body["observed_metrics"] = measured
         executed = said.get("executed")
@@ -186,15 +189,24 @@ class BasePermit:
                 body[name] = _copied(reference)
         _require_no_credential(body)
         report = _report(OUTCOME, self.intent, self._cited, self.intent.request["context"], body)
-        yield Do(partial(self._store.tell, report))
+        yield from Do(partial(self._store.tell, report))
 
 
 class Permit(BasePermit):
     """A verified yes, in a thread."""
 
-    def __init__(self, engine: Engine, wake: Callable[[], None], *made_of: Any, ended: bool = False) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        wake: Callable[[], None],
+        store: Store,
+        intent: Intent,
+        record: DecisionRecord,
+        *,
+        ended: bool = False,
+    ) -> None:
         """Takes what performs flows, what wakes the delivery of reports, and what a permit is made of."""
-        super().__init__(*made_of, ended=ended)
+        super().__init__(store, intent, record, ended=ended)
         self._engine = engine
         self._wake = wake
 
@@ -217,9 +229,18 @@ class Permit(BasePermit):
 class AsyncPermit(BasePermit):
     """A verified yes, in an event loop."""
 
-    def __init__(self, engine: AsyncEngine, wake: Callable[[], None], *made_of: Any, ended: bool = False) -> None:
+    def __init__(
+        self,
+        engine: AsyncEngine,
+        wake: Callable[[], None],
+        store: Store,
+        intent: Intent,
+        record: DecisionRecord,
+        *,
+        ended: bool = False,
+    ) -> None:
         """Takes what performs flows, what wakes the delivery of reports, and what a permit is made of."""
-        super().__init__(*made_of, ended=ended)
+        super().__init__(store, intent, record, ended=ended)
         self._engine = engine
         self._wake = wake
 
@@ -253,13 +274,13 @@ class Cited(NamedTuple):
     action: str
 
 
-def cited(record: Mapping[str, Any]) -> Cited:
+def cited(record: DecisionRecord) -> Cited:
     """What a report repeats of a record."""
     scope_hash = record["rulebook_registry"]["scope_hash"]
     return Cited(record["decision_id"], record["record_hash"], record["receipt_hash"], scope_hash, record["action"])
 
 
-def execution_report(intent: Intent, of: Cited, body: Mapping[str, Any]) -> Report:
+def execution_report(intent: Intent, of: Cited, body: Mapping[str, object]) -> Report:
     """An execution receipt to be, about an attempt.
 
     Args:
@@ -283,7 +304,7 @@ def name_of(error: BaseException) -> str:
     return name[:_LONGEST_NAME].encode("utf-8", "replace").decode()
 
 
-def _report(kind: str, intent: Intent, of: Cited, context: Mapping[str, Any], body: Mapping[str, Any]) -> Report:
+def _report(kind: str, intent: Intent, of: Cited, context: Mapping[str, object], body: Mapping[str, object]) -> Report:
     target = {name: context[name] for name in ("target_system", "target_object_id", "mutation") if name in context}
     hashes = {"decision_record_hash": of.record_hash, "decision_receipt_hash": of.receipt_hash}
     key = idempotency_key(intent.intent_id, intent.attempt)
@@ -319,52 +340,52 @@ _LONGEST_NAME: Final = 200
 _ARGUMENTS: Final = {"execution_result": "result", "observed_metrics": "metrics"}
 
 
-def _check(name: str, value: Any) -> None:
+def _check(name: str, value: object) -> None:
     argument = _ARGUMENTS.get(name, name)
     if name == "evidence_refs":
-        is_list = isinstance(value, list | tuple) and 1 <= len(value) <= _MAX_REFS
-        if not is_list or not all(is_text(ref, _LONGEST_REF) for ref in value):
+        refs = value if isinstance(value, list | tuple) and len(value) <= _MAX_REFS else ()
+        if not refs or not all(is_text(ref, _LONGEST_REF) for ref in refs):
             raise _invalid(argument, f"must be a list of 1 to {_MAX_REFS} texts of 1 to {_LONGEST_REF} characters")
     elif name == "executor":
-        is_executor = isinstance(value, Mapping) and value.keys() == {"type", "id"}
-        if not is_executor or not all(is_text(part, _LONGEST_NAME) for part in value.values()):
+        parts = value if isinstance(value, Mapping) and value.keys() == {"type", "id"} else {}
+        if not parts or not all(is_text(part, _LONGEST_NAME) for part in parts.values()):
             raise _invalid(argument, f"must be a type and an id, each of 1 to {_LONGEST_NAME} characters")
     elif name in _LONGEST and not is_text(value, _LONGEST[name]):
         raise _invalid(argument, f"must be a text of 1 to {_LONGEST[name]} characters")
     _require_no_credential({name: value})
 
 
-def holds_credential(body: Mapping[str, Any]) -> bool:
+def holds_credential(body: Mapping[str, object]) -> bool:
     """Whether the service would refuse a report for what looks like a credential in it."""
     return bool(_faults(body))
 
 
-def _faults(body: Mapping[str, Any]) -> Sequence[FieldError]:
+def _faults(body: Mapping[str, object]) -> Sequence[FieldError]:
     # Loaded with the first: its patterns take a while to make.
     from gate.encoding.credentials import credentials
 
     return list(credentials(body))
 
 
-def _require_no_credential(body: Mapping[str, Any]) -> None:
+def _require_no_credential(body: Mapping[str, object]) -> None:
     for fault in _faults(body):
         name, _, inner = fault.field.partition(".")
         path = ".".join(filter(None, (_ARGUMENTS.get(name, name), inner)))
         raise _invalid(path, "looks like a credential, which is never stored; leave it out")
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     return list(value) if isinstance(value, list | tuple) else value
 
 
-def is_text(value: Any, longest: int) -> bool:
+def is_text(value: object, longest: int) -> bool:
     """Whether a value is a text of 1 to so many characters that UTF-8 can carry."""
     return isinstance(value, str) and 1 <= len(value) <= longest and value.encode("utf-8", "ignore").decode() == value
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     """Whether a value is a number that I-JSON can carry."""
     if isinstance(value, int):
         return not isinstance(value, bool) and abs(value) <= MAX_SAFE_INTEGER

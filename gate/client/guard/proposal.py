@@ -1,10 +1,9 @@
-"""An action that a caller means to do once: its name, the request that asks for it, what a permission must look like.
-Pure.
+"""The action that a caller proposes: its name, the request that asks for it, what a permission must look like. Pure.
 
-    plan = plan_of("refund_policy@2026-09-01", facts, action="issue_refund", target=("shop", "order-77"))
-    plan.intent_id                     # the same for every retry, whatever the facts are by then
-    plan.request(attempt=1, store=..., nonce=...)  # the Decision Request of one attempt
-    plan.objection(record, key, scope_hash)        # why a record does not permit the action; None where it does
+proposal = propose("refund_policy@2026-09-01", facts, action="issue_refund", target=("shop", "order-77"))
+proposal.intent_id                                 # the same for every retry, whatever the facts are by then
+proposal.request(attempt=1, store=..., nonce=...)  # the Decision Request of one attempt
+proposal.objection(record, key, scope_hash)        # why a record does not permit the action; None where it does
 """
 
 from __future__ import annotations
@@ -15,13 +14,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from gate.encoding.canonical import canonical, content_hash
 from gate.encoding.strict_json import MAX_REQUEST_VALUES, MAX_SAFE_INTEGER, parse
 from gate.errors import FieldError, MaterialRefused, RequestRefused
 from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, OUTPUT_MATERIAL
 from gate.records.envelope import action_binding
+
+if TYPE_CHECKING:
+    from gate.client.api.types import DecisionRecord
+    from gate.records.documents import DecisionBody
 
 GUARD: Final = "guard"
 """The member of the context in which the guard says for which intent, attempt and store it asks."""
@@ -34,7 +37,8 @@ _LONGEST: Final = 2000
 _LONGEST_BINDING: Final = 64 * 1024
 _REPEATED: Final = "actor, subject, amount and currency"
 _REFERENCE: Final = frozenset({"rulebook_id", "version", "hash"})
-_NAMES_ADAPTER: Final = ("adapter_id", "version", "manifest_hash")
+_AdapterName: TypeAlias = Literal["adapter_id", "version", "manifest_hash"]
+_NAMES_ADAPTER: Final[tuple[_AdapterName, ...]] = ("adapter_id", "version", "manifest_hash")
 _INVOCATION: Final = frozenset({*_NAMES_ADAPTER, "input"})
 _OWN: Final = frozenset({"inputs", "requested_action", "target_system", "target_object_id", "mutation", GUARD})
 
@@ -54,8 +58,8 @@ class Target(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What is asked for.
+class Proposal:
+    """An action that a caller proposes to do once, and the gate decides.
 
     Attributes:
         intent_id: The name of the intent: `int_` and 64 hex digits.
@@ -68,10 +72,10 @@ class Plan:
     """
 
     intent_id: str
-    body: Mapping[str, Any]
+    body: DecisionBody
     body_hash: str
     target: Target
-    binding: Mapping[str, Any]
+    binding: Mapping[str, object]
     rulebook: Mapping[str, str]
     actions: frozenset[str] | None
 
@@ -91,7 +95,7 @@ class Plan:
         }
         return canonical({**self.body, "context": {**self.body["context"], GUARD: guard}})
 
-    def objection(self, record: Mapping[str, Any], idempotency_key: str, scope_hash: str | None) -> str | None:
+    def objection(self, record: DecisionRecord, idempotency_key: str, scope_hash: str | None) -> str | None:
         """Why a verified record is not about this action; None where it is.
 
         Args:
@@ -115,7 +119,7 @@ class Plan:
                 return f"it was decided by a rulebook whose {name} is {decided[name]}, and {value} was asked for"
         return self._objection_to_facts(record)
 
-    def _objection_to_facts(self, record: Mapping[str, Any]) -> str | None:
+    def _objection_to_facts(self, record: DecisionRecord) -> str | None:
         """Why a record was not decided over the facts that were given, or over those of the adapter that was asked
         for; None where it was.
 
@@ -139,7 +143,7 @@ class Plan:
             return "its facts are not those that it says its adapter made"
         return None
 
-    def is_expected(self, record: Mapping[str, Any]) -> bool:
+    def is_expected(self, record: DecisionRecord) -> bool:
         """Whether a yes carries an action label that was expected."""
         return self.actions is None or record["action"] in self.actions
 
@@ -159,7 +163,7 @@ def numbered(attempt: int, question: int) -> dict[str, int]:
     return {"attempt": attempt} if question == attempt else {"attempt": attempt, "question": question}
 
 
-def question_of(attempt: int, request: Mapping[str, Any]) -> int:
+def question_of(attempt: int, request: Mapping[str, object]) -> int:
     """The number that an attempt is asked under; the attempt's own, unless its request says another one.
 
     What the service refused to decide leaves its number unused, and the next attempt asks under the same one. Were it
@@ -171,18 +175,18 @@ def question_of(attempt: int, request: Mapping[str, Any]) -> int:
     return said if isinstance(said, int) else attempt
 
 
-def plan_of(
-    rulebook: str | Mapping[str, Any],
-    facts: Mapping[str, Any] | None = None,
+def propose(
+    rulebook: str | Mapping[str, object],
+    facts: Mapping[str, object] | None = None,
     *,
-    adapter: Mapping[str, Any] | None = None,
+    adapter: Mapping[str, object] | None = None,
     action: str,
     target: Target | tuple[str, ...],
     intent: str | None = None,
-    context: Mapping[str, Any] | None = None,
+    context: Mapping[str, object] | None = None,
     expected_action: str | Collection[str] | None = None,
-) -> Plan:
-    """What is asked for, with the arguments of `Client.guard`.
+) -> Proposal:
+    """The action that a guard is made for, with the arguments of `Client.guard`.
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID, naming the argument at fault.
@@ -200,7 +204,7 @@ def plan_of(
         raise _unusable("context", "It must be a mapping of names to JSON values.")
     changed = _target(target)
     named_rulebook, policy = _policy(rulebook)
-    said = dict(context or {})
+    said: dict[str, object] = dict(context or {})
     if taken := sorted(said.keys() & (_OWN | OUTPUT_MATERIAL)):
         raise _unusable(
             f"context.{taken[0]}", "The guard gives it itself, or only a response may carry it; remove it from context."
@@ -216,13 +220,13 @@ def plan_of(
         **({} if facts is None else {"inputs": dict(facts)}),
     }
     made_by = {} if adapter is None else {"adapter": _invocation(adapter)}
-    written = _written({"mode": "rulebook", **policy, **made_by, "context": said})
+    written = _written({"mode": "rulebook", **policy, **made_by, "context": said}, said)
     # A copy of its own, so that what the caller changes later is not what was asked.
-    body = parse(written, max_values=MAX_REQUEST_VALUES - _GUARD_VALUES)
+    body: DecisionBody = parse(written, max_values=MAX_REQUEST_VALUES - _GUARD_VALUES)
     binding = action_binding(body["context"])
     _require_reportable(binding)
     named = {"policy": named_rulebook["rulebook_id"], "action": action, "target": list(changed), "intent": intent}
-    return Plan(
+    return Proposal(
         intent_id=f"int_{content_hash(named)}",
         body=body,
         body_hash=sha256(written).hexdigest(),
@@ -245,7 +249,7 @@ def require_one_source(facts: object, adapter: object) -> None:
         raise _unusable("adapter", "The facts come from one place; leave out either adapter or facts.")
 
 
-def _invocation(adapter: Mapping[str, Any]) -> dict[str, Any]:
+def _invocation(adapter: Mapping[str, object]) -> dict[str, object]:
     if not isinstance(adapter, Mapping) or adapter.keys() != _INVOCATION:
         raise _unusable("adapter", "It must be {adapter_id, version, manifest_hash, input}, and nothing else.")
     for name in _NAMES_ADAPTER:
@@ -256,7 +260,7 @@ def _invocation(adapter: Mapping[str, Any]) -> dict[str, Any]:
     return {**adapter, "input": dict(adapter["input"])}
 
 
-def _require_reportable(binding: Mapping[str, Any]) -> None:
+def _require_reportable(binding: Mapping[str, object]) -> None:
     """Requires that the service takes the execution receipt, which repeats the binding: a refusal would come when the
     action is done.
     """
@@ -272,16 +276,16 @@ def _require_reportable(binding: Mapping[str, Any]) -> None:
         raise _unusable(path, "It looks like a credential, which no receipt may hold; leave it out, or give its id.")
 
 
-def _written(body: Mapping[str, Any]) -> bytes:
+def _written(body: Mapping[str, object], context: Mapping[str, object]) -> bytes:
     """The canonical bytes of a request that the service reads with the guard's member in it. Of one that it does not
     read it cannot say whether another store has asked for the intent, so that none may be kept and given up later.
     """
     try:
         written = canonical(body)
     except MaterialRefused as error:
-        said = {name: value for name, value in body["context"].items() if name not in _OWN}
+        said = {name: value for name, value in context.items() if name not in _OWN}
         asked = (
-            ("facts", body["context"].get("inputs")),
+            ("facts", context.get("inputs")),
             ("adapter", body.get("adapter")),
             ("context", said),
             ("rulebook", body.get("rulebook")),
@@ -298,7 +302,7 @@ def _written(body: Mapping[str, Any]) -> bytes:
     return written
 
 
-def _faults(path: str, value: Any) -> Iterator[tuple[str, str]]:
+def _faults(path: str, value: object) -> Iterator[tuple[str, str]]:
     """What is no JSON in a value: where, and why."""
     if isinstance(value, dict):
         for name, item in value.items():
@@ -340,7 +344,7 @@ def _target(target: Target | tuple[str, ...]) -> Target:
     return changed
 
 
-def _policy(rulebook: str | Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+def _policy(rulebook: str | Mapping[str, object]) -> tuple[dict[str, str], dict[str, object]]:
     """What was named of a rulebook, its id for one, and the member of the request that carries it.
 
     The id alone names the intent: a retry under the next version must not be another one.
@@ -352,14 +356,16 @@ def _policy(rulebook: str | Mapping[str, Any]) -> tuple[dict[str, str], dict[str
         rulebook = {"rulebook_id": rulebook_id, "version": version}
     if not isinstance(rulebook, Mapping):
         raise _unusable("rulebook", "It must be rulebook_id@version, a reference, or a rulebook.")
-    if not isinstance(rulebook.get("rulebook_id"), str):
+    named_id = rulebook.get("rulebook_id")
+    if not isinstance(named_id, str):
         raise _unusable("rulebook", "It has no rulebook_id, which names the intent whatever its version; add it.")
     if "rules" in rulebook:
-        return {"rulebook_id": rulebook["rulebook_id"]}, {"rulebook": dict(rulebook)}
-    named = dict(rulebook)
-    if not {"version", "hash"} & named.keys() or not named.keys() <= _REFERENCE:
+        return {"rulebook_id": named_id}, {"rulebook": dict(rulebook)}
+    members = dict(rulebook)
+    if not {"version", "hash"} & members.keys() or not members.keys() <= _REFERENCE:
         raise _unusable("rulebook", "A reference has a rulebook_id with a version, a hash, or both, and nothing else.")
-    if not all(isinstance(value, str) for value in named.values()):
+    named = {name: value for name, value in members.items() if isinstance(value, str)}
+    if len(named) < len(members):
         raise _unusable("rulebook", "The members of a reference must be texts.")
     # The service takes a hash alone; that it is the rulebook of that id and version is seen by the record.
     reference = {"hash": named["hash"]} if "hash" in named else named

@@ -10,18 +10,35 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
 
 from gate.client.guard.permit import LONGEST_RESULT, cited, execution_report, holds_credential, is_text
 from gate.client.guard.proposal import GUARD, numbered, question_of
 from gate.client.store.intents import Intent, Report, State, Store
+from gate.clock import utc_now
 from gate.encoding.canonical import canonical
 from gate.errors import OperatorError
-from gate.ids import timestamp, utc_now
+from gate.ids import timestamp
+
+if TYPE_CHECKING:
+    from gate.client.api.types import DecisionRecord
 
 # What is told of a run that did not do what it should: a person may know that it did nothing at all. `skipped` is also
 # what a settlement has told that was interrupted before the intent was open again.
 _MAY_BEGIN_AGAIN: Final = ("failed", "skipped")
+
+
+class Recovery(Enum):
+    """What a recovery hook says of an action that was begun before.
+
+    HOLD: not known; AlreadyStarted is raised. EXECUTED: it was done; that is reported, and AlreadyStarted raised.
+    NOT_EXECUTED: it was not done and nobody is doing it; that is reported, and the gate asked again.
+    """
+
+    HOLD = "hold"
+    EXECUTED = "executed"
+    NOT_EXECUTED = "not_executed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +56,7 @@ class Settled:
     following: Intent | None
 
 
-def found_out(intent: Intent, record: Mapping[str, Any], *, executed: bool, result: str | None = None) -> Report:
+def found_out(intent: Intent, record: DecisionRecord, *, executed: bool, result: str | None = None) -> Report:
     """The execution receipt to be about a started attempt whose end somebody found out: `executed`, or `skipped`.
 
     Args:
@@ -123,7 +140,7 @@ def known_intent(store: Store, intent_id: str) -> Intent:
     return found
 
 
-def begun(store: Store, intent_id: str) -> tuple[Intent, Mapping[str, Any]]:
+def begun(store: Store, intent_id: str) -> tuple[Intent, DecisionRecord]:
     """The attempt of an action that was begun, with its record.
 
     Raises:
@@ -148,7 +165,7 @@ def may_begin_again(intent: Intent) -> bool:
 
 def status_of(intent: Intent) -> str | None:
     """What was told of an attempt: the execution status; None where nothing was, or where it is forgotten."""
-    execution: Any = intent.execution
+    execution = intent.execution
     return None if execution is None else str(execution["execution_status"])
 
 
@@ -168,7 +185,8 @@ def _reopen(store: Store, settled: Intent) -> Intent:
 
 def _following(intent: Intent) -> Intent:
     attempt = intent.attempt + 1
-    context = intent.request["context"]
+    # The context is open: what the guard says in it is no member of its type.
+    context: Mapping[str, Any] = intent.request["context"]
     said = {name: value for name, value in context[GUARD].items() if name != "question"}
     question = question_of(intent.attempt, intent.request) + 1
     guard = {**said, **numbered(attempt, question), "nonce": secrets.token_hex(8)}

@@ -11,14 +11,25 @@ process: a file that is not removed with the container, or a database.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
-from gate.client.errors import StoreUnavailable
 from gate.encoding.strict_json import parse_document
-from gate.errors import MaterialRefused
+from gate.errors import GateError, MaterialRefused
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session, scoped_session
+
+    from gate.client.api.types import DecisionRecord, ExecutionReport
+    from gate.records.documents import DecisionBody
+
+
+@dataclass(eq=False)
+class StoreUnavailable(GateError):
+    """The guard's store cannot be read or written now."""
+
 
 EXECUTION: Final = "execution"
 OUTCOME: Final = "outcome"
@@ -63,19 +74,22 @@ class Intent:
     told: bytes | None = None
 
     @property
-    def request(self) -> Mapping[str, Any]:
+    def request(self) -> DecisionBody:
         """The Decision Request."""
-        return _object(self, self.asked)
+        request: DecisionBody = _document(self, self.asked)
+        return request
 
     @property
-    def record(self) -> Mapping[str, Any] | None:
+    def record(self) -> DecisionRecord | None:
         """The full Decision Record; None before it was answered."""
-        return None if self.answered is None else _object(self, self.answered)
+        record: DecisionRecord | None = None if self.answered is None else _document(self, self.answered)
+        return record
 
     @property
-    def execution(self) -> Mapping[str, Any] | None:
+    def execution(self) -> ExecutionReport | None:
         """The execution report; None before the body's end is known."""
-        return None if self.told is None else _object(self, self.told)
+        execution: ExecutionReport | None = None if self.told is None else _document(self, self.told)
+        return execution
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +212,7 @@ class Store(Protocol):
 class SharesTransactions(Protocol):
     """A store whose body's part can be written in a transaction of the caller's."""
 
-    def within(self, session: Any) -> Store:
+    def within(self, session: Session | scoped_session[Session]) -> Store:
         """The store, with `start`, `unstart`, `finish` and `tell` in the session's transaction."""
 
 
@@ -211,9 +225,9 @@ def damaged(intent_id: object) -> StoreUnavailable:
     )
 
 
-def _object(intent: Intent, content: bytes) -> Mapping[str, Any]:
+def _document(intent: Intent, content: bytes) -> Any:
+    # Which document it is, the column says that it stands in: only the guard writes there.
     try:
-        value: Mapping[str, Any] = parse_document(content)
+        return parse_document(content)
     except MaterialRefused as error:
         raise damaged(intent.intent_id) from error
-    return value

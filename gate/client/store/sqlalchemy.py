@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
-from gate.client.errors import StoreUnavailable
-from gate.client.store.intents import Intent, Store
+from gate.client.store.intents import Intent, Store, StoreUnavailable
 from gate.client.store.statements import (
     IDENTIFY,
     IDENTITY,
@@ -344,5 +343,5 @@ def _executed(connection: Connection) -> Callable[[str, Values], int]:
 
 def _has_begun(connection: Connection) -> bool:
     """Whether SQLite is in a transaction already, as it is where the engine's listeners begin it."""
-    driver: Any = connection.connection.driver_connection
-    return bool(driver.in_transaction)
+    driver = connection.connection.driver_connection
+    return driver is not None and bool(driver.in_transaction)

@@ -24,11 +24,11 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 from weakref import WeakSet
 
-from gate.client.errors import StoreUnavailable
+from gate.client.store.intents import StoreUnavailable
 from gate.client.store.statements import (
     IDENTIFY,
     IDENTITY,
@@ -385,8 +385,9 @@ def _is_new(connection: sqlite3.Connection) -> bool:
     return marks == [0, 0] and bool(_value(connection, "SELECT count(*) = 0 FROM sqlite_master"))
 
 
-def _value(connection: sqlite3.Connection, sql: str) -> Any:
-    return connection.execute(sql).fetchone()[0]
+def _value(connection: sqlite3.Connection, sql: str) -> object:
+    row: Sequence[object] = connection.execute(sql).fetchone()
+    return row[0]
 
 
 def _try_lock(file: int) -> bool:
@@ -410,7 +411,9 @@ _closed: Final[list[SqliteStore]] = []
 def _before_fork() -> None:
     _forks.acquire()
     for store in list(_stores):
-        # Nobody is in a transaction then, and the child finds no lock that one of the parent's threads has.
+        # Nobody is in a transaction then, and the child finds no lock that one of the parent's threads has. A thread
+        # has its turn for twice PATIENCE at most, unless the disk hangs: it waits for the file lock, then for SQLite's.
+        # Where that is not enough, the fork goes on; what the child inherits, `_use` refuses by its process.
         if store._turn.acquire(timeout=2 * PATIENCE):
             _closed.append(store)
             with suppress(sqlite3.Error, OSError):

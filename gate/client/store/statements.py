@@ -11,14 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from gate.client.errors import StoreUnavailable
-from gate.client.store.intents import EXECUTION, Intent, Report, State, damaged
-from gate.ids import new_id, parse_timestamp, timestamp, utc_now
+from gate.client.store.intents import EXECUTION, Intent, Report, State, StoreUnavailable, damaged
+from gate.clock import new_id, utc_now
+from gate.ids import parse_timestamp, timestamp
 
 VERSION: Final = 1
 """The version of the tables."""
 
-Values: TypeAlias = Mapping[str, Any]
+Values: TypeAlias = Mapping[str, str | int | bytes | None]
+# A driver says nothing of the types; the columns do, of tables that this module alone writes.
 Row: TypeAlias = Sequence[Any]
 
 
@@ -93,7 +94,7 @@ class SqlStore(ABC):
             steps.append(
                 Step(_SUPERSEDE_UNTOLD, was) if told is None else Step(_SUPERSEDE_TOLD, {**was, "was_told": told})
             )
-        held = {"asked": intent.asked, "asked_hash": intent.asked_hash, "asked_at": intent.asked_at}
+        held: Values = {"asked": intent.asked, "asked_hash": intent.asked_hash, "asked_at": intent.asked_at}
         return self._write(*steps, Step(_HOLD, {**_now(intent), **held})) > 0
 
     def answer(self, intent: Intent, record: bytes, state: State) -> bool:
@@ -202,7 +203,7 @@ def of_another_release(where: str, version: object) -> StoreUnavailable:
     )
 
 
-def _now(of: Intent | Report) -> dict[str, Any]:
+def _now(of: Intent | Report) -> Values:
     return {"intent_id": of.intent_id, "attempt": of.attempt, "now": timestamp(utc_now())}
 
 
@@ -265,7 +266,7 @@ def _report(row: Row) -> Report:
     )
 
 
-def _bytes(value: Any) -> bytes | None:
+def _bytes(value: bytes | memoryview | None) -> bytes | None:
     # Some drivers hand out a view.
     return None if value is None else bytes(value)
 
@@ -281,6 +282,7 @@ _ATTEMPTS: Final = """
     FROM gate_intents
     WHERE intent_id = :intent_id ORDER BY attempt DESC LIMIT :limit
 """
+# The primary key decides a race for the first attempt: there is no row yet whose state an UPDATE could name.
 _HOLD: Final = """
     INSERT INTO gate_intents (intent_id, attempt, state, asked_hash, asked_at, changed_at, asked)
     VALUES (:intent_id, :attempt, 'held', :asked_hash, :asked_at, :now, :asked) ON CONFLICT DO NOTHING
@@ -301,10 +303,13 @@ _START: Final = """
     UPDATE gate_intents SET state = 'started', started_at = :at, started_by = :by, changed_at = :now
     WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'permitted'
 """
+# Not where an end was told: somebody settled it meanwhile, and that stays.
 _UNSTART: Final = """
     UPDATE gate_intents SET state = 'permitted', started_at = NULL, started_by = NULL, changed_at = :now
     WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'started' AND started_by = :by AND told IS NULL
 """
+# Only the entering that started an attempt ends it: undone and started again, it is another's, and the late end of the
+# first must not pass for that of the second. And only where nothing was told: what somebody found out meanwhile stays.
 _FINISH: Final = """
     UPDATE gate_intents SET told = :told, changed_at = :now
     WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'started' AND started_by = :by AND told IS NULL

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from gate.client.errors import Unreachable
 from gate.client.transport.engine import Credentials
@@ -50,7 +50,7 @@ class AsyncEngine:
         """
         cancelled: list[asyncio.CancelledError] = []
 
-        async def perform(effect: Effect) -> Any:
+        async def perform(effect: Effect) -> object:
             for _ in range(_TRIES):
                 doing = self._begun(effect)
                 while not doing.done():
@@ -68,7 +68,7 @@ class AsyncEngine:
             raise cancelled[-1]
         return result
 
-    def _begun(self, effect: Effect) -> asyncio.Future[Any]:
+    def _begun(self, effect: Effect) -> asyncio.Future[object]:
         if isinstance(effect, Do):
             # Not a task, which is cancelled with all others, perhaps before its first step.
             loop = asyncio.get_running_loop()
@@ -87,19 +87,20 @@ class AsyncEngine:
         if opened is not None and opened[0] is asyncio.get_running_loop():
             await opened[1].close()
 
-    async def _perform(self, effect: Effect) -> Any:
+    async def _perform(self, effect: Effect) -> object:
         match effect:
             case Send(call, deadline):
                 return await self._transport().send(call, self._credentials.headers(call), deadline)
             case Pause(seconds):
-                return await asyncio.sleep(seconds)
+                await asyncio.sleep(seconds)
+                return None
             case Do(work):
                 return await self._in_thread(work)
             case Consult(work):
                 said = work()
                 return await said if isawaitable(said) else said
 
-    async def _in_thread(self, work: Callable[[], Any]) -> Any:
+    async def _in_thread(self, work: Callable[[], object]) -> object:
         """What blocking work gives. Where this is cancelled, the work is waited for before that is told: it cannot be
         stopped, and what follows must not overtake it.
         """
@@ -125,7 +126,7 @@ class AsyncEngine:
         return self._opened[1]
 
 
-def _done_here(loop: asyncio.AbstractEventLoop, work: Callable[[], Any]) -> asyncio.Future[Any]:
+def _done_here(loop: asyncio.AbstractEventLoop, work: Callable[[], object]) -> asyncio.Future[object]:
     done = loop.create_future()
     try:
         done.set_result(work())

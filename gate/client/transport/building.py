@@ -3,137 +3,93 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from gate.client.transport.calls import Call, json_object
+from gate.clock import new_id, utc_now
 from gate.encoding.canonical import canonical
 from gate.errors import FieldError, MaterialRefused, RequestRefused
-from gate.ids import new_id, not_before, utc_now
+from gate.ids import not_before
 from gate.labels import VIEWS
 
+T = TypeVar("T")
+
 Query = Mapping[str, str | int | float | datetime | None]
-
-REPORTED: Final = (200, 201)
-"""What a report is answered with: 201, or 200 where its idempotency key was used before."""
-
-READINESS: Final = (200, 503)
-"""What readiness is answered with: 503 where something is missing, which the body tells."""
 
 _MAX_IDEMPOTENCY_KEY: Final = 300
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,160}")
 
-# Where a decision's id stands in a path, these words lead elsewhere.
-_NO_DECISIONS: Final = frozenset(
-    {
-        "adapters",
-        "chains",
-        "packet",
-        "policies",
-        "policy-bundles",
-        "policy-patterns",
-        "receipt-keys",
-        "rulebooks",
-        "status",
-        "verify",
-    }
-)
 
-
-def asked(
+def call(
     operation: str,
+    method: str,
     path: str,
     *,
     query: Query | None = None,
-    view: str | None = None,
-    request_id: str | None = None,
-    credential: str | None = "key",
-    accepts: tuple[int, ...] = (200,),
-    read: Callable[[bytes], Any] = json_object,
-    media_type: str | None = None,
-) -> Call[Any]:
-    """The call of an operation that is a GET.
-
-    Args:
-        operation: Its operationId.
-        path: Its path, percent-encoded.
-        query: Its query parameters; those that are None are left out.
-        view: The view of the answer; None for the service's choice.
-        request_id: The caller's trace id.
-        credential: What it is sent with.
-        accepts: The statuses whose body is the answer.
-        read: Reads the answer's body.
-        media_type: What is answered, where it is no JSON.
-
-    Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
-    """
-    headers = _headers(view, request_id)
-    if media_type is not None:
-        headers["accept"] = media_type
-    told = {name: _shown(name, value) for name, value in (query or {}).items() if value is not None}
-    return Call(operation, "GET", path, read, told, headers=headers, credential=credential, accepts=accepts)
-
-
-def posted(
-    operation: str,
-    path: str,
-    body: Mapping[str, Any] | None,
-    *,
+    body: Mapping[str, object] | None = None,
     view: str | None = None,
     request_id: str | None = None,
     idempotency_key: str | None = None,
     credential: str | None = "key",
     accepts: tuple[int, ...] = (200,),
-) -> Call[Any]:
-    """The call of an operation that is a POST; as `asked`.
+    read: Callable[[bytes], T] = json_object,
+    media_type: str | None = None,
+) -> Call[T]:
+    """The call of an operation.
 
     Args:
         operation: Its operationId.
+        method: GET or POST.
         path: Its path, percent-encoded.
+        query: Its query parameters; those that are None are left out.
         body: Its JSON body; None where there is none.
         view: The view of the answer; None for the service's choice.
         request_id: The caller's trace id.
         idempotency_key: The retry handle of a write.
         credential: What it is sent with.
         accepts: The statuses whose body is the answer.
+        read: Reads the answer's body.
+        media_type: What is answered, where it is no JSON.
 
     Raises:
         MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: another argument cannot be sent.
     """
+    encoded = None if body is None else _encoded(body)
+    headers = _headers(view, request_id)
+    if media_type is not None:
+        headers["accept"] = media_type
     return Call(
         operation,
-        "POST",
+        method,
         path,
-        json_object,
-        body=None if body is None else _encoded(body),
+        read,
+        query={name: _shown(name, value) for name, value in (query or {}).items() if value is not None},
+        body=encoded,
         idempotency_key=idempotency_key,
-        headers=_headers(view, request_id),
+        headers=headers,
         credential=credential,
         accepts=accepts,
     )
 
 
-def decision(decision_id: str) -> str:
-    """The path of a decision.
-
-    Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: the id would lead elsewhere.
-    """
-    if decision_id in _NO_DECISIONS:
-        raise _refused("decision_id", "path", f"{decision_id!r} is no id of a decision, but another endpoint's name")
-    return f"/api/decision/{member('decision_id', decision_id)}"
-
-
-def member(name: str, value: str) -> str:
+def member(name: str, value: str, elsewhere: Collection[str] = ()) -> str:
     """A member of a path, percent-encoded.
+
+    Args:
+        name: The parameter that it is.
+        value: Its value.
+        elsewhere: The words that lead to other endpoints in its place.
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID: it would lead elsewhere, or it cannot be encoded.
     """
+    if value in elsewhere:
+        noun = name.removesuffix("_id")
+        raise _refused(name, "path", f"{value!r} is no id of a {noun}, but another endpoint's name")
     # Servers and proxies decode paths before they look where these lead, so that %2F is a slash to them.
     if value in ("", ".", "..") or "/" in value:
         raise _refused(name, "path", f"{value!r} leads elsewhere in a path")
@@ -209,7 +165,7 @@ def _time(name: str, moment: datetime) -> str:
         raise _refused(name, "range", f"{moment.isoformat()} lies outside the years 1 to 9999 in UTC") from error
 
 
-def _encoded(body: Mapping[str, Any]) -> bytes:
+def _encoded(body: Mapping[str, object]) -> bytes:
     if not isinstance(body, Mapping):
         raise MaterialRefused(
             "SVC_API_JSON_INVALID", f"The body is of type {type(body).__name__}; send a mapping, as of a JSON object."

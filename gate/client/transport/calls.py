@@ -31,6 +31,7 @@ from gate.encoding.strict_json import parse_document
 from gate.errors import FieldError, MaterialRefused
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 MAX_ANSWER: Final = 17 * 1024 * 1024
 """The largest answer that is read, in bytes; the largest export has 16 MiB."""
@@ -42,7 +43,7 @@ _SAFE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,160}")
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Generic[T]):
+class Call(Generic[T_co]):
     """One request.
 
     Attributes:
@@ -62,7 +63,7 @@ class Call(Generic[T]):
     operation: str
     method: str
     path: str
-    read: Callable[[bytes], T]
+    read: Callable[[bytes], T_co]
     query: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     idempotency_key: str | None = None
@@ -82,7 +83,7 @@ class RawAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Generic[T]):
+class Answer(Generic[T_co]):
     """What the service answered.
 
     Attributes:
@@ -93,7 +94,7 @@ class Answer(Generic[T]):
         tries: How often the request was sent.
     """
 
-    body: T
+    body: T_co
     status: int
     headers: Mapping[str, str]
     content: bytes
@@ -143,7 +144,7 @@ def text(content: bytes) -> str:
     return content.decode("utf-8", "replace")
 
 
-def may_be_sent_again(call: Call[Any], error: ApiError) -> bool:
+def may_be_sent_again(call: Call[object], error: ApiError) -> bool:
     """Whether the specification lets a failed call be sent again: after network errors and 5xx, under the same
     idempotency key. Refusals, limits and conflicts are the caller's to act on.
     """
@@ -159,7 +160,7 @@ _BY_STATUS: Final[Mapping[int, type[ApiError]]] = {
 }
 
 
-def _error(call: Call[Any], raw: RawAnswer, tries: int) -> ApiError:
+def _error(call: Call[object], raw: RawAnswer, tries: int) -> ApiError:
     if raw.status < 400:
         return _unusable(call, raw, f"It answered {raw.status}, which this service never does here.", tries)
     kind = _BY_STATUS.get(raw.status, ServiceFailed if raw.status >= 500 else Refused)
@@ -186,7 +187,7 @@ def _shown(text: str) -> str:
     return "".join(each if each.isprintable() else " " for each in text[:_LONGEST_TEXT])
 
 
-def _unusable(call: Call[Any], raw: RawAnswer, why: str, tries: int) -> AnswerUnusable:
+def _unusable(call: Call[object], raw: RawAnswer, why: str, tries: int) -> AnswerUnusable:
     return AnswerUnusable(
         "ANSWER_UNUSABLE",
         f"What answered {call.method} {call.path} is not usable as an answer of the service. {why}",
@@ -196,15 +197,15 @@ def _unusable(call: Call[Any], raw: RawAnswer, why: str, tries: int) -> AnswerUn
     )
 
 
-def _told(content: bytes) -> Mapping[str, Any]:
+def _told(content: bytes) -> Mapping[str, object]:
     try:
-        value: Mapping[str, Any] = json_object(content)
+        value: Mapping[str, object] = json_object(content)
     except MaterialRefused:
         return {}
     return value
 
 
-def _faults(listed: Any) -> list[FieldError]:
+def _faults(listed: object) -> list[FieldError]:
     found = []
     for fault in listed if isinstance(listed, list) else ():
         if isinstance(fault, dict):
@@ -212,7 +213,7 @@ def _faults(listed: Any) -> list[FieldError]:
     return found
 
 
-def _retry_after(headers: Mapping[str, str], told: Mapping[str, Any]) -> float | None:
+def _retry_after(headers: Mapping[str, str], told: Mapping[str, object]) -> float | None:
     said = headers.get("retry-after", "").strip()
     if said.isascii() and said.isdecimal() and len(said) < 10:
         return min(float(said), _MAX_WAIT)

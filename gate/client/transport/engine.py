@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from gate.client.connection import Secret
 from gate.client.transport.calls import Call
@@ -28,7 +28,7 @@ class Credentials:
         self._key = key
         self._metrics_token = metrics_token
 
-    def headers(self, call: Call[Any]) -> dict[str, str]:
+    def headers(self, call: Call[object]) -> dict[str, str]:
         """The header with the key that a call needs; none where it needs none.
 
         Raises:
@@ -67,12 +67,13 @@ class Engine:
         if opened is not None:
             opened.close()
 
-    def _perform(self, effect: Effect) -> Any:
+    def _perform(self, effect: Effect) -> object:
         match effect:
             case Send(call, deadline):
                 return self._transport().send(call, self._credentials.headers(call), deadline)
             case Pause(seconds):
-                return time.sleep(seconds)
+                time.sleep(seconds)
+                return None
             case Do(work) | Consult(work):
                 return work()
 

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Final, TypeVar
 
 from gate.client.errors import ApiError
-from gate.client.transport.calls import Answer, Call, RawAnswer, may_be_sent_again, read_answer
+from gate.client.transport.calls import Answer, Call, may_be_sent_again, read_answer
 from gate.client.transport.flow import Flow, Pause, Send
 
 T = TypeVar("T")
@@ -39,14 +39,14 @@ def exchange(call: Call[T], *, seconds: float, tries: int) -> Flow[Answer[T]]:
     deadline = time.monotonic() + seconds
     for number in count(1):
         try:
-            raw: RawAnswer = yield Send(call, deadline)
+            raw = yield from Send(call, deadline)
             return read_answer(call, raw, tries=number)
         except ApiError as error:
             error.tries = number
             pause = max(_pause(number), error.retry_after or 0.0)
             if number >= tries or not may_be_sent_again(call, error) or time.monotonic() + pause >= deadline:
                 raise
-        yield Pause(pause)
+        yield from Pause(pause)
     raise AssertionError("a count has no end")
 
 

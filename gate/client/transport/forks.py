@@ -18,6 +18,7 @@ class BeginsAnew(Protocol):
         """Makes what it holds as it was when it was made; closes nothing, for that is the parent's."""
 
 
+# Weakly: a client that nobody uses any more is not kept alive for a fork that may never come.
 _known: WeakSet[BeginsAnew] = WeakSet()
 
 

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 import httpcore
 import httpx
@@ -48,7 +48,7 @@ class Transport:
         # No httpx.Client: it would keep a server's cookies, and read where an answer redirects to.
         self._transport = transport or _DeadlineTransport(_trusted(url))
 
-    def send(self, call: Call[Any], headers: Mapping[str, str], deadline: float) -> RawAnswer:
+    def send(self, call: Call[object], headers: Mapping[str, str], deadline: float) -> RawAnswer:
         """Sends a call once and reads its whole answer.
 
         Raises:
@@ -81,7 +81,7 @@ class AsyncTransport:
         limits = httpx.Limits(max_connections=_CONNECTIONS, keepalive_expiry=_KEPT_SECONDS)
         self._transport = transport or httpx.AsyncHTTPTransport(verify=_trusted(url), limits=limits, trust_env=False)
 
-    async def send(self, call: Call[Any], headers: Mapping[str, str], deadline: float) -> RawAnswer:
+    async def send(self, call: Call[object], headers: Mapping[str, str], deadline: float) -> RawAnswer:
         """Sends a call once and reads its whole answer.
 
         Raises:
@@ -111,7 +111,7 @@ def _trusted(url: str) -> ssl.SSLContext:
     return httpx.create_ssl_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def _request(url: str, call: Call[Any], headers: Mapping[str, str], seconds: float) -> httpx.Request:
+def _request(url: str, call: Call[object], headers: Mapping[str, str], seconds: float) -> httpx.Request:
     sent = {"accept": "application/json", **_ALWAYS, **call.headers, **headers}
     if call.body is not None:
         sent["content-type"] = "application/json"
@@ -131,7 +131,7 @@ def _headers(response: httpx.Response) -> dict[str, str]:
     return {name.lower(): value for name, value in response.headers.items()}
 
 
-def _joined(call: Call[Any], response: httpx.Response, parts: Iterator[bytes], deadline: float) -> bytes:
+def _joined(call: Call[object], response: httpx.Response, parts: Iterator[bytes], deadline: float) -> bytes:
     _check_encoding(call, response)
     content = bytearray()
     for part in parts:
@@ -142,7 +142,7 @@ def _joined(call: Call[Any], response: httpx.Response, parts: Iterator[bytes], d
     return bytes(content)
 
 
-async def _joined_async(call: Call[Any], response: httpx.Response, parts: AsyncIterator[bytes]) -> bytes:
+async def _joined_async(call: Call[object], response: httpx.Response, parts: AsyncIterator[bytes]) -> bytes:
     _check_encoding(call, response)
     content = bytearray()
     async for part in parts:
@@ -150,23 +150,23 @@ async def _joined_async(call: Call[Any], response: httpx.Response, parts: AsyncI
     return bytes(content)
 
 
-def _check_encoding(call: Call[Any], response: httpx.Response) -> None:
+def _check_encoding(call: Call[object], response: httpx.Response) -> None:
     if response.headers.get("content-encoding", "identity") != "identity":
         raise _unusable(call, response, "It is compressed, which was not asked for.")
 
 
-def _add(call: Call[Any], response: httpx.Response, content: bytearray, part: bytes) -> None:
+def _add(call: Call[object], response: httpx.Response, content: bytearray, part: bytes) -> None:
     content += part
     if len(content) > MAX_ANSWER:
         raise _unusable(call, response, f"It is larger than {MAX_ANSWER} bytes.")
 
 
-def _unusable(call: Call[Any], response: httpx.Response, why: str) -> ApiError:
+def _unusable(call: Call[object], response: httpx.Response, why: str) -> ApiError:
     message = f"What answered {call.method} {call.path} is not usable as an answer of the service. {why}"
     return AnswerUnusable("ANSWER_UNUSABLE", message, status=response.status_code)
 
 
-def _unreachable(call: Call[Any], error: Exception, seconds: float) -> Unreachable:
+def _unreachable(call: Call[object], error: Exception, seconds: float) -> Unreachable:
     where = f"{call.method} {call.path}"
     if isinstance(error, _TIMED_OUT):
         return Unreachable(
@@ -192,6 +192,8 @@ def _bare(error: BaseException) -> BaseException:
     return error
 
 
+# The library hands its network backend a timeout for each step, and nothing of the request: all that a step and its
+# request have in common is the thread.
 class _Now(threading.local):
     deadline: float | None = None
 
@@ -235,11 +237,11 @@ class _DeadlineStream(httpcore.NetworkStream):
         self._stream.close()
 
     def start_tls(
-        self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
         return _DeadlineStream(self._stream.start_tls(ssl_context, server_hostname, _left(timeout)))
 
-    def get_extra_info(self, info: str) -> Any:
+    def get_extra_info(self, info: str) -> object:
         return self._stream.get_extra_info(info)
 
 
@@ -258,7 +260,7 @@ class _DeadlineBackend(httpcore.SyncBackend):
         port: int,
         timeout: float | None = None,
         local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

@@ -13,11 +13,11 @@ import pytest
 import gate.client
 from gate.client import AsyncClient, Client, Recovery, connection, errors, operations
 from gate.client.client import TIMEOUT, TRIES
-from gate.client.guard.entering import MAX_AGE
 from gate.client.guard.permit import EXECUTION_STATUSES, BasePermit, Outcome
+from gate.client.guard.terms import MAX_AGE
 from gate.errors import GateError
 from tests.end_to_end.support import ROOT, anchors
-from tests.test_documentation import API, OPERATIONS, rows, section
+from tests.support.documentation import API, OPERATIONS, rows, section
 
 CLIENT: Final = (ROOT / "docs" / "client.md").read_text()
 GUARD: Final = (ROOT / "docs" / "guard.md").read_text()

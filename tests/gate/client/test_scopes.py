@@ -9,11 +9,11 @@ import httpx
 import pytest
 
 from gate.client import Client, GateUnavailable, SqliteStore
-from gate.ids import utc_now
+from gate.clock import utc_now
 from gate.ledger import Ledger
 from gate.ledger.access.authority import FULL_ACCESS
 from tests.gate.client.conftest import Service
-from tests.gate.client.guard.test_guard import dying_in, executions, guarding, runs
+from tests.gate.client.guarding import dying_in, executions, guarding, runs
 
 
 def taken(file: Path) -> None:

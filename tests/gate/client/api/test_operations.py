@@ -27,7 +27,7 @@ from gate.encoding.strict_json import parse
 from gate.errors import GateError, MaterialRefused, RequestRefused
 from gate.instance.instance import Instance
 from tests.contract.frozen import current
-from tests.gate.client.api.test_types import ROOTS
+from tests.gate.client.api.documents import ROOTS
 from tests.support.samples import EXECUTED, SUCCEEDED, case_text, cases, sample_request
 
 DOCUMENT: Final = json.loads(resources.path("schemas", "openapi.json").read_bytes())

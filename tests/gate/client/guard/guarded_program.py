@@ -16,7 +16,17 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from gate.client import AlreadyStarted, AsyncClient, Client, Delivery, Intent, Recovery, Report, SqliteStore, State
+from gate.client import (
+    AlreadyStarted,
+    AsyncClient,
+    Client,
+    Delivery,
+    Intent,
+    Recovery,
+    Report,
+    SqliteStore,
+    State,
+)
 from gate.client.guard.permit import BasePermit
 from gate.errors import GateError
 

@@ -29,9 +29,10 @@ from gate.client import (
     State,
     Undecidable,
 )
+from gate.clock import utc_now
 from gate.encoding.canonical import content_hash
 from gate.errors import MaterialRefused, RequestRefused
-from gate.ids import timestamp, utc_now
+from gate.ids import timestamp
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
 from gate.proof import chain
@@ -43,11 +44,9 @@ from gate.records.record import Identity, build_record
 from gate.records.request import read_request
 from gate.rulebooks.facts import Facts, dependency_of
 from gate.rulebooks.rulebook import load
-from tests.api.routes.test_adapters import FAILING, equip, rulebook_over
-from tests.gate.adapters.test_invocation import invocation_of, make_adapter
-from tests.gate.adapters.test_manifest import registered_as
 from tests.gate.client.conftest import Rewrite, Service
-from tests.gate.client.guard.test_guard import dying_in
+from tests.gate.client.guarding import dying_in
+from tests.support.adapters import FAILING, equip, invocation_of, make_adapter, registered_as, rulebook_over
 from tests.support.tampering import Forger
 
 SOLANA: Final = registered_as("solana_execution_gate@1.0.0")
@@ -111,7 +110,7 @@ def lie(instance: Instance, scope: Scope) -> Lie:
     for.
     """
 
-    def made(request: httpx.Request, facts: dict[str, Any], told: dict[str, Any] | None) -> Any:
+    def made(request: httpx.Request, facts: dict[str, Any], told: Any) -> Any:
         body = json.loads(request.content)
         read = read_request(body, content_hash(input_material(body)))
         rulebook, signers, now = load(read.rulebook), instance.signers(), timestamp(utc_now())

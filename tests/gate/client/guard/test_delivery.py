@@ -18,7 +18,7 @@ from gate.client.guard import delivery as delivery_module
 from gate.client.guard.delivery import Courier
 from gate.errors import OperatorError
 from tests.gate.client.conftest import Service
-from tests.gate.client.guard.test_guard import executions, guarding, runs
+from tests.gate.client.guarding import executions, guarding, runs
 
 
 def answering(status: int, code: str | None) -> Callable[[httpx.Request, httpx.Response], httpx.Response]:

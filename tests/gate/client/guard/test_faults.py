@@ -2,6 +2,9 @@
 
 For every row: the body never ran without a verified yes about this action; it ran once at most, whatever was retried;
 and after the fault has passed, a retry and a flush leave one execution receipt at the service for every run.
+
+A row whose fault is in the messages is told by the application in this process. A row where a process dies or the fault
+is in the bytes, the time or the connection has a real server.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import shutil
 import sqlite3
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -31,7 +34,7 @@ from gate.client.guard import delivery
 from gate.client.guard.permit import BasePermit
 from gate.client.store import sqlite
 from gate.encoding.canonical import content_hash
-from gate.instance.instance import open_instance
+from gate.instance.instance import create_instance, open_instance
 from gate.instance.settings import load_settings
 from gate.proof.signing import Ed25519Signer, load_registry
 from gate.verify import Trust, verify_record
@@ -41,6 +44,7 @@ from tests.gate.client.guard.guarded_program import CALLERS, PATIENT, BodyFailed
 from tests.support.faulty_gate import (
     Exchange,
     Fault,
+    FaultyApplication,
     FaultyGate,
     Hold,
     Message,
@@ -89,6 +93,8 @@ class Service:
 
     Attributes:
         url: Where it answers.
+        transport: How it is reached in this process; None for a server.
+        line: Makes a line to it.
         key: A key of the scope that acts.
         reader: A key of the same scope that may only read.
         other: A key of another scope, whose rulebook of the same name says yes to everything.
@@ -101,6 +107,8 @@ class Service:
     """
 
     url: str
+    transport: httpx.BaseTransport | None
+    line: Callable[[], FaultyGate | FaultyApplication]
     key: str
     reader: str
     other: str
@@ -118,28 +126,78 @@ class Service:
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory, laid_out: Path) -> Iterator[Service]:
-    """A server, and another instance in this process."""
-    site = Site(tmp_path_factory.mktemp("guarded") / "home", None)
-    key, other = site.create_key("acme"), site.create_key("other")
-    reader = site.gate("keys", "create", "--scope", "acme", "--access", "read")["key"]
+def elsewhere(tmp_path_factory: pytest.TempPathFactory, laid_out: Path) -> Iterator[tuple[FlaskClient, str]]:
+    """Another instance in this process, and a key of it; its rulebook of the sample's name says yes to everything."""
     shutil.copytree(laid_out, home := tmp_path_factory.mktemp("elsewhere") / "home")
-    stranger = Site(home, None).create_key("acme")
+    key = Site(home, None).create_key("acme")
+    with closing(open_instance(load_settings(home))) as instance:
+        client = create_app(instance).test_client()
+        answer = client.post("/api/decide", json=inline(lenient_rulebook()), headers={"x-api-key": key})
+        assert answer.status_code == 200
+        yield client, key
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, elsewhere: tuple[FlaskClient, str]) -> Iterator[Service]:
+    """A server."""
+    site = Site(tmp_path_factory.mktemp("guarded") / "home", None)
+    keys = keys_of(site)
     multiprocessing.get_context("forkserver").set_forkserver_preload(
         ["__main__", "tests.gate.client.guard.guarded_program"]
     )
-    with site.serving(1) as server, ExitStack() as stack:
+    with site.serving(1) as server:
         registry = httpx.get(f"{server.url}/api/decision/receipt-keys", timeout=PATIENCE, trust_env=False).json()
-        instance = open_instance(load_settings(home))
-        stack.callback(instance.close)
-        elsewhere = create_app(instance).test_client()
-        plain = stack.enter_context(Client(server.url, key=key, registry=registry, timeout=PATIENT))
+        with prepared(server.url, None, lambda: FaultyGate(server.url), keys, registry, elsewhere) as service:
+            yield service
+        assert "Traceback" not in server.text()
+
+
+@pytest.fixture(scope="module")
+def in_memory(tmp_path_factory: pytest.TempPathFactory, elsewhere: tuple[FlaskClient, str]) -> Iterator[Service]:
+    """The application in this process. Its signing keys are its own: `elsewhere` is a copy of what is laid out."""
+    home = tmp_path_factory.mktemp("guarded") / "home"
+    create_instance(home, base_url="http://gate.example")
+    keys = keys_of(Site(home, None))
+    with closing(open_instance(load_settings(home))) as instance:
+        registry = instance.trust().receipt_keys
+        assert registry is not None
+        application = create_app(instance)
+        transport = httpx.WSGITransport(application)
+        with prepared(
+            "http://gate.example",
+            transport,
+            lambda: FaultyApplication(application),
+            keys,
+            registry.to_dict(),
+            elsewhere,
+        ) as service:
+            yield service
+
+
+def keys_of(site: Site) -> dict[str, str]:
+    """Keys of a new instance, by the members of `Service`."""
+    return {
+        "key": site.create_key("acme"),
+        "other": site.create_key("other"),
+        "reader": site.gate("keys", "create", "--scope", "acme", "--access", "read")["key"],
+    }
+
+
+@contextmanager
+def prepared(
+    url: str,
+    transport: httpx.BaseTransport | None,
+    line: Callable[[], FaultyGate | FaultyApplication],
+    keys: Mapping[str, str],
+    registry: Mapping[str, Any],
+    elsewhere: tuple[FlaskClient, str],
+) -> Iterator[Service]:
+    """A service that knows the rulebooks and the adapter of the rows."""
+    with Client(url, key=keys["key"], registry=registry, timeout=PATIENT, transport=transport) as plain:
         scope_hash = plain.decide(inline(sample_rulebook()))["rulebook_registry"]["scope_hash"]
         plain.decide(inline(sample_rulebook() | {"version": "2026-06-12"}))
-        with Client(server.url, key=other, timeout=PATIENT) as client:
+        with Client(url, key=keys["other"], timeout=PATIENT, transport=transport) as client:
             client.decide(inline(lenient_rulebook()))
-        answer = elsewhere.post("/api/decide", json=inline(lenient_rulebook()), headers={"x-api-key": stranger})
-        assert answer.status_code == 200
         (manifest,) = (each for each in plain.list_trusted_adapters()["adapters"] if each["adapter_id"] == ADAPTER)
         adapter = {
             "adapter_id": ADAPTER,
@@ -147,8 +205,29 @@ def service(tmp_path_factory: pytest.TempPathFactory, laid_out: Path) -> Iterato
             "manifest_hash": manifest["manifest_hash"],
         }
         plain.decide({"mode": "rulebook", "rulebook": made_policy(), "adapter": {**adapter, "input": TRANSFER}})
-        yield Service(server.url, key, reader, other, scope_hash, registry, elsewhere, stranger, plain, adapter)
-        assert "Traceback" not in server.text()
+        yield Service(
+            url=url,
+            transport=transport,
+            line=line,
+            **keys,
+            scope_hash=scope_hash,
+            registry=registry,
+            elsewhere=elsewhere[0],
+            elsewhere_key=elsewhere[1],
+            plain=plain,
+            adapter=adapter,
+        )
+
+
+def on_the_wire(row: Mapping[str, Any]) -> bool:
+    """Whether a row needs a server: its process dies, or its fault is more than another message."""
+    do = row["do"]
+    return bool(
+        do.keys() & {"dies", "held"}
+        or do.get("before") in ("another store asked", "permitted long ago")
+        or do.get("here", "").startswith(("away", "full", "locked and away"))
+        or any(spec.keys() & {"cut", "slow", "spoilt"} for spec in do.get("strikes", {}).values())
+    )
 
 
 def inline(rulebook: dict[str, Any]) -> dict[str, Any]:
@@ -187,12 +266,18 @@ class Case:
         self.service = service
         self.folder = folder
         self.order = f"deal-{uuid.uuid4().hex}"
-        self.line = FaultyGate(service.url)
+        self.line = service.line()
         self.registry = folder / "keys.json"
         self.registry.write_text(json.dumps(service.registry))
         self.path = folder / "guard" / "intents.db"
         self.effects = Effects(folder / "effects")
         self.after_effect: Callable[[], None] = lambda: None
+
+    @property
+    def wire(self) -> FaultyGate:
+        """The line, of a case that has a server."""
+        assert isinstance(self.line, FaultyGate)
+        return self.line
 
     def made(self, timeout: float = PATIENT) -> dict[str, Any]:
         """What a client is made of, but for its store."""
@@ -208,7 +293,10 @@ class Case:
     def calling(self, timeout: float = PATIENT, path: Path | None = None) -> Iterator[Caller]:
         """A client while the block runs."""
         with SqliteStore(path or self.path) as store:
-            caller = CALLERS[self.kind](self.line.url, store=store, **self.made(timeout))
+            transport = self.line.transport
+            caller = CALLERS[self.kind](
+                self.line.url, store=store, transport=transport, delivery_transport=transport, **self.made(timeout)
+            )
             try:
                 yield caller
             finally:
@@ -396,7 +484,7 @@ def from_the_decision_on(case: Case, trouble: Callable[[Case], AbstractContextMa
 @contextmanager
 def locked_and_away(case: Case) -> Iterator[None]:
     """Another process holds the store, and the service is down."""
-    with locked(case), case.line.away():
+    with locked(case), case.wire.away():
         yield
 
 
@@ -429,8 +517,8 @@ HERE: Final[dict[str, Callable[[Case], AbstractContextManager[None]]]] = {
     "full": full_disk,
     "full from the effect on": lambda case: from_the_effect_on(case, full_disk),
     "locked and away from the effect on": lambda case: from_the_effect_on(case, locked_and_away),
-    "away": lambda case: case.line.away(),
-    "away from the effect on": lambda case: from_the_effect_on(case, lambda case: case.line.away()),
+    "away": lambda case: case.wire.away(),
+    "away from the effect on": lambda case: from_the_effect_on(case, lambda case: case.wire.away()),
 }
 
 
@@ -622,10 +710,20 @@ def named(row: Mapping[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("kind", CALLERS)
-@pytest.mark.parametrize("row", [row for row in ROWS if row not in RACES], ids=named)
+@pytest.mark.parametrize(
+    ("row", "place"),
+    [
+        pytest.param(row, "served", id=named(row), marks=pytest.mark.heavy)
+        if on_the_wire(row)
+        else pytest.param(row, "in_memory", id=named(row))
+        for row in ROWS
+        if row not in RACES
+    ],
+)
 def test_an_action_runs_once_on_a_verified_yes_and_is_reported_whatever_fails(
-    row: dict[str, Any], kind: str, service: Service, tmp_path: Path
+    row: dict[str, Any], place: str, kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
+    service: Service = request.getfixturevalue(place)
     case = Case(row, kind, service, tmp_path)
     try:
         if "before" in row["do"]:
@@ -720,19 +818,20 @@ def require_reported(case: Case, row: Mapping[str, Any]) -> None:
             assert [*store.undelivered(9), *store.set_aside(9)] == []
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", CALLERS)
 @pytest.mark.parametrize("row", RACES, ids=named)
 def test_of_processes_that_race_for_an_action_one_runs_it(
-    row: dict[str, Any], kind: str, service: Service, tmp_path: Path
+    row: dict[str, Any], kind: str, served: Service, tmp_path: Path
 ) -> None:
     context = multiprocessing.get_context("forkserver")
     meeting = context.Barrier(2)
-    races = [Case(row, kind, service, folder) for folder in folders(tmp_path)]
+    races = [Case(row, kind, served, folder) for folder in folders(tmp_path)]
     said = [race.said({}) for race in races]
     processes, answers = [], []
     for number in range(2):
         store = tmp_path / f"{number if row['do']['race'] == 'stores' else 0}.db"
-        made = races[0].made() | {"url": service.url, "store": str(store)}
+        made = races[0].made() | {"url": served.url, "store": str(store)}
         receiving, sending = context.Pipe(duplex=False)
         answers.append(receiving)
         setting = Setting(kind, made, said, tmp_path / "effects")
@@ -750,11 +849,11 @@ def test_of_processes_that_race_for_an_action_one_runs_it(
     for race, *codes in zip(races, *seen, strict=True):
         assert codes.count(None) == 1
         assert {code for code in codes if code is not None} <= set(row["loser"])
-        found = service.plain.find_decisions(target_object_id=race.order)["decisions"]
+        found = served.plain.find_decisions(target_object_id=race.order)["decisions"]
         told = [
             receipt["decision_id"]
             for decision in found
-            for receipt in service.plain.list_executions(decision["decision_id"])["executions"]
+            for receipt in served.plain.list_executions(decision["decision_id"])["executions"]
         ]
         assert len(told) == 1
         done.remove(told[0])

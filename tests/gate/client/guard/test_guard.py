@@ -27,7 +27,6 @@ from gate.client import (
     Blocked,
     Client,
     GateUnavailable,
-    Guard,
     HeldForReview,
     Intent,
     Permit,
@@ -39,35 +38,19 @@ from gate.client import (
     Target,
     Undecidable,
 )
-from gate.client.guard import entering as guard_module
+from gate.client.guard import entering
 from gate.client.guard.recovery import settle
 from gate.client.store import sqlalchemy as sqlalchemy_module
 from gate.client.store.sqlalchemy import SqlAlchemyStore
+from gate.clock import utc_now
 from gate.errors import MaterialRefused, OperatorError, RequestRefused
-from gate.ids import utc_now
 from tests.gate.client.conftest import Service
+from tests.gate.client.guarding import YES, dying_in, executions, guarding, runs
 from tests.support.samples import sample_rulebook
 
-YES = {"discount_percent": 10, "margin_percent": 22}
 NO = {"discount_percent": 10, "margin_percent": 9}
 REVIEW = {"discount_percent": 40, "margin_percent": 40}
 FORBIDDEN = YES | {"verdict": "yes", "action": "approve_discount"}
-
-
-def guarding(client: Client, facts: dict[str, Any] = YES, **said: Any) -> Guard:
-    usual = {"action": "approve_discount", "target": ("crm", "deal-1042")}
-    return client.guard(sample_rulebook(), facts, **(usual | said))
-
-
-def runs(client: Client, facts: dict[str, Any] = YES, **said: Any) -> Permit:
-    with guarding(client, facts, **said) as permit:
-        pass
-    return permit
-
-
-def executions(client: Client, permit: Permit) -> list[Any]:
-    client.flush()
-    return list(client.list_executions(permit.decision_id)["executions"])
 
 
 class Base(DeclarativeBase):
@@ -83,32 +66,10 @@ class Broken(Base):
     number: Mapped[int] = mapped_column(primary_key=True)
 
 
-class Died(BaseException):
-    """A process that is gone: nothing after it runs."""
-
-
-@contextmanager
-def dying_in(store: SqliteStore, method: str, monkeypatch: pytest.MonkeyPatch, *, after: bool) -> Iterator[None]:
-    """Lets a process end at one of the store's writes, and forgets that it did once the block is left."""
-    real = getattr(store, method)
-
-    def die(*arguments: Any, **named: Any) -> Any:
-        if after:
-            real(*arguments, **named)
-        raise Died
-
-    with monkeypatch.context() as patch:
-        patch.setattr(store, method, die)
-        # It would tidy up, which a process that is gone does not.
-        patch.setattr(store, "unstart", lambda intent: None)
-        with pytest.raises(Died):
-            yield
-
-
 @contextmanager
 def at(moment: datetime, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
-        patch.setattr(guard_module, "utc_now", lambda: moment)
+        patch.setattr(entering, "utc_now", lambda: moment)
         yield
 
 
@@ -723,7 +684,7 @@ class TestAge:
             return real(*arguments)
 
         monkeypatch.setattr(store, "start", slow)
-        monkeypatch.setattr(guard_module, "utc_now", lambda: moments[-1])
+        monkeypatch.setattr(entering, "utc_now", lambda: moments[-1])
         with pytest.raises(GateUnavailable) as refused, guarding(gate):
             raise AssertionError("the body ran")
         # The clock of this test is ahead of the service's from then on.
@@ -964,7 +925,7 @@ class TestWithinASession:
         start, later = SqlAlchemyStore.start, utc_now() + timedelta(hours=1)
 
         def slow(store: SqlAlchemyStore, *arguments: Any) -> bool:
-            monkeypatch.setattr(guard_module, "utc_now", lambda: later)
+            monkeypatch.setattr(entering, "utc_now", lambda: later)
             return start(store, *arguments)
 
         monkeypatch.setattr(SqlAlchemyStore, "start", slow)

@@ -8,8 +8,8 @@ import socket
 import threading
 from pathlib import Path
 
-from gate.client.errors import StoreUnavailable
 from gate.client.store import SqliteStore
+from gate.client.store.intents import StoreUnavailable
 from tests.gate.client.store.support import attempt
 
 

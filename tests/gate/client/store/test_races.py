@@ -19,6 +19,8 @@ from tests.gate.client.store.support import AT, BY, attempt, latest, permitted
 from tests.support.postgres import Postgres
 from tests.support.torture import size
 
+pytestmark = pytest.mark.heavy
+
 ROUNDS: Final = size(40, 5000)
 ORDER: Final = (State.PERMITTED, State.STARTED, State.REPORTED)
 

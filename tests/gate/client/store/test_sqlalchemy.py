@@ -13,9 +13,8 @@ from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from gate.client.errors import StoreUnavailable
 from gate.client.store import State, sqlalchemy
-from gate.client.store.intents import OUTCOME
+from gate.client.store.intents import OUTCOME, StoreUnavailable
 from gate.client.store.sqlalchemy import SqlAlchemyStore
 from tests.end_to_end.support import free_port
 from tests.gate.client.store.places import Place

@@ -21,8 +21,8 @@ from typing import Any, Final
 import pytest
 from sqlalchemy import create_engine
 
-from gate.client.errors import StoreUnavailable
 from gate.client.store import Intent, SqliteStore, State, sqlite, statements
+from gate.client.store.intents import StoreUnavailable
 from gate.client.store.sqlalchemy import SqlAlchemyStore
 from tests.gate.client.store.support import AT, BY, attempt, finished, latest, permitted
 

@@ -270,3 +270,11 @@ def test_every_endpoint_is_a_method_with_the_signature_of_its_operation(make: Ca
             assert getattr(gate, name).__doc__ == operation.__doc__
     with pytest.raises(TypeError, match="method of a client"):
         Client.decide(sample_request())
+
+
+def test_one_entry_that_is_asked_for_has_its_own_type() -> None:
+    answers: list[dict[str, Any]] = [{"policy_bundles": []}, {"policy_bundle_entry": {"policy_id": "p"}}]
+    made, _ = client(*(httpx.Response(200, json=answer) for answer in answers))
+    # A type checker refuses these members where an operation's overloads are lost on the way to the client.
+    assert made.list_policy_bundles()["policy_bundles"] == []
+    assert made.list_policy_bundles(hash="0" * 64)["policy_bundle_entry"]["policy_id"] == "p"

@@ -1,0 +1,32 @@
+"""Writes the modules of `gate/client/api` (`make client`)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final
+
+import gate
+from api.description.client import Unsupported, sources
+from api.description.documents import openapi_document
+
+FOLDER: Final = Path(gate.__file__).parent / "client" / "api"
+
+
+def main() -> int:
+    """Writes the modules; 1, and leaves them as they are, where the document says what the generator does not know."""
+    try:
+        # No part of the client depends on where a service is reached.
+        made = sources(openapi_document("https://gate.example"))
+    except Unsupported as error:
+        sys.stderr.write(f"The client stays as it is. {error}\n")
+        return 1
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in made.items():
+        (FOLDER / name).write_text(text, "utf-8")
+    sys.stdout.write(f"{FOLDER} holds {', '.join(made)}.\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

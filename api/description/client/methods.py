@@ -1,0 +1,59 @@
+"""The operations of a document as the text of a module of classes, which have them as methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from api.description.client.functions import parameters
+from api.description.client.operations import Operation
+from api.description.client.text import comment, imports
+
+_HEAD: Final = '''\
+"""Every endpoint as a method: the operations of `gate.client.operations`, sent and awaited.
+
+Each operation is described once: its signature, types and description hold for both clients.
+"""
+
+from __future__ import annotations
+
+'''
+_IMPORTED: Final = {
+    "collections.abc": ("Mapping",),
+    "datetime": ("datetime",),
+    "typing": ("TYPE_CHECKING", "overload"),
+    "gate.client.api": ("operations",),
+    "gate.client.transport.endpoint": ("AsyncEndpoint", "Endpoint"),
+}
+
+
+def methods(tags: Mapping[str, Iterable[Operation]], types: Iterable[str]) -> str:
+    """The module of both classes; as `functions`."""
+    body = ""
+    for name, kind, define, who in (
+        ("Endpoints", "Endpoint", "def", "threads"),
+        ("AsyncEndpoints", "AsyncEndpoint", "async def", "asyncio"),
+    ):
+        body += f'\n\nclass {name}:\n    """Every endpoint, for {who}."""\n'
+        for heading, group in tags.items():
+            body += f"\n{comment(heading, indent=4)}"
+            body += "".join(_method(operation, kind, define) for operation in group)
+    return _HEAD + imports(body, _IMPORTED, types) + body
+
+
+def _method(operation: Operation, kind: str, define: str) -> str:
+    name, answer = operation.name, operation.answer
+    made = f"{name} = {kind}(operations.{name})\n"
+    if answer.only is None:
+        return f"    {made}"
+    # A type checker takes an operation's first overload for all of it, where another callable is made of it.
+    every, one, both = (
+        f"        {define} {name}(self, {parameters(operation, left_out=left_out, given=given)}) -> {gives}: ...\n"
+        for left_out, given, gives in (
+            (answer.only, None, answer.annotation),
+            (None, answer.only, answer.alone),
+            (None, None, f"{answer.annotation} | {answer.alone}"),
+        )
+    )
+    overloads = f"        @overload\n{every}\n        @overload\n{one}\n{both}"
+    return f"\n    if TYPE_CHECKING:\n\n{overloads}\n    else:\n        {made}\n"

@@ -1,0 +1,189 @@
+"""JSON Schemas as Python types: an object with members becomes a TypedDict, all else an annotation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from api.description.client.components import Components, Members, Placed, Unsupported
+from api.description.client.names import Names
+from api.description.spec import Schema
+from gate.encoding.strict_json import Json
+
+_SCALARS: Final = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
+
+_VIEWS: Final = "Callers may be answered with less: members that only some views have are not required."
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a type is needed for.
+
+    Attributes:
+        heading: The heading under which it stands.
+        is_sent: Whether callers make the value: they may then give any mapping for an open object.
+    """
+
+    heading: str = ""
+    is_sent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a TypedDict."""
+
+    name: str
+    annotation: str
+    is_required: bool
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A TypedDict."""
+
+    name: str
+    heading: str
+    description: str
+    members: tuple[Member, ...]
+
+
+class Types:
+    """The types that a document needs, collected while annotations are asked for."""
+
+    def __init__(self, schemas: Mapping[str, Schema], names: Names) -> None:
+        """Begins with the enums that have a name.
+
+        Args:
+            schemas: The document's components.
+            names: The vocabulary of the client.
+
+        Raises:
+            Unsupported: The vocabulary has a place that the document does not have.
+        """
+        self._components = Components(schemas, names)
+        enums = {name: _words(self._components.at(place)) for place, name in names.types.items()}
+        self.words: Final = {name: _literal(words) for name, words in sorted(enums.items()) if words}
+        self._named = {_together(words): name for name, words in enums.items() if words}
+        self._known: dict[str, Placed] = {name: ("an enum", {}) for name in self.words}
+        self._shapes: dict[str, Shape] = {}
+
+    @property
+    def shapes(self) -> list[Shape]:
+        """The TypedDicts, each after those that it holds."""
+        return list(self._shapes.values())
+
+    def annotation(self, place: str, schema: Schema | bool, use: Use) -> str:
+        """The annotation of a value; the TypedDicts in it are collected.
+
+        Args:
+            place: Where its schema stands in the document.
+            schema: Its schema.
+            use: What it is needed for.
+
+        Raises:
+            Unsupported: The schema, or one in it, says something that the generator does not know.
+        """
+        return self._union([(place, schema)], use)
+
+    def always_has(self, schema: Schema, member: str) -> bool:
+        """Whether every object of a schema has a member."""
+        return member in self._components.members(*self._components.resolved("", schema))[1]
+
+    def _union(self, told: Iterable[Placed], use: Use) -> str:
+        parts = dict.fromkeys(part for place, schema in told for part in self._parts(place, schema, use))
+        return "Json" if "Json" in parts else " | ".join(sorted(parts, key=lambda part: part == "None"))
+
+    def _parts(self, place: str, schema: Schema | bool, use: Use) -> Iterator[str]:
+        """The alternatives of a value."""
+        place, schema = self._components.resolved(place, schema)
+        if "enum" in schema:
+            words = _words(schema)
+            yield self._named.get(_together(words)) or _literal(words)
+            if None in schema["enum"]:
+                yield "None"
+        elif "const" in schema:
+            yield self._constant(place, schema["const"])
+        elif "anyOf" in schema:
+            if beside := schema.keys() & {"type", "properties", "allOf", "then", "else"}:
+                raise Unsupported(f"{place} says {', '.join(sorted(beside))} beside anyOf.")
+            for number, one in enumerate(self._components.without_views(schema["anyOf"]), 1):
+                yield from self._parts(f"{place}.alternative_{number}", one, use)
+        elif schema.keys() & {"type", "properties", "allOf", "then", "else"}:
+            kinds = schema.get("type", "object")
+            for kind in [kinds] if isinstance(kinds, str) else kinds:
+                yield self._kind(kind, place, schema, use)
+        else:
+            yield "Json"
+
+    def _kind(self, kind: str, place: str, schema: Schema, use: Use) -> str:
+        """A value of one of the types of JSON."""
+        if kind in _SCALARS:
+            return _SCALARS[kind]
+        if kind == "array":
+            return f"list[{self._union([(f'{place}[]', schema.get('items', True))], use)}]"
+        if kind != "object":
+            raise Unsupported(f"{place} is of type {kind}, which JSON does not have.")
+        members = self._components.members(place, schema)
+        if members[0]:
+            # A TypedDict cannot say of what type further members are.
+            return self._shape(place, schema, members, use)
+        values = schema.get("additionalProperties", True)
+        if isinstance(values, Mapping):
+            return f"dict[str, {self._union([(f'{place}{{}}', values)], use)}]"
+        return "Mapping[str, Json]" if use.is_sent else "dict[str, Json]"
+
+    def _shape(self, place: str, schema: Schema, members: Members, use: Use) -> str:
+        """The name of the TypedDict of an object."""
+        name = self._components.name(place)
+        if name not in self._known:
+            # Known before it is whole, so that it may hold itself.
+            self._known[name] = place, schema
+            made = tuple(
+                Member(member, self._union(told, use), member in members[1], self._description(told))
+                for member, told in members[0].items()
+            )
+            self._shapes[name] = Shape(name, use.heading, self._told(place, schema), made)
+        elif self._known[name] != (place, schema):
+            raise Unsupported(f"{place} would be the type {name}, as is {self._known[name][0]}; name it in names.py.")
+        return name
+
+    def _told(self, place: str, schema: Schema) -> str:
+        """The description of a TypedDict."""
+        parent, _, member = place.rstrip("[]{}").rpartition(".")
+        # The document describes some arrays, and not the items in them.
+        entry = f"An entry of `{member}` in {self._components.name(parent)}." if parent else f"The component {place}."
+        told = schema.get("description") or schema.get("title") or entry
+        return f"{told} {_VIEWS}" if self._components.has_views(place) else str(told)
+
+    def _description(self, told: list[Placed]) -> str:
+        """What is said of a member, or else of its words; a TypedDict describes itself."""
+        place, schema = told[0]
+        if isinstance(schema, Mapping) and "description" in schema:
+            return str(schema["description"])
+        _, schema = self._components.resolved(place, schema)
+        return "" if "properties" in schema else str(schema.get("description", ""))
+
+    def _constant(self, place: str, value: Json) -> str:
+        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+            return "list[str]"
+        if not isinstance(value, str | int | float):
+            raise Unsupported(f"{place} is always {value!r}, which has no type here.")
+        return _literal([value]) if self._components.is_fixed(place) else type(value).__name__
+
+
+def _words(schema: Schema) -> list[Json]:
+    """The words of an enum, without null."""
+    return [word for word in schema.get("enum", ()) if word is not None]
+
+
+def _together(words: list[Json]) -> frozenset[str]:
+    """Words that are the same enum in any order."""
+    return frozenset(map(repr, words))
+
+
+def _literal(words: list[Json]) -> str:
+    if not words or not all(isinstance(word, str | int) for word in words):
+        raise Unsupported(f"An enum or a constant of {words!r} has no type here.")
+    return f"Literal[{', '.join(map(repr, words))}]"

@@ -1,0 +1,67 @@
+"""The types of a document as the text of a module of TypedDicts."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from itertools import groupby
+from typing import Final
+
+from api.description.client.schemas import Member, Shape, Types
+from api.description.client.text import comment, docstring, imports, sentence
+
+_HEAD: Final = '''\
+"""The shapes of what is sent and answered, for editors and type checkers. Nothing is checked when a program runs.
+
+Answers may gain members, and words may be added to those listed here: read them tolerantly. Hashes are lower-case hex
+SHA-256, times are UTC timestamps `2026-01-31T12:00:00.000Z`, cursors and ids are opaque.
+"""
+
+# Annotations are evaluated here, as they are written: as texts, TypedDict would not see which members are NotRequired.
+
+'''
+_IMPORTED: Final = {
+    "collections.abc": ("Mapping",),
+    "typing": ("Any", "Literal", "NotRequired", "TypeAlias", "TypedDict"),
+}
+_JSON: Final = '''\
+Json: TypeAlias = Any
+"""A JSON value that the document says no more of, as `json.loads` gives it: look at it before you use it."""
+
+'''
+
+
+def typed_dicts(types: Types) -> str:
+    """The module of types."""
+    body = _JSON + "".join(f"{name} = {annotation}\n" for name, annotation in types.words.items())
+    # A type stands below those that it holds; only itself it names before it is there.
+    coming = {shape.name for shape in types.shapes}
+    for heading, group in groupby(types.shapes, key=lambda shape: shape.heading):
+        body += f"\n\n# {heading}.\n"
+        for shape in group:
+            body += f"\n\n{_typed_dict(shape, coming)}"
+            coming.discard(shape.name)
+    return _HEAD + imports(body, _IMPORTED) + body
+
+
+def _typed_dict(shape: Shape, coming: set[str]) -> str:
+    told = sentence(shape.description)
+    if all(each.name.isidentifier() and not keyword.iskeyword(each.name) for each in shape.members):
+        members = "".join(f"    {each.name}: {_annotation(each, coming)}\n{_described(each)}" for each in shape.members)
+        return f"class {shape.name}(TypedDict):\n{docstring(told)}\n{members}"
+    # A class statement has no members that are words of the language.
+    members = "".join(
+        f"{comment(sentence(each.description), indent=8)}        {each.name!r}: {_annotation(each, coming)},\n"
+        for each in shape.members
+    )
+    return f"{shape.name} = TypedDict({shape.name!r}, {{\n{members}}})\n{docstring(told, indent=0)}"
+
+
+def _described(member: Member) -> str:
+    return docstring(sentence(member.description)) if member.description else ""
+
+
+def _annotation(member: Member, coming: set[str]) -> str:
+    is_ahead = not coming.isdisjoint(re.findall(r"\w+", member.annotation))
+    annotation = f'"{member.annotation}"' if is_ahead else member.annotation
+    return annotation if member.is_required else f"NotRequired[{annotation}]"

@@ -1,0 +1,3141 @@
+# Generated from the OpenAPI document by `make client`. Do not edit: change the document, in schemas/, or the
+# generator, in api/description/client.
+"""The shapes of what is sent and answered, for editors and type checkers. Nothing is checked when a program runs.
+
+Answers may gain members, and words may be added to those listed here: read them tolerantly. Hashes are lower-case hex
+SHA-256, times are UTC timestamps `2026-01-31T12:00:00.000Z`, cursors and ids are opaque.
+"""
+
+# Annotations are evaluated here, as they are written: as texts, TypedDict would not see which members are NotRequired.
+
+from collections.abc import Mapping
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+Json: TypeAlias = Any
+"""A JSON value that the document says no more of, as `json.loads` gives it: look at it before you use it."""
+
+ConfidenceLevel = Literal["high", "medium", "low", "insufficient"]
+EntryType = Literal["decision", "execution", "outcome", "crm_sync", "erasure"]
+ExecutionFlag = Literal["DECISION_NOT_APPROVED", "ACTION_BINDING_MISMATCH"]
+ExecutionStatus = Literal["executed", "queued", "skipped", "failed", "blocked", "reviewed", "reverted"]
+KeySource = Literal["server", "registry", "public_key", "hmac_secret", "request", "none"]
+Mode = Literal["rulebook", "single", "multi", "runtime"]
+OutcomeStatus = Literal["succeeded", "failed", "partial", "reverted", "pending", "review"]
+PolicyStatus = Literal["active", "historical"]
+Readiness = Literal["ready", "degraded"]
+ReceiptSigning = Literal["ed25519", "hmac-sha256", "off"]
+RegistrySigning = Literal["ed25519", "off"]
+SyncDirection = Literal["writeback", "inbound"]
+SyncStatus = Literal["written", "pending", "failed", "skipped"]
+Verdict = Literal["yes", "no", "review"]
+View = Literal["minimal", "standard", "full"]
+
+
+# What is sent: Decide.
+
+
+class RulebookRef(TypedDict):
+    """A rulebook that the scope has registered, instead of its body: {rulebook_id, version} or {hash}."""
+
+    hash: NotRequired[str]
+    """H of a registered rulebook, lower-case hex."""
+    rulebook_id: NotRequired[str]
+    """Its rulebook_id."""
+    version: NotRequired[str]
+    """Its version."""
+
+
+class AdapterInvocation(TypedDict):
+    """The member adapter of a Decision Request: one call of one registered adapter."""
+
+    adapter_id: str
+    """The adapter's id."""
+    version: str
+    """The adapter's exact version."""
+    manifest_hash: str
+    """H of the adapter's manifest, lower-case hex."""
+    input: Mapping[str, Json]
+    """What the adapter is given; its manifest's input_schema says what it takes."""
+
+
+class DecisionContext(TypedDict):
+    """What the decision is about. Open: advisory modes take further structured keys."""
+
+    workflow: NotRequired[str]
+    """The caller's workflow that asks."""
+    source_record_id: NotRequired[str]
+    """What the workflow is about, in the caller's terms."""
+    requested_action: NotRequired[str]
+    """The action asked for; action_binding.proposed_action of the record."""
+    target_system: NotRequired[str]
+    """The system that would be changed; action_binding.system."""
+    target_object_id: NotRequired[str]
+    """The object that would be changed; action_binding.resource."""
+    mutation: NotRequired[str]
+    """The change itself, in the caller's terms; action_binding.mutation."""
+    actor: NotRequired[Json]
+    """Who asks; copied into action_binding."""
+    subject: NotRequired[Json]
+    """Whom the action is about; copied into action_binding."""
+    amount: NotRequired[Json]
+    """The caller's number, untouched; copied into action_binding."""
+    currency: NotRequired[Json]
+    """Copied into action_binding."""
+    inputs: NotRequired[Mapping[str, Json]]
+    """The facts that the rulebook consumes."""
+
+
+class DecisionRequest(TypedDict):
+    """Body of POST /api/decide. In mode rulebook exactly one of rulebook and rulebook_ref, and at most one of
+    context.inputs and adapter, is sent.
+    """
+
+    question: NotRequired[str]
+    """Plain-language decision boundary. Required by the advisory modes; descriptive metadata in mode rulebook."""
+    mode: NotRequired[Mode]
+    """rulebook gives a binding verdict. single (the default), multi and runtime are advisory."""
+    rulebook: NotRequired[Mapping[str, Json]]
+    """A Rulebook v1 object: see rulebook-v1.schema.json."""
+    rulebook_ref: NotRequired[RulebookRef]
+    """A rulebook that the scope has registered, instead of its body: {rulebook_id, version} or {hash}."""
+    binding_mode: NotRequired[str]
+    """direct_declarative_rulebook or trusted_adapter_facts_then_declarative_rulebook; anything else is refused with
+    RULEBOOK_BINDING_MODE_UNSUPPORTED.
+    """
+    adapter: NotRequired[AdapterInvocation]
+    """One invocation of a registered trusted adapter, instead of context.inputs: see
+    trusted-adapter-invocation.schema.json.
+    """
+    context: NotRequired[DecisionContext]
+    """What the decision is about. Open: advisory modes take further structured keys."""
+    response_view: NotRequired[View]
+    """Projection of the answer. Not part of the canonical input hash."""
+
+
+# What is sent: Verify.
+
+
+class RecordVerificationRequest(TypedDict):
+    """The record in a wrapper. Where the path names a decision, the record may be left out: the stored one is then
+    verified.
+    """
+
+    record: NotRequired[Mapping[str, Json]]
+    """A full Decision Record, as it was answered."""
+    input: NotRequired[Json]
+    """The Decision Request that it answers. Its hashes are then checked as well."""
+    public_key: NotRequired[str | None]
+    """An Ed25519 public key in PEM (SPKI), for diagnosis. It never makes a record verified."""
+
+
+class PacketVerificationRequest(TypedDict):
+    """The packet in a wrapper."""
+
+    packet: Mapping[str, Json]
+    """A Decision Packet, as it was exported."""
+    input: NotRequired[Json]
+    """The Decision Request that the record answers. Without it the packet's own is used."""
+    public_key: NotRequired[str | None]
+    """An Ed25519 public key in PEM (SPKI), for diagnosis. It never makes a packet verified."""
+    checkpoint: NotRequired[Mapping[str, Json] | None]
+    """A checkpoint of the chain that the verifier kept, with which the packet must agree: its links must reach it."""
+
+
+# What is sent: Replay.
+
+
+class ReplayRequest(TypedDict):
+    """Body of POST .../replay and POST .../diff. An empty body is the same as {}."""
+
+    replay_mode: NotRequired[str]
+    """historical (the default of replay) decides the stored request by what the record cites; current (the only one
+    of diff) by what the scope has registered by now. Anything else is refused with REPLAY_MODE_INVALID.
+    """
+    input: NotRequired[Mapping[str, Json]]
+    """A whole Decision Request of mode rulebook, decided instead of the stored one: see
+    decision-request.schema.json. Mode current alone takes it; its response_view has no effect.
+    """
+    response_view: NotRequired[View]
+    """The view of `decision` in the answer."""
+
+
+class Scenario(TypedDict):
+    """One change of the context, or of the adapter's input."""
+
+    scenario_id: str
+    """The caller's id for it."""
+    label: str
+    """What it stands for, for people."""
+    context_patch: Mapping[str, Json]
+    """A merge patch (RFC 7396) over the stored context: a member that is null is removed, an object is merged,
+    everything else replaces. Facts stand under inputs.
+    """
+    adapter_input_patch: NotRequired[Mapping[str, Json]]
+    """A merge patch over the stored input of the adapter, where the decision's facts came from one."""
+
+
+class CounterfactualsRequest(TypedDict):
+    """Body of POST .../counterfactuals: scenarios to simulate against the rulebook's latest version."""
+
+    scenarios: list[Scenario]
+    """What to simulate, 1 to 50. Their ids are unique."""
+    response_view: NotRequired[View]
+    """How much each scenario of the answer tells: standard adds evidence, full the evaluation as well."""
+
+
+# What is sent: Lifecycle.
+
+
+class Executor(TypedDict):
+    """Who performed it."""
+
+    type: str
+    """What kind of executor it is: service, agent, person."""
+    id: str
+    """Which one."""
+
+
+class ExecutionReport(TypedDict):
+    """Body of POST /api/decision/{decision_id}/execution: what became of the action."""
+
+    execution_status: ExecutionStatus
+    """What became of the action."""
+    execution_result: NotRequired[str]
+    """The result in the caller's words."""
+    action_taken: NotRequired[str]
+    """The action that was actually performed, by its label."""
+    target_system: NotRequired[str]
+    """The system that was changed."""
+    target_object_id: NotRequired[str]
+    """The object that was changed."""
+    mutation: NotRequired[str]
+    """The change itself, in the caller's terms."""
+    external_ref: NotRequired[str]
+    """The caller's reference to the transaction."""
+    execution_id: NotRequired[str]
+    """The caller's own id of the execution."""
+    executor: NotRequired[Executor]
+    """Who performed it."""
+    decision_record_hash: NotRequired[str]
+    """The record's record_hash. Where it is sent, it must be that of the stored record."""
+    decision_receipt_hash: NotRequired[str]
+    """The record's receipt_hash. Where it is sent, it must be that of the stored record."""
+    action_binding: NotRequired[Mapping[str, Json]]
+    """The binding that the executor acted on. It is compared as a whole with that of the record."""
+    state_before_hash: NotRequired[str]
+    """A hash of the target's state before the action, with its algorithm: sha256:..."""
+    state_after_hash: NotRequired[str]
+    """A hash of the target's state after the action, with its algorithm."""
+    state_before_ref: NotRequired[str]
+    """Where the state before is kept."""
+    state_after_ref: NotRequired[str]
+    """Where the state after is kept."""
+    evidence_refs: NotRequired[list[str]]
+    """References to evidence that is kept elsewhere."""
+    executed_at: NotRequired[str]
+    """When the action was performed: a time with its zone. It is stored in UTC with milliseconds."""
+
+
+class OutcomeReport(TypedDict):
+    """Body of POST /api/decision/{decision_id}/outcome: what the action led to."""
+
+    outcome_status: OutcomeStatus
+    """What the action led to. pending and review are for results that are still ambiguous; the others are final
+    until another outcome is reported.
+    """
+    action_executed: NotRequired[bool]
+    """Whether the action was executed at all."""
+    action_taken: NotRequired[str]
+    """The action that was actually performed, by its label."""
+    target_system: NotRequired[str]
+    """The system that was changed."""
+    target_object_id: NotRequired[str]
+    """The object that was changed."""
+    mutation: NotRequired[str]
+    """The change itself, in the caller's terms."""
+    external_ref: NotRequired[str]
+    """The caller's reference to the transaction."""
+    decision_record_hash: NotRequired[str]
+    """The record's record_hash. Where it is sent, it must be that of the stored record."""
+    decision_receipt_hash: NotRequired[str]
+    """The record's receipt_hash. Where it is sent, it must be that of the stored record."""
+    observed_metrics: NotRequired[dict[str, float]]
+    """What was measured: each metric's name and its number."""
+    evidence_refs: NotRequired[list[str]]
+    """References to evidence that is kept elsewhere."""
+    executed_at: NotRequired[str]
+    """When the action was performed: a time with its zone. It is stored in UTC with milliseconds."""
+
+
+class CrmSyncReport(TypedDict):
+    """Body of POST /api/decision/{decision_id}/crm-sync: what of the decision is in a CRM."""
+
+    sync_status: SyncStatus
+    """What became of the sync."""
+    sync_direction: NotRequired[SyncDirection]
+    """writeback: from the decision into the CRM; inbound: from the CRM."""
+    crm_provider: NotRequired[str]
+    """Which CRM."""
+    crm_object_type: NotRequired[str]
+    """What kind of object it is there."""
+    crm_object_id: NotRequired[str]
+    """Which object."""
+    crm_record_url: NotRequired[str]
+    """Where the object is shown, without credentials."""
+    mapped_fields: NotRequired[Mapping[str, Json]]
+    """The fields that were mapped, and their values. Never credentials. Nothing in it, at any depth, may be null or
+    empty text, an empty list or an empty object: sync_hash would not bind it.
+    """
+    decision_record_hash: NotRequired[str]
+    """The record's record_hash. Where it is sent, it must be that of the stored record."""
+    decision_receipt_hash: NotRequired[str]
+    """The record's receipt_hash. Where it is sent, it must be that of the stored record."""
+    decision_verdict: NotRequired[str]
+    """The record's verdict. Where it is sent, it must be that of the stored record."""
+    decision_action: NotRequired[str]
+    """The record's action; as decision_verdict."""
+    policy_id: NotRequired[str]
+    """The record's policy_id; as decision_verdict."""
+    policy_version: NotRequired[str]
+    """The record's policy_version; as decision_verdict."""
+
+
+# What is answered: Decide.
+
+
+class ActionBinding(TypedDict):
+    """What the decision is bound to."""
+
+    system: str
+    """context.target_system."""
+    resource: str
+    """context.target_object_id."""
+    proposed_action: str
+    """context.requested_action."""
+    mutation: NotRequired[str]
+    """context.mutation."""
+    actor: NotRequired[Json]
+    """Who asked, as sent."""
+    subject: NotRequired[Json]
+    """Whom the action is about, as sent."""
+    amount: NotRequired[Json]
+    """The caller's number, untouched."""
+    currency: NotRequired[Json]
+    """As sent."""
+
+
+class EvidenceSource(TypedDict):
+    """A source."""
+
+    id: str
+    """Which source."""
+    type: Literal["rulebook", "evaluation", "adapter"]
+    """What kind of source."""
+    snapshot_hash: str
+    """Hash of the source as it was used."""
+
+
+class EvidenceManifest(TypedDict):
+    """The evidence with the hashes of what it came from."""
+
+    codes: list[str]
+    """The evidence codes."""
+    sources: list[EvidenceSource]
+    """What they rest on."""
+
+
+class InvalidField(TypedDict):
+    """A fact of the wrong type."""
+
+    field: str
+    """The fact."""
+    expected: str
+    """The type that input_schema declares."""
+    observed_type: str
+    """The type that was sent."""
+
+
+class EvaluatedTest(TypedDict):
+    """A test. observed is left out where the field was absent, and is {sha256, bytes} where it is over 1 KiB."""
+
+    path: str
+    """Where in the condition the test stands."""
+    field: str
+    """The fact tested."""
+    operator: str
+    """The operator."""
+    passed: bool
+    """Whether the test held."""
+    expected: NotRequired[Json]
+    """The rule's value; absent with exists and not_exists."""
+    observed: NotRequired[Json]
+    """The fact's value."""
+
+
+class RuleEvaluation(TypedDict):
+    """A rule that was tried, in order."""
+
+    rule_id: str
+    """The rule."""
+    priority: int
+    """Its priority."""
+    passed: bool
+    """Whether its condition held."""
+    tests: list[EvaluatedTest]
+    """Every test of its condition, without short cut."""
+
+
+class Evaluation(TypedDict):
+    """How the rulebook came to its outcome."""
+
+    matched: bool
+    """Whether a rule matched."""
+    missing_fields: list[str]
+    """Required facts that were absent."""
+    invalid_fields: list[InvalidField]
+    """Facts of the wrong type."""
+    rules: list[RuleEvaluation]
+    """The rules that were tried, up to and including the one that matched."""
+
+
+class RecordedPolicyBundle(TypedDict):
+    """The policy's identity."""
+
+    id: str
+    """The rulebook's id."""
+    version: str
+    """The rulebook's version."""
+    hash: str
+    """H(rulebook)."""
+    hash_algorithm: str
+    """The hash of this protocol."""
+    canonicalization: str
+    """How JSON becomes bytes."""
+    source: NotRequired[str]
+    """Where the policy comes from."""
+
+
+class RulebookIdentity(TypedDict):
+    """The rulebook that decided."""
+
+    schema_version: str
+    """Version of the rulebook's layout."""
+    id: str
+    """The rulebook's id."""
+    version: str
+    """Its version."""
+    hash: str
+    """H(rulebook)."""
+
+
+class RulebookContract(TypedDict):
+    """The contract under which the rulebook was validated and evaluated."""
+
+    schema_version: str
+    """Version of the rulebook's layout."""
+    schema_url: str
+    """Where the schema is published."""
+    schema_hash: str
+    """H(schema)."""
+    evaluator_version: str
+    """Version of the evaluator."""
+
+
+class RuntimeBinding(TypedDict):
+    """Who decides, and on whose facts."""
+
+    production_core: str
+    """What makes the verdict."""
+    binding_mode: Literal["direct_declarative_rulebook", "trusted_adapter_facts_then_declarative_rulebook"]
+    """Where the facts came from."""
+    verdict_authority: str
+    """What selects the verdict."""
+    customer_supplied_code: str
+    """What happens to code that a caller sends."""
+    adapter_authority: NotRequired[str]
+    """What an adapter may do, in adapter mode."""
+
+
+class RegistryAttestation(TypedDict):
+    """What the registry key says of the registration."""
+
+    registry_attestation_version: str
+    """Version of the attestation's layout."""
+    status: Literal["signed", "unsigned"]
+    """signed where registry signing is configured."""
+    attestation_hash: str
+    """What is signed: H of the registration."""
+    key_id: str | None
+    """The registry key that signed; null where unsigned."""
+    signature_algorithm: str
+    """What the registry signs with."""
+    signature: str | None
+    """Its signature; null where unsigned."""
+
+
+class AdapterDependency(TypedDict):
+    """The trusted adapter that the rulebook is bound to, where there is one."""
+
+    adapter_id: str
+    """The adapter's id."""
+    version: str
+    """The adapter's version."""
+    manifest_hash: str
+    """The hash of its manifest."""
+    implementation_hash: str
+    """The hash of its source."""
+
+
+class RulebookRegistration(TypedDict):
+    """The rulebook's registration in the scope, as stored once."""
+
+    rulebook_registry_version: str
+    """Version of the registration's layout."""
+    schema_version: str
+    """Version of the rulebook's layout."""
+    rulebook_id: str
+    """The rulebook's id."""
+    version: str
+    """Its version."""
+    hash: str
+    """H(rulebook)."""
+    evaluator_version: str
+    """The evaluator it is bound to."""
+    hash_algorithm: str
+    """The hash of this protocol."""
+    canonicalization: str
+    """How JSON becomes bytes."""
+    scope_hash: str
+    """The scope, without naming it."""
+    registered_at: str
+    """When it was registered, UTC."""
+    registry_attestation: RegistryAttestation
+    """What the registry key says of it."""
+    adapter_dependency: NotRequired[AdapterDependency]
+    """The trusted adapter it is bound to, where there is one."""
+
+
+class AttestedOutcome(TypedDict):
+    """The outcome."""
+
+    status: Literal["ok", "needs_input"]
+    """needs_input where a required fact was missing or mistyped."""
+    verdict: Verdict
+    """The verdict."""
+    application_verdict: str
+    """The rulebook's own verdict."""
+    action: str
+    """Action label."""
+    reason_code: str
+    """Reason code."""
+    matched_rule_id: str | None
+    """The rule that matched; null where none did."""
+
+
+class AttestedBundle(TypedDict):
+    """The attested evaluation: no date, no id, nothing of the environment."""
+
+    engine: str
+    """What evaluated."""
+    evaluator_version: str
+    """Version of the evaluator."""
+    rulebook: RulebookIdentity
+    """The rulebook: schema_version, id, version, hash."""
+    input_hash: str
+    """H of the facts."""
+    outcome: AttestedOutcome
+    """The outcome."""
+    runtime_binding: RuntimeBinding
+    """As in the record."""
+    trusted_adapter: dict[str, Json] | None
+    """The adapter invocation; null without one."""
+
+
+class AttestationSignature(TypedDict):
+    """Signature over the hex of bundle_hash."""
+
+    schema_version: str
+    """Version of the signature's layout."""
+    algorithm: str
+    """What signed."""
+    signed_field: str
+    """What was signed."""
+    status: Literal["signed", "unsigned", "error"]
+    """Whether it is signed."""
+    key_id: str | None
+    """The registry key that signed; null where unsigned."""
+    signature: str | None
+    """The signature; null where unsigned."""
+
+
+class RulebookAttestation(TypedDict):
+    """What the registry key says of this evaluation."""
+
+    schema_version: str
+    """Version of the attestation's layout."""
+    bundle: AttestedBundle
+    """The attested evaluation: no date, no id, nothing of the environment."""
+    bundle_hash: str
+    """H(bundle)."""
+    signature: AttestationSignature
+    """Signature over the hex of bundle_hash."""
+
+
+class ReceiptSigner(TypedDict):
+    """The key that signed the receipt."""
+
+    algorithm: Literal["ed25519", "hmac-sha256"]
+    """What signed the receipt hash."""
+    key_id: str
+    """As receipt_key_id of the record."""
+    public_key_fingerprint: str | None
+    """As receipt_public_key_fingerprint of the record."""
+
+
+class Integrity(TypedDict):
+    """How the record is protected."""
+
+    canonicalization: str
+    """How JSON becomes bytes."""
+    hash_algorithm: str
+    """The hash of this protocol."""
+    policy_hash: str
+    """As in the record."""
+    policy_bundle_hash: str
+    """As in the record."""
+    signature: ReceiptSigner | None
+    """The receipt's signature in short; null where unsigned."""
+
+
+class DecisionConfidence(TypedDict):
+    """Present once the scope has Outcome Records for the policy. Outside the signature."""
+
+    decision_confidence_version: str
+    """Version of this layout."""
+    score: float
+    """0 to 1, six decimals: what success rate the outcomes of similar decisions support."""
+    level: ConfidenceLevel
+    """The score in a word: high, medium, low, or insufficient."""
+    similar_decisions: int
+    """How many decisions of the same policy, version, verdict and action have an outcome."""
+    policy_stability: float | None
+    """0 to 1: 1 less how far this version lies below the policy, as far as their intervals tell them apart; null
+    below 20 terminal outcomes.
+    """
+    recommendation: str
+    """What to make of it; it authorizes nothing."""
+    confidence_hash: str
+    """H of this object without this member."""
+
+
+class Erased(TypedDict):
+    """Present once what the decision held of its request and facts was erased. Outside the signature; an erasure
+    entry of the chain confirms it.
+    """
+
+    erasure_id: str
+    """The chain's entry about it."""
+    erased_at: str
+    """When it was erased."""
+    members: list[Literal["adapter_facts", "evaluation", "input"]]
+    """What was erased: members of the record, which are null, and input, the stored request."""
+
+
+class ChainPlace(TypedDict):
+    """The record's place in its scope's chain. Outside the signature."""
+
+    decision_chain_version: str
+    """Version of the link's layout."""
+    chain_id: str
+    """The scope's chain."""
+    chain_position: int
+    """The record's place in it, counted from 1."""
+    entry_type: EntryType
+    """What was appended."""
+    leaf_hash: str
+    """Hash of decision_id, record_hash and receipt_hash."""
+    link_hash: str
+    """Hash of the link."""
+    merkle_root: str
+    """The rolling root after the link."""
+
+
+class DecisionRecord(TypedDict):
+    """A Decision Record in full. Only this view verifies. Callers may be answered with less: members that only some
+    views have are not required.
+    """
+
+    decision_record_version: str
+    """Version of the record's layout."""
+    decision_protocol_version: NotRequired[str]
+    """Version of the protocol."""
+    decision_id: str
+    """Stable ledger key."""
+    request_id: str
+    """Short handle for logs."""
+    idempotency_key: NotRequired[str]
+    """The caller's key, where one was supplied."""
+    c: Literal["yes", "no", "unclear"]
+    """Compact verdict."""
+    v: str
+    """Compact verdict detail: the application verdict."""
+    verdict: Verdict
+    """Only yes lets the action proceed."""
+    application_verdict: str
+    """The rulebook's own verdict."""
+    reason_code: str
+    """Reason code of the matched rule, of the default outcome, or of a fail-closed path."""
+    matched_rule_id: str | None
+    """The rule that matched; null for the default outcome and for missing or mistyped input."""
+    action: str
+    """Action label of the outcome."""
+    action_binding: NotRequired[ActionBinding]
+    evidence: NotRequired[list[str]]
+    """Evidence codes."""
+    evidence_manifest: NotRequired[EvidenceManifest]
+    evaluation: NotRequired[Evaluation | None]
+    policy_id: NotRequired[str]
+    """The rulebook's id."""
+    policy_version: NotRequired[str]
+    """The rulebook's version."""
+    policy_hash: str
+    """H(rulebook)."""
+    source_hash: NotRequired[str]
+    """H(rulebook)."""
+    policy_bundle: NotRequired[RecordedPolicyBundle]
+    policy_bundle_hash: str
+    """H(policy_bundle)."""
+    rulebook: RulebookIdentity
+    rulebook_contract: NotRequired[RulebookContract]
+    evaluator_version: str
+    """Version of the evaluator."""
+    runtime_binding: NotRequired[RuntimeBinding]
+    rulebook_registry: NotRequired[RulebookRegistration]
+    registry_attestation: NotRequired[RegistryAttestation]
+    """Copy of rulebook_registry.registry_attestation."""
+    rulebook_attestation: NotRequired[RulebookAttestation]
+    trusted_adapter: NotRequired[dict[str, Json]]
+    """The adapter invocation, in adapter mode."""
+    adapter_facts: NotRequired[dict[str, Json] | None]
+    """The facts that the adapter emitted, in adapter mode."""
+    input_hash: NotRequired[str]
+    """H(request body without response_view)."""
+    output_hash: NotRequired[str]
+    """H of the outcome with its evidence."""
+    record_hash: str
+    """H(envelope)."""
+    receipt_hash: str
+    """H over record_hash and the input, output, policy, binding and evidence hashes."""
+    receipt_key_id: NotRequired[str]
+    """The key that signed, where receipt signing is configured."""
+    receipt_signature: NotRequired[str]
+    """Its signature."""
+    receipt_signature_algorithm: NotRequired[Literal["ed25519", "hmac-sha256"]]
+    """What signed the receipt hash."""
+    receipt_public_key_fingerprint: NotRequired[str | None]
+    """SHA-256 of the public key's PEM text; null for HMAC."""
+    replay_url: str
+    """Relative path."""
+    verify_url: str
+    """Relative path."""
+    decision_url: str
+    """Relative path."""
+    integrity: NotRequired[Integrity]
+    decision_confidence: NotRequired[DecisionConfidence]
+    confidence_hash: NotRequired[str]
+    """Copy of decision_confidence.confidence_hash."""
+    erased: NotRequired[Erased]
+    audit_chain: ChainPlace
+    created_at: NotRequired[str]
+    """When the decision was made, UTC with milliseconds."""
+
+
+# What is answered: Records.
+
+
+class FoundDecision(TypedDict):
+    """Of a Decision Record, what tells it from others. `decision_url` has the rest."""
+
+    decision_id: str
+    """Stable ledger key."""
+    request_id: str
+    """Short handle for logs."""
+    created_at: str
+    """When it was decided; UTC, ISO 8601 with milliseconds."""
+    verdict: Verdict
+    """What binds the caller."""
+    application_verdict: str
+    """The outcome's own word for it."""
+    reason_code: str
+    """Why, as a stable word."""
+    matched_rule_id: str | None
+    """The rule that matched; null for the default outcome."""
+    action: str
+    """What the outcome asks for."""
+    action_binding: ActionBinding
+    """What the decision is bound to: system, resource and proposed_action, and what else the context said."""
+    policy_id: str
+    """The rulebook's id."""
+    policy_version: str
+    """The rulebook's version."""
+    record_hash: str
+    """Hash of the record."""
+    chain_position: int
+    """Its place in the scope's chain."""
+    decision_url: str
+    """Relative path of the record."""
+
+
+class DecisionSearch(TypedDict):
+    """A page of the caller's decisions, newest first."""
+
+    count: int
+    """How many are in this page."""
+    decisions: list[FoundDecision]
+    """Those that were found; a page may hold fewer than `limit`, or none, and more may follow."""
+    next_cursor: str | None
+    """The `cursor` of the next page; null where everything was looked through."""
+
+
+# What is answered: Verify.
+
+
+class VerificationResult(TypedDict):
+    """What verification found. ok equals verified."""
+
+    ok: bool
+    """Equals verified, so that nobody who reads only the one is misled."""
+    verified: bool
+    """Integrity and authenticity both hold."""
+    integrity_valid: bool
+    """Nothing was changed since the record was hashed."""
+    authenticity_valid: bool
+    """A trusted key signed it."""
+    key_source: KeySource
+    """Where the key came from."""
+    checks: dict[str, bool | None]
+    """true it holds, false it does not, null not checked for want of material."""
+    expected: dict[str, Json]
+    """For each failed comparison, what it should be."""
+    actual: dict[str, Json]
+    """For each failed comparison, what the record says."""
+    unknown_members: NotRequired[list[str]]
+    """Where members stand that this release does not know, so that nothing vouches for them; at most 50. Absent
+    where there are none.
+    """
+    error: NotRequired[str]
+    """A code where the record is not verified."""
+    notice: NotRequired[Literal["MATERIAL_ERASED"]]
+    """What there is to say of a record that is verified: what was erased of it could not be checked."""
+    message: NotRequired[str]
+    """The error or the notice as a sentence."""
+
+
+class VerificationEndpoint(TypedDict):
+    """What the verify endpoint takes and answers."""
+
+    ok: bool
+    """The endpoint is there."""
+    endpoint: str
+    """Its path."""
+    methods: list[str]
+    """The methods that it takes."""
+    decision_protocol_version: str
+    """Version of the protocol."""
+    decision_record_version: str
+    """Version of the records that it verifies."""
+    decision_packet_version: NotRequired[str]
+    """Version of the packets that it verifies; only at the endpoint of packets."""
+    canonicalization: str
+    """How JSON becomes bytes."""
+    hash_algorithm: str
+    """The hash of this protocol."""
+    signature_algorithms: list[str]
+    """The signatures that it verifies."""
+    accepts: dict[str, str]
+    """What each member of a body is, in a sentence."""
+    receipt_keys_url: str
+    """Where the keys of receipts are published."""
+    attestation_keys_url: str
+    """Where the keys of attestations are published."""
+
+
+class VerificationStep(TypedDict):
+    """What one step found."""
+
+    holds: bool | None
+    """true it holds, false it does not, null it could not be made."""
+    failed: list[str]
+    """The names of the checks that failed in it."""
+
+
+class PacketVerificationSteps(TypedDict):
+    """The steps of the verification, in order."""
+
+    packet_hash: VerificationStep
+    """The packet's members and its own hash."""
+    decision_record: VerificationStep
+    """The embedded record: hashes, bundle hash, signature, and what the packet repeats of it."""
+    execution_and_outcome_hashes: VerificationStep
+    """The reports: own hashes, record ids, action binding and receipt references."""
+    intelligence_and_chain: VerificationStep
+    """Report hashes, retained links, the reports' places among them, and checkpoints."""
+
+
+class PacketVerificationResult(TypedDict):
+    """What the verification of a packet found. ok equals verified."""
+
+    ok: bool
+    """Equals verified, so that nobody who reads only the one is misled."""
+    verified: bool
+    """Integrity and authenticity both hold."""
+    integrity_valid: bool
+    """No hash, repeated member or place in the chain tells of a change."""
+    authenticity_valid: bool
+    """A trusted key signed the record, and no signature fails."""
+    key_source: KeySource
+    """Where the key of the record came from."""
+    checks: dict[str, bool | None]
+    """true it holds, false it does not, null not checked for want of material. Names say where; what holds of many
+    items is one entry, and of failures the first 50 are named.
+    """
+    expected: dict[str, Json]
+    """For each failed comparison, what it should be; {sha256, bytes} of what is long."""
+    actual: dict[str, Json]
+    """For each failed comparison, what the packet says; likewise."""
+    steps: PacketVerificationSteps
+    """The steps of the verification, in order."""
+    unknown_members: NotRequired[list[str]]
+    """Where members stand that this release does not know, so that nothing vouches for them; at most 50. Absent
+    where there are none.
+    """
+    error: NotRequired[str]
+    """A code where the packet is not verified."""
+    notice: NotRequired[Literal["MATERIAL_ERASED", "REPORTS_UNSIGNED"]]
+    """What there is to say of a packet that is verified: what was erased of it could not be checked; or no signed
+    checkpoint covers some of its reports, which the message names.
+    """
+    message: NotRequired[str]
+    """The error or the notice as a sentence."""
+
+
+class ExecutionReceipt(TypedDict):
+    """What became of an action that was decided on: hashed, and linked to the record and its action binding. Members
+    that were not sent are absent, state hashes apart.
+    """
+
+    decision_protocol_version: str
+    """Version of the protocol."""
+    decision_execution_version: str
+    """Version of the report's layout."""
+    execution_receipt_id: str
+    """The report's own id."""
+    decision_id: str
+    """The decision that it is about."""
+    idempotency_key: NotRequired[str]
+    """The caller's retry handle; absent where none was sent."""
+    execution_status: ExecutionStatus
+    """What became of the action."""
+    execution_result: NotRequired[str]
+    """The result in the caller's words."""
+    action_taken: NotRequired[str]
+    """The action that was actually performed, by its label."""
+    target_system: NotRequired[str]
+    """The system that was changed."""
+    target_object_id: NotRequired[str]
+    """The object that was changed."""
+    mutation: NotRequired[str]
+    """The change itself, in the caller's terms."""
+    external_ref: NotRequired[str]
+    """The caller's reference to the transaction."""
+    execution_id: NotRequired[str]
+    """The caller's own id of the execution."""
+    executor: NotRequired[Executor]
+    """Who performed it."""
+    decision_record_hash: str
+    """record_hash of the decision's record."""
+    decision_receipt_hash: str
+    """receipt_hash of the decision's record."""
+    decision_verdict: Verdict
+    """The decision's verdict."""
+    decision_action: str
+    """The decision's action."""
+    policy_id: str
+    """The policy that decided."""
+    policy_version: str
+    """Its version."""
+    policy_bundle_hash: str
+    """policy_bundle_hash of the decision's record."""
+    action_binding: ActionBinding
+    """The binding that was sent, else that of the record."""
+    action_binding_hash: str
+    """Hash of action_binding, as a whole."""
+    action_binding_match: bool
+    """Whether the report names what was decided: the binding that was sent is the record's; or, where none was, each
+    of target_system, target_object_id and mutation that was sent is. False where nothing of it was sent.
+    """
+    state_before_hash: str | None
+    """The hash of the target's state before the action, as it was sent; null where none was."""
+    state_after_hash: str | None
+    """The hash of the target's state after the action, as it was sent; null where none was."""
+    state_before_ref: NotRequired[str]
+    """Where the state before is kept."""
+    state_after_ref: NotRequired[str]
+    """Where the state after is kept."""
+    evidence_refs: NotRequired[list[str]]
+    """References to evidence that is kept elsewhere."""
+    execution_input_hash: str
+    """Hash of the canonical request body. It binds also what is empty."""
+    reported_at: str
+    """When the service took the report, UTC."""
+    executed_at: NotRequired[str]
+    """When the action was performed, UTC; absent where it was not sent."""
+    decision_found: bool
+    """Whether the service holds the decision; always so here."""
+    flags: list[ExecutionFlag]
+    """What speaks against the receipt; it follows from hashed members and is not hashed itself:
+    DECISION_NOT_APPROVED where decision_verdict is not yes, whatever was done about it; ACTION_BINDING_MISMATCH
+    where an action_binding or a field of the target was sent and action_binding_match is false.
+    """
+    execution_hash: str
+    """Hash of the members that docs/wire-format.md lists, without those that are empty."""
+    audit_chain: ChainPlace
+    """The report's link in the scope's chain."""
+
+
+class OutcomeRecord(TypedDict):
+    """What an action led to: hashed, and linked to the record. The latest one of a decision, by chain position, is
+    the one that counts.
+    """
+
+    decision_protocol_version: str
+    """Version of the protocol."""
+    decision_outcome_version: str
+    """Version of the report's layout."""
+    outcome_id: str
+    """The report's own id."""
+    decision_id: str
+    """The decision that it is about."""
+    idempotency_key: NotRequired[str]
+    """The caller's retry handle; absent where none was sent."""
+    outcome_status: OutcomeStatus
+    """What the action led to. pending and review are for results that are still ambiguous; the others are final
+    until another outcome is reported.
+    """
+    action_executed: NotRequired[bool]
+    """Whether the action was executed at all."""
+    action_taken: NotRequired[str]
+    """The action that was actually performed, by its label."""
+    target_system: NotRequired[str]
+    """The system that was changed."""
+    target_object_id: NotRequired[str]
+    """The object that was changed."""
+    mutation: NotRequired[str]
+    """The change itself, in the caller's terms."""
+    external_ref: NotRequired[str]
+    """The caller's reference to the transaction."""
+    decision_record_hash: str
+    """record_hash of the decision's record."""
+    decision_receipt_hash: str
+    """receipt_hash of the decision's record."""
+    decision_verdict: Verdict
+    """The decision's verdict."""
+    decision_action: str
+    """The decision's action."""
+    policy_id: str
+    """The policy that decided."""
+    policy_version: str
+    """Its version."""
+    policy_bundle_hash: str
+    """policy_bundle_hash of the decision's record."""
+    action_binding: ActionBinding
+    """The record's action binding."""
+    observed_metrics: NotRequired[dict[str, float]]
+    """What was measured: each metric's name and its number."""
+    evidence_refs: NotRequired[list[str]]
+    """References to evidence that is kept elsewhere."""
+    outcome_input_hash: str
+    """Hash of the canonical request body. It binds also what is empty."""
+    reported_at: str
+    """When the service took the report, UTC."""
+    executed_at: NotRequired[str]
+    """When the action was performed, UTC; absent where it was not sent."""
+    decision_found: bool
+    """Whether the service holds the decision; always so here."""
+    outcome_hash: str
+    """Hash of the members that docs/wire-format.md lists, without those that are empty."""
+    audit_chain: ChainPlace
+    """The report's link in the scope's chain."""
+
+
+class Standing(TypedDict):
+    """Decisions by the status of their latest outcome."""
+
+    succeeded: int
+    """The result is the one that was meant. Terminal."""
+    partial: int
+    """It is so in part. Terminal."""
+    failed: int
+    """It is not. Terminal."""
+    reverted: int
+    """It was undone. Terminal."""
+    pending: int
+    """Not known yet."""
+    review: int
+    """Somebody is looking."""
+    unreported: int
+    """No outcome was reported."""
+
+
+class Rate(TypedDict):
+    """The share of succeeded among the terminal outcomes, with its 95 % Wilson interval; six decimals."""
+
+    rate: float | None
+    """The share; null without terminal outcomes."""
+    low: float
+    """The lower end; 0 without terminal outcomes."""
+    high: float
+    """The upper end; 1 without terminal outcomes."""
+
+
+class SuccessBounds(TypedDict):
+    """Between what the share of all decided actions lies that would have succeeded had every one been let through,
+    the blocked and held ones among them.
+    """
+
+    decisions: int
+    """The decided actions."""
+    observed: int
+    """Those that were let through and have a terminal outcome."""
+    succeeded: int
+    """Those of them that succeeded."""
+    unknown: int
+    """Those that were let through and have no terminal outcome."""
+    unobservable: int
+    """Those that were not let through: what would have come of them is not known."""
+    low: float
+    """The share if of the unknown and unobservable none would have succeeded; 0 without decisions."""
+    high: float
+    """The share if all of them would have; 1 without decisions."""
+
+
+class VersionEffectiveness(TypedDict):
+    """One version."""
+
+    policy_version: str
+    """Its label."""
+    first: str
+    """When the first of its decisions was made, UTC."""
+    last: str
+    """When the last was."""
+    decisions: int
+    """How many decisions."""
+    outcomes: Standing
+    effectiveness_score: float | None
+    """The share of succeeded, and half of partial, among the terminal outcomes; null without any."""
+    success_rate: Rate
+    failure_rate: float | None
+    """The share of failed and reverted among the terminal outcomes; null without any."""
+    terminal_coverage: float | None
+    """The share of the decisions that have a terminal outcome; null without decisions."""
+    below_others: bool
+    """Whether its success_rate.high lies below the low of all other versions together, each side with min_sample
+    terminal outcomes.
+    """
+
+
+class VerdictEffectiveness(TypedDict):
+    """One verdict."""
+
+    verdict: Verdict
+    """Which."""
+    decisions: int
+    """How many decisions."""
+    outcomes: Standing
+    effectiveness_score: float | None
+    """The share of succeeded, and half of partial, among the terminal outcomes; null without any."""
+    success_rate: Rate
+    failure_rate: float | None
+    """The share of failed and reverted among the terminal outcomes; null without any."""
+    terminal_coverage: float | None
+    """The share of the decisions that have a terminal outcome; null without decisions."""
+
+
+class RuleEffectiveness(TypedDict):
+    """One rule."""
+
+    rule: str
+    """The second evidence code of its records: rule:<rule_id>, rule:default where no rule matched, schema:failed
+    where facts were missing or of another type.
+    """
+    decisions: int
+    """How many decisions."""
+    outcomes: Standing
+    effectiveness_score: float | None
+    """The share of succeeded, and half of partial, among the terminal outcomes; null without any."""
+    success_rate: Rate
+    failure_rate: float | None
+    """The share of failed and reverted among the terminal outcomes; null without any."""
+    terminal_coverage: float | None
+    """The share of the decisions that have a terminal outcome; null without decisions."""
+
+
+class WeekEffectiveness(TypedDict):
+    """One week."""
+
+    week: str
+    """Its Monday, UTC."""
+    decisions: int
+    """How many decisions."""
+    outcomes: Standing
+    effectiveness_score: float | None
+    """The share of succeeded, and half of partial, among the terminal outcomes; null without any."""
+    success_rate: Rate
+    failure_rate: float | None
+    """The share of failed and reverted among the terminal outcomes; null without any."""
+    terminal_coverage: float | None
+    """The share of the decisions that have a terminal outcome; null without decisions."""
+
+
+class ObservedMetric(TypedDict):
+    """One metric."""
+
+    name: str
+    """Its name."""
+    decisions: int
+    """How many decisions have it."""
+    min: float
+    """The least value."""
+    median: float
+    """The lower median: a value that was observed."""
+    max: float
+    """The greatest value."""
+
+
+EffectivenessCoverage = TypedDict(
+    "EffectivenessCoverage",
+    {
+        # How many decisions.
+        "decisions": int,
+        # How many policy versions.
+        "versions": int,
+        # How many rules.
+        "rules": int,
+        # How many weeks.
+        "weeks": int,
+        # How many metrics.
+        "metrics": int,
+        # When the first of these decisions was made, UTC; null without any.
+        "from": str | None,
+        # When the last was; null without any.
+        "to": str | None,
+        # The last position of the scope's chain that was read; 0 where the chain is empty.
+        "chain_position": int,
+        # The rolling root of the chain there; null where the chain is empty.
+        "merkle_root": str | None,
+        # Whether limit left earlier decisions out.
+        "truncated": bool,
+    },
+)
+"""What the report looks at."""
+
+
+class EffectivenessReport(TypedDict):
+    """How well a policy does, from what came of its decisions. It holds no date but those of what it covers: the
+    same entries of the chain give the same report, byte for byte. Shares have six decimals.
+    """
+
+    policy_effectiveness_version: str
+    """Version of the formulas."""
+    policy_id: str
+    """The policy that was asked for."""
+    policy_version: str | None
+    """The one version that was asked for; null for all."""
+    effectiveness_score: float | None
+    """The share of succeeded, and half of partial, among the terminal outcomes; null without any."""
+    confidence: float
+    """How much stands behind the score: 1 less the width of success_rate's interval, times the share of the
+    decisions with verdict yes that have a terminal outcome (of all decisions where none has that verdict); 0 without
+    any.
+    """
+    recommendation: Literal[
+        "no_decisions",
+        "collect_outcomes",
+        "review_version",
+        "report_outcomes",
+        "healthy",
+        "monitor_outcomes",
+        "review_policy",
+    ]
+    """What to make of it; it authorizes nothing."""
+    outcomes: Standing
+    success_rate: Rate
+    failure_rate: float | None
+    """The share of failed and reverted among the terminal outcomes; null without any."""
+    review_rate: float | None
+    """The share of those whose latest outcome is review among those with any outcome; null where there are none."""
+    terminal_coverage: float | None
+    """The share of the decisions that have a terminal outcome; null without decisions."""
+    bounds: SuccessBounds
+    """Between what the share of all decided actions lies that would have succeeded had every one been let through,
+    the blocked and held ones among them.
+    """
+    versions_below_others: int
+    """How many versions are below_others."""
+    versions: list[VersionEffectiveness]
+    """The versions, at most 50: those that are below_others first, then those with the most decisions."""
+    verdicts: list[VerdictEffectiveness]
+    """The verdicts that occur: yes, no, review."""
+    rules: list[RuleEffectiveness]
+    """What decided, at most 200, with the most decisions first."""
+    weeks: list[WeekEffectiveness]
+    """The weeks in which decisions were made, the latest 520 at most, ascending."""
+    metrics: list[ObservedMetric]
+    """observed_metrics of the latest outcomes, at most 64, those of the most decisions first. Values are as they
+    were reported.
+    """
+    min_sample: int
+    """How many terminal outcomes a judgement needs, and a version, and its others, to be compared."""
+    limit: int | None
+    """How many decisions were looked at, the latest in the chain; null for all."""
+    coverage: EffectivenessCoverage
+    """What the report looks at."""
+    notes: list[str]
+    """What the report cannot know, in sentences."""
+    effectiveness_hash: str
+    """H of this report without this member."""
+
+
+class OutcomeCounts(TypedDict):
+    """Decisions by the status of their latest outcome."""
+
+    succeeded: int
+    """The result is the one that was meant. Terminal."""
+    partial: int
+    """It is so in part; counts as no success. Terminal."""
+    failed: int
+    """It is not. Terminal."""
+    reverted: int
+    """It was undone. Terminal."""
+    pending: int
+    """Not known yet."""
+    review: int
+    """Somebody is looking."""
+
+
+class VersionConfidence(TypedDict):
+    """One version."""
+
+    policy_version: str
+    """Its label."""
+    outcomes: OutcomeCounts
+    """The latest outcomes of its decisions."""
+    success_rate: Rate
+    """Theirs."""
+
+
+Coverage = TypedDict(
+    "Coverage",
+    {
+        # How many decisions with an outcome.
+        "decisions": int,
+        # How many policy versions.
+        "versions": int,
+        # When the first outcome of these decisions was reported, UTC; null without any.
+        "from": str | None,
+        # When the last was; null without any.
+        "to": str | None,
+        # Whether limit left decisions with older outcomes out.
+        "truncated": bool,
+    },
+)
+"""What the report looks at."""
+
+
+class ConfidenceReport(TypedDict):
+    """How far the outcomes of a policy's decisions support it. It holds no date but those of what it covers: the
+    same outcomes give the same report, byte for byte.
+    """
+
+    decision_confidence_version: str
+    """Version of the formula."""
+    policy_id: str
+    """The policy that was asked for."""
+    policy_version: str | None
+    """The one version that was asked for; null for all."""
+    verdict: Verdict | None
+    """The one verdict that was asked for; null for all."""
+    action: str | None
+    """The one action that was asked for; null for all."""
+    score: float
+    """What success rate the terminal outcomes support: the lower end of its 95 % Wilson interval, six decimals; 0
+    without any.
+    """
+    level: ConfidenceLevel
+    """The score in a word; insufficient below min_sample."""
+    similar_decisions: int
+    """How many of the decisions looked at have an outcome."""
+    policy_stability: float | None
+    """1 less how far the worst version lies below the policy, as far as their intervals tell them apart; null where
+    no version has min_sample terminal outcomes.
+    """
+    recommendation: Literal[
+        "high_confidence_proceed",
+        "high_confidence_block",
+        "high_confidence_review",
+        "high_confidence",
+        "monitor_outcomes",
+        "review_policy",
+        "collect_outcomes",
+    ]
+    """What to make of it; it authorizes nothing."""
+    outcomes: OutcomeCounts
+    """The latest outcomes of the decisions looked at."""
+    success_rate: Rate
+    """Of the decisions looked at."""
+    policy_success_rate: Rate
+    """Of all decisions of the policy with that verdict and action, under every version and whatever the limit."""
+    versions: list[VersionConfidence]
+    """The versions of the decisions looked at, at most 50, those with the most decisions first."""
+    min_sample: int
+    """How many terminal outcomes a level needs, and a version to be compared."""
+    limit: int | None
+    """How many decisions were looked at, those with the latest outcomes; null for all."""
+    coverage: Coverage
+    """What the report looks at."""
+    notes: list[str]
+    """What the report cannot know, in sentences."""
+    confidence_hash: str
+    """H of this report without this member."""
+
+
+class AnomalySeverities(TypedDict):
+    """How many of them are of each severity."""
+
+    high: int
+    """Those with a score of 0.8 or more."""
+    medium: int
+    """Those with a score from 0.6."""
+    low: int
+    """The others."""
+
+
+AnomalyWindow = TypedDict(
+    "AnomalyWindow",
+    {
+        # Where it begins.
+        "from": str,
+        # Where it ends; for breaks and metrics the last of them.
+        "to": str,
+    },
+)
+"""When it was, UTC."""
+
+
+class CountedShare(TypedDict):
+    """So many of so many."""
+
+    count: int
+    """Those with the value."""
+    of: int
+    """All of them."""
+    rate: float
+    """The share."""
+
+
+class RateDifference(TypedDict):
+    """The rate within less the rate before, with Newcombe's 95 % interval."""
+
+    rate: float
+    """The difference."""
+    low: float
+    """The low end of its interval."""
+    high: float
+    """The high end."""
+
+
+ShiftedRate = TypedDict(
+    "ShiftedRate",
+    {
+        # Of what it is the rate.
+        "of": Literal["verdict", "reason", "outcome"],
+        # Which verdict, reason code or outcome status.
+        "value": str,
+        # Where its own window begins, UTC.
+        "from": str,
+        # Where that ends.
+        "to": str,
+        # Where the weeks begin that it is compared with; they end where the window begins.
+        "reference_from": str,
+        # Of outcomes: within how many days of their decision those came that are compared; null for all.
+        "age_days": NotRequired[int | None],
+        # .
+        "before": CountedShare,
+        # .
+        "within": CountedShare,
+        # The rate within less the rate before, with Newcombe's 95 % interval.
+        "difference": RateDifference,
+        # The effect size: 0.2 is small, 0.5 medium, 0.8 large.
+        "cohens_h": float,
+        # Fisher's exact test, two-sided; 1e-40 stands for anything smaller.
+        "p_value": float,
+        # The greatest p_value that is certain: alarm_chance by the number of all tests, or rollout_chance by that of
+        # outcomes since a version took over; with a greater one the rate scores below high.
+        "required_p": float,
+    },
+)
+"""One rate."""
+
+
+class FarValue(TypedDict):
+    """One value."""
+
+    value: float
+    """The value."""
+    usual: float
+    """The lower median of its kind."""
+    modified_z: float
+    """How far out it lies, in robust standard deviations."""
+
+
+class FactBin(TypedDict):
+    """One bin."""
+
+    holds: str
+    """What it holds."""
+    before: int
+    """Decisions in the weeks before."""
+    within: int
+    """Decisions in the window."""
+
+
+DriftedFact = TypedDict(
+    "DriftedFact",
+    {
+        # Its path.
+        "fact": str,
+        # Where its own window begins, UTC.
+        "from": str,
+        # Where that ends.
+        "to": str,
+        # Where the weeks begin that it is compared with.
+        "reference_from": str,
+        # The population stability index, less what chance alone adds.
+        "stability_index": float,
+        # Pearson's chi-squared test; 1e-40 stands for anything smaller.
+        "p_value": float,
+        # The decisions by the fact's value.
+        "bins": list[FactBin],
+    },
+)
+"""One fact."""
+
+
+class AnomalyNumbers(TypedDict):
+    """What the anomaly follows from; which members there are depends on its kind."""
+
+    count: NotRequired[int]
+    """Of a break: the decisions that have it."""
+    of: NotRequired[int]
+    """Of a break: the decisions that could."""
+    share: NotRequired[float]
+    """Of a break: count of them."""
+    changes: NotRequired[list[ShiftedRate]]
+    """Of a shift: the rates that changed, the greatest change first."""
+    new_versions: NotRequired[list[str]]
+    """Of a shift: the versions that took over at least half of the decisions with it."""
+    grain: NotRequired[Literal["hour", "day", "week"]]
+    """Of volume: how long a cell is."""
+    cells: NotRequired[int]
+    """Of volume: how many cells in a row."""
+    decisions: NotRequired[int]
+    """Of volume: the decisions in them."""
+    usual: NotRequired[int]
+    """Of volume: the decisions that such cells have, by medians."""
+    times: NotRequired[float]
+    """Of volume: how many times as many, or as few."""
+    modified_z: NotRequired[float]
+    """Of volume: how far out the farthest cell lies, in robust standard deviations."""
+    required_z: NotRequired[float]
+    """Of volume and metrics: how far one has to lie to stand out among so many."""
+    metric: NotRequired[str]
+    """Of a metric: its name."""
+    values: NotRequired[int]
+    """Of a metric: how many values there are."""
+    median: NotRequired[float]
+    """Of a metric: the lower median."""
+    mad: NotRequired[float]
+    """Of a metric: the median distance from the median of the kind; of ratios the logarithm."""
+    scale: NotRequired[Literal["difference", "ratio"]]
+    """Of a metric: whether distances are differences or ratios."""
+    season: NotRequired[Literal["weekday and hour", "hour", "weekday"] | None]
+    """Of a metric: by what kinds of values are told apart, by when they were reported; null where all are one."""
+    seasonal_p: NotRequired[float]
+    """Of a metric: the greatest p-value of Mood's median test at which kinds are told apart."""
+    farthest: NotRequired[list[FarValue]]
+    """Of a metric: the values farthest out, in the order of decision_ids."""
+    facts: NotRequired[list[DriftedFact]]
+    """Of drift: the facts that drifted, the farthest first."""
+
+
+class AnomalyStep(TypedDict):
+    """One step."""
+
+    what: str
+    """What to do, in a sentence."""
+    href: str | None
+    """A path of this service that shows it; null where it is not here."""
+
+
+class Anomaly(TypedDict):
+    """One anomaly: how strong it is, why it is one, when, which decisions show it, the numbers behind it, and where
+    to look next.
+    """
+
+    anomaly_id: str
+    """The same as long as it is the same kind of thing that begins at the same time."""
+    kind: Literal["lifecycle_break", "outcome_shift", "verdict_shift", "volume", "metric_outlier", "fact_drift"]
+    """What is anomalous: the life of decisions, rates of outcomes, of verdicts and reasons, the number of decisions,
+    values of an observed metric, or facts.
+    """
+    subject: str | None
+    """Which break, which metric, or hour, day or week of volume; null for the others."""
+    severity: Literal["high", "medium", "low"]
+    """high from a score of 0.8, medium from 0.6, else low."""
+    anomaly_score: float
+    """How strong it is."""
+    reasons: list[str]
+    """Why it is one, for machines: a break's name, outcome_fell:<status>, verdict_rose:<verdict>,
+    reason_rose:<reason code>, policy_version_changed, more_decisions_than_usual, fewer_decisions_than_usual,
+    metric_far_from_usual, fact_drifted:<path>.
+    """
+    summary: str
+    """The same in a sentence."""
+    window: AnomalyWindow
+    """When it was, UTC."""
+    decisions: int
+    """How many decisions show it."""
+    decision_ids: list[str]
+    """Some of them, at most 10: the latest; of a metric those farthest out."""
+    numbers: AnomalyNumbers
+    look_at_next: list[AnomalyStep]
+    """What to look at next."""
+
+
+class AnomalyParameters(TypedDict):
+    """What else the formulas were computed with; the same in every report of this version."""
+
+    window_weeks: list[int]
+    """How many weeks windows have."""
+    reference_weeks: int
+    """With how many weeks before it a window is compared."""
+    false_discovery_rate: float
+    """The rate of false discoveries among shifts, and among drifts, at most."""
+    alarm_chance: float
+    """The chance, at most, that among all tests of shifts some p_value is as small as its required_p where nothing
+    changed: required_p is this, by the number of those tests.
+    """
+    rollout_chance: float
+    """The same among the tests of outcomes in windows that begin with the week with which a version took over: their
+    required_p is this, by the number of these tests.
+    """
+    receipt_due_hours: int
+    """How long after a yes its execution receipt is due, in hours."""
+    outcome_due_days: int
+    """How long after an execution a terminal outcome is due, in days."""
+    medium_score: float
+    """The least score of medium severity."""
+    high_score: float
+    """The least score of high severity."""
+
+
+AnomalyCoverage = TypedDict(
+    "AnomalyCoverage",
+    {
+        # How many.
+        "decisions": int,
+        # When the first of them was made, UTC; null without any.
+        "from": str | None,
+        # When the last was.
+        "to": str | None,
+        # The date of the chain's last entry, to which everything is counted; null for an empty chain.
+        "as_of": str | None,
+        # How many weeks were looked at, at most the latest 104.
+        "weeks": int,
+        # From one of so many decisions it was learned what is usual for facts and metrics; 1 for all.
+        "sampled_one_of": int,
+        # The facts that were looked at, by their paths, at most 32.
+        "facts": list[str],
+        # How many observed metrics were looked at, at most 64.
+        "metrics": int,
+        # The last position of the scope's chain that was read; 0 for an empty chain.
+        "chain_position": int,
+        # The chain's rolling root there; null for an empty chain.
+        "merkle_root": str | None,
+        # Whether limit left earlier decisions out.
+        "truncated": bool,
+    },
+)
+"""Over which decisions the report was made, and up to where the chain was read."""
+
+
+class AnomalyReport(TypedDict):
+    """What is anomalous about a policy's decisions, by formulas that are written down, and by no model. It holds no
+    date but those of the ledger: the same entries of the chain give the same report, byte for byte. Numbers have six
+    decimals, p-values and mad six digits.
+    """
+
+    policy_anomalies_version: str
+    """Version of the formulas."""
+    policy_id: str
+    """The policy that was asked for."""
+    policy_version: str | None
+    """The one version that was asked for; null for all."""
+    recommendation: Literal["investigate", "review", "watch", "stable", "insufficient_data"]
+    """What to make of it: investigate where an anomaly is high, review where one is medium, watch where all are low,
+    stable where there is none; insufficient_data where there are fewer decisions than min_sample and nothing was
+    found. It authorizes nothing.
+    """
+    anomaly_count: int
+    """How many anomalies have a score of at least threshold."""
+    severities: AnomalySeverities
+    """How many of them are of each severity."""
+    anomalies: list[Anomaly]
+    """The anomalies, the strongest first, at most max_items."""
+    min_sample: int
+    """How many cases a window needs, what it is compared with, and a metric."""
+    threshold: float
+    """The least score that is listed and counted."""
+    max_items: int
+    """How many are listed at most."""
+    limit: int | None
+    """How many decisions were looked at, the latest in the chain; null for all."""
+    parameters: AnomalyParameters
+    """What else the formulas were computed with; the same in every report of this version."""
+    coverage: AnomalyCoverage
+    """Over which decisions the report was made, and up to where the chain was read."""
+    notes: list[str]
+    """What the report cannot know, in sentences."""
+    anomaly_hash: str
+    """H of the report without this member."""
+
+
+class OwnMetrics(TypedDict):
+    """What came of your own decisions of the month, by their latest outcome reported before the freeze."""
+
+    decisions: int
+    """How many decisions."""
+    terminal: int
+    """Those of them whose latest outcome is terminal."""
+    success_rate: float | None
+    """The share of succeeded among the terminal; null where there are none."""
+    approval_rate: float | None
+    """The share of decisions with verdict yes; null without decisions."""
+    terminal_coverage: float | None
+    """The share of decisions with a terminal outcome; null without decisions."""
+
+
+class Percentiles(TypedDict):
+    """Percentiles of one rate; p10 and p90 where 20 other scopes count."""
+
+    p10: NotRequired[float]
+    """A rate as it is told: one of 0.05, 0.1, and so on to 0.95."""
+    p25: float
+    """A rate as it is told: one of 0.05, 0.1, and so on to 0.95."""
+    p50: float
+    """A rate as it is told: one of 0.05, 0.1, and so on to 0.95."""
+    p75: float
+    """A rate as it is told: one of 0.05, 0.1, and so on to 0.95."""
+    p90: NotRequired[float]
+    """A rate as it is told: one of 0.05, 0.1, and so on to 0.95."""
+
+
+class CohortPercentiles(TypedDict):
+    """Of the others' rates, by nearest rank: each is a rate that is told of one of them. Null where nothing is told."""
+
+    success_rate: Percentiles
+    approval_rate: Percentiles
+    terminal_coverage: Percentiles
+
+
+class CohortDeltas(TypedDict):
+    """Your rates less p50, six decimals; null where nothing is told."""
+
+    success_rate: float | None
+    """Your rate less the others' p50; null where you have no rate."""
+    approval_rate: float | None
+    """Your rate less the others' p50; null where you have no rate."""
+    terminal_coverage: float | None
+    """Your rate less the others' p50; null where you have no rate."""
+
+
+CrossCustomer = TypedDict(
+    "CrossCustomer",
+    {
+        # Whether anything is told.
+        "status": Literal["available", "withheld"],
+        # Why nothing is told; null where something is.
+        "reason": Literal["not_frozen", "not_opted_in", "too_few_scopes", "too_few_decisions"] | None,
+        # The same in sentences, and what would change it; null where something is told.
+        "explanation": str | None,
+        # The month of the freeze, 2026-11: who took part when it began. Null where nothing is frozen yet.
+        "month": str | None,
+        # The first moment of the month in which the decisions were made, UTC; null for an empty chain where nothing
+        # is frozen.
+        "from": str | None,
+        # The last moment of it; null likewise.
+        "to": str | None,
+        # How many other scopes count, rounded down to a step: 5, 10, 20, 50, and so on; null where nothing is told.
+        "scopes_at_least": int | None,
+        # How many decisions they made, each rounded down to a step, and so is the sum; null where nothing is told.
+        "decisions_at_least": int | None,
+        # Of the others' rates, by nearest rank: each is a rate that is told of one of them. Null where nothing is
+        # told.
+        "percentiles": CohortPercentiles | None,
+        # Your rates less p50, six decimals; null where nothing is told.
+        "deltas": CohortDeltas | None,
+    },
+)
+"""What is told of the other scopes together, or why nothing is."""
+
+
+BenchmarkCoverage = TypedDict(
+    "BenchmarkCoverage",
+    {
+        # How many decisions.
+        "decisions": int,
+        # When the first of these decisions was made, UTC; null without any.
+        "from": str | None,
+        # When the last was; null without any.
+        "to": str | None,
+        # The last position of the scope's chain that was read; 0 where the chain is empty.
+        "chain_position": int,
+        # The rolling root of the chain there; null where the chain is empty.
+        "merkle_root": str | None,
+        # Whether limit left earlier decisions out.
+        "truncated": bool,
+    },
+)
+"""Which of your own decisions the report looks at."""
+
+
+class BenchmarkReport(TypedDict):
+    """How a policy does beside that of other scopes that opted in. Others' rates are rounded to 0.05, and nothing is
+    told of fewer than 5 of them. It holds no date but those of what it covers: the same ledger gives the same
+    report, byte for byte. Your own shares have six decimals.
+    """
+
+    policy_benchmarks_version: str
+    """Version of the formulas."""
+    policy_id: str
+    """The policy that was asked for."""
+    policy_version: str | None
+    """The one version of which your own decisions were looked at; null for all."""
+    your_metrics: OwnMetrics
+    """What came of your own decisions of the month, by their latest outcome reported before the freeze."""
+    cross_customer: CrossCustomer
+    """What is told of the other scopes together, or why nothing is."""
+    recommendation: Literal["not_compared", "insufficient_outcomes", "below_cohort", "within_cohort", "above_cohort"]
+    """What to make of it, by your success rate rounded as the others' are; it authorizes nothing."""
+    min_cohort_scopes: int
+    """How many other scopes a comparison needs."""
+    min_cohort_decisions: int
+    """How many of their decisions it needs."""
+    limit: int | None
+    """How many of your own decisions were looked at, the latest in the chain; null for all."""
+    coverage: BenchmarkCoverage
+    """Which of your own decisions the report looks at."""
+    notes: list[str]
+    """What the report cannot know, in sentences."""
+    benchmark_hash: str
+    """H of this report without this member."""
+
+
+class RulebookField(TypedDict):
+    """An entry of `properties` in RulebookInputs."""
+
+    type: Literal["number", "integer", "string", "boolean", "array", "object", "null"]
+    """Its JSON type."""
+
+
+class RulebookInputs(TypedDict):
+    """The facts that the rules may test."""
+
+    required: list[str]
+    """Facts without which the verdict is review, with `INPUT_SCHEMA_FAILED`."""
+    properties: dict[str, RulebookField]
+    """The type of each fact, by its dotted path."""
+
+
+RulebookCondition = TypedDict(
+    "RulebookCondition",
+    {
+        # Holds where every condition in it does.
+        "all": NotRequired["list[RulebookCondition]"],
+        # Holds where one condition in it does.
+        "any": NotRequired["list[RulebookCondition]"],
+        # Holds where its condition does not.
+        "not": NotRequired["RulebookCondition"],
+        # In a test: the fact, by its dotted path.
+        "field": NotRequired[str],
+        # In a test: how the fact is compared.
+        "operator": NotRequired[
+            Literal[
+                "exists",
+                "not_exists",
+                "eq",
+                "neq",
+                "gt",
+                "gte",
+                "lt",
+                "lte",
+                "in",
+                "not_in",
+                "contains",
+                "not_contains",
+            ]
+        ],
+        # In a test: what the fact is compared with; not with exists and not_exists.
+        "value": NotRequired[Json],
+    },
+)
+"""Exactly one of: a test {field, operator, value}, {all: [...]}, {any: [...]}, {not: condition}."""
+
+
+class RulebookOutcome(TypedDict):
+    """What a rule, or the default, decides."""
+
+    decision: Verdict
+    """The verdict of the record."""
+    verdict: str
+    """The rulebook's own verdict, for example APPROVE."""
+    action: str
+    """Action label."""
+    reason_code: str
+    """Stable reason code."""
+
+
+class RulebookRule(TypedDict):
+    """What must hold, and the outcome it then gives."""
+
+    rule_id: str
+    """Identifier, unique in the rulebook; `matched_rule_id` of the records it decides."""
+    priority: NotRequired[int]
+    """Higher goes first."""
+    condition: RulebookCondition
+    """What must hold."""
+    outcome: RulebookOutcome
+    """What it then gives."""
+
+
+class Rulebook(TypedDict):
+    """A versioned declarative rulebook. Beyond what a schema can say: rule ids are unique, all rules together hold
+    at most 256 condition nodes, and a condition nests at most 8 deep.
+    """
+
+    schema_version: str
+    """Version of the rulebook's layout."""
+    rulebook_id: str
+    """Identifier; `policy_id` of the records it decides."""
+    version: str
+    """Version label. With the id it is bound to one body for good."""
+    input_schema: RulebookInputs
+    """The facts that the rules may test."""
+    rules: list[RulebookRule]
+    """The rules. The highest priority that holds supplies the outcome; equal priorities go by `rule_id`."""
+    default_outcome: RulebookOutcome
+    """The outcome where no rule holds."""
+
+
+class DecisionRequestTemplate(TypedDict):
+    """A Decision Request that runs as it stands and is answered with yes."""
+
+    mode: str
+    """The verdict is binding."""
+    question: str
+    """What is decided, for readers."""
+    rulebook: Rulebook
+    """The whole Rulebook v1."""
+    context: DecisionContext
+    """What is decided about, and the facts."""
+    adapter: NotRequired[AdapterInvocation]
+    """What makes the facts of what it is given; without it, they stand in context.inputs."""
+
+
+class OutcomeTemplate(TypedDict):
+    """What to report once the action was taken. What stands in angle brackets is copied from the record's member of
+    that name.
+    """
+
+    outcome_status: OutcomeStatus
+    """How it ended."""
+    action_taken: str
+    """The action that was taken."""
+    action_executed: bool
+    """Whether it was carried out."""
+    target_system: str
+    """The system that was changed."""
+    target_object_id: str
+    """The object that was changed."""
+    mutation: str
+    """The change."""
+    external_ref: str
+    """The caller's own reference."""
+    decision_record_hash: str
+    """The record's record_hash."""
+    decision_receipt_hash: str
+    """The record's receipt_hash."""
+    observed_metrics: dict[str, float]
+    """What was measured, by name."""
+
+
+class CrmSyncTemplate(TypedDict):
+    """What to report once the decision was written into a CRM. What stands in angle brackets is copied from the
+    record's member of that name.
+    """
+
+    sync_status: SyncStatus
+    """How it ended."""
+    sync_direction: SyncDirection
+    """To the CRM, or from it."""
+    crm_provider: str
+    """The CRM."""
+    crm_object_type: str
+    """The kind of the CRM's object."""
+    crm_object_id: str
+    """The CRM's object."""
+    crm_record_url: str
+    """Where people find it."""
+    decision_record_hash: str
+    """The record's record_hash."""
+    decision_receipt_hash: str
+    """The record's receipt_hash."""
+    decision_verdict: str
+    """The record's verdict."""
+    decision_action: str
+    """The record's action."""
+    policy_id: str
+    """The record's policy_id."""
+    policy_version: str
+    """The record's policy_version."""
+
+
+class PatternExamples(TypedDict):
+    """Programs that decide with the template. They read GATE_URL and GATE_API_KEY, and exit with 0 only where the
+    verdict is yes.
+    """
+
+    curl: str
+    """For bash, with curl."""
+    python: str
+    """For Python, with httpx."""
+
+
+class PolicyPattern(TypedDict):
+    """A policy with a request, templates and examples over it."""
+
+    pattern_id: str
+    """The pattern's name."""
+    policy_id: str
+    """The id of its rulebook."""
+    title: str
+    """The name for readers."""
+    description: str
+    """What it decides, and how."""
+    tags: list[str]
+    """What the registry can be filtered by."""
+    recommended_policy_version: str
+    """The version of the policy to use: the active one."""
+    policy_hash: str
+    """The hash of the rulebook in that version."""
+    decision_request_template: DecisionRequestTemplate
+    """A Decision Request that runs as it stands and is answered with yes."""
+    outcome_template: OutcomeTemplate
+    crm_sync_template: CrmSyncTemplate
+    sdk_examples: PatternExamples
+    """Programs that decide with the template. They read GATE_URL and GATE_API_KEY, and exit with 0 only where the
+    verdict is yes.
+    """
+    pattern_hash: str
+    """The hash of the pattern without this member."""
+
+
+class PolicyIntelligence(TypedDict):
+    """What is known of the policy; absent with `include_intelligence=false`."""
+
+    effectiveness: NotRequired[EffectivenessReport]
+    """The effectiveness report of decisions of the same policy and version; absent from packets of earlier releases."""
+    confidence: NotRequired[ConfidenceReport]
+    """The confidence report of decisions of the same policy, version, verdict and action."""
+    anomalies: NotRequired[AnomalyReport]
+    """The anomaly report of decisions of the same policy, of all its versions; absent from packets of earlier
+    releases.
+    """
+    benchmarks: NotRequired[BenchmarkReport]
+    """The benchmark report of decisions of the same policy, of all its versions; absent from packets of earlier
+    releases.
+    """
+    patterns: NotRequired[list[PolicyPattern]]
+    """The patterns of the policy; none for a policy of the caller's own."""
+
+
+class ChainLink(TypedDict):
+    """One entry of the chain, bound to the one before."""
+
+    decision_chain_version: str
+    """Version of the link's layout."""
+    chain_id: str
+    """The chain that the link belongs to."""
+    chain_position: int
+    """The link's place, counted from 1 without a gap."""
+    previous_link_hash: str | None
+    """The hash of the link before; null for the first."""
+    previous_merkle_root: str | None
+    """The rolling root before this link; null for the first."""
+    leaf_hash: str
+    """Hash of the entry's id, record hash and receipt hash."""
+    merkle_root: str
+    """The rolling root after this link."""
+    merkle_strategy: str
+    """How the root rolls."""
+    entry_type: EntryType
+    """What was appended."""
+    decision_id: str
+    """The decision that the entry belongs to."""
+    record_hash: str
+    """Hash of the appended record."""
+    receipt_hash: str | None
+    """The record's receipt hash; null where the entry has none."""
+    policy_id: str | None
+    """The policy that decided; null where the entry has none."""
+    policy_version: str | None
+    """Its version; null where the entry has none."""
+    created_at: str
+    """When the entry was appended, UTC."""
+    link_hash: str
+    """Hash of this link without this member."""
+
+
+class Checkpoint(TypedDict):
+    """A signed statement of a chain's size and root, to be kept by someone else."""
+
+    checkpoint_version: str
+    """Version of the checkpoint's layout."""
+    chain_id: str
+    """The chain."""
+    chain_size: int
+    """How many links it had."""
+    merkle_root: str | None
+    """Its rolling root then; null for an empty chain."""
+    link_hash: str | None
+    """The hash of its last link then; null for an empty chain."""
+    issued_at: str
+    """When the checkpoint was made, UTC with milliseconds."""
+    key_id: str
+    """The receipt key that signed."""
+    signature: str
+    """Its signature over the other members."""
+
+
+class VerificationHints(TypedDict):
+    """How the parts are verified, in words, and a checkpoint that speaks for the retained links."""
+
+    checkpoint: NotRequired[Checkpoint]
+    """Signed at the export, over the last retained link; absent with receipt signing off."""
+
+
+class PacketChain(TypedDict):
+    """The decision's place in its chain, and what follows it; absent with `include_chain=false`."""
+
+    chain_id: str
+    """The chain."""
+    chain_size: int
+    """The position of the last retained link."""
+    merkle_root: str
+    """The rolling root after the last retained link."""
+    retained_links: list[ChainLink]
+    """Consecutive links, the first of them the decision's own."""
+    verification_hints: VerificationHints
+    """How the parts are verified, in words, and a checkpoint that speaks for the retained links."""
+
+
+class DecisionPacket(TypedDict):
+    """A decision with its reports and proofs, which verifies without any other source, up to the key that signed its
+    record. Further optional members may be added.
+    """
+
+    decision_packet_version: str
+    """Version of the packet's layout."""
+    decision_id: str
+    """The decision."""
+    record_hash: str
+    """That of the record."""
+    receipt_hash: str
+    """That of the record."""
+    decision_record: DecisionRecord
+    """The full Decision Record."""
+    execution_receipts: list[ExecutionReceipt]
+    """The newest execution receipts, newest first, as they were answered."""
+    outcome_records: list[OutcomeRecord]
+    """The newest Outcome Records, newest first, as they were answered."""
+    policy_intelligence: NotRequired[PolicyIntelligence]
+    """What is known of the policy; absent with `include_intelligence=false`."""
+    audit_chain: NotRequired[PacketChain]
+    """The decision's place in its chain, and what follows it; absent with `include_chain=false`."""
+    input: NotRequired[dict[str, Json] | None]
+    """The Decision Request that was answered; only with `include_input=true`, and null where it was erased."""
+    exported_at: str
+    """When the packet was made, UTC with milliseconds."""
+    packet_hash: str
+    """The hash of the packet without this member."""
+
+
+# What is answered: Replay.
+
+
+class ReplayDifference(TypedDict):
+    """A member that differs."""
+
+    field: Literal["verdict", "evidence", "record_hash", "policy_bundle_hash"]
+    """Its name."""
+    stored: str | list[str]
+    """What the stored record says."""
+    replayed: str | list[str]
+    """What the replay says."""
+
+
+class ReplayedDecision(TypedDict):
+    """The replayed record, in the view asked for: a Decision Record without receipt signature, audit_chain and
+    decision_confidence.
+    """
+
+    decision_id: str
+    """As stored."""
+    request_id: str
+    """As stored."""
+    verdict: Verdict
+    """What the replay says. It lets no action proceed."""
+    application_verdict: str
+    """The rulebook's own verdict."""
+    reason_code: str
+    """Reason code of the outcome."""
+    matched_rule_id: str | None
+    """The rule that matched; null for the default outcome."""
+    action: str
+    """Action label."""
+    rulebook: RulebookIdentity
+    """{schema_version, id, version, hash} of the rulebook that the replay decided by."""
+    policy_bundle_hash: str
+    """Hash of that rulebook as a policy."""
+    record_hash: str
+    """Hash of the replayed record's envelope."""
+    receipt_hash: str
+    """Receipt hash of the replayed record. Nothing signs it."""
+
+
+class ReplayResult(TypedDict):
+    """A stored decision made again, and where it differs from what was stored. It proves and authorizes nothing."""
+
+    decision_id: str
+    """The decision that was replayed."""
+    replay_contract: NotRequired[str]
+    """What a historical replay keeps to; absent from a current one."""
+    replay_against: Literal["historical", "current"]
+    """What the decision was made again by."""
+    compared_fields: list[str]
+    """The members that were compared."""
+    replay_status: Literal["matched", "drifted"]
+    """matched where drift is empty."""
+    drift: list[ReplayDifference]
+    """Each compared member that differs."""
+    decision: ReplayedDecision
+    """The replayed record, in the view asked for: a Decision Record without receipt signature, audit_chain and
+    decision_confidence.
+    """
+
+
+class ScenarioBase(TypedDict):
+    """The five members that a scenario is held against."""
+
+    verdict: str
+    """Normalized verdict."""
+    application_verdict: str
+    """The rulebook's own verdict."""
+    action: str
+    """Action label."""
+    reason_code: str
+    """Reason code."""
+    matched_rule_id: str | None
+    """The rule that matched; null for the default outcome and for missing input."""
+
+
+class ScenarioDifference(TypedDict):
+    """A member that differs."""
+
+    field: Literal["verdict", "application_verdict", "action", "reason_code", "matched_rule_id"]
+    """Its name."""
+    stored: str | None
+    """What the stored record says."""
+    scenario: str | None
+    """What the scenario says."""
+
+
+class ScenarioResult(TypedDict):
+    """What the rulebook says to one scenario."""
+
+    scenario_id: str
+    """As in the request."""
+    label: str
+    """As in the request."""
+    facts_changed: bool
+    """Whether the facts, context.inputs, are others than those that were decided over. A patch of anything else
+    changes no verdict.
+    """
+    verdict: str
+    """What the verdict would be."""
+    application_verdict: str
+    """What the rulebook's own verdict would be."""
+    action: str
+    """What the action label would be."""
+    reason_code: str
+    """What the reason code would be."""
+    matched_rule_id: str | None
+    """The rule that would match; null for the default outcome and for missing input."""
+    diff: list[ScenarioDifference]
+    """Each of these five that differs from the stored record."""
+    recommendation: Literal["no_change", "same_verdict", "would_proceed", "would_block", "would_hold"]
+    """no_change: none of the five differs. same_verdict: the verdict stays, something else differs. would_proceed,
+    would_block, would_hold: the verdict becomes yes, no, review.
+    """
+    evidence: NotRequired[list[str]]
+    """Evidence codes; in the views standard and full."""
+    evaluation: NotRequired[Evaluation]
+    """Every rule up to the match with every test, as in a record; in the view full."""
+
+
+class CounterfactualsResult(TypedDict):
+    """What the rulebook's latest version says to each scenario. A simulation: nothing is stored, and nothing
+    authorizes a mutation.
+    """
+
+    decision_counterfactuals_version: str
+    """Version of this layout."""
+    decision_id: str
+    """The decision whose context was patched."""
+    simulation_only: bool
+    """Nothing here was decided."""
+    authorizes_mutation: bool
+    """No action may proceed on it."""
+    rulebook: RulebookIdentity
+    """The rulebook that was simulated: the version that the scope registered last."""
+    base: ScenarioBase
+    """What the stored record says."""
+    scenarios: list[ScenarioResult]
+    """The scenarios, in the order of the request."""
+    counterfactual_hash: str
+    """Hash of this answer without this member, in the view in which it was answered."""
+
+
+# What is answered: Lifecycle.
+
+
+class ExecutionList(TypedDict):
+    """The execution receipts of a decision, newest first."""
+
+    decision_id: str
+    """The decision."""
+    count: int
+    """How many receipts are in this answer."""
+    executions: list[ExecutionReceipt]
+    """The receipts, the one reported last first."""
+    next_cursor: str | None
+    """What to send as `cursor` for those reported earlier; null where there are none."""
+
+
+class OutcomeList(TypedDict):
+    """The outcome records of a decision, newest first."""
+
+    decision_id: str
+    """The decision."""
+    count: int
+    """How many outcomes are in this answer."""
+    outcomes: list[OutcomeRecord]
+    """The outcomes, the one reported last first."""
+    next_cursor: str | None
+    """What to send as `cursor` for those reported earlier; null where there are none."""
+
+
+class CrmSync(TypedDict):
+    """What of a decision is in a CRM: the mapped fields and the object there, never credentials. Hashed, and linked
+    to the record.
+    """
+
+    decision_protocol_version: str
+    """Version of the protocol."""
+    decision_crm_sync_version: str
+    """Version of the report's layout."""
+    sync_id: str
+    """The report's own id."""
+    decision_id: str
+    """The decision that it is about."""
+    idempotency_key: NotRequired[str]
+    """The caller's retry handle; absent where none was sent."""
+    sync_status: SyncStatus
+    """What became of the sync."""
+    sync_direction: NotRequired[SyncDirection]
+    """writeback: from the decision into the CRM; inbound: from the CRM."""
+    crm_provider: NotRequired[str]
+    """Which CRM."""
+    crm_object_type: NotRequired[str]
+    """What kind of object it is there."""
+    crm_object_id: NotRequired[str]
+    """Which object."""
+    crm_record_url: NotRequired[str]
+    """Where the object is shown, without credentials."""
+    mapped_fields: NotRequired[dict[str, Json]]
+    """The fields that were mapped, and their values. Never credentials."""
+    decision_record_hash: str
+    """record_hash of the decision's record."""
+    decision_receipt_hash: str
+    """receipt_hash of the decision's record."""
+    decision_verdict: Verdict
+    """The decision's verdict."""
+    decision_action: str
+    """The decision's action."""
+    policy_id: str
+    """The policy that decided."""
+    policy_version: str
+    """Its version."""
+    sync_input_hash: str
+    """Hash of the canonical request body. It binds also what is empty."""
+    reported_at: str
+    """When the service took the report, UTC."""
+    sync_hash: str
+    """Hash of the members that docs/wire-format.md lists, without those that are empty."""
+    audit_chain: ChainPlace
+    """The report's link in the scope's chain."""
+
+
+class CrmSyncAnswer(TypedDict):
+    """Answer to a reported CRM sync."""
+
+    decision_id: str
+    """The decision."""
+    crm_sync: CrmSync
+    """The stored record."""
+
+
+class CrmSyncList(TypedDict):
+    """The CRM sync records of a decision, newest first."""
+
+    decision_id: str
+    """The decision."""
+    count: int
+    """How many syncs are in this answer."""
+    crm_syncs: list[CrmSync]
+    """The syncs, the one reported last first."""
+    next_cursor: str | None
+    """What to send as `cursor` for those reported earlier; null where there are none."""
+
+
+# What is answered: Reports.
+
+
+class PolicyAlert(TypedDict):
+    """One alert."""
+
+    policy_id: str
+    """The policy."""
+    anomaly: Anomaly
+    """The anomaly, as the policy's report lists it."""
+    report: str
+    """The path of that report."""
+
+
+class AlertsCoverage(TypedDict):
+    """What was looked at, and up to where the chain was read."""
+
+    policies: int
+    """How many policies, at most 100, those of the most decisions."""
+    more_policies: int
+    """How many others there are."""
+    as_of: str | None
+    """The date of the chain's last entry; null for an empty chain."""
+    chain_position: int
+    """The last position of the scope's chain that was read; 0 for an empty chain."""
+    merkle_root: str | None
+    """The chain's rolling root there; null for an empty chain."""
+
+
+class PolicyAlerts(TypedDict):
+    """The open anomalies of high severity of all policies of a scope. An anomaly is open until open_days after its
+    window, counted to the date of the chain's last entry; there is nothing to acknowledge.
+    """
+
+    policy_alerts_version: str
+    """Version of the answer."""
+    alert_count: int
+    """How many alerts are open."""
+    alerts: list[PolicyAlert]
+    """The alerts, the strongest first, at most 100."""
+    open_days: int
+    """How many days after its window an anomaly is open."""
+    coverage: AlertsCoverage
+    """What was looked at, and up to where the chain was read."""
+    alerts_hash: str
+    """H of the answer without this member."""
+
+
+# What is answered: Audit chain.
+
+
+class ChainVerification(TypedDict):
+    """Whether the retained links hold and lead to the head."""
+
+    valid: bool
+    """Whether every retained link holds and the last one is the head."""
+    links_checked: int
+    """How many links were checked."""
+    from_position: int | None
+    """Position of the first link that was checked; null where there was none."""
+    to_position: int | None
+    """Position of the last link that was checked; null where there was none."""
+    broken_at: int | None
+    """Position of the first link that does not hold; null where all hold."""
+    reason: str | None
+    """What does not hold there; null where all hold."""
+
+
+class Chain(TypedDict):
+    """The head of the caller's chain and its last links, ascending."""
+
+    chain_id: str
+    """The chain; the caller's own."""
+    chain_size: int
+    """How many links the chain has."""
+    merkle_root: str | None
+    """The rolling root after the last link; null for an empty chain."""
+    head_link_hash: str | None
+    """The hash of the last link; null for an empty chain."""
+    retained_links: list[ChainLink]
+    """The last links, ascending by position, as many as `limit` asks for."""
+    verification: ChainVerification
+    """Whether the retained links hold and lead to the head."""
+
+
+# What is answered: Registries.
+
+
+class PublicKeyEntry(TypedDict):
+    """A public key."""
+
+    key_id: str
+    """The name by which signatures cite the key."""
+    algorithm: str
+    """What the key signs with."""
+    public_key: str
+    """PEM (SPKI)."""
+    public_key_fingerprint: str
+    """SHA-256 of the PEM text, lower-case hex."""
+    status: Literal["active", "retired", "compromised"]
+    """active signs; retired verifies what it signed; compromised verifies nothing."""
+    not_before: str
+    """When the key came into use, UTC."""
+    not_after: str | None
+    """When it went out of use, UTC; null while active."""
+
+
+class KeyRegistryDocument(TypedDict):
+    """The public keys of one purpose, active and past."""
+
+    keys: list[PublicKeyEntry]
+    """Every key of this purpose, oldest first."""
+    active_key_id: str | None
+    """The key that signs now; null where signing is off."""
+
+
+class PolicyBundle(TypedDict):
+    """The policy as records cite it in their member of the same name."""
+
+    id: str
+    """policy_id."""
+    version: str
+    """policy_version."""
+    hash: str
+    """policy_hash."""
+    hash_algorithm: str
+    """What makes the hash."""
+    canonicalization: str
+    """The rules of the canonical bytes that are hashed."""
+
+
+class PolicyBundleEntry(TypedDict):
+    """One version of a policy."""
+
+    policy_id: str
+    """The rulebook's id."""
+    policy_version: str
+    """The rulebook's version."""
+    policy_hash: str
+    """The rulebook's hash."""
+    policy_bundle: PolicyBundle
+    policy_bundle_hash: str
+    """The hash of policy_bundle."""
+    status: PolicyStatus
+    """active, or historical where a later version took its place."""
+    source: str
+    """The path of the rulebook's body on this service."""
+
+
+class PolicyBundleRegistry(TypedDict):
+    """Every own policy in every version, by policy id and version."""
+
+    policy_bundles: list[PolicyBundleEntry]
+    """The entries."""
+    count: int
+    """How many entries there are."""
+    hash_algorithm: str
+    """What makes the hashes."""
+    canonicalization: str
+    """What is hashed: the canonical bytes by these rules."""
+
+
+class PolicyBundleAnswer(TypedDict):
+    """One entry."""
+
+    policy_bundle_entry: PolicyBundleEntry
+
+
+class RulebookMetadata(TypedDict):
+    """The registration of a rulebook in the caller's scope, as records cite it. Never the rulebook's body."""
+
+    ok: bool
+    """The registration was found."""
+    rulebook: RulebookRegistration
+    """What was registered, once and for good."""
+
+
+class AdapterLimits(TypedDict):
+    """What a call may take."""
+
+    timeout_ms: int
+    """How long, in milliseconds."""
+    memory_bytes: int
+    """How much memory a worker may allocate, in bytes."""
+    output_bytes: int
+    """How long the JSON text of the facts may be, in bytes."""
+
+
+class AdapterManifest(TypedDict):
+    """What a registered adapter is. manifest_hash is H of the rest, and records cite it."""
+
+    manifest_version: Literal["trusted_adapter_manifest_v1"]
+    """The format of manifests."""
+    adapter_id: str
+    """The adapter's id."""
+    version: str
+    """Its exact version."""
+    title: str
+    """What it is called."""
+    description: str
+    """What it makes of what."""
+    implementation_revision: str
+    """The revision of its source, as its author counts."""
+    implementation_hash: str
+    """SHA-256 of the bytes of its source, lower-case hex."""
+    adapter_authority: Literal["facts_only"]
+    """It emits facts; the rulebook selects the verdict."""
+    execution_isolation: Literal["process_one_shot_v1"]
+    """Each call runs once, in a process of its own."""
+    capability_enforcement: Literal["seccomp_allow_list_v1"]
+    """What denies a worker everything but computing. Status tells what is in force beyond it."""
+    denied_capabilities: list[
+        Literal[
+            "child_processes",
+            "clock",
+            "environment",
+            "file_system",
+            "network",
+            "other_processes",
+            "randomness",
+            "shared_memory",
+        ]
+    ]
+    """What a worker cannot do."""
+    limits: AdapterLimits
+    """What a call may take."""
+    input_schema: dict[str, Json]
+    """The JSON Schema of its input; closed."""
+    output_schema: dict[str, Json]
+    """The JSON Schema of its facts; closed."""
+    manifest_hash: str
+    """H of the manifest without this member, lower-case hex."""
+
+
+class TrustedAdapters(TypedDict):
+    """Answer of GET /api/decision/adapters: every adapter that can be invoked."""
+
+    adapters: list[AdapterManifest]
+    """Their manifests, by id and version. Each is as trusted-adapter-manifest.schema.json says."""
+
+
+class PolicyPatterns(TypedDict):
+    """The patterns, by pattern id."""
+
+    patterns: list[PolicyPattern]
+    """The patterns that bear the tag, or all."""
+    count: int
+    """How many patterns these are."""
+
+
+class PolicyPatternAnswer(TypedDict):
+    """One pattern."""
+
+    policy_pattern: PolicyPattern
+
+
+class PolicySource(TypedDict):
+    """One version of a policy."""
+
+    policy_id: str
+    """The rulebook's id."""
+    policy_version: str
+    """The rulebook's version."""
+    policy_hash: str
+    """The rulebook's hash: lower-case hex SHA-256 of its canonical bytes."""
+    status: PolicyStatus
+    """active, or historical where a later version took its place."""
+    source: str
+    """The path of the rulebook's body on this service."""
+
+
+class PolicySources(TypedDict):
+    """Where the bodies of the service's own policies stand."""
+
+    policy_sources: list[PolicySource]
+    """Every own policy in every version, by policy id and version."""
+    count: int
+    """How many sources there are."""
+
+
+# What is answered: Contract.
+
+
+class SchemaEntry(TypedDict):
+    """An entry of `schemas` in ContractIndex."""
+
+    name: str
+    """The schema's name."""
+    title: str
+    """The same for readers."""
+    url: str
+    """Its path."""
+    hash: str
+    """H(schema)."""
+
+
+class ContractIndex(TypedDict):
+    """GET /schemas/: everything that the service publishes of its contract. Addresses are paths from the service's
+    base address.
+    """
+
+    ok: bool
+    """The index is complete."""
+    interface_version: str
+    """Version of the interface description."""
+    compatibility_policy: str
+    """What may change, and what may not."""
+    schemas: list[SchemaEntry]
+    """The JSON Schemas, by name."""
+    conformance_url: str
+    """Path of the conformance fixtures' index."""
+    replay_url: str
+    """Path of the golden replay corpus' index."""
+
+
+class ConformanceEntry(TypedDict):
+    """An entry of `fixtures` in ConformanceIndex."""
+
+    fixture_id: str
+    """The fixture's id."""
+    title: str
+    """What it shows, for readers."""
+    path: str
+    """Beside the index."""
+    sha256: str
+    """Of the fixture's canonical JSON."""
+
+
+class ConformanceIndex(TypedDict):
+    """The conformance fixtures. Hashes are SHA-256 of canonical JSON, in lower-case hex."""
+
+    interface_version: str
+    """Version of the interface description."""
+    compatibility_policy: str
+    """What may change, and what may not."""
+    protocol: str
+    """Version of the protocol."""
+    hash_algorithm: str
+    """The hash of this protocol."""
+    canonicalization: str
+    """How JSON becomes bytes."""
+    fixtures: list[ConformanceEntry]
+    """The fixtures."""
+    conformance_hash: str
+    """H of the list of the fixtures' hashes, in their order."""
+
+
+class FixtureRequest(TypedDict):
+    """What to send."""
+
+    method: Literal["GET", "POST"]
+    """The HTTP method."""
+    path: str
+    """From the service's base address."""
+    headers: dict[str, str]
+    """The headers to send, besides the key."""
+    body: dict[str, Json]
+    """A JSON value."""
+
+
+class FixtureExpectation(TypedDict):
+    """What must come of it."""
+
+    status: int
+    """The HTTP status."""
+    body: dict[str, Json]
+    """Members that the answer must hold. An object needs at least the members named; an array as many items, each as
+    named; anything else must be equal.
+    """
+    absent: list[str]
+    """Members that the answer must not have at its root."""
+
+
+class ConformanceFixture(TypedDict):
+    """A request to a service, and what must come of it. The caller adds its x-api-key."""
+
+    fixture_id: str
+    """The fixture's id."""
+    title: str
+    """What it shows, for readers."""
+    request: FixtureRequest
+    """What to send."""
+    expected: FixtureExpectation
+    """What must come of it."""
+
+
+class GoldenReplayFile(TypedDict):
+    """An entry of `files` in GoldenReplayIndex."""
+
+    path: str
+    """Beside the index."""
+    sha256: str
+    """Of the file's canonical JSON."""
+    cases: int
+    """How many cases the file holds."""
+
+
+class GoldenReplayIndex(TypedDict):
+    """What the corpus holds. Hashes are SHA-256 of canonical JSON, in lower-case hex."""
+
+    corpus: str
+    """The corpus' label."""
+    replay_contract: str
+    """How the cases are to be replayed: as stored, never reinterpreted."""
+    evaluator_version: str
+    """The evaluator that the hashes name."""
+    rulebook_schema_hash: str
+    """Of the Rulebook v1 schema that the rulebooks follow."""
+    hash_algorithm: str
+    """The hash of this protocol."""
+    canonicalization: str
+    """How JSON becomes bytes."""
+    files: list[GoldenReplayFile]
+    """The files."""
+    cases: int
+    """How many cases there are in all files."""
+    covers: dict[str, int]
+    """How many cases speak of each subject."""
+    corpus_hash: str
+    """H of the list of the files' hashes, in their order."""
+
+
+class GoldenRulebook(TypedDict):
+    """One of the file's rulebooks."""
+
+    rulebook_id: str
+    """Its id."""
+    version: str
+    """Its version."""
+
+
+class GoldenOutcome(TypedDict):
+    """What the record must say."""
+
+    verdict: Verdict
+    """Its verdict."""
+    application_verdict: str
+    """Its application verdict."""
+    action: str
+    """Its action."""
+    reason_code: str
+    """Its reason code."""
+    matched_rule_id: str | None
+    """null for the default outcome, and where input is needed."""
+    missing_fields: list[str]
+    """As in the record's evaluation."""
+    invalid_fields: list[InvalidField]
+    """As in the record's evaluation."""
+    evaluated_rules: NotRequired[list[str]]
+    """Where the order is the subject: the rule_id of each rule of the record's evaluation, in its order."""
+
+
+class GoldenHashes(TypedDict):
+    """What never changes: H(rulebook), H(facts), and rulebook_attestation.bundle_hash of the record."""
+
+    trusted_adapter: NotRequired[dict[str, Json]]
+    """trusted_adapter of the record, in adapter mode."""
+    rulebook_hash: str
+    """H(rulebook)."""
+    input_hash: str
+    """H(facts)."""
+    bundle_hash: str
+    """rulebook_attestation.bundle_hash of the record."""
+
+
+class GoldenCase(TypedDict):
+    """Facts, and what a rulebook must say about them."""
+
+    case_id: str
+    """The case's id."""
+    title: str
+    """What it shows, for readers."""
+    covers: list[str]
+    """The subjects it speaks of."""
+    rulebook: GoldenRulebook
+    """One of the file's rulebooks."""
+    inputs: NotRequired[dict[str, Json]]
+    """The facts, sent as context.inputs. Absent: the request carries none, which means {}."""
+    adapter: NotRequired[AdapterInvocation]
+    """The adapter that makes the facts, sent as adapter instead of context.inputs."""
+    adapter_facts: NotRequired[dict[str, Json]]
+    """The facts that the adapter makes."""
+    expected: GoldenOutcome
+    """What the record must say."""
+    frozen: GoldenHashes
+    """What never changes: H(rulebook), H(facts), and rulebook_attestation.bundle_hash of the record."""
+
+
+class GoldenReplays(TypedDict):
+    """Rulebooks, and what each must say about facts. A rulebook here follows rulebook-v1.schema.json; once
+    published, its version never changes.
+    """
+
+    corpus: str
+    """The corpus' label."""
+    theme: str
+    """What the cases are about; the file's name."""
+    title: str
+    """The same for readers."""
+    rulebooks: list[Rulebook]
+    """The rulebooks that the cases use."""
+    cases: list[GoldenCase]
+    """The cases."""
+
+
+# What is answered: Operations.
+
+
+class StatusPart(TypedDict):
+    """One part of the service; parts carry further members of their own."""
+
+    ready: bool
+    """Whether the part works now."""
+    reason: NotRequired[str]
+    """Why it does not."""
+
+
+class Status(TypedDict):
+    """Readiness of everything that a decision needs; the same shape ready (200) and degraded (503)."""
+
+    ok: bool
+    """Whether every part is ready."""
+    status: Readiness
+    """The same in one word."""
+    version: str
+    """Version of the service."""
+    interface_version: str
+    """Version of this interface description."""
+    signing: StatusPart
+    """Receipt and registry signing."""
+    rulebook_runtime: StatusPart
+    """The contract under which rulebooks are validated and evaluated."""
+    ledger: StatusPart
+    """Where records are kept."""
+    idempotency: StatusPart
+    """Whether retries can be recognized."""
+    registries: StatusPart
+    """Where the public keys are."""
+    auth: StatusPart
+    """How callers are known."""
+    backends: StatusPart
+    """What is wired besides, and how."""
+    disk: StatusPart
+    """Whether the ledger's disk has room."""
+    trusted_adapters: StatusPart
+    """What can be invoked, and what holds a worker on the service's machine: registered, required and in_force.
+    Where none can run, ok is as it is without them.
+    """
+    contracts: dict[str, str]
+    """The label of each contract of the protocol, those among them whose parts come with later releases."""
+
+
+class Probe(TypedDict):
+    """Answer to a health probe: whether the process lives, or whether it is ready."""
+
+    ok: bool
+    """Whether the answer is good."""
+    status: Literal["alive", "ready", "degraded"]
+    """The same in one word."""
+
+
+class RequestLimits(TypedDict):
+    """Bounds of requests."""
+
+    request_bytes: int
+    """Largest body of a request."""
+    verify_bytes: int
+    """Largest body at the verify endpoints."""
+    nesting: int
+    """How deep arrays and objects may nest."""
+    idempotency_key_characters: int
+    """Longest idempotency key."""
+
+
+class RuntimeConfig(TypedDict):
+    """What a caller may have to know of how this service is set up; nothing secret."""
+
+    ok: bool
+    """Always true."""
+    version: str
+    """Version of the service."""
+    interface_version: str
+    """Version of this interface description."""
+    base_url: str
+    """Where callers reach the service."""
+    schema_url: str
+    """Where the Rulebook v1 schema is published; records cite it."""
+    openapi_url: str
+    """Path of the interface description."""
+    docs_url: str
+    """Path of the same as a page."""
+    modes: dict[str, Literal["binding", "advisory", "unconfigured"]]
+    """How each mode of a Decision Request is answered: binding, advisory, or unconfigured (503)."""
+    binding_modes: list[str]
+    """The binding modes that can be used here."""
+    response_views: list[str]
+    """The views of a record."""
+    receipt_signing: ReceiptSigning
+    """How receipts are signed."""
+    registry_signing: RegistrySigning
+    """How attestations and registrations are signed."""
+    limits: RequestLimits
+    """Bounds of requests."""
+
+
+class ProofMetrics(TypedDict):
+    """How much proof the instance holds, over all of its scopes."""
+
+    ok: bool
+    """Always true."""
+    generated_at: str
+    """When it was counted, UTC."""
+    status: Readiness
+    """Readiness at that moment."""
+    scopes: int
+    """Scopes, each with its own chain."""
+    chain_entries: int
+    """Entries of all chains together."""
+    registered_rulebooks: int
+    """Rulebook versions that scopes have registered."""
+    receipt_keys: int
+    """Published receipt keys, active and past."""
+    attestation_keys: int
+    """Published attestation keys, active and past."""
+    receipt_signing: ReceiptSigning
+    """How receipts are signed."""
+    registry_signing: RegistrySigning
+    """How attestations and registrations are signed."""
+
+
+# What is answered: Documentation.
+
+
+class EndpointEntry(TypedDict):
+    """One method of one path."""
+
+    method: str
+    """The HTTP method."""
+    path: str
+    """The path, parameters in braces."""
+    summary: str
+    """What it does."""
+    auth: Literal["public", "key", "metrics token"]
+    """What the caller has to send."""
+    access: str
+    """What a key has to allow, or public, or metrics."""
+    rate_limited: bool
+    """Whether the plan's rate and cap hold here."""
+    statuses: list[int]
+    """Every status that it answers, ascending."""
+
+
+class SchemaLink(TypedDict):
+    """A published JSON Schema."""
+
+    name: str
+    """Its name."""
+    url: str
+    """Its path."""
+
+
+class Plan(TypedDict):
+    """What a scope on this plan may do."""
+
+    plan: str
+    """Its name."""
+    requests_per_minute: int | None
+    """Decide requests a key in a sliding minute; null for no limit."""
+    records_per_month: int | None
+    """Records a scope in a UTC month, where the operator set no other cap; null for no cap."""
+
+
+class RateLimits(TypedDict):
+    """What the plans allow."""
+
+    scope: str
+    """What is counted, and for whom."""
+    headers: list[str]
+    """The response headers that tell of it."""
+    plans: list[Plan]
+    """The plans."""
+
+
+class DocsMetadata(TypedDict):
+    """The interface in short: every endpoint, every schema, and the limits."""
+
+    ok: bool
+    """The metadata is complete."""
+    interface_version: str
+    """Version of this interface description."""
+    openapi_url: str
+    """Path of the OpenAPI document."""
+    docs_url: str
+    """Path of the page that renders it."""
+    endpoints: list[EndpointEntry]
+    """The endpoints, in the order of the OpenAPI document."""
+    schemas: list[SchemaLink]
+    """The published JSON Schemas, by name."""
+    rate_limits: RateLimits
+    limits: dict[str, int]
+    """The largest of what the service takes, by name: bytes, depths and counts."""

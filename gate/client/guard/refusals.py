@@ -1,0 +1,163 @@
+"""Why a body must not run, as the errors that a guard raises. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gate.client.errors import AlreadyStarted, Blocked, Conflict, GateUnavailable, HeldForReview, Refused, Undecidable
+from gate.client.guard.proposal import Proposal
+from gate.client.guard.recovery import may_begin_again, status_of
+from gate.client.store.intents import Intent, State
+from gate.errors import GateError, MaterialRefused
+
+if TYPE_CHECKING:
+    from gate.client.api.types import DecisionRecord, Evaluation
+    from gate.verify import Verification
+
+_NAMED: Final = 5
+
+
+def no_verdict(proposal: Proposal, error: GateError) -> GateUnavailable:
+    """The service or the store failed, or the service refuses to decide the request as it is."""
+    refused = _is_refusal(error)
+    why = "The service cannot decide what it was asked" if refused else "There is no verdict"
+    return (Undecidable if refused else GateUnavailable)(
+        error.code,
+        f"{why}, and the action stays held. {error.message}",
+        error.errors,
+        error.details,
+        intent_id=proposal.intent_id,
+        failure=error,
+    )
+
+
+def _is_refusal(error: GateError) -> bool:
+    """Whether the service says that a request can never be decided as it is, and has not decided it for another store
+    either: it says so only after it has looked at the idempotency key. What it says before that, or what a proxy says,
+    proves nothing.
+    """
+    if isinstance(error, Conflict):
+        return error.code == "RULEBOOK_VERSION_CONFLICT"
+    return isinstance(error, Refused) and error.status == 422 and not error.code.startswith("HTTP_")
+
+
+def contended(proposal: Proposal) -> GateUnavailable:
+    """Other processes were quicker, again and again."""
+    return GateUnavailable(
+        "GUARD_CONTENDED",
+        "Other processes keep changing this intent; the action stays held. Try again.",
+        intent_id=proposal.intent_id,
+    )
+
+
+def unverified(proposal: Proposal, found: Verification) -> GateUnavailable:
+    """The record that was answered does not verify."""
+    return GateUnavailable(
+        "RECORD_UNVERIFIED",
+        f"The record that was answered does not verify, so that it permits nothing. {found.message} ({found.error})",
+        intent_id=proposal.intent_id,
+        failure=MaterialRefused(str(found.error), str(found.message)),
+        verification=found,
+    )
+
+
+def foreign(proposal: Proposal, record: DecisionRecord, why: str) -> GateUnavailable:
+    """The record verifies, and is about something else."""
+    return GateUnavailable(
+        "RECORD_FOREIGN",
+        f"The record {record['decision_id']} does not permit this action: {why}. Either what the guard is made with is "
+        f"not what the service has, or somebody in between passed on the answer to something else.",
+        intent_id=proposal.intent_id,
+        record=record,
+    )
+
+
+def clocks_apart(proposal: Proposal, record: DecisionRecord, now: str, max_age: float) -> GateUnavailable:
+    """The record was asked for just now, and is dated too far from now."""
+    return GateUnavailable(
+        "PERMIT_EXPIRED",
+        f"The decision is dated {record['created_at']} and it is {now} here, more than {max_age:g} s apart; set both "
+        f"clocks right, or allow a greater max_age.",
+        intent_id=proposal.intent_id,
+        record=record,
+    )
+
+
+def waited_too_long(proposal: Proposal, record: DecisionRecord, max_age: float) -> GateUnavailable:
+    """The start was written in a session, after the permission had grown too old."""
+    return GateUnavailable(
+        "PERMIT_EXPIRED",
+        f"The database kept the guard waiting for longer than max_age ({max_age:g} s). Roll the session back, and "
+        f"enter the guard again.",
+        intent_id=proposal.intent_id,
+        record=record,
+    )
+
+
+def not_approved(proposal: Proposal, record: DecisionRecord) -> Blocked | HeldForReview:
+    """The verdict is no, or review."""
+    said = f"{record['application_verdict']}, {record['reason_code']}, decision {record['decision_id']}"
+    if record["verdict"] == "no":
+        return Blocked("ACTION_BLOCKED", f"The gate says no ({said}).", intent_id=proposal.intent_id, record=record)
+    message = f"The gate asks for a review ({said}); the action is held until its owner has decided."
+    if unusable := _unusable_facts(record["evaluation"]):
+        named = ", ".join(unusable[:_NAMED])
+        message = f"The gate cannot decide over these facts: {named} ({said}); {_mend_facts(proposal)}"
+    return HeldForReview("ACTION_HELD", message, intent_id=proposal.intent_id, record=record)
+
+
+def _mend_facts(proposal: Proposal) -> str:
+    if "adapter" in proposal.body:
+        return "the adapter leaves out or makes otherwise what the rulebook asks for; look at what it was given."
+    return "give them as the rulebook asks for them."
+
+
+def _unusable_facts(evaluation: Evaluation | None) -> list[str]:
+    if evaluation is None:
+        return []
+    missing = [f"{name} (missing)" for name in evaluation.get("missing_fields", ())]
+    invalid = [
+        f"{fault['field']} (a {fault['observed_type']} where a {fault['expected']} is asked for)"
+        for fault in evaluation.get("invalid_fields", ())
+    ]
+    return missing + invalid
+
+
+def unexpected(proposal: Proposal, record: DecisionRecord) -> GateUnavailable:
+    """The verdict is yes, with an action label that was not expected."""
+    expected = ", ".join(sorted(proposal.actions or ()))
+    return GateUnavailable(
+        "ACTION_UNEXPECTED",
+        f"The gate approves {record['action']!r}, and expected_action is {expected}; the action stays held. Mend the "
+        f"rulebook's outcome or the guard.",
+        intent_id=proposal.intent_id,
+        record=record,
+    )
+
+
+def already_started(proposal: Proposal, record: DecisionRecord | None, known: Intent | None) -> AlreadyStarted:
+    """The action was begun before.
+
+    Args:
+        proposal: The action.
+        record: Its record, where there is one.
+        known: The attempt that was begun; None where another store holds it.
+    """
+    settle = f"`gate client settle {proposal.intent_id}` or a recovery hook"
+    if known is None:
+        message = (
+            f"The service gave the intent {proposal.intent_id} to another store, or this store lost what it knew: the "
+            f"action may have been done. Find out, and let a recovery hook say so."
+        )
+    elif known.state is State.REPORTED and known.told is None:
+        message = f"The action was begun at {known.started_at}; it ended, and how is forgotten. It is not begun again."
+    elif known.told is None:
+        message = (
+            f"The action was begun at {known.started_at} and its end is not known: it may be going on, or its process "
+            f"died. Find out, and say so with {settle}."
+        )
+    else:
+        status = status_of(known)
+        message = f"The action was begun at {known.started_at} and ended as {status}; it is not begun again"
+        message += f", unless {settle} says that nothing was done." if may_begin_again(known) else "."
+    return AlreadyStarted("ACTION_ALREADY_STARTED", message, intent_id=proposal.intent_id, record=record, intent=known)
