@@ -18,16 +18,15 @@ from api.http.requests import MAX_BODY
 from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
+from gate.clock import utc_now
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
-from gate.errors import ServiceUnavailable
-from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
 from gate.ledger.chain.writer import Claim
 from gate.records.receipts import KINDS, Kind
 from tests.gate.adapters.support import adapter as make_adapter
-from tests.support.reports import FixedReports, give_reports
+from tests.support.reports import LateReports, give_reports
 from tests.support.samples import REPORTS, LimitClock, cases, sample_request
 
 CATALOGUE: dict[str, dict[str, Any]] = parse(resources.path("schemas", "error-codes.json").read_bytes())
@@ -122,7 +121,7 @@ def failing_adapter(source: str, **limits: int) -> Provoke:
 
     def provoke(caller: Caller) -> TestResponse:
         made = make_adapter("pricing", source, **limits)
-        manifest = {**made.manifest, "output_schema": FACTS_SCHEMA, "manifest_hash": "0" * 64}
+        manifest: Any = {**made.manifest, "output_schema": FACTS_SCHEMA, "manifest_hash": "0" * 64}
         adapter = replace(made, manifest=manifest)
         caller.instance.adapters.close()
         workers = Workers([adapter])
@@ -231,16 +230,11 @@ def signing(caller: Caller) -> TestResponse:
 
 
 def report_unavailable(caller: Caller) -> TestResponse:
-    class CatchingUp(FixedReports):
-        def effectiveness(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-            raise ServiceUnavailable(
-                "SVC_REPORT_UNAVAILABLE",
-                "What counts for this report is still catching up with the ledger. Deciding goes on; ask for the "
-                "report again in 5 seconds.",
-                details={"retry_after": 5},
-            )
-
-    give_reports(caller.app, CatchingUp())
+    message = (
+        "What counts for this report is still catching up with the ledger. Deciding goes on; ask for the report again "
+        "in 5 seconds."
+    )
+    give_reports(caller.app, LateReports(message))
     response = caller.client.get("/api/decision/policies/pricing/effectiveness", headers=caller.headers)
     assert response.headers["retry-after"] == "5"
     return response
