@@ -1,1 +1,10 @@
-"""Benchmarks: they measure and report, and never judge a time. What they fail for is a wrong answer."""
+"""Benchmarks: they measure and report, and never judge a time. What they fail for is a wrong answer.
+
+    parts        what is measured, a module each
+    measure      subjects in turn, round by round, and the figures of each
+    subjects     the gate and the bare route under load; `servers`, `load` and `samples` serve them
+    lakes, stored    large lakes and ledgers, made fast
+    structure    how the house is built: rooms, floors, arrows, `Any`
+
+`python -m bench [part ...]` runs them; `--quick` gives rough figures.
+"""

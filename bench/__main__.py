@@ -32,7 +32,7 @@ from bench.parts import (
 )
 
 _RESULTS: Final = Path(__file__).with_name("results.json")
-_PARTS: Final = {
+PARTS: Final = {
     "evaluation": evaluation,
     "service": service,
     "lifecycle": lifecycle,
@@ -56,21 +56,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench",
         description="Measures what decisions and reports cost, and writes bench/results.json.",
-        epilog="\n".join(["parts:", *(f"  {name:<12}{_first_sentence(part)}" for name, part in _PARTS.items())]),
+        epilog="\n".join(["parts:", *(f"  {name:<12}{_first_sentence(part)}" for name, part in PARTS.items())]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("parts", nargs="*", metavar="part", help="one of those below; all where none is named")
     parser.add_argument("--quick", action="store_true", help="shorter rounds, whose figures are rough")
     arguments = parser.parse_args()
-    if unknown := set(arguments.parts) - set(_PARTS):
+    if unknown := set(arguments.parts) - set(PARTS):
         parser.error(f"there is no part {', '.join(sorted(unknown))}")
     # As Ctrl-C, so that what was started is stopped.
     signal.signal(signal.SIGTERM, _interrupt)
     machine = _machine()
     print(", ".join(f"{name} {value}" for name, value in machine.items()))
     results = _kept(machine)
-    for name in arguments.parts or _PARTS:
-        part = _PARTS[name]
+    for name in arguments.parts or PARTS:
+        part = PARTS[name]
         result = part.run(quick=arguments.quick)
         print(f"\n{part.show(result)}", flush=True)
         results[name] = {"quick": arguments.quick, **result}
@@ -96,7 +96,7 @@ def _kept(machine: dict[str, Any]) -> dict[str, Any]:
         results: dict[str, Any] = orjson.loads(_RESULTS.read_bytes())
     except (FileNotFoundError, orjson.JSONDecodeError):
         return {}
-    return {name: results[name] for name in _PARTS if name in results} if results.get("machine") == machine else {}
+    return {name: results[name] for name in PARTS if name in results} if results.get("machine") == machine else {}
 
 
 def _interrupt(_signal: int, _frame: object) -> NoReturn:

@@ -27,9 +27,10 @@ from bench.disk import build_directory, scratch, write_out
 from bench.measure import Mismatch
 from bench.samples import ROOT, decide_request
 from bench.subjects import SCOPE, count_records, sqlite_url
-from gate.decisions.decide import found_by, is_link_of, stored_record
+from gate.clock import new_id, utc_now
+from gate.decisions.stored import found_by, is_link_of, stored_record
 from gate.encoding.strict_json import parse
-from gate.ids import new_id, timestamp, utc_now
+from gate.ids import timestamp
 from gate.instance.instance import create_instance
 from gate.ledger.access.authority import FULL_ACCESS
 from gate.ledger.chain.writer import (

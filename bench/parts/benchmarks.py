@@ -25,8 +25,8 @@ from bench.measure import Mismatch, Spread, alternate, ratio, spread
 from bench.samples import decide_request
 from bench.subjects import gate, sqlite_url
 from bench.tables import table
+from gate.clock import utc_now
 from gate.encoding.strict_json import parse
-from gate.ids import utc_now
 from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS

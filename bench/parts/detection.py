@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from api.cli.demo.ledger import Plan, make_ledger
+from api.cli.demo.ledger import DemoPlan, make_ledger
 from api.cli.options import instance_at
 from bench.disk import scratch
 from bench.lakes import goal_lines, judged
@@ -84,8 +84,8 @@ def run(*, quick: bool) -> dict[str, Any]:
     planted, clean = {}, {}
     with scratch() as directory:
         for seed in seeds:
-            planted[seed] = _judged(list(_seen(directory / "planted", Plan(_DECISIONS, seed, _UNTIL))))
-            seen = _seen(directory / "clean", Plan(_DECISIONS, seed, _UNTIL, clean=True))
+            planted[seed] = _judged(list(_seen(directory / "planted", DemoPlan(_DECISIONS, seed, _UNTIL))))
+            seen = _seen(directory / "clean", DemoPlan(_DECISIONS, seed, _UNTIL, clean=True))
             clean[seed] = [anomaly for anomaly in seen if anomaly.is_alarm]
     incidents = [incident.name for incident in _incidents(_UNTIL)]
     true = sum(of["true"] for of in planted.values())
@@ -163,7 +163,7 @@ def _incidents(until: datetime) -> list[Incident]:
     ]
 
 
-def _seen(home: Path, plan: Plan) -> Iterator[Seen]:
+def _seen(home: Path, plan: DemoPlan) -> Iterator[Seen]:
     """The anomalies of medium and high severity in a demo's year."""
     make_ledger(home, plan)
     with instance_at(home, None) as instance:

@@ -32,13 +32,15 @@ from bench.tables import table
 from gate.client import AsyncClient, AsyncGuard, Client, Delivery, Guard, Intent, Permit, Report, SqliteStore, State
 from gate.client.connection import KEY_FILE, REGISTRY, URL
 from gate.client.guard.delivery import Courier
-from gate.client.guard.entering import enter, leave
-from gate.client.guard.proposal import Plan, plan_of
+from gate.client.guard.entering import enter
+from gate.client.guard.leaving import leave
+from gate.client.guard.proposal import Proposal, propose
 from gate.client.transport.flow import Consult, Do, Effect, Send
 from gate.client.transport.flow import run as run_flow
+from gate.clock import utc_now
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import parse_document
-from gate.ids import timestamp, utc_now
+from gate.ids import timestamp
 from gate.verify import verify_record
 
 OVERHEAD_BAR_MS: Final = 2.0
@@ -73,7 +75,7 @@ _COMPARED: Final = (
     ("async_guard", "async_decide"),
 )
 _STAGES: Final = {
-    "to_find": "plan: request and name of the intent",
+    "to_find": "proposal: request and name of the intent",
     "find": "store: find",
     "to_hold": "request of the attempt",
     "hold": "store: hold",
@@ -158,10 +160,10 @@ class _Site:
         self.decided += number
         return [("crm", f"deal-{next(self.numbers)}") for _ in range(number)]
 
-    def plans(self) -> list[Plan]:
+    def proposals(self) -> list[Proposal]:
         """What a batch of plain decides asks for: what a guard would, without its own member."""
         return [
-            plan_of(_REFERENCE, _FACTS, action=_ACTION, target=target) for target in self.targets(_UNTIMED + self.calls)
+            propose(_REFERENCE, _FACTS, action=_ACTION, target=target) for target in self.targets(_UNTIMED + self.calls)
         ]
 
     def guard(self, client: Client, target: tuple[str, str]) -> Guard:
@@ -298,7 +300,7 @@ def _httpx(site: _Site) -> _Batch:
     options = site.options
     key = Path(options["key_file"]).read_text()
     headers = {"x-api-key": key, "content-type": "application/json", "accept": "application/json"}
-    requests = [(canonical(plan.body), f"httpx-{plan.intent_id}") for plan in site.plans()]
+    requests = [(canonical(proposal.body), f"httpx-{proposal.intent_id}") for proposal in site.proposals()]
     with httpx.Client(headers=headers, trust_env=False) as client:
 
         def post(request: tuple[bytes, str]) -> None:
@@ -315,7 +317,10 @@ def _httpx(site: _Site) -> _Batch:
 def _decide(site: _Site) -> _Batch:
     with Client(**site.options) as client:
         return _Batch(
-            _timed(lambda plan: client.decide(plan.body, idempotency_key=f"decide-{plan.intent_id}"), site.plans())
+            _timed(
+                lambda proposal: client.decide(proposal.body, idempotency_key=f"decide-{proposal.intent_id}"),
+                site.proposals(),
+            )
         )
 
 
@@ -346,9 +351,9 @@ class _AsleepCourier(Courier):
 async def _async_decide(site: _Site) -> _Batch:
     times = []
     async with AsyncClient(**site.options) as client:
-        for plan in site.plans():
+        for proposal in site.proposals():
             started = time.perf_counter()
-            await client.decide(plan.body, idempotency_key=f"decide-{plan.intent_id}")
+            await client.decide(proposal.body, idempotency_key=f"decide-{proposal.intent_id}")
             times.append(_since_ms(started))
     return _Batch(times[_UNTIMED:])
 
@@ -426,7 +431,7 @@ def _lap(site: _Site, client: Client, target: tuple[str, str], laps: dict[str, l
 
     guard = site.guard(client, target)
     terms = guard._terms
-    intent, record = run_flow(enter(guard.plan, terms), perform)
+    intent, record = run_flow(enter(guard.proposal, terms), perform)
     permit = Permit(client._engine, lambda: None, terms.store, intent, record)
     site.begun.append(permit.decision_id)
     run_flow(leave(terms, permit, None), perform)
@@ -456,7 +461,7 @@ def _stage_summary(times: Sequence[float]) -> dict[str, float]:
 def _time_starts(site: _Site) -> dict[str, Any]:
     """The time of fresh processes from their start to their end."""
     told = environment() | dict(site.environment)
-    body = canonical(plan_of(_REFERENCE, _FACTS, action=_ACTION, target=("crm", "deal-first")).body).decode()
+    body = canonical(propose(_REFERENCE, _FACTS, action=_ACTION, target=("crm", "deal-first")).body).decode()
     keys = count()
 
     def started(program: str) -> float:

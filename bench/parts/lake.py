@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from isal import isal_zlib
 
-from api.cli.demo.ledger import Plan, make_ledger
+from api.cli.demo.ledger import DemoPlan, make_ledger
 from api.cli.options import instance_at
 from bench.disk import scratch, sync_ms, write_out
 from bench.lakes import goal_lines, judged
@@ -56,7 +56,7 @@ def run(*, quick: bool) -> dict[str, Any]:
     with scratch() as directory:
         home, lake = directory / "home", directory / "lake"
         disk_sync = sync_ms(directory)
-        made = make_ledger(home, Plan(decisions, 1, _UNTIL))
+        made = make_ledger(home, DemoPlan(decisions, 1, _UNTIL))
         write_out(home / "ledger.db")
         entries = sum(sum(each.entries.values()) for each in made)
         with instance_at(home, sqlite_url(home)) as instance:

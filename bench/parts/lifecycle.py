@@ -36,8 +36,8 @@ from bench.subjects import (
     under_load,
 )
 from bench.tables import table
+from gate.clock import utc_now
 from gate.encoding.strict_json import parse
-from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority
 from gate.records.receipts import EXECUTIONS

@@ -27,15 +27,18 @@ from bench.measure import Mismatch, Spread, percentile
 from bench.samples import decide_request
 from bench.subjects import SCOPE, sqlite_url
 from bench.tables import table
-from gate.decisions.decide import DecisionGate, _entry, _require_binding, read_claim
+from gate.clock import new_id, utc_now
+from gate.decisions.claims import DECIDE, Created, read_claim, settle
+from gate.decisions.decide import DecisionGate, _entry
 from gate.encoding.canonical import content_hash, is_plain
 from gate.encoding.strict_json import parse
-from gate.ids import new_id, timestamp, utc_now
+from gate.ids import timestamp
 from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS
-from gate.ledger.chain.writer import Appended
+from gate.ledger.access.caller import Caller
 from gate.proof.chain import record_link
+from gate.records.documents import Record
 from gate.records.envelope import input_material
 from gate.records.record import Identity, build_record
 from gate.records.request import read_request
@@ -180,16 +183,16 @@ def _decide(setting: _Setting, idempotency_key: str, lap: Callable[[str], None])
     lap("strict parse")
     plain = is_plain(body)
     input_hash = content_hash(input_material(body), plain=plain)
-    claim = read_claim("decide", "", idempotency_key, input_hash)
+    claim = read_claim(DECIDE, "", idempotency_key, input_hash)
     lap("input hash")
     request = read_request(body, input_hash, plain=plain)
-    _require_binding(request)
     lap("request shape and conflicts")
-    rulebook = gate.rulebooks.rulebook(authority.scope_id, request)
+    rulebook = gate.sources.rulebook(authority.scope_id, request)
     lap("rulebook through the cache")
-    facts = gate.rulebooks.facts(request, gate.invocation(request))
-    registered = gate._registered(authority, rulebook, None, claim) or gate.register(authority.scope_id, rulebook)
-    signers, now = gate.proof.signing()
+    facts = gate.sources.facts(request, gate.sources.invocation(request))
+    scope_id = authority.scope_id
+    registered = gate.sources.registered(scope_id, rulebook, None) or gate.sources.register(scope_id, rulebook)
+    signers, now = gate.signing()
     lap("registration and signing keys")
     explained = rulebook.evaluator.explain(facts.values)
     lap("evaluation with explanation")
@@ -199,13 +202,14 @@ def _decide(setting: _Setting, idempotency_key: str, lap: Callable[[str], None])
         request, rulebook, registered.metadata, facts, explained, identity, signers, schema_url=schema_url
     )
     lap("record (hashes, two signatures)")
-    entry = _entry(authority, request, record, claim)
+    entry = _entry(scope_id, request, record, claim)
     lap("entry (bytes to store)")
-    appended, _ = gate._append(authority, entry)
+    caller = Caller(setting.instance.ledger.directory, authority, "decide", utc_now)
+    settled = settle(setting.instance.ledger.entries, caller, claim, lambda: (entry, record))
     lap("append with sync")
-    if not isinstance(appended, Appended):
+    if not isinstance(settled, Created):
         raise Mismatch("The idempotency key was used before.")
-    full = {**record, "audit_chain": record_link(appended.link)}
+    full: Record = {**record, "audit_chain": record_link(settled.appended.link)}
     json_response(project(full, "full"), headers={**_headers(full), "x-idempotency-status": "created"})
     lap("projection, JSON and headers")
 

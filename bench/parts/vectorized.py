@@ -52,7 +52,7 @@ def run(*, quick: bool) -> dict[str, Any]:
         Mismatch: Two subjects do not say the same.
     """
     rows, rounds = (_QUICK_ROWS, _QUICK_ROUNDS) if quick else (_ROWS, _ROUNDS)
-    body = rulebook_body()
+    body: Any = rulebook_body()
     scalar, vector = load(body).evaluator, compile_frame_evaluator(body)
     engine = zen.ZenEngine({"loader": {"type": "static", "content": {"table": decision_graph(body)}}})
     facts = _facts(Random(1), _ROWS_ONE_BY_ONE)
