@@ -1,0 +1,33 @@
+"""Lakes that earlier releases exported: read, verified, and brought up to the upgraded ledger."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+import workbench
+from tests.upgrade.conftest import Gate
+from tests.upgrade.kept import ON_SQLITE, Exchange, Release
+
+pytestmark = pytest.mark.parametrize("release", ON_SQLITE, indirect=True, ids=lambda archive: archive.parent.name)
+
+
+def test_its_reports_are_those_of_then(release: Release) -> None:
+    snapshot = workbench.open_lake(release.home / "lake").scope("harbor")
+    for kept in release.kept.read("reports"):
+        made = getattr(workbench, kept["report"])(snapshot, "purchase_policy", **kept["arguments"])
+        assert made.to_dict() == kept["document"], kept["report"]
+
+
+def test_it_is_whole_and_is_brought_up_to_the_upgraded_ledger(
+    release: Release, service: httpx.Client, gate: Gate
+) -> None:
+    assert gate("lake", "verify", "--against-ledger")["whole"]
+    before = workbench.open_lake(release.home / "lake").scope("harbor").cases().collect()
+    request = release.kept.read("decisions")[0]["request"]
+    decided = Exchange("harbor", "POST", "/api/decide", request).ask(service, release.kept.read("callers"))
+    gate("lake", "export")
+    assert gate("lake", "verify", "--against-ledger")["whole"]
+    after = workbench.open_lake(release.home / "lake").scope("harbor").cases().collect()
+    assert set(after["decision_id"]) - set(before["decision_id"]) == {decided.json()["decision_id"]}
+    assert after.sort("position").head(before.height).equals(before.sort("position"))
