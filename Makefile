@@ -5,8 +5,10 @@ HOST ?= 127.0.0.1
 PORT ?= 8080
 PEERS ?= 12
 OWN := env -u GATE_LAKE -u GATE_DATABASE_URL
+# Tests start hundreds of processes: what one of them compiled serves the next, whatever the environment says.
+export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run demo notebooks test torture install lint format contract bench lock clean
+.PHONY: run demo notebooks check test torture install lint format contract client bench lock clean
 
 run: install
 	@$(BIN)/gate serve --demo --host $(HOST) --port $(PORT)
@@ -31,9 +33,19 @@ notebooks: $(if $(GATE_LAKE),install,demo)
 	  --LabApp.news_url=None --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
 	  --LabApp.extension_manager=readonly $(JUPYTER)
 
-# In three processes: the tests with real servers wait much of their time, and continuous integration has two processors.
-test: lint
-	@$(BIN)/pytest --numprocesses=3 --dist=worksteal
+# Runs tests, and lint and types beside them, which print afterwards where they find something; either fails the target.
+define test_and_lint
+@mkdir -p build; $(MAKE) --no-print-directory lint > build/lint.txt 2>&1 & lint=$$!; \
+	  $(BIN)/pytest $(1); tests=$$?; wait $$lint; linted=$$?; test $$linted = 0 || cat build/lint.txt; exit $$((tests + linted))
+endef
+
+# After each change: all that needs no server process, no PostgreSQL and not much time. tests/support/tiers.py has the rule.
+check: install
+	$(call test_and_lint,--numprocesses=2 --dist=worksteal -m "not heavy" --ignore=tests/end_to_end)
+
+# Everything but the long forms. In three processes: the tests with real servers wait much of their time.
+test: install
+	$(call test_and_lint,--numprocesses=3 --dist=worksteal)
 
 # The long forms of the tests that kill, cut off, crowd, time and feed nonsense to real servers; three quarters of an hour.
 torture: install
@@ -51,10 +63,10 @@ install: .venv/.installed
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# All three, whatever the first finds: one run shows everything.
 lint: install
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
+	@$(BIN)/ruff check .; checked=$$?; $(BIN)/ruff format --check .; formatted=$$?; $(BIN)/mypy; typed=$$?; \
+	  test $$((checked + formatted + typed)) = 0 || { echo "'make format' fixes what can be fixed automatically."; exit 1; }
 
 format: install
 	@$(BIN)/ruff check --fix .
@@ -63,6 +75,11 @@ format: install
 # Freezes the OpenAPI document anew, unless that would break its callers.
 contract: install
 	@$(BIN)/python -m tests.contract
+
+# Generates gate/client/api from the OpenAPI document.
+client: install
+	@$(BIN)/python -m api.description.client
+	@$(BIN)/ruff format --quiet gate/client/api
 
 bench: install
 	@$(BIN)/python -m bench

@@ -6,19 +6,22 @@ import shutil
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 from hypothesis import HealthCheck, settings
+from werkzeug.routing import Rule
 
 from api.app import create_app
 from api.http.logs import open_log
-from gate.ids import utc_now
+from gate.clock import utc_now
 from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger import Ledger
 from gate.ledger.access import limits
 from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
+from tests.support import tiers
 from tests.support.postgres import Postgres, postgres_server
 from tests.support.samples import LimitClock
 from workbench.analytics import Analytics
@@ -27,6 +30,24 @@ from workbench.lake.entries import Personal
 # A shared machine may pause at any moment; how long an example takes proves nothing.
 settings.register_profile("gate", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gate")
+
+
+def pytest_configure() -> None:
+    """Watches what tests start."""
+    tiers.watch()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts every test into its tier, before -m chooses."""
+    tiers.mark(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Holds every test to its tier."""
+    with tiers.during(item):
+        return (yield)
 
 
 @pytest.fixture(scope="session")
@@ -40,6 +61,24 @@ def postgres() -> Iterator[Postgres]:
 def database_url() -> str | None:
     """Where the instance keeps its ledger: in its home. Folders whose tests run on PostgreSQL as well override it."""
     return None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_once() -> Iterator[None]:
+    """Compiles what makes a route's URL once in a process, not once in each test's application, a third of its time."""
+    compiled: dict[object, Any] = {}
+    compile_builder = Rule._compile_builder
+
+    def remembered(rule: Rule, append_unknown: bool = True) -> Any:
+        converters = tuple((name, type(converter)) for name, converter in rule._converters.items())
+        key = tuple(rule._trace), repr(rule.defaults), converters, append_unknown
+        if key not in compiled:
+            compiled[key] = compile_builder(rule, append_unknown)
+        return compiled[key]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Rule, "_compile_builder", remembered)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -3,48 +3,38 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support.sources import imports
+
 ROOT = Path(__file__).parents[1]
 LAYERS = ("gate", "workbench", "api")
 
-# The pure part takes values and returns values.
-PURE = (
-    "facts",
-    "strict_json",
-    "canonical",
-    "errors",
-    "labels",
-    "rulebook",
-    "evaluate",
-    "request",
-    "record",
-    "envelope",
-    "attestation",
-    "views",
-    "signing",
-    "chain",
-    "verify",
-    "shape",
-    "contract",
-    "conformance",
-    "bundles",
-    "patterns",
-    "receipts",
-    "packet",
-    "replay",
-    "counterfactuals",
-    "confidence",
-    "effectiveness",
-    "anomalies",
-    "policy_reports",
-    "benchmarks",
+FLOORS = (
+    ("errors", "labels", "ids"),
+    ("clock", "encoding"),
+    ("proof", "rulebooks", "policy"),
+    ("records", "adapters"),
+    ("verify", "ledger"),
+    ("decisions", "contract", "client"),
+    ("instance",),
 )
+"""The rooms of gate/, from the ground up: a room knows those on lower floors, and nothing of its neighbours."""
+
+PURE = ("errors", "labels", "ids", "encoding", "rulebooks", "proof", "records", "verify", "policy", "contract")
+"""The rooms that take values and return values."""
+
+SHIPPED = ROOT / "gate" / "encoding" / "resources.py"
+"""Reads the files that travel with the product, which are constants like any other."""
+
+PURE_SENTENCES = ("replay.py", "counterfactuals.py")
+"""In gate/decisions, beside sentences that work on the ledger: the comparison and the simulation alone."""
+
 IMPURE = {
     "os",
     "sys",
@@ -62,20 +52,16 @@ IMPURE = {
     "pydantic_settings",
 }
 
+FULL = 13
+"""How many modules a folder holds at most. Flat lists of peers, one a noun or a command, may be longer."""
+
+PEERS = ("api/routes", "api/cli", "bench/parts")
+
 # What the extra `server` installs.
 SERVER_LIBRARIES = {"flask", "sqlalchemy", "alembic", "granian", "pydantic", "jsonschema_rs", "cachetools"}
 
 # What reports are computed with: the extra `workbench`, and what of it is this project's own.
 ANALYTICS_LIBRARIES = {"polars", "pyarrow", "altair", "msgspec", "workbench"}
-
-
-def imports(file: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def modules(layer: str) -> list[Path]:
@@ -105,15 +91,69 @@ def test_the_domain_knows_no_web_frames_or_panels() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", PURE)
-def test_the_pure_core_reaches_for_nothing(name: str) -> None:
-    files = [ROOT / "gate" / f"{name}.py", *(ROOT / "gate" / name).glob("*.py")]
-    found = {module for file in files if file.is_file() for module in imports(file)}
-    assert found
-    assert {module.split(".")[0] for module in found} & IMPURE == set()
-    allowed = {f"gate.{pure}" for pure in (*PURE, "resources", "ids")}
-    own = {".".join(module.split(".")[:2]) for module in found if module.startswith("gate.")}
-    assert own <= allowed
+def room_of(file: Path) -> str:
+    """The package of gate/ that a file is in, or the module that it is."""
+    return file.relative_to(ROOT / "gate").parts[0].removesuffix(".py")
+
+
+def files_of(room: str) -> list[Path]:
+    return [file for file in modules("gate") if room_of(file) == room]
+
+
+def rooms_known(file: Path) -> set[str]:
+    """The other rooms of gate/ that a file imports."""
+    names = {name.split(".")[1] for name in imports(file) if name.startswith("gate.")}
+    return names & {room for floor in FLOORS for room in floor} - {room_of(file)}
+
+
+def test_every_room_has_its_floor() -> None:
+    assert {room_of(file) for file in modules("gate")} == {room for floor in FLOORS for room in floor} | {"__init__"}
+
+
+@pytest.mark.parametrize("height", range(len(FLOORS)))
+def test_a_room_stands_above_everything_that_it_imports(height: int) -> None:
+    below = {room for floor in FLOORS[:height] for room in floor}
+    wrong = {
+        f"{file.relative_to(ROOT)} imports {', '.join(sorted(rooms_known(file) - below))}"
+        for room in FLOORS[height]
+        for file in files_of(room)
+        if rooms_known(file) - below
+    }
+    assert wrong == set()
+
+
+@pytest.mark.parametrize("room", PURE)
+def test_the_pure_core_reaches_for_nothing(room: str) -> None:
+    files = [file for file in files_of(room) if file != SHIPPED]
+    assert files
+    for file in files:
+        assert {name.split(".")[0] for name in imports(file)} & IMPURE == set(), file
+        assert rooms_known(file) <= set(PURE), file
+
+
+def test_what_the_gate_does_with_decisions_reaches_for_nothing_but_the_ledger() -> None:
+    for file in files_of("decisions"):
+        assert {name.split(".")[0] for name in imports(file)} & IMPURE == set(), file
+        assert file.name not in PURE_SENTENCES or rooms_known(file) <= set(PURE), file
+
+
+UNLISTED = ("gate", "gate/ledger/schema_versions", "api/cli", "bench", "bench/parts", "bench/structure")
+"""Folders whose docstrings name their rooms or their rule instead of every module."""
+
+
+def test_no_folder_is_crowded_and_each_says_what_lives_there() -> None:
+    for folder in sorted({file.parent for layer in (*LAYERS, "bench") for file in modules(layer)}):
+        name = folder.relative_to(ROOT).as_posix()
+        if name in ("gate/adapters/builtin", "gate/ledger/schema_versions/versions"):
+            continue
+        held = [file for file in folder.glob("*.py") if file.name != "__init__.py"]
+        assert name in PEERS or len(held) <= FULL, name
+        said = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+        assert said, name
+        rooms = [inner.name for inner in folder.iterdir() if (inner / "__init__.py").is_file()]
+        named = [*(file.stem for file in held if file.stem != "__main__"), *rooms]
+        silent = [each for each in named if not re.search(rf"\b{each}\b", said)]
+        assert name in UNLISTED or silent == [], f"the docstring of {name} does not name {', '.join(silent)}"
 
 
 def test_only_the_error_table_turns_domain_errors_into_http() -> None:
@@ -165,5 +205,7 @@ def test_workers_never_load_what_reports_are_computed_with() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
-    asked = [file for file in modules("api") if file.name != "analytics_process.py" and "cli" not in file.parts]
+    asked = [
+        file for file in modules("api") if file.parts[-2:] != ("analytics", "process.py") and "cli" not in file.parts
+    ]
     assert [file for file in asked if {name.split(".")[0] for name in imports(file)} & ANALYTICS_LIBRARIES] == []

@@ -27,7 +27,7 @@ import orjson
 from typer.testing import CliRunner
 
 from api.cli.main import app
-from gate.decisions.decide import stored_record
+from gate.decisions.stored import stored_record
 from gate.instance.audit import check_chain
 from gate.instance.instance import open_instance
 from gate.instance.settings import load_settings

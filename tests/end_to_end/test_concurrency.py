@@ -20,9 +20,9 @@ import httpx
 import orjson
 import pytest
 
-from gate.decisions.decide import stored_record
+from gate.clock import new_id
+from gate.decisions.stored import stored_record
 from gate.errors import GateError
-from gate.ids import new_id
 from gate.instance.audit import check_chain
 from gate.instance.instance import create_instance, open_instance
 from gate.instance.keys import PURPOSES, KeyRing
@@ -282,7 +282,7 @@ class Answers:
         admitted: The moments before and after each admission by the rate limiter.
     """
 
-    records: dict[str, list[dict[str, Any]]]
+    records: dict[str, list[Any]]
     refusals: dict[str, Counter[str]]
     admitted: list[tuple[float, float]]
 
@@ -319,7 +319,7 @@ def test_a_clock_that_jumps_breaks_nothing(
         def turn(_: int) -> None:
             for name, caller in callers.items():
                 try:
-                    decision = gate.decisions.decide(caller, sample_request(), request_id=new_id("req", clock()))
+                    decision = gate.decide(caller, sample_request(), request_id=new_id("req", clock()))
                 except GateError as refusal:
                     answers.refusals[name][refusal.code] += 1
                 else:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from gate.policy.confidence import Counts, Coverage
+from gate.policy.questions import ConfidenceQuestion
 from gate.policy.reports import confidence_report
 from tests.end_to_end.support import ROOT, bash_blocks, free_port, make_run, mirror
 
@@ -156,7 +157,7 @@ def require_notes(page: str, done: list[Ran]) -> None:
     assert f"```bash\n{each.block}```\n\n```text\n{each.done.stdout}```" in page
     coverage = Coverage({"1": Counts()}, Counts(), None, None, truncated=True)
     listed = re.findall(r"^\| ([A-Z].*?\.) \|", page, flags=re.MULTILINE)
-    assert listed == confidence_report(coverage, policy_id="pricing_exception", limit=1)["notes"]
+    assert listed == confidence_report(coverage, ConfidenceQuestion("pricing_exception", limit=1))["notes"]
 
 
 def require_answers(page: str, done: list[Ran]) -> None:

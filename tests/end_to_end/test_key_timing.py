@@ -18,8 +18,8 @@ from typing import ClassVar, Final
 
 import pytest
 
+from gate.clock import utc_now
 from gate.errors import AccessRefused
-from gate.ids import utc_now
 from gate.ledger import Ledger
 from gate.ledger.access import scopes
 from tests.support.torture import LONG, chance, report

@@ -12,7 +12,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from gate.decisions.decide import stored_record
+from gate.decisions.stored import stored_record
 from gate.rulebooks.patterns import patterns
 from tests.end_to_end.site import Site
 from tests.end_to_end.support import free_port

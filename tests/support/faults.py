@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from gate.ledger.stores.sqlite import SqliteStore
+from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.ledger.stores.store import Store
 
 # The SQLSTATE of an error that a program raises, and of a full disk.
@@ -24,7 +24,7 @@ def run(store: Store, *statements: str) -> None:
 @contextmanager
 def refused(store: Store, event: str, table: str, *, code: str = RAISED) -> Iterator[None]:
     """The database refuses to insert into a table, or to update it."""
-    if isinstance(store, SqliteStore):
+    if isinstance(store, SqliteLedgerStore):
         run(store, f"CREATE TRIGGER fault BEFORE {event} ON {table} BEGIN SELECT RAISE(ABORT, 'no room'); END")
     else:
         run(
@@ -35,13 +35,13 @@ def refused(store: Store, event: str, table: str, *, code: str = RAISED) -> Iter
     try:
         yield
     finally:
-        run(store, "DROP TRIGGER fault" if isinstance(store, SqliteStore) else "DROP FUNCTION fault CASCADE")
+        run(store, "DROP TRIGGER fault" if isinstance(store, SqliteLedgerStore) else "DROP FUNCTION fault CASCADE")
 
 
 @contextmanager
 def refused_at_commit(store: Store, table: str) -> Iterator[None]:
     """The database takes every row for a table, and refuses the commit."""
-    if isinstance(store, SqliteStore):
+    if isinstance(store, SqliteLedgerStore):
         run(
             store,
             "CREATE TABLE fault (scope_id REFERENCES scopes DEFERRABLE INITIALLY DEFERRED)",
@@ -57,7 +57,7 @@ def refused_at_commit(store: Store, table: str) -> Iterator[None]:
     try:
         yield
     finally:
-        if isinstance(store, SqliteStore):
+        if isinstance(store, SqliteLedgerStore):
             run(store, "DROP TRIGGER fault_at_commit", "DROP TABLE fault")
         else:
             run(store, "DROP FUNCTION fault CASCADE")

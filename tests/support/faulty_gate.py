@@ -4,23 +4,28 @@ gate = FaultyGate(server.url)
 with gate.striking("decide", cut("answered")):
     Client(gate.url, ...).decide(request)              # raises Unreachable, and the service has decided
 
-Every caller has a line of its own: it listens on its own port, and its faults strike nobody else.
+Every caller has a line of its own: it listens on its own port, and its faults strike nobody else. `FaultyApplication`
+is the same without a server and a network: a transport for clients in this process, for faults that are in messages and
+not in the bytes or the time that they take.
 """
 
 from __future__ import annotations
 
 import http.client
+import io
 import re
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import httpx
 import orjson
+from flask import Flask
 
 from tests.end_to_end.site import PATIENCE
 from tests.end_to_end.support import free_port
@@ -75,30 +80,26 @@ class Exchange:
     """
 
     def __init__(
-        self, request: Message, caller: socket.socket, service: tuple[str, int], ended: threading.Event
+        self,
+        request: Message,
+        answered: Callable[[Message], Message],
+        send: Callable[[bytes], object],
+        ended: threading.Event,
     ) -> None:
+        """Takes the request, the service's answers, and the way back to the caller."""
         self.request = request
-        self._caller = caller
-        self._service = service
+        self._answered = answered
+        self._send = send
         self._ended = ended
 
     def forward(self, **changes: Any) -> Message:
         """What the service answers to the request, or to one with other members."""
-        request = replace(self.request, **changes)
-        method, _, path = request.start.partition(" ")
-        connection = http.client.HTTPConnection(*self._service, timeout=PATIENCE)
-        try:
-            connection.request(method, path, request.body, dict(request.headers))
-            answer = connection.getresponse()
-            headers = {name.lower(): value for name, value in answer.getheaders() if name.lower() not in _OF_THE_LINE}
-            return Message(str(answer.status), headers, answer.read())
-        finally:
-            connection.close()
+        return self._answered(replace(self.request, **changes))
 
     def send(self, content: bytes) -> None:
         """Sends the caller bytes."""
         try:
-            self._caller.sendall(content)
+            self._send(content)
         except OSError as error:
             raise LineCut from error
 
@@ -114,27 +115,26 @@ class Exchange:
             raise LineCut
 
 
-class FaultyGate:
-    """A line to a service.
+class Line:
+    """The way to a service, for one caller.
 
     Attributes:
-        url: Where it listens.
+        url: Where it is.
         came: How many calls of each kind have come: decide, execution, outcome, read.
     """
 
-    def __init__(self, service: str) -> None:
-        """Listens for a service's callers."""
-        address = urlsplit(service)
-        self._service = (str(address.hostname), int(address.port or 0))
-        self._port = free_port()
-        self.url = f"http://127.0.0.1:{self._port}"
+    def __init__(self, url: str) -> None:
+        """Takes its address."""
+        self.url = url
         self.came: Counter[str] = Counter()
         self._faults: dict[str, Fault] = {}
         self._lock = threading.Lock()
-        self._open: set[socket.socket] = set()
         self._ended = threading.Event()
-        self._listening: socket.socket | None = None
-        self.up()
+
+    @property
+    def transport(self) -> Any:
+        """The transport of its callers; None for the network."""
+        return None
 
     @contextmanager
     def striking(self, call: str, fault: Fault) -> Iterator[None]:
@@ -144,6 +144,34 @@ class FaultyGate:
             yield
         finally:
             del self._faults[call]
+
+    def close(self) -> None:
+        """Ends everything."""
+        self._ended.set()
+
+    def _answer(self, exchange: Exchange) -> None:
+        call = next(name for name, pattern in _CALLS if pattern.fullmatch(exchange.request.start))
+        with self._lock:
+            self.came[call] += 1
+        fault = self._faults.get(call)
+        if fault is None:
+            exchange.send(exchange.forward().wire())
+        else:
+            fault(exchange)
+
+
+class FaultyGate(Line):
+    """A line to a service over the network."""
+
+    def __init__(self, service: str) -> None:
+        """Listens for a service's callers."""
+        address = urlsplit(service)
+        self._service = (str(address.hostname), int(address.port or 0))
+        self._port = free_port()
+        super().__init__(f"http://127.0.0.1:{self._port}")
+        self._open: set[socket.socket] = set()
+        self._listening: socket.socket | None = None
+        self.up()
 
     @contextmanager
     def away(self) -> Iterator[None]:
@@ -174,7 +202,7 @@ class FaultyGate:
 
     def close(self) -> None:
         """Ends everything."""
-        self._ended.set()
+        super().close()
         self.down()
 
     def _accept(self, listening: socket.socket) -> None:
@@ -191,20 +219,72 @@ class FaultyGate:
         try:
             with caller, caller.makefile("rb") as stream, suppress(LineCut, OSError):
                 while (request := _read(stream)) is not None:
-                    self._answer(Exchange(request, caller, self._service, self._ended))
+                    self._answer(Exchange(request, self._answered, caller.sendall, self._ended))
         finally:
             with self._lock:
                 self._open.discard(caller)
 
-    def _answer(self, exchange: Exchange) -> None:
-        call = next(name for name, pattern in _CALLS if pattern.fullmatch(exchange.request.start))
-        with self._lock:
-            self.came[call] += 1
-        fault = self._faults.get(call)
-        if fault is None:
-            exchange.send(exchange.forward().wire())
-        else:
-            fault(exchange)
+    def _answered(self, request: Message) -> Message:
+        method, _, path = request.start.partition(" ")
+        connection = http.client.HTTPConnection(*self._service, timeout=PATIENCE)
+        try:
+            connection.request(method, path, request.body, dict(request.headers))
+            answer = connection.getresponse()
+            return Message(str(answer.status), _carried(answer.getheaders()), answer.read())
+        finally:
+            connection.close()
+
+
+class FaultyApplication(Line, httpx.BaseTransport, httpx.AsyncBaseTransport):
+    """A line to an application in this process, for clients of either kind."""
+
+    def __init__(self, application: Flask) -> None:
+        """Takes the application."""
+        super().__init__("http://gate.example")
+        self._application = httpx.WSGITransport(application)
+
+    @property
+    def transport(self) -> Any:
+        """See `Line.transport`."""
+        return self
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Answers a `Client`."""
+        request.read()
+        return self._exchanged(request)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Answers an `AsyncClient`."""
+        await request.aread()
+        return self._exchanged(request)
+
+    def _exchanged(self, request: httpx.Request) -> httpx.Response:
+        start = f"{request.method} {request.url.raw_path.decode()}"
+        came, sent = Message(start, _carried(request.headers.items()), request.content), bytearray()
+        self._answer(Exchange(came, self._answered, sent.extend, self._ended))
+        answer = http.client.HTTPResponse(_Received(bytes(sent)))  # type: ignore[arg-type]
+        answer.begin()
+        return httpx.Response(answer.status, headers=answer.getheaders(), stream=httpx.ByteStream(answer.read()))
+
+    def _answered(self, request: Message) -> Message:
+        method, _, path = request.start.partition(" ")
+        asked = httpx.Request(method, f"{self.url}{path}", headers=dict(request.headers), content=request.body)
+        answer = self._application.handle_request(asked)
+        return Message(str(answer.status_code), _carried(answer.headers.items()), answer.read())
+
+
+class _Received:
+    """What was sent, for a reader that wants a socket."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def makefile(self, _mode: str) -> io.BytesIO:
+        return io.BytesIO(self._content)
+
+
+def _carried(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers if name.lower() not in _OF_THE_LINE}
 
 
 def _read(stream: Any) -> Message | None:
@@ -216,8 +296,7 @@ def _read(stream: Any) -> Message | None:
         name, _, value = line.partition(":")
         headers[name.lower()] = value.strip()
     body = stream.read(int(headers.get("content-length", 0)))
-    carried = {name: value for name, value in headers.items() if name not in _OF_THE_LINE}
-    return Message(start.rpartition(" ")[0], carried, body)
+    return Message(start.rpartition(" ")[0], _carried(headers.items()), body)
 
 
 def cut(where: str) -> Fault:

@@ -89,7 +89,7 @@ def reported_is_kept(ledger: Ledger, scope: Scope, acknowledged: Iterable[Mappin
 def conflicts_on_other_payload(gate: DecisionGate, authority: Authority, used_key: str, other: dict[str, Any]) -> None:
     """An idempotency key that was used with one payload answers another with a conflict."""
     try:
-        answered = gate.decisions.decide(authority, other, request_id="req_other", idempotency_key=used_key)
+        answered = gate.decide(authority, other, request_id="req_other", idempotency_key=used_key)
     except IdempotencyConflict:
         return
     raise Broken(f"another payload was answered: {answered.status}")
@@ -98,7 +98,7 @@ def conflicts_on_other_payload(gate: DecisionGate, authority: Authority, used_ke
 def revoked_key_decides_nothing(gate: DecisionGate, revoked: Authority, request: dict[str, Any]) -> None:
     """Nothing is decided for a key that was disabled after it was recognized."""
     try:
-        gate.decisions.decide(revoked, request, request_id="req_revoked")
+        gate.decide(revoked, request, request_id="req_revoked")
     except AccessForbidden:
         return
     raise Broken("a revoked key decided")

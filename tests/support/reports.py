@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from gate.policy.anomalies.alerts import OPEN_DAYS, alerts_report, open_alerts
+from gate.errors import ServiceUnavailable
+from gate.policy.anomalies.alerts import alerts_report, open_alerts
 from gate.policy.anomalies.breaks import Broken
 from gate.policy.anomalies.report import MAX_AGE, Weeks, anomaly_report, find, strongest
 from gate.policy.anomalies.report import Counted as CountedAnomalies
 from gate.policy.confidence import Counts, Coverage, add
 from gate.policy.effectiveness import Counted, Group, Metric, Standing, together
 from gate.policy.peers import Coded, Cohort, MonthCounts, Own, benchmark_report
-from gate.policy.reports import Reports, confidence_report, effectiveness_report
+from gate.policy.questions import (
+    AlertsQuestion,
+    AnomaliesQuestion,
+    BenchmarksQuestion,
+    ConfidenceQuestion,
+    EffectivenessQuestion,
+    LakeQuestion,
+    Reports,
+)
+from gate.policy.reports import confidence_report, effectiveness_report
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -89,18 +99,19 @@ OTHERS: Final = (
 def benchmark_example(*, member: bool = True) -> dict[str, Any]:
     """The benchmark report of the documentation's worked example, of a scope that took part, or of one that did not."""
     cohort = Cohort("2026-11", member, OTHERS if member else ())
-    return benchmark_report(OWN, cohort, policy_id="pricing_exception", month="2026-11")
+    return benchmark_report(OWN, cohort, BenchmarksQuestion("pricing_exception"), month="2026-11")
 
 
 def confidence_example() -> dict[str, Any]:
     """The confidence report of the documentation's worked example."""
     coverage = Coverage(VERSIONS, add(VERSIONS.values()), FIRST, LAST, truncated=False)
-    return confidence_report(coverage, policy_id="pricing_exception", verdict="yes", action="approve_discount")
+    question = ConfidenceQuestion("pricing_exception", verdict="yes", action="approve_discount")
+    return confidence_report(coverage, question)
 
 
 def effectiveness_example() -> dict[str, Any]:
     """The effectiveness report of the documentation's worked example."""
-    return effectiveness_report(COUNTED, policy_id="pricing_exception")
+    return effectiveness_report(COUNTED, EffectivenessQuestion("pricing_exception"))
 
 
 MONDAY: Final = date(2026, 6, 15)
@@ -158,13 +169,14 @@ _NO_ANOMALIES: Final = CountedAnomalies(0, None, None, None, None, (), (), (), (
 
 def anomaly_example() -> dict[str, Any]:
     """The anomaly report of the documentation's worked example."""
-    return _anomalies(ANOMALOUS, policy_id="pricing_exception", min_sample=20, threshold=0.35, max_items=20)
+    return _anomalies(ANOMALOUS, AnomaliesQuestion("pricing_exception"))
 
 
 def alerts_example() -> dict[str, Any]:
     """The alerts of the same example."""
     return alerts_report(
-        open_alerts(anomaly_example(), OPEN_DAYS),
+        open_alerts(anomaly_example(), AlertsQuestion()),
+        AlertsQuestion(),
         policies=1,
         more_policies=0,
         as_of=ANOMALOUS.as_of,
@@ -173,11 +185,10 @@ def alerts_example() -> dict[str, Any]:
     )
 
 
-def _anomalies(counted: CountedAnomalies, *, min_sample: int, **chosen: Any) -> dict[str, Any]:
-    found = find(counted, policy_id=chosen["policy_id"], min_sample=min_sample)
-    listed = strongest(found, threshold=chosen["threshold"], max_items=chosen["max_items"])
-    ids = [[f"dec_019a0a4c7e{number:022x}"] for number, _ in enumerate(listed, 1)]
-    return anomaly_report(counted, found, ids, min_sample=min_sample, **chosen)
+def _anomalies(counted: CountedAnomalies, question: AnomaliesQuestion) -> dict[str, Any]:
+    found = find(counted, question)
+    ids = [[f"dec_019a0a4c7e{number:022x}"] for number, _ in enumerate(strongest(found, question), 1)]
+    return anomaly_report(counted, found, ids, question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,45 +207,52 @@ class FixedReports:
     own: Own = OWN
     cohort: Cohort | None = None
 
-    def effectiveness(
-        self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
-    ) -> dict[str, Any]:
-        """The effectiveness report."""
-        return effectiveness_report(
-            self.counted, policy_id=policy_id, policy_version=policy_version, limit=limit, min_sample=min_sample
-        )
+    def answer(self, scope_id: str, question: LakeQuestion) -> dict[str, Any]:
+        """The report."""
+        match question:
+            case EffectivenessQuestion():
+                return effectiveness_report(self.counted, question)
+            case AnomaliesQuestion():
+                return _anomalies(self.anomalous, question)
+            case BenchmarksQuestion():
+                return benchmark_report(self.own, self.cohort, question, month="2026-11")
+            case AlertsQuestion():
+                return alerts_report(
+                    (), question, policies=0, more_policies=0, as_of=None, chain_position=0, merkle_root=None
+                )
 
-    def anomalies(
-        self,
-        scope_id: str,
-        policy_id: str,
-        *,
-        policy_version: str | None,
-        limit: int | None,
-        min_sample: int,
-        threshold: float,
-        max_items: int,
-    ) -> dict[str, Any]:
-        """The anomaly report."""
-        return _anomalies(
-            self.anomalous,
-            policy_id=policy_id,
-            policy_version=policy_version,
-            limit=limit,
-            min_sample=min_sample,
-            threshold=threshold,
-            max_items=max_items,
-        )
 
-    def policy_alerts(self, scope_id: str, *, open_days: int) -> dict[str, Any]:
-        """The alerts."""
-        return alerts_report(
-            (), open_days=open_days, policies=0, more_policies=0, as_of=None, chain_position=0, merkle_root=None
-        )
+@dataclass(frozen=True, slots=True)
+class AskedReports(FixedReports):
+    """Keeps what it was asked: the scope, and the question.
 
-    def benchmarks(self, scope_id: str, policy_id: str, **chosen: Any) -> dict[str, Any]:
-        """The benchmark report."""
-        return benchmark_report(self.own, self.cohort, policy_id=policy_id, month="2026-11", **chosen)
+    Attributes:
+        questions: All of it.
+    """
+
+    questions: list[tuple[str, LakeQuestion]] = field(default_factory=list)
+
+    def answer(self, scope_id: str, question: LakeQuestion) -> dict[str, Any]:
+        """The report."""
+        self.questions.append((scope_id, question))
+        return FixedReports.answer(self, scope_id, question)
+
+
+@dataclass(frozen=True, slots=True)
+class LateReports:
+    """Has no report ready.
+
+    Attributes:
+        message: That of its refusal.
+        details: Likewise.
+    """
+
+    message: str = "It is catching up; ask again."
+    details: dict[str, Any] = field(default_factory=lambda: {"retry_after": 5})
+
+    def answer(self, scope_id: str, question: LakeQuestion) -> NoReturn:
+        """Refuses."""
+        raise ServiceUnavailable("SVC_REPORT_UNAVAILABLE", self.message, details=self.details)
 
 
 def give_reports(app: Flask, reports: Reports) -> None:

@@ -20,14 +20,12 @@ from gate.encoding.strict_json import MAX_VERIFY_DEPTH, parse
 from gate.ids import timestamp
 from gate.ledger import Ledger, schema
 from gate.ledger.packing import unpack
-from gate.ledger.stores.sqlite import SqliteStore
+from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.ledger.stores.store import Statement, Store
-from gate.policy.anomalies.report import MAX_ITEMS
-from gate.policy.anomalies.scores import THRESHOLD
-from gate.policy.confidence import MIN_SAMPLE, Counts, Coverage, decision_confidence
+from gate.policy.confidence import Counts, Coverage, decision_confidence
 from gate.policy.effectiveness import Counted, Group, Metric, Standing
-from gate.policy.peers import MIN_DECISIONS, MIN_SCOPES
-from gate.policy.reports import confidence_report, effectiveness_report
+from gate.policy.questions import AnomaliesQuestion, BenchmarksQuestion, ConfidenceQuestion, EffectivenessQuestion
+from gate.policy.reports import confidence_report
 from gate.proof import chain
 from gate.proof.chain import link_material
 from gate.proof.signing import Ed25519Signer, KeyRegistry, PublicKey, Signer
@@ -125,7 +123,7 @@ def sample_request(**inputs: Any) -> dict[str, Any]:
 
 def sqlite_file(ledger: Ledger) -> Path:
     """The file of a ledger that is kept in SQLite."""
-    assert isinstance(ledger.store, SqliteStore)
+    assert isinstance(ledger.store, SqliteLedgerStore)
     return ledger.store.database
 
 
@@ -152,7 +150,7 @@ def make_record(
     idempotency_key: str | None = "order-1",
     serial: int = 1,
     facts: Facts | None = None,
-) -> dict[str, Any]:
+) -> Any:
     """A full record over fixed ids, date and keys, the first link of its chain; over the facts of an adapter where they
     are given.
     """
@@ -197,16 +195,16 @@ SUCCEEDED: Final[dict[str, Any]] = {
 
 def make_packet(
     *,
-    record: dict[str, Any] | None = None,
+    record: Any = None,
     signer: Signer | None = RECEIPT_SIGNER,
     chain_limit: int = 1000,
     with_input: bool = True,
-) -> dict[str, Any]:
+) -> Any:
     """A packet of two execution receipts and two outcomes, over fixed ids, date and keys.
 
     Its chain has an entry before the decision, a foreign one between the reports, and a CRM sync at its end.
     """
-    made = make_record() if record is None else record
+    made: Any = make_record() if record is None else record
     counts = Counts(succeeded=30, failed=1)
     confidence = decision_confidence(made["verdict"], counts, counts)
     made = {**made, "decision_confidence": confidence, "confidence_hash": confidence["confidence_hash"]}
@@ -214,7 +212,7 @@ def make_packet(
     links = [chain.append(chain.Head("chain_test"), foreign)]
     links.append(chain.append(chain.head_of(links[-1]), link_material(made)))
     made = {**made, "audit_chain": chain.record_link(links[-1])}
-    reports: dict[str, list[dict[str, Any]]] = {kind.name: [] for kind in KINDS}
+    reports: dict[str, list[Any]] = {kind.name: [] for kind in KINDS}
     told: list[tuple[Kind, dict[str, Any], str | None]] = [
         (EXECUTIONS, {"execution_status": "queued"}, None),
         (OUTCOMES, {"outcome_status": "pending"}, None),
@@ -231,53 +229,30 @@ def make_packet(
         reports[kind.name].insert(0, {**report, "audit_chain": chain.record_link(links[-1])})
     retained = links[1 : 1 + chain_limit]
     coverage = Coverage({"2026-06-11": counts}, counts, timestamp(NOW), timestamp(NOW), truncated=False)
-    report_on_policy = confidence_report(
-        coverage,
-        policy_id=made["policy_id"],
-        policy_version=made["policy_version"],
-        verdict=made["verdict"],
-        action=made["action"],
-    )
-    effectiveness = effectiveness_report(
-        _counted(made, links[-1]), policy_id=made["policy_id"], policy_version=made["policy_version"]
-    )
+    policy_id, version = made["policy_id"], made["policy_version"]
+    similar = ConfidenceQuestion(policy_id, policy_version=version, verdict=made["verdict"], action=made["action"])
+    counting = FixedReports(_counted(made, links[-1]))
     packet = build_packet(
         made,
         reports[EXECUTIONS.name],
         reports[OUTCOMES.name],
         exported_at=timestamp(NOW),
         intelligence={
-            "effectiveness": effectiveness,
-            "confidence": report_on_policy,
-            "anomalies": FixedReports().anomalies(
-                "",
-                made["policy_id"],
-                policy_version=None,
-                limit=None,
-                min_sample=MIN_SAMPLE,
-                threshold=THRESHOLD,
-                max_items=MAX_ITEMS,
-            ),
-            "benchmarks": FixedReports().benchmarks(
-                "",
-                made["policy_id"],
-                policy_version=None,
-                limit=None,
-                min_cohort_scopes=MIN_SCOPES,
-                min_cohort_decisions=MIN_DECISIONS,
-            ),
-            "patterns": [find_pattern(made["policy_id"])],
+            "effectiveness": counting.answer("", EffectivenessQuestion(policy_id, policy_version=version)),
+            "confidence": confidence_report(coverage, similar),
+            "anomalies": counting.answer("", AnomaliesQuestion(policy_id)),
+            "benchmarks": counting.answer("", BenchmarksQuestion(policy_id)),
+            "patterns": [pattern for pattern in (find_pattern(policy_id),) if pattern is not None],
         },
         links=retained,
         checkpoint=None if signer is None else chain.checkpoint(chain.head_of(retained[-1]), timestamp(NOW), signer),
         with_input=with_input,
         request_body=sample_request(),
     )
-    sent: dict[str, Any] = parse(canonical(packet), max_depth=MAX_VERIFY_DEPTH)
-    return sent
+    return parse(canonical(packet), max_depth=MAX_VERIFY_DEPTH)
 
 
-def _counted(record: dict[str, Any], link: dict[str, Any]) -> Counted:
+def _counted(record: Any, link: chain.Link) -> Counted:
     """What came of the decisions of a record's policy, 31 of them, up to a link of the chain."""
     standing = Standing(succeeded=30, failed=1)
     return Counted(
@@ -341,7 +316,7 @@ def copy_as_release(source: Store, target: Store, revision: str = "0001") -> Non
         revision: The schema of the release: 0001, the first, or a later one.
     """
     config = Config()
-    config.set_main_option("script_location", str(Path(schema.__file__).parents[1] / "migrations"))
+    config.set_main_option("script_location", str(Path(schema.__file__).parent / "schema_versions"))
     with source.read() as reading, target.write() as writing:
         config.attributes["connection"] = writing
         command.upgrade(config, revision)

@@ -1,0 +1,33 @@
+"""What the documentation and the OpenAPI document say, in parts that tests compare."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tests.contract.frozen import current
+from tests.end_to_end.support import ROOT
+
+API: Final = (ROOT / "docs" / "api.md").read_text()
+
+DOCUMENT: Final = current()
+
+OPERATIONS: Final = {
+    f"{method.upper()} {path}": operation
+    for path, item in DOCUMENT["paths"].items()
+    for method, operation in item.items()
+}
+
+
+def section(page: str, heading: str) -> str:
+    """What stands under a heading, down to the next one of the same or a higher level."""
+    level = len(heading) - len(heading.lstrip("#"))
+    found = re.search(rf"^{re.escape(heading)}\n(.*?)(?=^#{{1,{level}}} |\Z)", page, flags=re.MULTILINE | re.DOTALL)
+    assert found, heading
+    return found[1]
+
+
+def rows(table: str) -> list[list[str]]:
+    """The cells of a section's table rows, its head left out."""
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]

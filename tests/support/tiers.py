@@ -1,0 +1,91 @@
+"""Which tests `make check` runs: all but the heavy ones, which find themselves.
+
+A test is heavy if it is in tests/end_to_end, has a parameter or a fixture that stands for PostgreSQL, or says so
+itself with `pytest.mark.heavy`. Where a light test starts a server after all, it fails, in every tier.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+HEAVY: Final = "heavy"
+END_TO_END: Final = Path(__file__).parents[1] / "end_to_end"
+
+MOST_PROCESSES: Final = 8
+"""How many processes a light test may start. An application that calls adapters starts one, a replay a few."""
+
+# Programs that serve, as they stand in a command.
+_SERVERS: Final = {"serve", "run", "initdb", "pg_ctl", "postgres"}
+_STARTERS: Final = {"gate", "make", "initdb", "pg_ctl", "postgres"}
+
+_running: pytest.Item | None = None
+_started = 0
+
+
+def mark(items: Iterable[pytest.Item]) -> None:
+    """Marks the heavy tests that do not say so themselves."""
+    for item in items:
+        if item.path.is_relative_to(END_TO_END) or _uses_postgres(item):
+            item.add_marker(HEAVY)
+
+
+def _uses_postgres(item: pytest.Item) -> bool:
+    callspec = getattr(item, "callspec", None)
+    parameters = callspec.params.values() if callspec is not None else ()
+    # The kind of a database, or a file that is named for one.
+    names = [Path(value).name for value in parameters if isinstance(value, str | Path)]
+    return "postgres" in getattr(item, "fixturenames", ()) or any(name.startswith("postgresql") for name in names)
+
+
+@contextmanager
+def during(item: pytest.Item) -> Iterator[None]:
+    """Holds a test to its tier while it runs, its fixtures included."""
+    global _running, _started
+    _running, _started = item, 0
+    try:
+        yield
+    finally:
+        _running = None
+
+
+def require_heavy(what: str) -> None:
+    """Requires that the test that runs is a heavy one.
+
+    Raises:
+        AssertionError: It is a light one.
+    """
+    if _running is not None and _running.get_closest_marker(HEAVY) is None:
+        raise AssertionError(f"{_running.nodeid} {what}: mark it with pytest.mark.heavy (tests/support/tiers.py)")
+
+
+def watch() -> None:
+    """Watches the processes that this one starts, for good."""
+    sys.addaudithook(_heard)
+
+
+def _heard(event: str, arguments: tuple[object, ...]) -> None:
+    global _started
+    if event == "os.fork":
+        _started += 1
+    elif event == "subprocess.Popen":
+        _started += 1
+        words = [os.fsdecode(word) for word in _words(arguments[1]) if isinstance(word, str | bytes | os.PathLike)]
+        names = {Path(word).name for word in words}
+        # A server that heavy tests shared is stopped after the last test of the process, which may be a light one.
+        if names & _STARTERS and names & _SERVERS and "stop" not in words:
+            require_heavy(f"starts a server ({' '.join(words)[:80]})")
+    else:
+        return
+    if _started > MOST_PROCESSES:
+        require_heavy(f"starts {_started} processes")
+
+
+def _words(command: object) -> Sequence[object]:
+    return command if isinstance(command, list | tuple) else str(command).split()
