@@ -128,6 +128,7 @@ class TestContainer:
         assert found["STOPSIGNAL"] == "SIGTERM"
         assert found["VOLUME"] == command[command.index("--home") + 1]
 
+    @pytest.mark.heavy
     def test_its_health_check_tells_a_ready_server_from_none(self, tmp_path: Path) -> None:
         def healthy(url: str) -> bool:
             port = url.rpartition(":")[2]
@@ -206,10 +207,11 @@ class TestProxy:
         # A path that the service does not have needs no rule.
         assert client.get(path).status_code != 404
 
+    @pytest.mark.heavy
     def test_it_passes_on_no_header_but_those_that_the_service_reads(self) -> None:
         assert "proxy_pass_request_headers off;" in self.CONFIG
         passed = {name.lower() for name in re.findall(r"proxy_set_header (\S+) \$http", self.CONFIG)}
-        sources = "".join(file.read_text() for file in (ROOT / "api").glob("*.py"))
+        sources = "".join(file.read_text() for file in (ROOT / "api").rglob("*.py"))
         read = set(re.findall(r'request\.headers\.get\("([\w-]+)"', sources))
         # Only operators send the token, and nginx says itself how long a body is.
         assert read - passed == {"x-metrics-token", "transfer-encoding"}

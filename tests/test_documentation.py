@@ -11,19 +11,12 @@ import pytest
 from api.errors import codes
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
-from tests.contract.frozen import current
 from tests.end_to_end.support import ROOT, anchors, bash_blocks
+from tests.support.documentation import API, DOCUMENT, OPERATIONS, rows, section
 
-API: Final = (ROOT / "docs" / "api.md").read_text()
 ERRORS: Final = (ROOT / "docs" / "errors.md").read_text()
 PAGES: Final = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md"))]
 CATALOGUE: Final[dict[str, dict[str, Any]]] = parse(resources.path("schemas", "error-codes.json").read_bytes())
-DOCUMENT: Final = current()
-OPERATIONS: Final = {
-    f"{method.upper()} {path}": operation
-    for path, item in DOCUMENT["paths"].items()
-    for method, operation in item.items()
-}
 WHO: Final = {
     "public": "anyone",
     "read": "a key of the scope with `read`",
@@ -35,23 +28,9 @@ WHO: Final = {
 EVERYWHERE: Final = {(500, "SVC_INTERNAL_ERROR"), (503, "SVC_STORAGE_UNAVAILABLE")}
 
 
-def section(page: str, heading: str) -> str:
-    """What stands under a heading, down to the next one of the same or a higher level."""
-    level = len(heading) - len(heading.lstrip("#"))
-    found = re.search(rf"^{re.escape(heading)}\n(.*?)(?=^#{{1,{level}}} |\Z)", page, flags=re.MULTILINE | re.DOTALL)
-    assert found, heading
-    return found[1]
-
-
 def entry(name: str) -> str:
     """What docs/api.md says of an operation."""
     return section(API, f"### `{name}`")
-
-
-def rows(table: str) -> list[list[str]]:
-    """The cells of a section's table rows, its head left out."""
-    lines = [line for line in table.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
 def parameters(operation: dict[str, Any]) -> set[tuple[str, str]]:

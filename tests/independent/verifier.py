@@ -829,8 +829,8 @@ def _check_hashes(findings: _Findings, record: dict[str, Any]) -> None:
 
 def _check_receipt_signature(
     findings: _Findings,
-    record: dict[str, Any],
-    receipt_keys: dict[str, Any] | None,
+    record: Any,
+    receipt_keys: Any,
     hmac_secret: bytes | None,
 ) -> None:
     what = "receipt_signature"
@@ -979,13 +979,13 @@ def _check_limits(findings: _Findings, record: dict[str, Any]) -> None:
 
 
 def record_failures(
-    record: dict[str, Any],
-    receipt_keys: dict[str, Any] | None,
+    record: Any,
+    receipt_keys: Any,
     *,
-    attestation_keys: dict[str, Any] | None = None,
+    attestation_keys: Any = None,
     hmac_secret: bytes | None = None,
-    request_body: dict[str, Any] | None = None,
-    rulebook: dict[str, Any] | None = None,
+    request_body: Any = None,
+    rulebook: Any = None,
 ) -> list[str]:
     """Every check of a full record; empty where all hold.
 
@@ -1037,15 +1037,15 @@ def _fields_hash(value: dict[str, Any], fields: tuple[str, ...]) -> str:
     return canonical_hash(compact({name: value.get(name) for name in fields}))
 
 
-def execution_hash(receipt: dict[str, Any]) -> str:
+def execution_hash(receipt: Any) -> str:
     return _fields_hash(receipt, EXECUTION_FIELDS)
 
 
-def outcome_hash(outcome: dict[str, Any]) -> str:
+def outcome_hash(outcome: Any) -> str:
     return _fields_hash(outcome, OUTCOME_FIELDS)
 
 
-def sync_hash(sync: dict[str, Any]) -> str:
+def sync_hash(sync: Any) -> str:
     return _fields_hash(sync, SYNC_FIELDS)
 
 
@@ -1117,7 +1117,7 @@ def _check_link(findings: _Findings, what: str, link: dict[str, Any]) -> None:
     )
 
 
-def link_failures(links: list[dict[str, Any]]) -> list[str]:
+def link_failures(links: Any) -> list[str]:
     """Every check of retained links, ascending and consecutive; empty where all hold."""
     findings = _Findings()
     if not findings.canonical_input("links", links):
@@ -1141,7 +1141,7 @@ def link_failures(links: list[dict[str, Any]]) -> list[str]:
     return findings.failures
 
 
-def checkpoint_failures(checkpoint: dict[str, Any], receipt_keys: dict[str, Any]) -> list[str]:
+def checkpoint_failures(checkpoint: Any, receipt_keys: Any) -> list[str]:
     """Every check of a checkpoint by itself; empty where all hold."""
     findings = _Findings()
     if not findings.canonical_input("checkpoint", checkpoint):
@@ -1166,7 +1166,7 @@ def checkpoint_failures(checkpoint: dict[str, Any], receipt_keys: dict[str, Any]
 # Packet
 
 
-def packet_hash(packet: dict[str, Any]) -> str:
+def packet_hash(packet: Any) -> str:
     return canonical_hash(_without(packet, "packet_hash"))
 
 
@@ -1316,10 +1316,10 @@ def _check_intelligence(findings: _Findings, packet: dict[str, Any]) -> None:
 
 
 def packet_failures(
-    packet: dict[str, Any],
-    receipt_keys: dict[str, Any] | None,
+    packet: Any,
+    receipt_keys: Any,
     *,
-    attestation_keys: dict[str, Any] | None = None,
+    attestation_keys: Any = None,
     hmac_secret: bytes | None = None,
 ) -> list[str]:
     """Every check of a packet, its record included; empty where all hold.

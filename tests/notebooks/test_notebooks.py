@@ -73,6 +73,7 @@ def test_there_are_sources_of_these_notebooks_and_nothing_else() -> None:
     assert written == sorted(f"{name}{suffix}" for name in NAMES for suffix in (".py", ".ipynb"))
 
 
+@pytest.mark.heavy
 def test_the_notebooks_run_on_a_small_ledger_and_draw_their_charts(lake: Path, tmp_path: Path) -> None:
     """One after the other, for each process that has a part of them would make a ledger of its own."""
     for name in NAMES:

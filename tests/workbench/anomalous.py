@@ -11,7 +11,7 @@ from gate.decisions.erasure import erase
 from gate.instance.instance import Instance
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
 from tests.support.samples import sample_request, sample_rulebook
-from tests.workbench.engines.test_recount import Site
+from tests.workbench.growing import Site
 from tests.workbench.support import SYNCED, claim_request, claim_rulebook
 
 MONDAY: Final = datetime(2025, 9, 1, tzinfo=UTC)

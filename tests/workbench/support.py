@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from gate.adapters.registry import find_adapter, registered
+from gate.clock import utc_now
 from gate.decisions.erasure import erase
-from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES

@@ -9,7 +9,7 @@ import polars as pl
 
 from gate.records.receipts import KINDS
 from tests.end_to_end.support import ROOT
-from tests.test_documentation import rows, section
+from tests.support.documentation import rows, section
 from workbench.columns import BENCHMARKS, ENTRY_TABLES, TABLES, TIME_COLUMNS, personal_columns, schema
 
 PAGE: Final = (ROOT / "docs" / "lake.md").read_text()

@@ -18,10 +18,10 @@ from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import parse
 from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import load
-from tests.gate.rulebooks.test_evaluation import compare, rule, rulebook
 from tests.reference import evaluator as reference
 from tests.reference.strategies import facts as any_facts
 from tests.reference.strategies import json_values, rulebooks_and_facts
+from tests.support.rulebooks import compare, rule, rulebook
 from tests.support.samples import cases, sample_rulebook
 from workbench.evaluator import VectorEvaluator, compile_frame_evaluator
 from workbench.facts import INPUTS, fact_series, type_of, with_fields
@@ -75,7 +75,7 @@ def decided(evaluator: VectorEvaluator, frame: pl.LazyFrame) -> list[Outcome | N
     return [None if position is None else evaluator.outcomes[position] for position in index]
 
 
-def same(body: dict[str, Any], rows: Sequence[dict[str, Any]]) -> None:
+def same(body: Any, rows: Sequence[dict[str, Any]]) -> None:
     """Asserts that both evaluators say the same of facts, whether they lie in columns or in JSON."""
     scalar, vector = load(body).evaluator, compile_frame_evaluator(body)
     expected = [scalar.decide(row) for row in rows]
@@ -216,8 +216,8 @@ def test_facts_that_need_input_have_no_outcome_where_another_field_is_unknown() 
 
 
 def test_the_outcome_is_told_in_columns_beside_another_rulebooks() -> None:
-    body = sample_rulebook()
-    stricter = {**body, "rules": body["rules"][:1]}
+    body: Any = sample_rulebook()
+    stricter: Any = {**body, "rules": body["rules"][:1]}
     rows = [
         {"discount_percent": 10, "margin_percent": 22},
         {"discount_percent": 10, "margin_percent": 5},

@@ -16,9 +16,9 @@ from polars.testing import assert_frame_equal
 from gate.decisions.counterfactuals import merge_patch
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import parse
-from tests.gate.rulebooks.test_evaluation import compare, rule, rulebook
 from tests.reference.strategies import FIELDS, json_values, rulebooks
 from tests.reference.strategies import facts as any_facts
+from tests.support.rulebooks import compare, rule, rulebook
 from workbench.facts import (
     FACT_TYPE,
     INPUTS,
@@ -99,7 +99,7 @@ def test_no_decisions_take_columns_without_rows() -> None:
 
 @settings(max_examples=40)
 @given(rulebooks())
-def test_the_fields_of_a_rulebook_are_those_it_declares_requires_or_tests(body: dict[str, Any]) -> None:
+def test_the_fields_of_a_rulebook_are_those_it_declares_requires_or_tests(body: Any) -> None:
     found: set[str] = set(body["input_schema"]["required"]) | set(body["input_schema"]["properties"])
     open_: list[Any] = [body["rules"]]
     while open_:

@@ -25,12 +25,13 @@ from api.app import create_app
 from api.http import turns
 from api.http.requests import TURN
 from api.http.turns import Turns
+from gate.clock import utc_now
 from gate.errors import GateError, ServiceUnavailable
-from gate.ids import utc_now
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.ledger.tables import entries
+from gate.policy.questions import EffectivenessQuestion, ReportDocument
 from tests.end_to_end.site import wait_until
 from tests.support.reports import give_reports
 from tests.support.samples import same_json, sample_request
@@ -41,7 +42,6 @@ from workbench.lake.entries import Personal
 SECONDS: Final = 0.2
 """How long a client waits that is not going to get an answer."""
 
-EVERYTHING: Final[dict[str, Any]] = {"policy_version": None, "limit": None, "min_sample": 20}
 
 Behaviour = Callable[[Connection], None]
 
@@ -100,9 +100,16 @@ def refused(ask: Callable[[], object]) -> ServiceUnavailable:
     return caught.value
 
 
-def ask(address: str, scope_id: str = "0" * 16, **changed: Any) -> dict[str, Any]:
+def ask(address: str, scope_id: str = "0" * 16, **changed: Any) -> ReportDocument:
     """What a client that waits for a moment only is answered."""
-    return AnalyticsClient(address, seconds=SECONDS).effectiveness(scope_id, "pricing", **EVERYTHING | changed)
+    return AnalyticsClient(address, seconds=SECONDS).answer(scope_id, EffectivenessQuestion("pricing", **changed))
+
+
+def decisions(report: ReportDocument) -> object:
+    """How many decisions a report covers."""
+    coverage = report["coverage"]
+    assert isinstance(coverage, dict)
+    return coverage["decisions"]
 
 
 def assert_unavailable(error: GateError) -> None:
@@ -153,12 +160,10 @@ def served(laid_out: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def test_an_answer_is_the_one_that_was_made(
     served: Served, policy_id: str, arguments: dict[str, Any], counted: int
 ) -> None:
-    told, made = (
-        reports.effectiveness(served.scope.scope_id, policy_id, **EVERYTHING | arguments)
-        for reports in (served.asked, served.direct)
-    )
+    question = EffectivenessQuestion(policy_id, **arguments)
+    told, made = (dict(reports.answer(served.scope.scope_id, question)) for reports in (served.asked, served.direct))
     assert same_json(told, made)
-    assert told["coverage"]["decisions"] == counted
+    assert decisions(told) == counted
 
 
 @pytest.mark.parametrize("name", ["damaged", "none"])
@@ -167,8 +172,9 @@ def test_an_error_of_the_other_side_arrives_with_code_message_and_details(served
         "damaged": (served.damaged.scope_id, "SVC_STORAGE_UNAVAILABLE"),
         "none": ("no such scope", "SVC_REPORT_UNAVAILABLE"),
     }[name]
-    told = refused(lambda: served.asked.effectiveness(scope_id, "pricing_exception", **EVERYTHING))
-    made = refused(lambda: served.direct.effectiveness(scope_id, "pricing_exception", **EVERYTHING))
+    question = EffectivenessQuestion("pricing_exception")
+    told = refused(lambda: served.asked.answer(scope_id, question))
+    made = refused(lambda: served.direct.answer(scope_id, question))
     assert (told.code, told.message, told.details) == (made.code, made.message, made.details)
     assert told.code == code
 
@@ -178,7 +184,7 @@ def test_many_ask_at_once_and_each_gets_its_own_answer(served: Served) -> None:
     answers: dict[str, Any] = {}
 
     def work(version: str) -> None:
-        told = served.asked.effectiveness(served.scope.scope_id, "p", **EVERYTHING | {"policy_version": version})
+        told = served.asked.answer(served.scope.scope_id, EffectivenessQuestion("p", policy_version=version))
         answers[version] = told["policy_version"]
 
     threads = [threading.Thread(target=work, args=(version,)) for version in versions]
@@ -197,7 +203,7 @@ def test_a_question_that_is_none_gets_no_answer_and_harms_nobody(served: Served,
         connection.send_bytes(question)
         with pytest.raises((EOFError, ConnectionResetError)):
             connection.recv_bytes()
-    assert served.asked.effectiveness(served.scope.scope_id, "none", **EVERYTHING)["coverage"]["decisions"] == 0
+    assert decisions(served.asked.answer(served.scope.scope_id, EffectivenessQuestion("none"))) == 0
 
 
 def test_where_nobody_listens_the_report_is_unavailable(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from gate.adapters.containment import BASELINE, MEASURES
 from gate.adapters.registry import registered
 from gate.instance import settings
-from tests.gate.adapters.test_manifest import registered_as
+from tests.support.adapters import registered_as
 from tests.support.command_line import run_gate
 
 TRANSFER: Final = {

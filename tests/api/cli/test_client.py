@@ -24,12 +24,15 @@ from gate.client import AlreadyStarted, Client, Guard, Intent, Permit, Report, S
 from gate.client.guard.permit import cited, execution_report
 from gate.client.guard.recovery import found_out
 from gate.client.store import sqlite
+from gate.client.types import DecisionRecord
 from gate.errors import FieldError, RequestRefused
-from tests.api.cli.test_output import HOSTILE, HOSTILE_ARGUMENT, NO_TEXT
+from tests.api.cli.hostile import HOSTILE, HOSTILE_ARGUMENT, NO_TEXT
 from tests.end_to_end.site import GATE, Site
 from tests.end_to_end.support import ROOT, free_port
 from tests.support.command_line import run_gate
 from tests.support.samples import sample_rulebook
+
+pytestmark = pytest.mark.heavy
 
 APPROVED: Final = {"discount_percent": 10, "margin_percent": 22}
 REVIEWED: Final = {"discount_percent": 40, "margin_percent": 22}
@@ -592,7 +595,7 @@ class TestSettle:
         order = new_order()
         permit = shop.begin(order=order)
         with SqliteStore(shop.store) as store:
-            store.finish(permit.intent, found_out(permit.intent, permit.record, executed=False))
+            store.finish(permit.intent, found_out(permit.intent, record_of(permit.intent), executed=False))
         with pytest.raises(AlreadyStarted):
             shop.begin(order=order)
         assert printed(shop.gate("settle", permit.intent_id, "--not-executed", "--json"))["next_attempt"] == 2
@@ -682,12 +685,18 @@ class RecoveredStore(SqliteStore):
         return kept
 
 
+def record_of(intent: Intent) -> DecisionRecord:
+    """The record of an attempt that was answered."""
+    assert intent.record is not None
+    return intent.record
+
+
 class OvertakenStore(SqliteStore):
     """A store in which another process is a moment quicker."""
 
     def settle(self, intent: Intent, report: Report) -> bool:
         """What the other process said, and then what this one says."""
-        super().settle(intent, execution_report(intent, cited(intent.record or {}), {"execution_status": "executed"}))
+        super().settle(intent, execution_report(intent, cited(record_of(intent)), {"execution_status": "executed"}))
         return super().settle(intent, report)
 
 
@@ -789,7 +798,7 @@ def test_what_the_store_holds_steers_no_terminal(shop: Shop) -> None:
     order = f"{HOSTILE}{uuid4().hex}"
     permit = shop.begin("mute", order=order)
     with SqliteStore(shop.store) as store:
-        store.finish(permit.intent, found_out(permit.intent, permit.record, executed=True, result=HOSTILE))
+        store.finish(permit.intent, found_out(permit.intent, record_of(permit.intent), executed=True, result=HOSTILE))
         (report,) = store.undelivered(1)
         store.refused(report, HOSTILE)
     shop.begin("mute", order=f"{HOSTILE}{uuid4().hex}")

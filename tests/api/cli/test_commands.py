@@ -21,12 +21,12 @@ from flask.testing import FlaskClient
 
 from api.app import create_app
 from api.cli.main import app
+from gate.clock import utc_now
 from gate.encoding import resources
-from gate.ids import utc_now
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.packing import pack, unpack
-from gate.ledger.stores.sqlite import SqliteStore
+from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.policy.peers import decided_in, earlier, month_of
 from gate.records.packet import packet_hash
 from gate.rulebooks.bundles import own_rulebooks
@@ -867,7 +867,7 @@ class TestChain:
         from gate.proof.chain import link_material
         from gate.records.envelope import envelope, receipt_material
 
-        record = {n: v for n, v in made["records"][2].items() if n != "audit_chain"} | {"request_id": "req_forged"}
+        record: Any = {n: v for n, v in made["records"][2].items() if n != "audit_chain"} | {"request_id": "req_forged"}
         record["record_hash"] = content_hash(envelope(record))
         record["receipt_hash"] = content_hash(receipt_material(record))
         before = made["records"][1]["audit_chain"]
@@ -1026,8 +1026,8 @@ class TestUpgrade:
     def test_an_older_ledger_is_upgraded_once(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
         home = tmp_path / "home"
         with (
-            closing(SqliteStore(home / "ledger.db")) as new,
-            closing(SqliteStore(tmp_path / "old", create=True)) as old,
+            closing(SqliteLedgerStore(home / "ledger.db")) as new,
+            closing(SqliteLedgerStore(tmp_path / "old", create=True)) as old,
         ):
             copy_as_release(new, old)
         for file in home.glob("ledger.db*"):

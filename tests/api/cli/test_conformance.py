@@ -17,8 +17,8 @@ from werkzeug.serving import make_server
 from werkzeug.wrappers import Request, Response
 
 from api.app import create_app
+from gate.clock import utc_now
 from gate.contract.published import published
-from gate.ids import utc_now
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import Scope

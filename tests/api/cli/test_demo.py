@@ -17,18 +17,21 @@ import orjson
 import pytest
 
 from api.cli.demo.command import demo as demo_command
-from api.cli.demo.ledger import Plan, key_file, make_ledger, scenario
+from api.cli.demo.ledger import DemoPlan, key_file, make_ledger, scenario
 from api.cli.demo.scenario import Decide, Register
 from api.cli.output import progress
-from gate.ids import timestamp, utc_now
+from gate.clock import utc_now
+from gate.ids import timestamp
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.proof.signing import load_registry
 from tests.support.command_line import run_gate
 from tests.support.syscalls import descendants
 
+pytestmark = pytest.mark.heavy
+
 UNTIL: Final = datetime(2026, 11, 22, tzinfo=UTC)
-PLAN: Final = Plan(200, 7, UNTIL)
+PLAN: Final = DemoPlan(200, 7, UNTIL)
 SCOPES: Final = ("harbor-supply", "lumen-retail", "orbit-software", "alder-travel")
 
 
@@ -267,14 +270,14 @@ def test_what_no_year_can_be_made_of_is_refused(tmp_path: Path, options: list[st
 def test_a_database_that_the_environment_names_gets_no_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere = tmp_path / "elsewhere.db"
     monkeypatch.setenv("GATE_DATABASE_URL", f"sqlite:///{elsewhere}")
-    make_ledger(tmp_path / "home", Plan(100, 1, UNTIL))
+    make_ledger(tmp_path / "home", DemoPlan(100, 1, UNTIL))
     assert not elsewhere.exists()
     assert (tmp_path / "home" / "ledger.db").stat().st_size > 100_000
 
 
 def test_progress_is_told_up_to_the_end(tmp_path: Path) -> None:
     told: list[int] = []
-    made = make_ledger(tmp_path, Plan(100, 1, UNTIL), told.append)
+    made = make_ledger(tmp_path, DemoPlan(100, 1, UNTIL), told.append)
     assert told == sorted(told)
     assert (len(told) > 4, told[-1]) == (True, 100)
     assert sum(each.entries["decision"] for each in made) == 100
@@ -290,7 +293,7 @@ def test_an_interrupted_demo_ends_at_once(tmp_path: Path, processes: int) -> Non
         raise Interrupted
 
     with pytest.raises(Interrupted):
-        make_ledger(tmp_path, Plan(20_000, 1, UNTIL), told, processes=processes)
+        make_ledger(tmp_path, DemoPlan(20_000, 1, UNTIL), told, processes=processes)
     assert run_gate("chain", "check", "--home", str(tmp_path)).returncode == 0
 
 

@@ -9,30 +9,35 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.cli.demo.scenario import Decide, Event, Register, Report, Scenario, draw, varied
+from api.cli.demo.drawing import read_drawing
+from api.cli.demo.parameters import Parameters
+from api.cli.demo.policies import varied
+from api.cli.demo.reports import Report
+from api.cli.demo.scenario import Decide, DemoScenario, Event, Register
 from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import parse
-from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
+from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, text
 from gate.records.report_request import check_request
 from gate.records.request import read_request
 from gate.rulebooks import bundles
+from gate.rulebooks.documents import Condition
 
 START: Final = datetime(2025, 11, 22, tzinfo=UTC)
-PARAMETERS: Final[dict[str, Any]] = parse(resources.path("data", "demo", "scenario.json").read_bytes())
+PARAMETERS: Final[Parameters] = parse(resources.path("data", "demo", "scenario.json").read_bytes())
 BODIES: Final = [
     own.rulebook.body for own in bundles.own_rulebooks() if own.rulebook.rulebook_id in PARAMETERS["policies"]
 ]
-SCENARIO: Final = Scenario(PARAMETERS, BODIES, registered())
+SCENARIO: Final = DemoScenario(PARAMETERS, BODIES, registered())
 ROLLOUT: Final = PARAMETERS["incidents"]["bad_rollout"]
 BURST: Final = PARAMETERS["incidents"]["fraud_burst"]
 ROLLED_OUT: Final = (ROLLOUT["version"],)
@@ -75,7 +80,7 @@ def day(event: Event) -> int:
 def latest(scope: str, decisions: int, *, clean: bool = False) -> dict[int, str]:
     """The status of the last outcome of each decision that has one."""
     return {
-        event.number: event.body["outcome_status"]
+        event.number: text(event.body, "outcome_status")
         for event in year(scope, decisions, clean=clean)
         if isinstance(event, Report) and event.kind is OUTCOMES
     }
@@ -88,7 +93,7 @@ def success(scope: str, decisions: list[Decide], ends: dict[int, str]) -> float:
 
 def test_the_same_seed_gives_the_same_year_and_another_seed_another() -> None:
     for scope in SCENARIO.scopes:
-        again = tuple(Scenario(PARAMETERS, BODIES, registered()).events(scope, decisions=400, seed=1, start=START))
+        again = tuple(DemoScenario(PARAMETERS, BODIES, registered()).events(scope, decisions=400, seed=1, start=START))
         assert told(again) == told(year(scope, 400))
         assert told(year(scope, 400, 2)) != told(again)
 
@@ -148,7 +153,7 @@ class TestAdapters:
             missing = required - event.facts.keys()
             gone = {of for name in missing for of in besides.get(name, ())}
             expected = {name: value for name, value in event.facts.items() if name not in gone}
-            assert made == {**expected, "evidence": sorted(expected["evidence"])}
+            assert made == {**expected, "evidence": sorted(cast("list[str]", expected["evidence"]))}
             evaluator = event.rulebook.evaluator
             assert evaluator.decide(made) == evaluator.decide(event.facts)
             assert evaluator.decide(made).decision == event.verdict
@@ -167,11 +172,11 @@ class TestAdapters:
                 assert (event.dependency is not None) == by_adapter
 
     def test_all_else_is_as_it_is_without_an_adapter(self) -> None:
-        scopes = {
+        scopes: Any = {
             name: {member: value for member, value in settings.items() if member != "adapters"}
             for name, settings in PARAMETERS["scopes"].items()
         }
-        without = Scenario({**PARAMETERS, "scopes": scopes}, BODIES, ())
+        without = DemoScenario({**PARAMETERS, "scopes": scopes}, BODIES, ())
         for scope in SCENARIO.scopes:
             events = year(scope, 1500)
             others = tuple(without.events(scope, decisions=1500, seed=1, start=START))
@@ -181,7 +186,7 @@ class TestAdapters:
 
     def test_an_adapter_that_is_not_there_is_told_of_at_once(self) -> None:
         with pytest.raises(KeyError, match="refund_facts"):
-            Scenario(PARAMETERS, BODIES, ())
+            DemoScenario(PARAMETERS, BODIES, ())
 
 
 def _common(event: Event) -> Any:
@@ -304,7 +309,7 @@ def test_the_bad_rollout_shows_in_its_scope_and_weeks_alone(seed: int) -> None:
     assert {day(event) for event in bad} <= set(range(ROLLOUT["from_day"], ROLLOUT["until_day"]))
     assert bad == [event for event in of_policy if ROLLOUT["from_day"] <= day(event) < ROLLOUT["until_day"]]
     ends = {
-        event.number: event.body["outcome_status"]
+        event.number: text(event.body, "outcome_status")
         for event in events
         if isinstance(event, Report) and event.kind is OUTCOMES
     }
@@ -353,14 +358,14 @@ class TestPeers:
             assert company.partition(", ")[0].lower().replace(" ", "-") == name
 
     def test_the_others_have_the_same_year_whoever_is_there_besides(self) -> None:
-        alone = Scenario({**PARAMETERS, "peers": {**PEERS, "companies": {}}}, BODIES, registered())
-        few = Scenario({**PARAMETERS, "peers": {**PEERS, "companies": {PEER: "Whatever"}}}, BODIES, registered())
+        alone = DemoScenario({**PARAMETERS, "peers": {**PEERS, "companies": {}}}, BODIES, registered())
+        few = DemoScenario({**PARAMETERS, "peers": {**PEERS, "companies": {PEER: "Whatever"}}}, BODIES, registered())
         for scope in SCENARIO.scopes:
             assert told(tuple(alone.events(scope, decisions=1500, seed=1, start=START))) == told(year(scope, 1500))
         assert told(tuple(few.events(PEER, decisions=1500, seed=1, start=START))) == told(year(PEER, 1500))
 
     def test_a_peer_has_the_same_year_again_whatever_the_others_decide_and_another_one_with_another_seed(self) -> None:
-        again = Scenario(PARAMETERS, BODIES, registered()).events(PEER, decisions=100, seed=1, start=START)
+        again = DemoScenario(PARAMETERS, BODIES, registered()).events(PEER, decisions=100, seed=1, start=START)
         assert told(tuple(again)) == told(year(PEER, 100_000)) == told(year(PEER, 500, clean=True))
         assert told(year(PEER, 500, 2)) != told(year(PEER, 500))
 
@@ -445,12 +450,12 @@ def test_the_newest_version_of_every_policy_is_registered_last_in_every_scope() 
     ],
 )
 def test_a_value_is_drawn_as_its_words_say(spec: Any, expected: Any) -> None:
-    drawn = draw(spec, Random(1), {"x": 12.5, "y": 7})  # noqa: S311 - not a secret
+    drawn = read_drawing(spec).draw(Random(1), {"x": 12.5, "y": 7})  # noqa: S311 - not a secret
     assert (drawn, type(drawn)) == (expected, type(expected))
 
 
 def test_a_version_keeps_all_but_the_conditions_that_it_changes() -> None:
-    condition = {"field": "margin_percent", "operator": "lt", "value": 1}
+    condition: Condition = {"field": "margin_percent", "operator": "lt", "value": 1}
     body = next(body for body in BODIES if body["rulebook_id"] == "pricing_exception")
     made = varied(body, "next", {"block_below_margin_floor": condition})
     assert made["version"] == "next"

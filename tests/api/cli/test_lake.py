@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import update
 
 from api.cli import erase, lake
-from gate.ids import utc_now
+from gate.clock import utc_now
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS

@@ -11,7 +11,7 @@ from typing import Any
 import jupytext
 import pytest
 
-from gate.ids import utc_now
+from gate.clock import utc_now
 from gate.instance.instance import create_instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS

@@ -30,8 +30,8 @@ from werkzeug.datastructures import Headers
 from werkzeug.test import TestResponse
 
 from api.app import create_app
+from gate.clock import utc_now
 from gate.encoding.canonical import content_hash
-from gate.ids import utc_now
 from gate.instance.audit import check_chain
 from gate.instance.instance import Instance, create_instance
 from gate.instance.keys import KeyRing
@@ -41,11 +41,11 @@ from gate.ledger.chain import group_commit
 from gate.ledger.chain.writer import Claim
 from gate.ledger.packing import unpack
 from gate.ledger.stores import postgres, sqlite
-from gate.ledger.stores.sqlite import SqliteStore
+from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.ledger.stores.store import Store, unavailable
 from gate.ledger.tables import claims, entries, rulebooks
 from gate.proof.signing import private_key_pem
-from tests.api.routes.test_decide import refused as answered_with
+from tests.api.deciding import refused as answered_with
 from tests.support.faults import DISK_FULL, refused, refused_at_commit, table_gone
 from tests.support.postgres import Postgres, database_of
 from tests.support.promises import acknowledged_is_kept, no_fork_no_gap, one_record_a_key
@@ -229,14 +229,14 @@ def unforeseen(name: str, path: str, when: str = FIRST, recorded: int = 0) -> Fa
 STEPS: Final = [
     unforeseen("reading the body", "api.routes.decisions.read_body"),
     unforeseen("who calls", "api.routes.decisions.recognize"),
-    unforeseen("counting requests", "api.routes.decisions.require_rate"),
+    unforeseen("counting requests", "api.http.limits.require_rate"),
     unforeseen("parsing", "api.routes.decisions.parse_body"),
     unforeseen("the view", "api.routes.decisions.preferred_view"),
     unforeseen("canonical JSON", "gate.decisions.decide.content_hash"),
     unforeseen("the request's shape", "gate.decisions.decide.read_request"),
     unforeseen("loading the rulebook", "gate.rulebooks.rulebook.load"),
     unforeseen("looking for the rulebook", "gate.ledger.rulebooks.RulebookRegistry.find"),
-    unforeseen("making the registration", "gate.decisions.decide.registration"),
+    unforeseen("making the registration", "gate.decisions.sources.registration"),
     unforeseen("after the registration was committed", "gate.ledger.rulebooks.RulebookRegistry._remember"),
     unforeseen("signing", "gate.proof.signing.Ed25519Signer.sign"),
     unforeseen("signing", "gate.proof.signing.Ed25519Signer.sign", LATER),
@@ -359,7 +359,7 @@ def registration_unheard(service: Service) -> Iterator[None]:
 def commit_unheard(service: Service) -> Iterator[None]:
     """The record is committed, and this process hears of an error instead."""
     transaction: Any = sqlite._SqliteTransaction
-    if not isinstance(service.store, SqliteStore):
+    if not isinstance(service.store, SqliteLedgerStore):
         transaction = postgres._PostgresTransaction
     commit, error = transaction.commit, service.store.engine.dialect.loaded_dbapi.InterfaceError
 
@@ -592,7 +592,7 @@ def clock_before_the_keys(service: Service) -> Iterator[None]:
     """The server's clock says 1970."""
     with pytest.MonkeyPatch.context() as patch:
         gate = service.client.application.extensions["gate"].gate
-        patch.setattr(gate, "_clock", lambda: datetime(1970, 1, 1, tzinfo=UTC))
+        patch.setattr(gate.signing, "_clock", lambda: datetime(1970, 1, 1, tzinfo=UTC))
         yield
 
 
@@ -639,7 +639,7 @@ def test_signing_keys_that_cannot_be_used(service: Service, fault: Fault) -> Non
     require_held_and_recovered(service, fault)
 
 
-def reconnect(store: SqliteStore) -> None:
+def reconnect(store: SqliteLedgerStore) -> None:
     """Has the ledger open its file anew, with the settings that it has now."""
     if store._appending is not None:
         store._appending.invalidate()
@@ -653,7 +653,7 @@ def with_pragma(pragma: str) -> Place:
     @contextmanager
     def place(service: Service) -> Iterator[None]:
         store = service.store
-        assert isinstance(store, SqliteStore)
+        assert isinstance(store, SqliteLedgerStore)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(store, "_pragmas", (*store._pragmas, pragma))
             reconnect(store)
@@ -731,7 +731,7 @@ def put_aside(replace: Callable[[Path, Path], object], *, closed: bool = False) 
     @contextmanager
     def place(service: Service) -> Iterator[None]:
         if closed:
-            assert isinstance(service.store, SqliteStore)
+            assert isinstance(service.store, SqliteLedgerStore)
             reconnect(service.store)
         away = service.instance.settings.home / "away"
         away.mkdir()

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 from flask.testing import FlaskClient
 
-from gate.ids import new_id, utc_now
+from gate.clock import new_id, utc_now
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS
 from tests.contract.frozen import current

@@ -26,10 +26,12 @@ from gate.instance.audit import check_chain
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
 from gate.records.envelope import input_material
-from tests.api.routes.test_decide import chain_size, decide
+from tests.api.deciding import chain_size, decide
 from tests.support.postgres import database_of
 from tests.support.samples import case_text, cases, sample_request
 from tests.support.torture import size
+
+pytestmark = pytest.mark.heavy
 
 STRINGS: Final = [(case["name"], case_text(case)) for case in cases("hostile_strings")]
 PARAMETERS: Final = sorted(

@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from api.http.state import State
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
-from tests.api.routes.test_decide import chain_size, decide, refused
+from tests.api.deciding import chain_size, decide, refused
 from tests.support.samples import case_bytes, cases, sample_request
 
 _FACT = "fact from the corpus"
@@ -42,7 +42,9 @@ def test_an_accepted_text_is_kept_as_the_fact_that_it_says(
         response = decide(client, key, _with_fact(case_bytes(case)))
         assert response.status_code == 200, case["name"]
         decision_id = response.get_json()["decision_id"]
-        kept = state.gate.request_body(authority, decision_id)["context"]["inputs"][_FACT]
+        request = state.gate.request_body(authority, decision_id)
+        assert request is not None
+        kept = request["context"]["inputs"][_FACT]
         assert kept == (case["value"] if "value" in case else json.loads(case_bytes(case))), case["name"]
         verified = client.get(f"/api/decision/{decision_id}/verify", headers={"x-api-key": key}).get_json()
         assert verified["verified"] is True, case["name"]

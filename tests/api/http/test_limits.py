@@ -12,11 +12,11 @@ from werkzeug.test import TestResponse
 
 from api.app import create_app
 from api.http.state import State
-from gate.ids import utc_now
+from gate.clock import utc_now
 from gate.instance.instance import Instance
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.access.authority import ACCESS, FULL_ACCESS, PLANS, Scope
-from tests.api.routes.test_decide import chain_size, decide, refused
+from tests.api.deciding import chain_size, decide, refused
 from tests.support.postgres import database_of
 from tests.support.samples import LimitClock, ledger_url, sample_request
 

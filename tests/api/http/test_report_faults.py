@@ -16,17 +16,17 @@ from flask.testing import FlaskClient
 from sqlalchemy import update
 
 from api.app import create_app
+from gate.clock import utc_now
 from gate.decisions import lifecycle
-from gate.ids import utc_now
 from gate.instance.instance import Instance, create_instance
 from gate.ledger.access.authority import FULL_ACCESS
 from gate.ledger.chain import group_commit
 from gate.ledger.stores import postgres, sqlite
-from gate.ledger.stores.sqlite import SqliteStore
+from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.ledger.stores.store import Store, read_object, unavailable
 from gate.ledger.tables import entries
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind, report_hash
-from tests.api.routes.test_lifecycle import Caller, refused
+from tests.api.reporting import Caller, refused
 from tests.support.faults import refused as database_refuses
 from tests.support.faults import refused_at_commit, table_gone
 from tests.support.postgres import database_of
@@ -77,7 +77,9 @@ def rejects(event: str, table: str) -> Place:
 @contextmanager
 def commit_unheard(store: Store) -> Iterator[None]:
     """The report is committed, and this process hears of an error instead."""
-    transaction: Any = sqlite._SqliteTransaction if isinstance(store, SqliteStore) else postgres._PostgresTransaction
+    transaction: Any = (
+        sqlite._SqliteTransaction if isinstance(store, SqliteLedgerStore) else postgres._PostgresTransaction
+    )
     commit, error = transaction.commit, store.engine.dialect.loaded_dbapi.InterfaceError
 
     def unheard(self: Any, writes: Sequence[Any]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from pathlib import Path
@@ -21,13 +21,11 @@ from hypothesis import HealthCheck, given, settings
 from werkzeug.test import TestResponse
 
 from api.app import create_app
-from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.manifest import Adapter, manifest_hash
 from gate.adapters.registry import registered
-from gate.adapters.worker import Workers
+from gate.clock import utc_now
 from gate.decisions.erasure import erase
 from gate.encoding import resources
-from gate.ids import utc_now
 from gate.instance.audit import check_chain
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
@@ -35,12 +33,22 @@ from gate.labels import VIEWS
 from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.records.views import project
 from gate.verify import verify_record
-from tests.gate.adapters.test_builtin import CLAIMS
-from tests.gate.adapters.test_invocation import ECHO, emitting, invocation_of, make_adapter, make_failing
-from tests.gate.adapters.test_manifest import cases_of, registered_as
-from tests.gate.decisions.test_replay import stricter_rulebook
 from tests.independent import adapters as independent
 from tests.independent import verifier
+from tests.support.adapters import (
+    CLAIMS,
+    ECHO,
+    FAILING,
+    cases_of,
+    emitting,
+    equip,
+    invocation_of,
+    make_adapter,
+    outcome,
+    registered_as,
+    rulebook_over,
+)
+from tests.support.rulebooks import stricter_rulebook
 from tests.support.samples import in_threads, rows_of, sample_request, sample_rulebook
 
 SOLANA: Final = registered_as("solana_execution_gate@1.0.0")
@@ -69,23 +77,6 @@ TRUSTED_ADAPTER_MEMBERS: Final = {
     "capability_enforcement",
     "execution_timeout_ms",
 }
-
-
-def outcome(decision: str, verdict: str, reason: str) -> dict[str, str]:
-    return {"decision": decision, "verdict": verdict, "action": f"{verdict.lower()}_it", "reason_code": reason}
-
-
-def rulebook_over(rulebook_id: str, field: str, type_: str, least: float) -> dict[str, Any]:
-    """A rulebook that approves from a value of one fact on, and blocks below."""
-    rule = {"rule_id": "enough", "priority": 10, "condition": {"field": field, "operator": "gte", "value": least}}
-    return {
-        "schema_version": "rulebook_v1",
-        "rulebook_id": rulebook_id,
-        "version": "1",
-        "input_schema": {"required": [field], "properties": {field: {"type": type_}}},
-        "rules": [rule | {"outcome": outcome("yes", "APPROVE", "ENOUGH")}],
-        "default_outcome": outcome("no", "BLOCK", "TOO_LITTLE"),
-    }
 
 
 def adapter_request(
@@ -119,7 +110,6 @@ BUILTIN: Final = {
     "refund_facts": (REFUND, REFUND_REQUEST, told("a whole claim")["facts"]),
 }
 
-FAILING: Final = {case["name"]: make_failing(case) for case in cases_of("failing")}
 # One of each code, and one that fails after it has made what would be approved.
 ONE_OF_EACH: Final = (
     "it raises",
@@ -133,12 +123,6 @@ ONE_OF_EACH: Final = (
     "it emits names twice",
 )
 EVERY: Final = (*registered(), ECHOING, OTHER, *(FAILING[name] for name in ONE_OF_EACH))
-
-
-def equip(instance: Instance, adapters: Sequence[Adapter], damaged: Sequence[str] = ()) -> Instance:
-    """Gives an instance other adapters, before it is served."""
-    instance.__dict__["adapters"] = TrustedAdapters(adapters, Workers(adapters), damaged=damaged)
-    return instance
 
 
 @pytest.fixture
@@ -268,8 +252,9 @@ class TestRecords:
         invocation = record["trusted_adapter"]
         assert invocation.keys() == TRUSTED_ADAPTER_MEMBERS
         of_manifest = TRUSTED_ADAPTER_MEMBERS - {"input_hash", "output_hash", "execution_timeout_ms"}
+        manifest: Mapping[str, object] = adapter.manifest
         assert {member: invocation[member] for member in of_manifest} == {
-            member: adapter.manifest[member] for member in of_manifest
+            member: manifest[member] for member in of_manifest
         }
         assert invocation["execution_timeout_ms"] == adapter.manifest["limits"]["timeout_ms"]
         assert invocation["input_hash"] == verifier.canonical_hash(request["adapter"]["input"])
@@ -773,8 +758,8 @@ class TestBinding:
 
 def changed_manifest(adapter: Adapter, **members: Any) -> Adapter:
     """An adapter of that id and version whose manifest says something else, and hashes to what it says."""
-    manifest = {**adapter.manifest, **members}
-    return Adapter({**manifest, "manifest_hash": manifest_hash(manifest)}, adapter.source)
+    manifest: Any = {**adapter.manifest, **members}
+    return Adapter(manifest | {"manifest_hash": manifest_hash(manifest)}, adapter.source)
 
 
 class TestReplay:
@@ -839,7 +824,8 @@ class TestReplay:
     def test_other_hashes_under_the_old_manifest_hash_are_noticed(self, caller: Caller, release: Release) -> None:
         record = caller.decide(adapter_request(ECHOING, APPROVED))
         for members in ({"implementation_hash": "0" * 64}, {"implementation_revision": "2"}):
-            later = release([Adapter({**ECHOING.manifest, **members}, ECHOING.source)])
+            manifest: Any = {**ECHOING.manifest, **members}
+            later = release([Adapter(manifest, ECHOING.source)])
             refused(later.ask(record, "replay"), 409, "REPLAY_LINEAGE_MISMATCH")
 
     def test_an_adapter_that_makes_other_facts_now_replays_nothing(self, caller: Caller, release: Release) -> None:
@@ -855,7 +841,8 @@ class TestReplay:
 
     def test_an_input_that_the_adapter_no_longer_takes_replays_nothing(self, caller: Caller, release: Release) -> None:
         record = caller.decide(adapter_request(ECHOING, APPROVED))
-        narrower = Adapter({**ECHOING.manifest, "input_schema": {"type": "object", "maxProperties": 1}}, ECHOING.source)
+        manifest: Any = {**ECHOING.manifest, "input_schema": {"type": "object", "maxProperties": 1}}
+        narrower = Adapter(manifest, ECHOING.source)
         refused(release([narrower]).ask(record, "replay"), 409, "REPLAY_LINEAGE_MISMATCH")
 
     def test_a_newer_version_of_the_rulebook_is_what_a_diff_asks(self, caller: Caller) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
@@ -12,23 +11,20 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.http.state import NO_REPORTS
+from gate.clock import utc_now
 from gate.decisions.erasure import erase
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
-from gate.errors import ServiceUnavailable
-from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
+from gate.policy.questions import AlertsQuestion, AnomaliesQuestion
 from gate.records.packet import packet_hash
 from gate.verify import verify_packet
-from tests.api.routes.test_fresh_reports import Caller, changes, compact, export
-from tests.api.routes.test_reports import get, other_key
+from tests.api.routes.reports import Caller, get, other_key
 from tests.independent import anomalies as independent
-from tests.support.reports import ANOMALOUS, FixedReports, anomaly_example, give_reports
+from tests.support.reports import ANOMALOUS, AskedReports, FixedReports, LateReports, anomaly_example, give_reports
 from tests.support.samples import sample_request
 from tests.workbench.support import Chain
-
-__all__ = ["changes", "compact", "export"]
 
 POLICY: Final = "pricing_exception"
 ANOMALIES: Final = f"/api/decision/policies/{POLICY}/anomalies"
@@ -36,44 +32,31 @@ ALERTS: Final = "/api/policy-alerts"
 EVERYTHING: Final[dict[str, Any]] = {"threshold": 0, "max_items": 200}
 
 
-@dataclass(frozen=True)
-class Asked(FixedReports):
-    """Keeps what it was asked."""
-
-    questions: list[dict[str, Any]] = field(default_factory=list)
-
-    def anomalies(self, scope_id: str, policy_id: str, **chosen: Any) -> dict[str, Any]:
-        self.questions.append({"scope_id": scope_id, "policy_id": policy_id, **chosen})
-        return super().anomalies(scope_id, policy_id, **chosen)
-
-    def policy_alerts(self, scope_id: str, *, open_days: int) -> dict[str, Any]:
-        self.questions.append({"scope_id": scope_id, "open_days": open_days})
-        return super().policy_alerts(scope_id, open_days=open_days)
-
-
-@dataclass(frozen=True)
-class Behind(FixedReports):
-    """Is not ready."""
-
-    def anomalies(self, *_: Any, **__: Any) -> dict[str, Any]:
-        raise ServiceUnavailable("SVC_REPORT_UNAVAILABLE", "It is catching up.", details={"retry_after": 5})
-
-    def policy_alerts(self, *_: Any, **__: Any) -> dict[str, Any]:
-        raise ServiceUnavailable("SVC_REPORT_UNAVAILABLE", "It is catching up.", details={"retry_after": 5})
-
-
 class TestParameters:
     def test_it_is_asked_for_in_the_callers_scope_and_answered_as_it_is_made(
         self, client: FlaskClient, key: str, scope: Scope
     ) -> None:
-        reports = Asked(anomalous=ANOMALOUS)
+        reports = AskedReports(anomalous=ANOMALOUS)
         give_reports(client.application, reports)
         assert get(client, key, ANOMALIES).get_json() == anomaly_example()
-        narrowed = {"policy_version": "2026 é/1", "limit": 7, "min_sample": 3, "threshold": 0.7, "max_items": 1}
+        narrowed: dict[str, Any] = {
+            "policy_version": "2026 é/1",
+            "limit": 7,
+            "min_sample": 3,
+            "threshold": 0.7,
+            "max_items": 1,
+        }
         assert get(client, key, ANOMALIES, **narrowed).get_json().items() >= narrowed.items()
-        plain = {"policy_version": None, "limit": None, "min_sample": 20, "threshold": 0.35, "max_items": 20}
-        about = {"scope_id": scope.scope_id, "policy_id": POLICY}
-        assert reports.questions == [about | plain, about | narrowed]
+        plain: dict[str, Any] = {
+            "policy_version": None,
+            "limit": None,
+            "min_sample": 20,
+            "threshold": 0.35,
+            "max_items": 20,
+        }
+        assert reports.questions == [
+            (scope.scope_id, AnomaliesQuestion(POLICY, **chosen)) for chosen in (plain, narrowed)
+        ]
 
     def test_a_threshold_is_a_number_from_zero_to_one(self, client: FlaskClient, key: str) -> None:
         give_reports(client.application, FixedReports())
@@ -102,7 +85,7 @@ class TestParameters:
     def test_a_parameter_out_of_bounds_is_refused(
         self, client: FlaskClient, key: str, name: str, values: list[str]
     ) -> None:
-        reports = Asked()
+        reports = AskedReports()
         give_reports(client.application, reports)
         for value in values:
             response = get(client, key, ANOMALIES, **{name: value})
@@ -123,7 +106,7 @@ class TestParameters:
             assert (response.status_code, response.get_json()["errors"][0]["code"]) == (400, "duplicate")
 
     def test_alerts_are_open_from_one_day_to_four_hundred(self, client: FlaskClient, key: str) -> None:
-        reports = Asked()
+        reports = AskedReports()
         give_reports(client.application, reports)
         for value in ("0", "401", "-1", "", "x", "1.0", "٣", "1e2"):
             response = get(client, key, ALERTS, open_days=value)
@@ -136,10 +119,10 @@ class TestParameters:
     def test_alerts_are_open_for_ninety_days_where_nothing_is_said(
         self, client: FlaskClient, key: str, scope: Scope
     ) -> None:
-        reports = Asked()
+        reports = AskedReports()
         give_reports(client.application, reports)
         assert get(client, key, ALERTS).get_json()["open_days"] == 90
-        assert reports.questions == [{"scope_id": scope.scope_id, "open_days": 90}]
+        assert reports.questions == [(scope.scope_id, AlertsQuestion(open_days=90))]
 
 
 class TestCallers:
@@ -149,7 +132,7 @@ class TestCallers:
     def test_a_key_with_read_is_needed_before_anything_is_counted_or_said_of_the_query(
         self, client: FlaskClient, key: str, scope: Scope, instance: Instance, path: str, code: str
     ) -> None:
-        reports = Asked()
+        reports = AskedReports()
         give_reports(client.application, reports)
         reporter, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS - {"read"}, None, utc_now())
         for sent, status in (("", 401), (key + "x", 401), (reporter, 403)):
@@ -178,7 +161,7 @@ class TestCallers:
     def test_while_it_cannot_be_counted_it_says_when_to_come_again_and_deciding_goes_on(
         self, client: FlaskClient, key: str, path: str
     ) -> None:
-        for reports, again in ((Behind(), "5"), (NO_REPORTS, None)):
+        for reports, again in ((LateReports(), "5"), (NO_REPORTS, None)):
             give_reports(client.application, reports)
             response = get(client, key, path)
             assert (response.status_code, response.get_json()["error"]) == (503, "SVC_REPORT_UNAVAILABLE")
@@ -246,7 +229,7 @@ class TestFresh:
     def test_an_erased_decision_counts_as_before_but_for_its_facts(
         self, told: Told, broken: str, instance: Instance, changes: Sequence[Change]
     ) -> None:
-        told.entries.append(erase(instance.ledger, broken, "They asked for it.", utc_now()).erasure)
+        told.entries.append({**erase(instance.ledger, broken, "They asked for it.", utc_now()).erasure})
         for change in changes[:4]:
             change()
             found = told.assert_anomalies_are_fresh(**EVERYTHING, min_sample=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -13,16 +12,17 @@ from werkzeug.test import TestResponse
 
 from api.app import create_app
 from api.http.state import NO_REPORTS
+from gate.clock import utc_now
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
-from gate.errors import ServiceUnavailable
-from gate.ids import timestamp, utc_now
+from gate.ids import timestamp
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.policy.peers import Cohort, beginning, benchmark_report, earlier, month_of
+from gate.policy.questions import BenchmarksQuestion
 from gate.records.receipts import OUTCOMES
 from tests.independent import benchmarks as recount
-from tests.support.reports import OTHERS, OWN, FixedReports, give_reports
+from tests.support.reports import OTHERS, OWN, AskedReports, FixedReports, LateReports, give_reports
 from tests.support.samples import sample_request
 from workbench.analytics import Analytics
 from workbench.lake.cohorts import keep_frozen
@@ -36,25 +36,14 @@ def get(client: FlaskClient, key: str, path: str = PATH, **query: Any) -> TestRe
     return client.get(path, query_string=query, headers={"x-api-key": key})
 
 
-@dataclass(frozen=True)
-class Asked(FixedReports):
-    """Keeps what it was asked."""
-
-    questions: list[tuple[Any, ...]] = field(default_factory=list)
-
-    def benchmarks(self, scope_id: str, policy_id: str, **chosen: Any) -> dict[str, Any]:
-        self.questions.append((scope_id, policy_id, chosen))
-        return super().benchmarks(scope_id, policy_id, **chosen)
-
-
 class TestAsking:
     def test_it_is_asked_for_in_the_callers_scope_and_answered_as_it_is_made(
         self, client: FlaskClient, key: str, scope: Scope
     ) -> None:
         cohort = Cohort("2026-11", member=True, others=OTHERS)
-        reports = Asked(own=OWN, cohort=cohort)
+        reports = AskedReports(own=OWN, cohort=cohort)
         give_reports(client.application, reports)
-        expected = benchmark_report(OWN, cohort, policy_id="pricing_exception", month="2026-11")
+        expected = benchmark_report(OWN, cohort, BenchmarksQuestion("pricing_exception"), month="2026-11")
         assert get(client, key).get_json() == expected
         narrowed: dict[str, Any] = {
             "policy_version": "2026 é/1",
@@ -63,10 +52,14 @@ class TestAsking:
             "min_cohort_decisions": 60,
         }
         assert get(client, key, **narrowed).get_json().items() >= narrowed.items()
-        defaults = {"policy_version": None, "limit": None, "min_cohort_scopes": 5, "min_cohort_decisions": 50}
+        defaults: dict[str, Any] = {
+            "policy_version": None,
+            "limit": None,
+            "min_cohort_scopes": 5,
+            "min_cohort_decisions": 50,
+        }
         assert reports.questions == [
-            (scope.scope_id, "pricing_exception", defaults),
-            (scope.scope_id, "pricing_exception", narrowed),
+            (scope.scope_id, BenchmarksQuestion("pricing_exception", **chosen)) for chosen in (defaults, narrowed)
         ]
 
     def test_it_carries_its_own_hash_and_its_headers_say_the_same(self, client: FlaskClient, key: str) -> None:
@@ -115,7 +108,7 @@ class TestAsking:
     def test_it_needs_a_key_with_read_under_its_own_code_before_anything_is_counted(
         self, client: FlaskClient, key: str, scope: Scope, instance: Instance
     ) -> None:
-        reports = Asked()
+        reports = AskedReports()
         give_reports(client.application, reports)
         reporter, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS - {"read"}, None, utc_now())
         for sent, status in (("", 401), (key + "x", 401), (reporter, 403)):
@@ -127,11 +120,7 @@ class TestAsking:
         assert get(client, reader).status_code == 200
 
     def test_while_it_cannot_be_made_it_says_so_and_deciding_goes_on(self, client: FlaskClient, key: str) -> None:
-        class Behind(FixedReports):
-            def benchmarks(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-                raise ServiceUnavailable("SVC_REPORT_UNAVAILABLE", "It is catching up.", details={"retry_after": 5})
-
-        for reports, told in ((NO_REPORTS, None), (Behind(), "5")):
+        for reports, told in ((NO_REPORTS, None), (LateReports(), "5")):
             give_reports(client.application, reports)
             response = get(client, key)
             assert (response.status_code, response.get_json()["error"]) == (503, "SVC_REPORT_UNAVAILABLE")
@@ -166,8 +155,7 @@ class Members:
         authority = self.instance.ledger.directory.authenticate(self.keys[number], self.now)
         gate, lifecycle = self.instance.gate(lambda: self.now), self.instance.lifecycle(lambda: self.now)
         made = [
-            gate.decisions.decide(authority, sample_request(), request_id="req_1").record["decision_id"]
-            for _ in range(decisions)
+            gate.decide(authority, sample_request(), request_id="req_1").record["decision_id"] for _ in range(decisions)
         ]
         for at, decision_id in enumerate(made[2:]):
             status = {"outcome_status": "succeeded" if at < succeeded else "failed"}

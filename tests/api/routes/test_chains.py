@@ -8,8 +8,8 @@ import jsonschema
 import pytest
 from flask.testing import FlaskClient
 
+from gate.clock import utc_now
 from gate.encoding import resources
-from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Scope
 from tests.independent import verifier

@@ -7,43 +7,19 @@ import json
 from io import BytesIO
 from typing import Any
 
-import jsonschema
 import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from gate.decisions.decide import MAX_IDEMPOTENCY_KEY
-from gate.encoding import resources
+from gate.clock import utc_now
+from gate.decisions.claims import MAX_IDEMPOTENCY_KEY
 from gate.encoding.canonical import content_hash
-from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Scope
-from tests.gate.rulebooks.test_rulebook import change
+from tests.api.deciding import chain_size, decide, refused
 from tests.independent import verifier
+from tests.support.rulebooks import change
 from tests.support.samples import cases, sample_request, sample_rulebook
-
-
-def decide(client: FlaskClient, key: str | None, body: Any, **headers: str) -> TestResponse:
-    sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    if key is not None:
-        sent["x-api-key"] = key
-    data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return client.post("/api/decide", data=data, content_type="application/json", headers=sent)
-
-
-def chain_size(instance: Instance, scope: Scope) -> int:
-    return instance.ledger.entries.head(scope.scope_id).size
-
-
-def refused(response: TestResponse, status: int, error: str) -> dict[str, Any]:
-    assert (response.status_code, response.json["error"] if response.json else None) == (status, error)
-    body: dict[str, Any] = response.get_json()
-    jsonschema.Draft202012Validator(resources.schema("error")).validate(body)
-    assert body["c"] == "unclear"
-    assert not {"verdict", "application_verdict", "decision"} & body.keys()
-    assert body["message"].endswith(".")
-    assert body["request_id"].startswith("req_")
-    return body
 
 
 def test_an_approval_is_a_signed_chained_record_that_verifies_elsewhere(

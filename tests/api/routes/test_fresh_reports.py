@@ -2,112 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
+from gate.clock import utc_now
 from gate.decisions.erasure import erase
-from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.verify import verify_packet
+from tests.api.routes.reports import POLICY, Caller, Change
 from tests.independent import recount, verifier
-from tests.support.samples import sample_request
-from workbench.lake.compaction import Compactor
-from workbench.lake.export import Exporter
-from workbench.lake.manifest import load
-
-POLICY: Final = "/api/decision/policies/pricing_exception"
-
-
-class Caller:
-    """Whoever has a key; remembers what was answered, in chain order."""
-
-    def __init__(self, client: FlaskClient, key: str) -> None:
-        self._client = client
-        self._headers = {"x-api-key": key}
-        self.entries: list[dict[str, Any]] = []
-
-    def decide(self, *, version: str = "1", **inputs: Any) -> str:
-        """Asks for a decision; its id."""
-        request = sample_request(**inputs)
-        request["rulebook"]["version"] = version
-        return str(self._sent("/api/decide", request)["decision_id"])
-
-    def tell(self, decision_id: str, status: str, **body: Any) -> None:
-        """Reports an outcome."""
-        self._sent(f"/api/decision/{decision_id}/outcome", {"outcome_status": status, **body})
-
-    def executed(self, decision_id: str) -> None:
-        """Reports an execution."""
-        self._sent(f"/api/decision/{decision_id}/execution", {"execution_status": "executed"})
-
-    def _sent(self, path: str, body: Any) -> dict[str, Any]:
-        response = self._client.post(path, json=body, headers=self._headers)
-        assert response.status_code in (200, 201), response.data
-        answer: dict[str, Any] = response.get_json()
-        self.entries.append(answer)
-        return answer
-
-    def get(self, path: str, **query: Any) -> dict[str, Any]:
-        """What is answered to a question."""
-        response = self._client.get(path, query_string=query, headers=self._headers)
-        assert response.status_code == 200, response.data
-        answer: dict[str, Any] = response.get_json()
-        return answer
-
-    def assert_fresh(self, **query: Any) -> None:
-        """Requires that both reports have everything that was answered so far."""
-        chosen = {"policy_version": None, "limit": None, "min_sample": 20} | query
-        expected = recount.effectiveness(self.entries, "pricing_exception", **chosen)
-        assert self.get(f"{POLICY}/effectiveness", **query) == expected
-        assert self.get(f"{POLICY}/confidence", **query) == recount.confidence(
-            self.entries, "pricing_exception", **chosen
-        )
 
 
 @pytest.fixture
 def caller(client: FlaskClient, key: str) -> Caller:
     return Caller(client, key)
-
-
-Change = Callable[[], None]
-
-
-@pytest.fixture
-def export(instance: Instance) -> Change:
-    """Brings the lake up to every chain."""
-
-    def bring_up() -> None:
-        instance.settings.lake_directory.mkdir(exist_ok=True)
-        for scope in instance.ledger.tail.scopes():
-            for _ in Exporter(instance.ledger, instance.settings.lake_directory).export(scope):
-                pass
-
-    return bring_up
-
-
-@pytest.fixture
-def compact(instance: Instance) -> Change:
-    """Resolves the cases of the lake, and merges its files."""
-
-    def bring_together() -> None:
-        lake = instance.settings.lake_directory
-        for scope in instance.ledger.tail.scopes():
-            manifest = load(lake, scope.scope_id)
-            assert manifest is not None
-            for _ in Compactor(lake).compact(manifest):
-                pass
-
-    return bring_together
-
-
-@pytest.fixture
-def changes(export: Change, compact: Change) -> Sequence[Change]:
-    """What becomes of the lake while reports are asked for."""
-    return [lambda: None, export, lambda: None, compact, lambda: None, export, export, compact]
 
 
 def test_a_decision_is_in_the_next_report(caller: Caller, changes: Sequence[Change]) -> None:
@@ -168,7 +80,7 @@ def test_an_erased_decision_counts_as_before(
         decision_id = caller.decide()
         change()
         caller.tell(decision_id, "succeeded")
-        caller.entries.append(erase(instance.ledger, decision_id, "They asked for it.", utc_now()).erasure)
+        caller.entries.append({**erase(instance.ledger, decision_id, "They asked for it.", utc_now()).erasure})
         caller.assert_fresh()
         change()
         caller.tell(decision_id, "failed")

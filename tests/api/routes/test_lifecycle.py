@@ -15,11 +15,12 @@ from sqlalchemy import select
 from werkzeug.test import TestResponse
 
 from api.app import create_app
+from gate.clock import utc_now
 from gate.decisions import lifecycle
-from gate.decisions.decide import MAX_IDEMPOTENCY_KEY
+from gate.decisions.claims import MAX_IDEMPOTENCY_KEY
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
-from gate.ids import timestamp, utc_now
+from gate.ids import timestamp
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import ACCESS, FULL_ACCESS, Scope
 from gate.ledger.tables import latest_outcomes
@@ -27,10 +28,11 @@ from gate.proof import chain
 from gate.proof.chain import link_material
 from gate.records.receipts import CRM_SYNCS, KINDS, OUTCOMES, Kind, build, report_link
 from gate.rulebooks.patterns import patterns
-from tests.api.routes.test_decide import decide
+from tests.api.deciding import decide
+from tests.api.reporting import Caller, refused
 from tests.contract.frozen import current
-from tests.gate.records.test_receipts import ELSEWHERE, MEMBERS, SCHEMAS
 from tests.independent import verifier
+from tests.support.receipts import ELSEWHERE, MEMBERS, SCHEMAS
 from tests.support.samples import NOW, REPORTS, case_text, cases, in_threads, sample_request
 
 REFUSED: Final = {"discount_percent": 10, "margin_percent": 2}
@@ -42,59 +44,6 @@ STATUSES: Final = {
 }
 
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-
-
-class Caller:
-    """A caller, and decisions of its scope."""
-
-    def __init__(self, client: FlaskClient, key: str, instance: Instance, scope: Scope) -> None:
-        self.client = client
-        self.key = key
-        self.instance = instance
-        self.scope = scope
-
-    def decide(self, **inputs: Any) -> dict[str, Any]:
-        """A record."""
-        record: dict[str, Any] = decide(self.client, self.key, sample_request(**inputs)).get_json()
-        return record
-
-    def report(
-        self, kind: Kind, decision_id: str, body: Any = ..., *, key: str | None = None, used: str | None = None
-    ) -> TestResponse:
-        """Reports, by default as little as may be.
-
-        Args:
-            kind: What is reported.
-            decision_id: About which decision.
-            body: The body, or its bytes.
-            key: The API key; the caller's where None.
-            used: The idempotency key.
-        """
-        sent = REPORTS[kind.name] if body is ... else body
-        data = sent if isinstance(sent, bytes) else json.dumps(sent).encode()
-        headers = {"x-api-key": self.key if key is None else key}
-        if used is not None:
-            headers["x-idempotency-key"] = used
-        return self.client.post(
-            f"/api/decision/{decision_id}/{kind.name}", data=data, content_type="application/json", headers=headers
-        )
-
-    def list(self, kind: Kind, decision_id: str, query: str = "", *, key: str | None = None) -> TestResponse:
-        """Asks for what was reported."""
-        headers = {"x-api-key": self.key if key is None else key}
-        return self.client.get(f"/api/decision/{decision_id}/{kind.name}{query}", headers=headers)
-
-    def new_key(self, *access: str) -> str:
-        """Another key of the scope."""
-        return self.instance.ledger.directory.create_key(self.scope, frozenset(access), None, utc_now())[0]
-
-    def disable(self, key: str) -> None:
-        """Disables a key behind the back of the process that remembers it."""
-        self.instance.ledger.directory.disable_key(key.split("_")[1], utc_now())
-
-    def size(self) -> int:
-        """How many entries the scope's chain has."""
-        return self.instance.ledger.entries.head(self.scope.scope_id).size
 
 
 @pytest.fixture
@@ -120,15 +69,6 @@ def described(kind: Kind, method: str, status: int) -> jsonschema.Draft202012Val
     return jsonschema.Draft202012Validator({**schema, "components": document["components"]})
 
 
-def refused(response: TestResponse, status: int, error: str) -> dict[str, Any]:
-    assert (response.status_code, response.json["error"] if response.json else None) == (status, error)
-    body: dict[str, Any] = response.get_json()
-    jsonschema.Draft202012Validator(resources.schema("error")).validate(body)
-    assert body["message"].endswith(".")
-    assert not [name for name, _ in response.headers if name.startswith(("x-decision-", "x-idempotency"))]
-    return body
-
-
 @each_kind
 def test_a_report_is_stored_hashed_and_chained(caller: Caller, kind: Kind) -> None:
     record, told = caller.decide(), MEMBERS[kind.name]
@@ -152,7 +92,7 @@ def test_a_report_is_stored_hashed_and_chained(caller: Caller, kind: Kind) -> No
     assert report[told["hash"]] == ELSEWHERE[kind.name](report)
     _, links = caller.instance.ledger.entries.latest_links(caller.scope.scope_id, 10)
     assert verifier.link_failures(links) == []
-    link = links[-1]
+    link: Any = links[-1]
     assert report["audit_chain"] == {name: link[name] for name in report["audit_chain"]}
     assert (link["entry_type"], link["record_hash"], link["receipt_hash"]) == (
         kind.entry_type,

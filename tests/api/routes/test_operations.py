@@ -23,10 +23,11 @@ from api.cli.serve import tell_of_adapters
 from api.http import readiness
 from api.http.logs import open_log
 from api.http.readiness import CONTRACTS, Readiness
-from gate import __version__, ids, labels
+from gate import __version__, labels
 from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
+from gate.clock import utc_now
 from gate.encoding import resources
 from gate.instance.instance import Instance
 from gate.ledger.stores.store import Store
@@ -167,7 +168,7 @@ class TestReadiness:
         now, made = [100.0], []
         monkeypatch.setattr("api.http.readiness.time.monotonic", lambda: now[0])
 
-        def make() -> dict[str, Any]:
+        def make() -> Any:
             made.append(now[0])
             return {"ok": True}
 
@@ -445,7 +446,7 @@ def _home_is_a_file(home: Path) -> Iterator[None]:
 
 @contextmanager
 def _clock_before_the_key(patched: pytest.MonkeyPatch) -> Iterator[None]:
-    early = ids.utc_now() - timedelta(days=400)
+    early = utc_now() - timedelta(days=400)
     with patched.context() as context:
         context.setattr("gate.instance.instance.utc_now", lambda: early)
         context.setattr(Instance.gate, "__defaults__", (lambda: early,))

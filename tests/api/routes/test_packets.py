@@ -18,10 +18,10 @@ from werkzeug.test import TestResponse
 from api.app import create_app
 from api.cli.main import app
 from api.http.requests import MAX_VERIFY_BODY
+from gate.clock import utc_now
 from gate.decisions.erasure import erase
 from gate.encoding import resources
 from gate.encoding.strict_json import MAX_REQUEST_VALUES, MAX_VALUES
-from gate.ids import utc_now
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS

@@ -10,9 +10,9 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.app import create_app
+from gate.clock import utc_now
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
-from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.instance.settings import load_settings
 from gate.proof.signing import load_registry

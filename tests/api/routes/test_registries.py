@@ -14,8 +14,8 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from api.app import create_app
+from gate.clock import utc_now
 from gate.encoding import resources
-from gate.ids import utc_now
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger import Ledger

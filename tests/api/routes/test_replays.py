@@ -15,10 +15,10 @@ from werkzeug.test import TestResponse
 
 from api.app import create_app
 from api.http.requests import MAX_BODY
+from gate.clock import utc_now
 from gate.contract.published import golden_cases
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
-from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.instance.settings import load_settings
 from gate.labels import VIEWS
@@ -28,9 +28,8 @@ from gate.proof import chain
 from gate.proof.chain import link_material
 from gate.records.envelope import envelope, receipt_material
 from gate.records.views import project
-from tests.gate.decisions.test_replay import rehashed, stricter_rulebook
-from tests.gate.rulebooks.test_rulebook import change
 from tests.reference.strategies import rulebooks_and_facts
+from tests.support.rulebooks import change, rehashed, stricter_rulebook
 from tests.support.samples import cases, rows_of, sample_request, sample_rulebook
 
 ENDPOINTS = ("replay", "diff", "counterfactuals")
@@ -107,7 +106,7 @@ def store(instance: Instance, record: dict[str, Any], **columns: Any) -> None:
 
 def store_as(instance: Instance, record: dict[str, Any], **members: Any) -> None:
     """Stores the first decision of a chain as another release could have made it, its hashes and link all in order."""
-    made = rehashed({name: value for name, value in record.items() if name != "audit_chain"}, **members)
+    made: Any = rehashed({name: value for name, value in record.items() if name != "audit_chain"}, **members)
     made["receipt_hash"] = content_hash(receipt_material(made))
     assert made["record_hash"] == content_hash(envelope(made))
     link = chain.append(chain.Head(record["audit_chain"]["chain_id"]), link_material(made))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
@@ -13,24 +12,20 @@ from werkzeug.test import TestResponse
 
 from api.app import create_app
 from api.http.state import NO_REPORTS
+from gate.clock import utc_now
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
-from gate.errors import ServiceUnavailable
-from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Scope
+from gate.policy.questions import EffectivenessQuestion
 from gate.policy.reports import effectiveness_report
+from tests.api.routes.reports import PATH, get, other_key
 from tests.independent import verifier
-from tests.support.reports import COUNTED, EMPTY, FixedReports, give_reports
+from tests.support.reports import COUNTED, EMPTY, AskedReports, FixedReports, LateReports, give_reports
 from tests.support.samples import sample_request
 
-PATH = "/api/decision/policies/pricing_exception/confidence"
 MEMBERS = ("score", "level", "hash")
 EFFECTIVENESS = "/api/decision/policies/pricing_exception/effectiveness"
-
-
-def get(client: FlaskClient, key: str, path: str = PATH, **query: Any) -> TestResponse:
-    return client.get(path, query_string=query, headers={"x-api-key": key})
 
 
 def report(client: FlaskClient, key: str, path: str = PATH, **query: Any) -> dict[str, Any]:
@@ -62,11 +57,6 @@ def decided(client: FlaskClient, key: str, *statuses: str, version: str | None =
         request["rulebook"]["version"] = version
     for status in statuses:
         tell(client, key, decide(client, key, request).get_json()["decision_id"], status)
-
-
-def other_key(instance: Instance) -> str:
-    scope = instance.ledger.directory.create_scope("other", "unlimited", utc_now())
-    return instance.ledger.directory.create_key(scope, FULL_ACCESS, None, utc_now())[0]
 
 
 class TestReport:
@@ -180,6 +170,15 @@ class TestReport:
         response = get(client, key, **{name: value})
         assert (response.status_code, response.get_json()["error"]) == (400, "SVC_API_QUERY_INVALID")
         assert [fault["field"] for fault in response.get_json()["errors"]] == [name]
+
+    def test_of_several_faults_the_first_text_is_told_of_then_the_first_of_the_others(
+        self, client: FlaskClient, key: str
+    ) -> None:
+        faults = {"min_sample": "0", "limit": "0", "verdict": "x", "action": "", "policy_version": ""}
+        for first in ("policy_version", "action", "verdict", "limit", "min_sample"):
+            response = get(client, key, PATH, **faults)
+            assert [fault["field"] for fault in response.get_json()["errors"]] == [first]
+            del faults[first]
 
     @pytest.mark.parametrize("name", ["limit", "min_sample", "verdict", "policy_version", "action"])
     def test_a_parameter_sent_twice_is_refused(self, client: FlaskClient, key: str, name: str) -> None:
@@ -298,45 +297,19 @@ class TestRecords:
         assert decide(client, key).get_json()["decision_confidence"]["similar_decisions"] == 5
 
 
-@dataclass(frozen=True)
-class Asked(FixedReports):
-    """Keeps what it was asked."""
-
-    questions: list[tuple[Any, ...]] = field(default_factory=list)
-
-    def effectiveness(
-        self, scope_id: str, policy_id: str, *, policy_version: str | None, limit: int | None, min_sample: int
-    ) -> dict[str, Any]:
-        self.questions.append((scope_id, policy_id, policy_version, limit, min_sample))
-        return super().effectiveness(
-            scope_id, policy_id, policy_version=policy_version, limit=limit, min_sample=min_sample
-        )
-
-
-@dataclass(frozen=True)
-class Behind(FixedReports):
-    """Is not ready."""
-
-    details: dict[str, Any] = field(default_factory=dict)
-
-    def effectiveness(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        raise ServiceUnavailable("SVC_REPORT_UNAVAILABLE", "It is catching up; ask again.", details=self.details)
-
-
 class TestEffectiveness:
     def test_it_is_asked_for_in_the_callers_scope_and_answered_as_it_is_made(
         self, client: FlaskClient, key: str, scope: Scope
     ) -> None:
-        reports = Asked(COUNTED)
+        reports = AskedReports(COUNTED)
         give_reports(client.application, reports)
-        assert get(client, key, EFFECTIVENESS).get_json() == effectiveness_report(
-            COUNTED, policy_id="pricing_exception"
-        )
-        narrowed = {"policy_version": "2026 é/1", "limit": 7, "min_sample": 3}
+        asked = EffectivenessQuestion("pricing_exception")
+        assert get(client, key, EFFECTIVENESS).get_json() == effectiveness_report(COUNTED, asked)
+        narrowed: dict[str, Any] = {"policy_version": "2026 é/1", "limit": 7, "min_sample": 3}
         assert get(client, key, EFFECTIVENESS, **narrowed).get_json().items() >= narrowed.items()
+        defaults: dict[str, Any] = {"policy_version": None, "limit": None, "min_sample": 20}
         assert reports.questions == [
-            (scope.scope_id, "pricing_exception", None, None, 20),
-            (scope.scope_id, "pricing_exception", "2026 é/1", 7, 3),
+            (scope.scope_id, EffectivenessQuestion("pricing_exception", **chosen)) for chosen in (defaults, narrowed)
         ]
 
     def test_it_carries_its_own_hash_and_its_headers_say_the_same(self, client: FlaskClient, key: str) -> None:
@@ -357,7 +330,7 @@ class TestEffectiveness:
         self, client: FlaskClient, key: str
     ) -> None:
         for details, told in (({}, None), ({"retry_after": 5}, "5")):
-            give_reports(client.application, Behind(details=details))
+            give_reports(client.application, LateReports(details=details))
             response = get(client, key, EFFECTIVENESS)
             body = response.get_json()
             jsonschema.Draft202012Validator(resources.schema("error")).validate(body)
@@ -399,7 +372,7 @@ class TestEffectiveness:
     def test_it_needs_a_key_with_read_under_its_own_code_before_anything_is_counted(
         self, client: FlaskClient, key: str, scope: Scope, instance: Instance
     ) -> None:
-        reports = Asked()
+        reports = AskedReports()
         give_reports(client.application, reports)
         code = "SVC_POLICY_EFFECTIVENESS_UNAUTHORIZED"
         reporter, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS - {"read"}, None, utc_now())
@@ -413,7 +386,7 @@ class TestEffectiveness:
     def test_a_policy_of_another_scope_is_one_without_decisions(
         self, client: FlaskClient, key: str, instance: Instance
     ) -> None:
-        reports = Asked()
+        reports = AskedReports()
         give_reports(client.application, reports)
         for sent in (key, other_key(instance)):
             assert get(client, sent, EFFECTIVENESS).get_json()["recommendation"] == "no_decisions"

@@ -12,9 +12,10 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from api.routes.searches import _SHOWN
+from gate.clock import utc_now
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
-from gate.ids import not_before, parse_timestamp, timestamp, utc_now
+from gate.ids import not_before, parse_timestamp, timestamp
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Scope
 from tests.support.samples import make_record, sample_request

@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 from flask.testing import FlaskClient
 
+from gate.clock import utc_now
 from gate.decisions.erasure import erase
 from gate.encoding import resources
-from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS
 from gate.proof.signing import Ed25519Signer, public_key_pem

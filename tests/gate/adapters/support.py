@@ -55,7 +55,7 @@ def adapter(
     output_bytes: int = 64 * 1024,
 ) -> Adapter:
     """An adapter of that source that takes and gives any JSON."""
-    manifest = {
+    manifest: Any = {
         "adapter_id": adapter_id,
         "version": "1.0.0",
         "implementation_hash": hashlib.sha256(source.encode()).hexdigest(),

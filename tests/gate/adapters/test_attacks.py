@@ -33,6 +33,8 @@ from tests.gate.adapters.attacks import (
 )
 from tests.gate.adapters.support import adapter, eventually, facts, workers_of
 
+pytestmark = pytest.mark.heavy
+
 _ROOT: Final = Path(__file__).parents[3]
 _NOBODY: Final = 65534
 _VARIANTS: Final = variants()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from datetime import date
 from typing import Any
 
 import pytest
@@ -15,9 +14,9 @@ from gate.adapters.invocation import TrustedAdapters, accepted_invocation
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
 from gate.encoding.canonical import canonical
-from tests.gate.adapters.test_manifest import cases_of, registered_as
 from tests.independent import adapters as independent
 from tests.independent import verifier
+from tests.support.adapters import CLAIMS, cases_of, registered_as
 from tests.support.tampering import as_doubles
 
 Json = dict[str, Any]
@@ -84,59 +83,6 @@ TRANSFERS = st.fixed_dictionaries(
     }
 )
 
-_IDS = st.one_of(st.sampled_from(["a", "b", "c", "A"]), st.text(min_size=1, max_size=5).filter(bool))
-_DAYS = st.one_of(st.dates(), st.dates(date(2024, 1, 1), date(2026, 12, 31))).map(date.isoformat)
-_MINOR = st.one_of(st.integers(0, 2**53 - 1), st.integers(0, 100_000), st.integers(0, 3))
-_CURRENCIES = st.one_of(
-    st.sampled_from(["EUR", "JPY", "KWD", "CLF", "UYI", "UYW", "XPF", "XAU"]),
-    st.from_regex(r"[A-Z]{3}", fullmatch=True),
-)
-_KINDS = st.one_of(st.sampled_from(["photo", "invoice", "\uff61", "\U0001f600"]), _IDS)
-_LINES = st.fixed_dictionaries(
-    {"line_id": _IDS},
-    optional={
-        "paid_minor": _MINOR,
-        "refunded_minor": _MINOR,
-        "final_sale": st.booleans(),
-        "returned": st.booleans(),
-    },
-)
-CLAIMS = st.fixed_dictionaries(
-    {
-        "as_of": _DAYS,
-        "order": st.fixed_dictionaries(
-            {},
-            optional={
-                "order_id": _IDS,
-                "placed_on": _DAYS,
-                "lines": st.lists(_LINES, max_size=5),
-                "customer_refunds_on": st.lists(_DAYS, max_size=5),
-            },
-        ),
-        "payment": st.fixed_dictionaries(
-            {},
-            optional={
-                "order_id": _IDS,
-                "currency": _CURRENCIES,
-                "captured_minor": _MINOR,
-                "refunded_minor": _MINOR,
-                "method_id": _IDS,
-                "fraud_flag": st.booleans(),
-                "dispute_statuses": st.lists(st.sampled_from(["open", "won", "lost"]), max_size=4),
-            },
-        ),
-        "claim": st.fixed_dictionaries(
-            {},
-            optional={
-                "amount_minor": _MINOR,
-                "reason": _IDS,
-                "line_ids": st.lists(_IDS, max_size=4),
-                "payout_method_id": _IDS,
-                "evidence": st.lists(_KINDS, max_size=6),
-            },
-        ),
-    }
-)
 INPUTS = st.one_of(
     st.tuples(st.just(SOLANA), TRANSFERS),
     st.tuples(st.just(REFUND), CLAIMS.filter(lambda claim: not registered_as(REFUND).input_shape.errors(claim))),

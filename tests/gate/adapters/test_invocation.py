@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from itertools import islice
@@ -13,64 +13,20 @@ from typing import Any, Final
 import pytest
 
 from gate.adapters.invocation import Invocation, TrustedAdapters, accepted_invocation
-from gate.adapters.manifest import Adapter, manifest_hash
+from gate.adapters.manifest import Adapter
 from gate.adapters.registry import registered
 from gate.adapters.worker import WORKERS, Workers
 from gate.encoding.canonical import canonical
 from gate.errors import AdapterFailed, AdapterRefused
-from tests.gate.adapters.test_manifest import cases_of, registered_as
 from tests.independent import verifier
-
-OBJECT: Final = {"type": "object"}
-ECHO: Final = "def facts(given):\n    return given\n"
-CONSTANT: Final = "def facts(given):\n    return {facts}\n"
-PATIENT_MS: Final = 10_000
-"""How long a call that should succeed may take on however slow a machine."""
-
-
-def make_adapter(
-    adapter_id: str,
-    source: str,
-    *,
-    version: str = "1.0.0",
-    timeout_ms: int = PATIENT_MS,
-    input_schema: Mapping[str, Any] = OBJECT,
-    output_schema: Mapping[str, Any] = OBJECT,
-) -> Adapter:
-    """An adapter of that source, with the manifest that it would be registered with."""
-    manifest = {
-        **registered()[0].manifest,
-        "adapter_id": adapter_id,
-        "version": version,
-        "implementation_hash": hashlib.sha256(source.encode()).hexdigest(),
-        "limits": {"timeout_ms": timeout_ms, "memory_bytes": 64 << 20, "output_bytes": 64 << 10},
-        "input_schema": input_schema,
-        "output_schema": output_schema,
-    }
-    return Adapter({**manifest, "manifest_hash": manifest_hash(manifest)}, source.encode())
-
-
-def emitting(adapter_id: str, facts: str, **named: Any) -> Adapter:
-    """An adapter that emits what a Python expression says."""
-    return make_adapter(adapter_id, CONSTANT.replace("{facts}", facts), **named)
-
-
-def make_failing(case: dict[str, Any]) -> Adapter:
-    """The adapter of a case of the kind failing."""
-    named = {name: case[name] for name in ("timeout_ms", "output_schema") if name in case}
-    number = [told["name"] for told in cases_of("failing")].index(case["name"])
-    return make_adapter(f"failing_{number}", case["source"], **named)
-
-
-def invocation_of(adapter: Adapter, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a request sends to invoke an adapter."""
-    return {
-        "adapter_id": adapter.adapter_id,
-        "version": adapter.version,
-        "manifest_hash": adapter.manifest_hash,
-        "input": given,
-    }
-
+from tests.support.adapters import (
+    ECHO,
+    cases_of,
+    invocation_of,
+    make_adapter,
+    make_failing,
+    registered_as,
+)
 
 ALL: Final[Sequence[Adapter]] = (
     *registered(),
@@ -257,8 +213,8 @@ class TestRehearsed:
     def test_each_invocation_has_its_facts(self, opened: TrustedAdapters) -> None:
         made = opened.rehearsed([accepted_invocation(KIND, {"n": n}) for n in range(3)])
         assert [facts.values for facts in made] == [{"kind": True}] * 3
-        told = [facts.trusted_adapter or {} for facts in made]
-        assert [each["input_hash"] for each in told] == [verifier.canonical_hash({"n": n}) for n in range(3)]
+        told = [facts.trusted_adapter for facts in made]
+        assert [each and each["input_hash"] for each in told] == [verifier.canonical_hash({"n": n}) for n in range(3)]
         assert opened.rehearsed([]) == []
 
     def test_they_leave_workers_for_decisions(self, opened: TrustedAdapters) -> None:

@@ -27,6 +27,8 @@ from tests.gate.adapters.support import (
     zygotes,
 )
 
+pytestmark = pytest.mark.heavy
+
 _CALLS: Final = 10_000 if "GATE_TORTURE" in os.environ else 1_000
 _THREADS: Final = 4
 _SPARE_BYTES: Final = 8 * 1024 * 1024

@@ -22,21 +22,9 @@ from gate.encoding import resources
 from gate.errors import OperatorError
 from tests.gate.adapters.seal import seal
 from tests.independent import verifier
-from tests.support.samples import cases
+from tests.support.adapters import cases_of, registered_as
 
 ADAPTERS = pytest.mark.parametrize("adapter", registered(), ids=lambda adapter: adapter.name)
-
-
-def cases_of(kind: str) -> list[dict[str, Any]]:
-    """The cases of tests/cases/adapters.json of a kind: frozen, facts, refused or failing."""
-    return [case for case in cases("adapters") if case["kind"] == kind]
-
-
-def registered_as(name: str) -> Adapter:
-    """The adapter of this release that records name so."""
-    found = find_adapter(registered(), *name.split("@"))
-    assert found is not None
-    return found
 
 
 def objects(schema: Any) -> Iterator[dict[str, Any]]:
@@ -88,7 +76,8 @@ def test_both_hashes_are_those_of_the_files(adapter: Adapter) -> None:
 @ADAPTERS
 @pytest.mark.parametrize("of", ["input_schema", "output_schema"])
 def test_the_schemas_are_closed_at_every_object_and_bounded_at_every_value(adapter: Adapter, of: str) -> None:
-    schema = adapter.manifest[of]
+    manifest: Any = adapter.manifest
+    schema = manifest[of]
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["type"] == "object"
     found = list(objects(schema))
@@ -123,7 +112,8 @@ def test_a_manifest_tells_nothing_of_the_machine(adapter: Adapter) -> None:
 @ADAPTERS
 def test_what_a_rulebook_is_bound_to_is_exact(adapter: Adapter) -> None:
     names = ("adapter_id", "version", "manifest_hash", "implementation_hash")
-    assert adapter.dependency == {name: adapter.manifest[name] for name in names}
+    manifest: Any = adapter.manifest
+    assert adapter.dependency == {name: manifest[name] for name in names}
     assert adapter.name == f"{adapter.adapter_id}@{adapter.version}"
     assert adapter.timeout_ms == 1000
 

@@ -37,6 +37,8 @@ from tests.gate.adapters.support import (
     zygotes,
 )
 
+pytestmark = pytest.mark.heavy
+
 _ROOT: Final = Path(__file__).parents[3]
 _SECRET: Final = "a-secret-of-the-process-that-starts-it"
 _KIND: Final = adapter("kind", KIND)

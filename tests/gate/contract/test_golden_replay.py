@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ def facts_of(golden: GoldenCase) -> dict[str, Any]:
     return dict(golden.facts.values)
 
 
-def said_by(record: dict[str, Any], expected: dict[str, Any]) -> dict[str, Any]:
+def said_by(record: dict[str, Any], expected: Mapping[str, object]) -> dict[str, Any]:
     """What a record says of the members that a case expects, with the three hashes."""
     evaluation = record["evaluation"]
     shown = {**record, **evaluation, "evaluated_rules": [rule["rule_id"] for rule in evaluation["rules"]]}
@@ -71,7 +71,7 @@ def test_the_product_replays_every_case(file: str) -> None:
     for golden in cases_of(file):
         record = make_record(golden.request(), facts=golden.facts)
         expected = golden.case["expected"]
-        assert said_by(record, expected) == expected | golden.case["frozen"], golden.case["case_id"]
+        assert said_by(record, expected) == {**expected, **golden.case["frozen"]}, golden.case["case_id"]
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -135,7 +135,7 @@ def test_the_service_replays_every_case(client: FlaskClient, key: str, file: str
         response = client.post("/api/decide", json=golden.request(), headers={"x-api-key": key})
         assert response.status_code == 200, response.text
         expected = golden.case["expected"]
-        assert said_by(response.get_json(), expected) == expected | golden.case["frozen"], golden.case["case_id"]
+        assert said_by(response.get_json(), expected) == {**expected, **golden.case["frozen"]}, golden.case["case_id"]
 
 
 def test_the_index_counts_and_binds_what_the_corpus_holds() -> None:
@@ -237,7 +237,7 @@ def test_equality_is_asked_of_what_implementations_confuse(expected: Any, observ
     assert wanted in seen
 
 
-def nodes(condition: dict[str, Any], path: str, passed: dict[str, bool]) -> tuple[bool, list[tuple[str, int, bool]]]:
+def nodes(condition: Any, path: str, passed: dict[str, bool]) -> tuple[bool, list[tuple[str, int, bool]]]:
     """Whether a condition holds, and each of its nodes: (kind, how deep it reaches, whether it holds)."""
     for kind in ("all", "any"):
         if kind in condition:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from gate.decisions.counterfactuals import (
     SCENARIO_FIELDS,
+    Counterfactuals,
     Scenario,
     facts_of_scenarios,
     merge_patch,
@@ -22,9 +23,9 @@ from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.errors import RequestRefused
 from gate.rulebooks.rulebook import load
-from tests.gate.decisions.test_replay import example, stricter_rulebook
 from tests.reference import evaluator as reference
 from tests.reference.strategies import json_values, rulebooks_and_facts
+from tests.support.rulebooks import example, stricter_rulebook
 from tests.support.samples import cases, make_record, same_json, sample_request, sample_rulebook
 
 PATCH = {"inputs": {"margin_percent": 10}}
@@ -52,7 +53,7 @@ def patched_in_place(target: Any, patch: Any) -> Any:
 
 def simulated(
     patches: list[dict[str, Any]], *, rulebook: dict[str, Any] | None = None, view: str = "full"
-) -> dict[str, Any]:
+) -> Counterfactuals:
     """What the sample decision's context, patched, is answered with."""
     scenarios = [scenario(patch, f"s{number}") for number, patch in enumerate(patches)]
     facts = facts_of_scenarios(sample_request()["context"], scenarios)

@@ -30,11 +30,13 @@ from gate.encoding.strict_json import parse
 from gate.errors import LineageMismatch, RequestRefused
 from gate.ids import timestamp
 from gate.records.attestation import registration
+from gate.records.documents import Record
 from gate.records.envelope import envelope, input_material
 from gate.records.record import Signers
 from gate.rulebooks.facts import Facts
 from gate.rulebooks.rulebook import load
 from tests.reference.strategies import rulebooks_and_facts
+from tests.support.rulebooks import example, rehashed, stricter_rulebook
 from tests.support.samples import NOW, REGISTRY_SIGNER, make_record, sample_request, sample_rulebook
 
 RECORD_SCHEMA = resources.schema("decision-record-v1")
@@ -48,12 +50,11 @@ OF_A_SIGNATURE = {
 }
 
 
-def stored_body(request: dict[str, Any]) -> dict[str, Any]:
-    body: dict[str, Any] = input_material(request)
-    return body
+def stored_body(request: dict[str, Any]) -> Any:
+    return input_material(request)
 
 
-def historical(record: dict[str, Any], request: dict[str, Any], made: Facts | None = None) -> dict[str, Any]:
+def historical(record: Record, request: dict[str, Any], made: Facts | None = None) -> Any:
     """The record of a request with an inline rulebook, made again as it was made; over the facts of an adapter where
     they are given.
     """
@@ -66,32 +67,12 @@ def historical(record: dict[str, Any], request: dict[str, Any], made: Facts | No
     return decide_again(lineage, again, facts, load(request["rulebook"]), lineage.registration)
 
 
-def stricter_rulebook() -> dict[str, Any]:
-    """The sample rulebook's next version: it wants a margin of 25."""
-    body = sample_rulebook()
-    for rule in body["rules"]:
-        for test in rule["condition"].get("all", [rule["condition"]]):
-            if test["field"] == "margin_percent":
-                test["value"] = 25
-    return {**body, "version": "2026-09-01"}
-
-
-def against(rulebook: dict[str, Any], record: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
+def against(rulebook: dict[str, Any], record: Record, request: dict[str, Any]) -> Any:
     """The record of a request made again by another rulebook."""
     lineage, current = lineage_of(record), load(rulebook)
     metadata = registration(current.reference, "scope-1", timestamp(NOW), REGISTRY_SIGNER)
     again = request_again(lineage, stored_body(request))
     return decide_again(lineage, again, Facts(again.inputs, again.plain), current, metadata)
-
-
-def rehashed(record: dict[str, Any], **members: Any) -> dict[str, Any]:
-    """A record as another release could have made it: other members, and the hash that they have."""
-    changed = {**copy.deepcopy(record), **members}
-    return {**changed, "record_hash": content_hash(envelope(changed))}
-
-
-def example(name: str) -> Any:
-    return parse(resources.path("schemas", "examples", f"{name}.json").read_bytes(), max_depth=64)
 
 
 def test_a_record_made_again_is_the_record_without_what_proves_it() -> None:
@@ -190,16 +171,13 @@ def test_a_record_of_another_evaluator_is_not_reinterpreted(path: tuple[str, ...
     assert "svc_rulebook_v1" in refusal.value.message
 
 
-ADAPTER_FACTS = Facts(
-    {"discount_percent": 10, "margin_percent": 22},
-    plain=True,
-    trusted_adapter={
-        "adapter_id": "margins",
-        "version": "1.0.0",
-        "manifest_hash": "0" * 64,
-        "implementation_hash": "1" * 64,
-    },
-)
+INVOCATION: Any = {
+    "adapter_id": "margins",
+    "version": "1.0.0",
+    "manifest_hash": "0" * 64,
+    "implementation_hash": "1" * 64,
+}
+ADAPTER_FACTS = Facts({"discount_percent": 10, "margin_percent": 22}, plain=True, trusted_adapter=INVOCATION)
 """Facts as an adapter makes them."""
 
 
@@ -267,17 +245,17 @@ def test_the_facts_of_an_adapter_have_to_come_from_it_again() -> None:
 
 @pytest.mark.parametrize("name", ["verdict", "policy_hash", "rulebook_registry", "created_at", "record_hash"])
 def test_a_record_that_was_changed_is_not_replayed(name: str) -> None:
-    record = make_record()
+    changed: Any = {**make_record(), name: "changed"}
     with pytest.raises(LineageMismatch, match="record_hash"):
-        lineage_of({**record, name: "changed"})
+        lineage_of(changed)
 
 
 @pytest.mark.parametrize("name", ["rulebook_contract", "rulebook_attestation", "request_id", "runtime_binding"])
 def test_a_record_without_a_member_is_not_replayed(name: str) -> None:
-    record = make_record()
-    del record[name]
+    less: Any = {member: value for member, value in make_record().items() if member != name}
+    less["record_hash"] = content_hash(envelope(less))
     with pytest.raises(LineageMismatch, match="lacks"):
-        lineage_of({**record, "record_hash": content_hash(envelope(record))})
+        lineage_of(less)
 
 
 def test_a_request_that_was_changed_is_not_replayed() -> None:

@@ -15,9 +15,10 @@ from typing import Any, TypeAlias
 import pytest
 from sqlalchemy import text
 
+from gate.clock import utc_now
 from gate.decisions.erasure import erase
 from gate.errors import GateError, OperatorError, ServiceUnavailable
-from gate.ids import timestamp, utc_now
+from gate.ids import timestamp
 from gate.instance import backup
 from gate.instance.audit import check_chain
 from gate.instance.backup import make_backup, restore_backup
@@ -26,12 +27,12 @@ from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.ledger.chain.writer import Appended
 from gate.ledger.stores.copies import copy_pages
-from gate.ledger.stores.sqlite import SqliteStore
+from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.ledger.stores.store import Store
 from gate.proof import chain
 from gate.records.receipts import OUTCOMES
 from gate.verify import verify_record
-from tests.gate.ledger.chain.test_entries import entry
+from tests.support.entries import entry
 from tests.support.postgres import Postgres
 from tests.support.samples import copy_as_release, in_threads, rows_of, sample_request
 
@@ -90,7 +91,7 @@ def report_and_erase(instance: Instance, key: str) -> None:
     erase(instance.ledger, second, "asked for", utc_now())
 
 
-def decide(instance: Instance, key: str, idempotency_key: str) -> tuple[str, dict[str, Any]]:
+def decide(instance: Instance, key: str, idempotency_key: str) -> tuple[str, Any]:
     authority = instance.ledger.directory.authenticate(key, utc_now())
     request = sample_request(discount_percent=10, margin_percent=22, note="\u0000\U0001f600")
     decision = instance.gate().decide(authority, request, request_id="req_0", idempotency_key=idempotency_key)
@@ -230,7 +231,7 @@ def test_an_older_backup_is_restored_as_this_release_keeps_it(
     used: Instance, key: str, tmp_path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def copy(store: Store, file: Path) -> None:
-        first = SqliteStore(file)
+        first = SqliteLedgerStore(file)
         copy_as_release(store, first)
         first.close()
 
@@ -308,6 +309,7 @@ class TestBackupRefused:
             assert {found.name for found in tmp_path.iterdir()} == {"home"}
         make_backup(used, tmp_path / "backup.db", utc_now())
 
+    @pytest.mark.heavy
     def test_a_ledger_that_cannot_be_read_leaves_nothing(
         self, tmp_path: Path, databases: NewDatabase, opened: Open
     ) -> None:
@@ -350,6 +352,7 @@ class TestRestoreRefused:
     def again(self, tmp_path: Path) -> Path:
         return tmp_path / "again"
 
+    @pytest.mark.heavy
     def test_an_instance_or_a_ledger_that_is_there_stays_as_it_is(
         self, used: Instance, file: Path, again: Path, databases: NewDatabase
     ) -> None:

@@ -13,8 +13,8 @@ import orjson
 import pytest
 from sqlalchemy import Connection, LargeBinary, Row, Table, and_, delete, insert, select, type_coerce, update
 
+from gate.clock import utc_now
 from gate.decisions.erasure import build, erase, left_of
-from gate.ids import utc_now
 from gate.instance.audit import check_chain
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
@@ -38,7 +38,7 @@ def lived(instance: Instance, authority: Authority) -> Instance:
     ids = []
     for number, margin in enumerate((22, 5, 22)):
         request = sample_request(discount_percent=10, margin_percent=margin)
-        made = gate.decisions.decide(authority, request, request_id="req_1", idempotency_key=f"order-{number}")
+        made = gate.decide(authority, request, request_id="req_1", idempotency_key=f"order-{number}")
         ids.append(made.record["decision_id"])
     for kind, decision_id, body in (
         (
@@ -55,7 +55,7 @@ def lived(instance: Instance, authority: Authority) -> Instance:
     ):
         lifecycle.report(authority, kind, decision_id, body, idempotency_key=f"{kind.name}-{body}"[:99])
     erase(instance.ledger, ids[2], "asked for", utc_now())
-    gate.decisions.decide(authority, sample_request(), request_id="req_1", idempotency_key="order-9")
+    gate.decide(authority, sample_request(), request_id="req_1", idempotency_key="order-9")
     return instance
 
 
@@ -109,6 +109,7 @@ def test_a_chain_with_every_type_of_entry_is_whole(lived: Instance, scope: Scope
     assert row_at(lived, SIZE).confidence is not None
 
 
+@pytest.mark.heavy
 def test_a_change_to_any_column_of_an_entry_is_found_at_its_place(lived: Instance, scope: Scope) -> None:
     missed = []
     for position in (1, ERASED, EXECUTION, OUTCOME, CRM_SYNC, ERASURE, SIZE):
@@ -152,6 +153,7 @@ def found_at(position: int) -> int:
     return ERASED if position == ERASURE else position
 
 
+@pytest.mark.heavy
 def test_a_report_that_was_changed_with_its_hash_is_found(lived: Instance, scope: Scope) -> None:
     missed = []
     for position, kind in ((EXECUTION, EXECUTIONS), (OUTCOME, OUTCOMES), (CRM_SYNC, CRM_SYNCS)):
@@ -234,6 +236,7 @@ def test_a_decision_that_comes_back_whole_is_found_at_its_erasure(
     assert (broken.position, "still has what was erased" in broken.reason) == (2, True)
 
 
+@pytest.mark.heavy
 def test_a_claim_that_leads_elsewhere_is_found_with_its_place(lived: Instance, scope: Scope) -> None:
     for row in rows(lived, claims):
         for values in (None, {"position": row.position + 1}, {"input_hash": "x"}, {"claim": bytes(32)}):
@@ -244,6 +247,7 @@ def test_a_claim_that_leads_elsewhere_is_found_with_its_place(lived: Instance, s
 
 
 @pytest.mark.parametrize("table", [decisions, latest_outcomes, outcome_counts], ids=lambda table: table.name)
+@pytest.mark.heavy
 def test_a_derived_row_that_its_entries_do_not_give_is_found(lived: Instance, scope: Scope, table: Table) -> None:
     kept = rows(lived, table)
     assert len(kept) >= 3

@@ -18,9 +18,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Dialect, text
 
+from gate.clock import utc_now
+from gate.decisions.claims import Used
 from gate.decisions.decide import DecisionGate
 from gate.errors import GateError, ServiceUnavailable
-from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.access import limits
@@ -29,9 +30,9 @@ from gate.ledger.access.limits import RateLimiter, open_limits
 from gate.ledger.chain import writer
 from gate.ledger.chain.entries import Entries
 from gate.ledger.chain.group_commit import GroupCommit, Take
-from gate.ledger.chain.writer import Appended, NewEntry, Outcome, Writer
+from gate.ledger.chain.writer import Appended, AppendResult, NewEntry, Writer
 from gate.ledger.stores import postgres, sqlite
-from gate.ledger.stores.sqlite import SqliteStore, _SqliteTransaction
+from gate.ledger.stores.sqlite import SqliteLedgerStore, _SqliteTransaction
 from gate.ledger.stores.store import Row, Statement, Transaction
 from gate.proof import chain
 from gate.proof.signing import Ed25519Signer
@@ -39,7 +40,7 @@ from gate.records.receipts import KINDS, Kind
 from gate.records.record import Signers
 from gate.verify import Verification
 from gate.verify.receipt import check_receipt
-from tests.gate.ledger.chain.test_entries import entry
+from tests.support.entries import entry
 from tests.support.faults import keyless, refused
 from tests.support.postgres import database_of
 from tests.support.promises import (
@@ -159,8 +160,8 @@ class ReadingFirst(_SqliteTransaction):
 
 
 @contextmanager
-def unlocked(store: SqliteStore, *, begin: bool) -> Iterator[Transaction]:
-    """As SqliteStore._transaction, without the file lock; begun deferred, or begun only to write."""
+def unlocked(store: SqliteLedgerStore, *, begin: bool) -> Iterator[Transaction]:
+    """As SqliteLedgerStore._transaction, without the file lock; begun deferred, or begun only to write."""
     connection = store.engine.raw_connection()
     cursor = connection.cursor()
     try:
@@ -175,8 +176,8 @@ def unlocked(store: SqliteStore, *, begin: bool) -> Iterator[Transaction]:
 
 def unlock_head(monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> None:
     """Appends read the head of their scope without holding it."""
-    if isinstance(ledger.store, SqliteStore):
-        monkeypatch.setattr(SqliteStore, "_transaction", partialmethod(unlocked, begin=False))
+    if isinstance(ledger.store, SqliteLedgerStore):
+        monkeypatch.setattr(SqliteLedgerStore, "_transaction", partialmethod(unlocked, begin=False))
     else:
         monkeypatch.setattr(writer, "_LOCK_HEAD", Unlocking(writer._LOCK_HEAD._statement))
 
@@ -217,7 +218,7 @@ def test_a_deferred_transaction_loses_its_turn_halfway(
     ledger: Ledger, other: Ledger, scope: Scope, monkeypatch: pytest.MonkeyPatch, planted: bool
 ) -> None:
     if planted:
-        monkeypatch.setattr(SqliteStore, "_transaction", partialmethod(unlocked, begin=True))
+        monkeypatch.setattr(SqliteLedgerStore, "_transaction", partialmethod(unlocked, begin=True))
     with noticed_if(planted, "database is locked"):
         nobody_is_refused(appended_at_once(ledger, other, scope))
     no_fork_no_gap(ledger, scope)
@@ -238,8 +239,8 @@ def write(instance: Instance, authority: Authority, kind: Kind | None) -> Callab
     """Decides, or reports about a decision, always with one idempotency key."""
     gate, lifecycle = instance.gate(), instance.lifecycle()
     if kind is None:
-        return lambda: gate.decisions.decide(authority, sample_request(), request_id="req_1", idempotency_key="order-1")
-    decision_id = gate.decisions.decide(authority, sample_request(), request_id="req_1").record["decision_id"]
+        return lambda: gate.decide(authority, sample_request(), request_id="req_1", idempotency_key="order-1")
+    decision_id = gate.decide(authority, sample_request(), request_id="req_1").record["decision_id"]
     return lambda: lifecycle.report(authority, kind, decision_id, REPORTS[kind.name], idempotency_key="order-1")
 
 
@@ -284,12 +285,12 @@ def test_a_replay_that_compares_no_payload_answers_another(
 ) -> None:
     gate, replayed = instance.gate(), DecisionGate._replayed
 
-    def trusting(gate: DecisionGate, authority: Authority, claim: Any, claimed: Any) -> Any:
-        return replayed(gate, authority, replace(claim, input_hash=claimed.input_hash), claimed)
+    def trusting(gate: DecisionGate, authority: Authority, used: Used) -> Any:
+        return replayed(gate, authority, replace(used, claim=replace(used.claim, input_hash=used.claimed.input_hash)))
 
     if planted:
         monkeypatch.setattr(DecisionGate, "_replayed", trusting)
-    gate.decisions.decide(authority, sample_request(), request_id="req_1", idempotency_key="order-1")
+    gate.decide(authority, sample_request(), request_id="req_1", idempotency_key="order-1")
     refused_facts = sample_request(discount_percent=10, margin_percent=2)
     with noticed_if(planted, "another payload was answered: replayed"):
         conflicts_on_other_payload(gate, authority, "order-1", refused_facts)
@@ -334,7 +335,7 @@ def test_an_append_that_asks_for_no_access_decides_for_a_revoked_key(
     instance: Instance, other: Ledger, authority: Authority, monkeypatch: pytest.MonkeyPatch, planted: bool
 ) -> None:
     gate, append = instance.gate(), Entries.append
-    gate.decisions.decide(authority, sample_request(), request_id="req_1")
+    gate.decide(authority, sample_request(), request_id="req_1")
     if planted:
         monkeypatch.setattr(Entries, "append", lambda entries, new: append(entries, replace(new, access_epoch=None)))
     other.directory.disable_key(authority.key_id, utc_now())
@@ -371,8 +372,8 @@ def test_a_window_that_nobody_holds_admits_too_many(
     def second() -> None:
         rates.append(attempt(others.admit, "scope", key_id, 2))
 
-    if planted and isinstance(instance.ledger.store, SqliteStore):
-        monkeypatch.setattr(SqliteStore, "_transaction", partialmethod(unlocked, begin=False))
+    if planted and isinstance(instance.ledger.store, SqliteLedgerStore):
+        monkeypatch.setattr(SqliteLedgerStore, "_transaction", partialmethod(unlocked, begin=False))
     elif planted:
         monkeypatch.setattr(limits, "_LOCK_KEY", Statement(text("SELECT 1")))
     with once_after(RateLimiter, "_window", second):
@@ -400,9 +401,9 @@ class Unwritten(Transaction):
         self.writes = writes
 
 
-def answer_early(appends: Writer, take: Take[NewEntry]) -> Sequence[Outcome | GateError]:
+def answer_early(appends: Writer, take: Take[NewEntry]) -> Sequence[AppendResult | GateError]:
     """As Writer._commit, but the answers are made before the commit, whatever then comes of it."""
-    answers: list[Outcome] = []
+    answers: list[AppendResult] = []
 
     def work(transaction: Transaction, tried: bool) -> None:
         early = Unwritten(transaction)
@@ -425,7 +426,7 @@ def test_an_answer_before_the_commit_is_of_a_record_that_may_be_missing(
 
     def ask(number: int) -> None:
         with suppress(ServiceUnavailable):
-            answered.append(gate.decisions.decide(authority, sample_request(), request_id=f"req_{number}").record)
+            answered.append(gate.decide(authority, sample_request(), request_id=f"req_{number}").record)
 
     ask(1)
     with refused(instance.ledger.store, "INSERT", "entries"):

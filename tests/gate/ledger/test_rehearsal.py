@@ -13,7 +13,7 @@ from gate.decisions.replay import CURRENT, read_replay
 from gate.errors import LineageMismatch, NotFound, RequestRefused
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority
-from tests.gate.decisions.test_replay import stricter_rulebook
+from tests.support.rulebooks import stricter_rulebook
 from tests.support.samples import rows_of, sample_request
 
 NULLED = {"scenarios": [{"scenario_id": "u0", "label": "\u0000", "context_patch": {"inputs": {"note": "\u0000é😀"}}}]}
@@ -26,11 +26,11 @@ def gate(instance: Instance) -> DecisionGate:
 
 @pytest.fixture
 def rehearsal(gate: DecisionGate, instance: Instance) -> Rehearsal:
-    return Rehearsal(gate, instance.ledger)
+    return Rehearsal(gate.sources, instance.ledger)
 
 
-def decide(gate: DecisionGate, authority: Authority, request: dict[str, Any]) -> dict[str, Any]:
-    return gate.decisions.decide(authority, request, request_id="req_1").record
+def decide(gate: DecisionGate, authority: Authority, request: dict[str, Any]) -> Any:
+    return gate.decide(authority, request, request_id="req_1").record
 
 
 def test_a_decision_is_made_again_as_it_was_and_as_it_would_be_now(

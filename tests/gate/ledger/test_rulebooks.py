@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 import pytest
 
@@ -12,18 +11,19 @@ from gate.ids import timestamp
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.access.authority import Scope
 from gate.records.attestation import registration
+from gate.records.documents import Registration
 from gate.rulebooks.rulebook import Rulebook, load
 from tests.support.samples import NOW, REGISTRY_SIGNER, ledger_url, sample_rulebook
 
 
-def metadata(rulebook: Rulebook, scope: Scope) -> dict[str, Any]:
+def metadata(rulebook: Rulebook, scope: Scope) -> Registration:
     return registration(rulebook.reference, scope.scope_id, timestamp(NOW), REGISTRY_SIGNER)
 
 
 def test_a_rulebook_is_registered_once_and_found_by_hash_and_by_version(ledger: Ledger, scope: Scope) -> None:
     rulebook = load(sample_rulebook())
     registered = ledger.rulebooks.register(scope.scope_id, rulebook, metadata(rulebook, scope))
-    later = {**metadata(rulebook, scope), "registered_at": "2030-01-01T00:00:00.000Z"}
+    later: Registration = {**metadata(rulebook, scope), "registered_at": "2030-01-01T00:00:00.000Z"}
     assert ledger.rulebooks.register(scope.scope_id, rulebook, later) == registered
     assert registered.metadata == metadata(rulebook, scope)
     fresh = open_ledger(ledger_url(ledger))

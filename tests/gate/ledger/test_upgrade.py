@@ -14,8 +14,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
 
+from gate.clock import utc_now
 from gate.errors import OperatorError, ServiceUnavailable
-from gate.ids import timestamp, utc_now
+from gate.ids import timestamp
 from gate.instance.audit import check_chain
 from gate.instance.instance import Instance, create_instance, open_instance, upgrade_ledger
 from gate.instance.settings import Settings, load_settings
@@ -24,7 +25,8 @@ from gate.ledger.access.authority import FULL_ACCESS, PLANS
 from gate.ledger.reads.decisions import Criteria, Decisions
 from gate.ledger.stores.store import Store
 from gate.ledger.tables import limits_metadata, metadata
-from tests.gate.ledger.chain.test_entries import entry
+from tests.support.entries import entry
+from tests.support.postgres import empty_database_of
 from tests.support.samples import copy_as_release, rows_of, sample_request
 
 # Later than any key that a test makes: nothing is signed before its key is in use.
@@ -48,12 +50,19 @@ def source(tmp_path: Path) -> Iterator[Instance]:
     made.close()
 
 
-def decide(instance: Instance, key: str, idempotency_key: str, now: datetime) -> tuple[str, dict[str, Any]]:
+def decide(instance: Instance, key: str, idempotency_key: str, now: datetime) -> tuple[str, Any]:
     authority = instance.ledger.directory.authenticate(key, now)
     decision = instance.gate(lambda: now).decide(
         authority, sample_request(), request_id="req_0", idempotency_key=idempotency_key
     )
     return decision.status, decision.record
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    """Where the earlier release makes its tables."""
+    with empty_database_of(request) as url:
+        yield url
 
 
 @pytest.fixture(params=schema.OLDER)
@@ -139,7 +148,7 @@ def test_a_long_chain_and_odd_targets_are_searched_after_an_upgrade_as_before(
     for number in range(140):
         request = sample_request()
         request["context"]["target_object_id"] = ("\0\U0001f600" + "x" * 300)[: number * 2] + str(number)
-        gate.decisions.decide(authority, request, request_id="req_0")
+        gate.decide(authority, request, request_id="req_0")
     store = open_store(database_url or f"sqlite:///{tmp_path / 'old.db'}", create=True)
     copy_as_release(source.ledger.store, store, "0002")
     schema.upgrade(store)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from gate.encoding.canonical import content_hash
 from gate.policy.confidence import MIN_SAMPLE, Counts, add, assess, decision_confidence, wilson_interval
+from tests.gate.policy.counting import counts, verdicts
 from tests.support.samples import cases
 
 # The 0.975 quantile of the standard normal distribution, as tables give it.
@@ -19,8 +20,6 @@ QUANTILE = Decimal("1.959963984540054235524594430520551527955550077447")
 HALF_A_DIGIT = Decimal("0.00000050000001")
 
 trials = st.integers(0, 10**7).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
-counts = st.builds(Counts, *[st.integers(0, 3000)] * 6)
-verdicts = st.sampled_from(["yes", "no", "review", None])
 
 
 def exact_interval(successes: int, number: int) -> tuple[Decimal, Decimal]:

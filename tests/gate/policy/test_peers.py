@@ -42,10 +42,11 @@ from gate.policy.peers import (
     percentile,
     told,
 )
+from gate.policy.questions import BenchmarksQuestion
 from tests.end_to_end.support import ROOT
 from tests.independent import benchmarks as independent
+from tests.support.documentation import rows, section
 from tests.support.reports import OTHERS, OWN, benchmark_example
-from tests.test_documentation import rows, section
 
 PAGE: Final = (ROOT / "docs" / "benchmarks.md").read_text()
 TOLD: Final = [number / 20 for number in range(1, 20)]
@@ -213,7 +214,7 @@ class TestMonths:
 
 def report(others: Iterable[Coded] = OTHERS, own: MonthCounts = OWN.counts, **chosen: Any) -> dict[str, Any]:
     cohort = Cohort("2026-11", member=True, others=list(others))
-    return benchmark_report(own_of(own), cohort, policy_id="p", month="2026-11", **chosen)
+    return benchmark_report(own_of(own), cohort, BenchmarksQuestion("p", **chosen), month="2026-11")
 
 
 def own_of(counts: MonthCounts) -> Own:
@@ -247,16 +248,14 @@ class TestReport:
         truncated: bool,
     ) -> None:
         own = Own(counts, None, None, 7, "0" * 64, truncated)
-        body = benchmark_report(
-            own,
-            cohort,
-            policy_id="é \0",
-            month="2026-11",
+        question = BenchmarksQuestion(
+            "é \0",
             policy_version=version,
             limit=limit,
             min_cohort_scopes=min_scopes,
             min_cohort_decisions=min_decisions,
         )
+        body = benchmark_report(own, cohort, question, month="2026-11")
         jsonschema.Draft202012Validator(resources.schema("benchmark-report")).validate(body)
         expected = independent.report(
             {**counts._asdict(), "from": None, "to": None, "position": 7, "root": "0" * 64, "truncated": truncated},
@@ -306,8 +305,12 @@ class TestReport:
 
     def test_thresholds_below_the_least_are_taken_for_the_least(self) -> None:
         """Whoever computes a report with lower ones, past those who refuse them, is told no more."""
+        question = BenchmarksQuestion("p")
+        for name in ("min_cohort_scopes", "min_cohort_decisions"):
+            object.__setattr__(question, name, 1)
         for others, reason in ((OTHERS[:4], "too_few_scopes"), ([Coded(5, 0.5, 0.5, 0.95)] * 5, "too_few_decisions")):
-            across = report(others, min_cohort_scopes=1, min_cohort_decisions=1)["cross_customer"]
+            cohort = Cohort("2026-11", member=True, others=others)
+            across = benchmark_report(OWN, cohort, question, month="2026-11")["cross_customer"]
             assert (across["reason"], across["percentiles"]) == (reason, None)
 
     def test_thresholds_are_compared_with_numbers_rounded_down(self) -> None:
@@ -321,7 +324,7 @@ class TestReport:
 
     def test_every_state_that_tells_nothing_says_why_and_what_would_change_it(self) -> None:
         def withheld(cohort: Cohort | None, **chosen: Any) -> dict[str, Any]:
-            body = benchmark_report(OWN, cohort, policy_id="p", month="2026-11", **chosen)
+            body = benchmark_report(OWN, cohort, BenchmarksQuestion("p", **chosen), month="2026-11")
             across: dict[str, Any] = body["cross_customer"]
             assert (across["status"], body["recommendation"]) == ("withheld", "not_compared")
             told_names = ("scopes_at_least", "decisions_at_least", "percentiles", "deltas")
@@ -373,7 +376,7 @@ class TestReport:
 
     def test_it_is_the_same_bytes_in_another_process(self) -> None:
         program = (
-            "import sys; from gate.encoding.canonical import canonical; from tests import reports; "
+            "import sys; from gate.encoding.canonical import canonical; from tests.support import reports; "
             "sys.stdout.buffer.write(canonical(reports.benchmark_example()))"
         )
         made = {
@@ -411,7 +414,7 @@ class TestPage:
 
     def test_the_notes_reasons_and_recommendations_are_those_of_reports(self) -> None:
         listed = {row[0] for row in rows(section(PAGE, "## What it cannot know"))}
-        truncated = benchmark_report(replace(OWN, truncated=True), None, policy_id="p", month="2026-11")
+        truncated = benchmark_report(replace(OWN, truncated=True), None, BenchmarksQuestion("p"), month="2026-11")
         assert listed == set(truncated["notes"])
         schema = resources.schema("benchmark-report")["properties"]
         reasons = [row[0].strip("`") for row in rows(section(PAGE, "## Why nothing is told"))]

@@ -18,23 +18,16 @@ from gate.encoding import resources
 from gate.encoding.canonical import canonical, content_hash
 from gate.policy.confidence import HIGH, MIN_SAMPLE, Counts, Coverage, add, wilson_interval
 from gate.policy.effectiveness import Counted, Group, Metric, Standing, together
-from gate.policy.reports import (
-    MAX_METRICS,
-    MAX_RULES,
-    MAX_VERSIONS,
-    MAX_WEEKS,
-    confidence_report,
-    effectiveness_report,
-)
+from gate.policy.questions import ConfidenceQuestion, EffectivenessQuestion
+from gate.policy.reports import MAX_METRICS, MAX_RULES, MAX_VERSIONS, MAX_WEEKS, confidence_report, effectiveness_report
 from gate.records.packet import packet_hash
 from gate.verify import verify_packet
 from tests.end_to_end.support import ROOT
-from tests.gate.policy.test_confidence import counts, verdicts
-from tests.gate.policy.test_effectiveness import counted, decisions, standings
+from tests.gate.policy.counting import counted, counts, decisions, standings, verdicts
 from tests.independent import verifier
+from tests.support.documentation import rows, section
 from tests.support.reports import COUNTED, EMPTY, FIRST, LAST, VERSIONS, confidence_example, effectiveness_example
 from tests.support.samples import RECEIPT_KEYS, TRUST, make_packet
-from tests.test_documentation import rows, section
 
 PAGE = (ROOT / "docs" / "confidence.md").read_text()
 EFFECTIVENESS_PAGE = (ROOT / "docs" / "effectiveness.md").read_text()
@@ -66,12 +59,9 @@ def test_a_report_fits_its_schema_and_carries_the_hash_of_the_rest(
 ) -> None:
     report = confidence_report(
         of,
-        policy_id="pricing \0 é",
-        policy_version=text,
-        verdict=verdict,
-        action=text,
-        min_sample=min_sample,
-        limit=limit,
+        ConfidenceQuestion(
+            "pricing \0 é", policy_version=text, verdict=verdict, action=text, min_sample=min_sample, limit=limit
+        ),
     )
     jsonschema.Draft202012Validator(resources.schema("confidence-report")).validate(report)
     assert report.pop("confidence_hash") == content_hash(report)
@@ -83,13 +73,13 @@ def test_a_report_fits_its_schema_and_carries_the_hash_of_the_rest(
 def test_the_order_in_which_versions_were_found_changes_no_byte(of: Coverage, random: Any) -> None:
     found = list(of.by_version.items())
     shuffled = Coverage(dict(random.sample(found, len(found))), of.policy, of.first, of.last, of.truncated)
-    one, other = (confidence_report(covered, policy_id="p") for covered in (of, shuffled))
+    one, other = (confidence_report(covered, ConfidenceQuestion("p")) for covered in (of, shuffled))
     assert json.dumps(one) == json.dumps(other)
 
 
 def test_two_processes_make_the_same_bytes() -> None:
     code = (
-        "import sys; from gate.encoding.canonical import canonical; from tests import reports; "
+        "import sys; from gate.encoding.canonical import canonical; from tests.support import reports; "
         "sys.stdout.buffer.write(canonical([reports.confidence_example(), reports.effectiveness_example()]))"
     )
     for seed in ("0", "1"):
@@ -105,7 +95,7 @@ def test_two_processes_make_the_same_bytes() -> None:
 
 def test_versions_are_bounded_and_those_with_the_most_decisions_come_first() -> None:
     by_version = {f"v{number:02}": Counts(succeeded=number % 7, pending=number % 3) for number in range(80)}
-    report = confidence_report(coverage(by_version), policy_id="p")
+    report = confidence_report(coverage(by_version), ConfidenceQuestion("p"))
     shown = report["versions"]
     assert (len(shown), report["coverage"]["versions"]) == (MAX_VERSIONS, 80)
     assert report["similar_decisions"] == sum(of.total for of in by_version.values())
@@ -114,7 +104,7 @@ def test_versions_are_bounded_and_those_with_the_most_decisions_come_first() -> 
 
 
 def test_a_report_over_nothing_says_so() -> None:
-    report = confidence_report(Coverage({}, Counts(), None, None, False), policy_id="p")
+    report = confidence_report(Coverage({}, Counts(), None, None, False), ConfidenceQuestion("p"))
     assert (report["score"], report["level"], report["policy_stability"]) == (0, "insufficient", None)
     assert report["success_rate"] == {"rate": None, "low": 0, "high": 1}
     assert (report["versions"], report["coverage"]["from"], report["coverage"]["to"]) == ([], None, None)
@@ -123,7 +113,7 @@ def test_a_report_over_nothing_says_so() -> None:
 def test_notes_tell_what_this_report_cannot_know() -> None:
     def notes(verdict: str | None, *, truncated: bool) -> list[str]:
         covered = coverage(VERSIONS, truncated=truncated)
-        return list(confidence_report(covered, policy_id="p", verdict=verdict)["notes"])
+        return list(confidence_report(covered, ConfidenceQuestion("p", verdict=verdict))["notes"])
 
     always = notes("yes", truncated=False)
     assert any("blocked or held action has no outcome" in note for note in always)
@@ -135,7 +125,7 @@ def test_notes_tell_what_this_report_cannot_know() -> None:
 
 def test_a_report_tells_where_versions_are_too_small_to_be_compared() -> None:
     def noted(min_sample: int) -> bool:
-        notes = confidence_report(coverage(VERSIONS), policy_id="p", min_sample=min_sample)["notes"]
+        notes = confidence_report(coverage(VERSIONS), ConfidenceQuestion("p", min_sample=min_sample))["notes"]
         return any("have no part in policy_stability" in note and note in PAGE for note in notes)
 
     smallest = min(of.terminal for of in VERSIONS.values())
@@ -203,7 +193,7 @@ class TestEffectiveness:
         self, of: Counted, version: str | None, min_sample: int, limit: int | None
     ) -> None:
         report = effectiveness_report(
-            of, policy_id="pricing \0 é", policy_version=version, min_sample=min_sample, limit=limit
+            of, EffectivenessQuestion("pricing \0 é", policy_version=version, min_sample=min_sample, limit=limit)
         )
         jsonschema.Draft202012Validator(resources.schema("effectiveness-report")).validate(report)
         assert report.pop("effectiveness_hash") == content_hash(report)
@@ -228,11 +218,11 @@ class TestEffectiveness:
             by_week=shuffled(of.by_week),
             metrics=list(shuffled(named).values()),
         )
-        made = [json.dumps(effectiveness_report(each, policy_id="p")) for each in (of, other)]
+        made = [json.dumps(effectiveness_report(each, EffectivenessQuestion("p"))) for each in (of, other)]
         assert made[0] == made[1]
 
     def test_a_report_over_nothing_says_so(self) -> None:
-        report = effectiveness_report(EMPTY, policy_id="p")
+        report = effectiveness_report(EMPTY, EffectivenessQuestion("p"))
         assert (report["effectiveness_score"], report["confidence"]) == (None, 0)
         assert report["recommendation"] == "no_decisions"
         assert (report["failure_rate"], report["review_rate"], report["terminal_coverage"]) == (None, None, None)
@@ -257,7 +247,7 @@ class TestEffectiveness:
             by_week={week: Standing(unreported=1) for week in reversed(weeks)},
             metrics=metrics,
         )
-        report = effectiveness_report(of, policy_id="p")
+        report = effectiveness_report(of, EffectivenessQuestion("p"))
 
         versions = [version["policy_version"] for version in report["versions"]]
         common = sorted(by_version, key=lambda version: (-by_version[version].standing.decisions, version))
@@ -277,13 +267,13 @@ class TestEffectiveness:
     def test_versions_that_are_below_the_others_are_counted_where_they_are_too_many_to_list(self) -> None:
         by_version = {f"v{number:02}": Group(Standing(failed=20), FIRST, LAST) for number in range(60)}
         by_version["good"] = Group(Standing(succeeded=100_000), FIRST, LAST)
-        report = effectiveness_report(replace(EMPTY, by_version=by_version), policy_id="p")
+        report = effectiveness_report(replace(EMPTY, by_version=by_version), EffectivenessQuestion("p"))
         assert report["versions_below_others"] == 60
         assert all(version["below_others"] for version in report["versions"])
 
     def test_notes_tell_what_this_report_cannot_know_and_the_page_lists_them_in_order(self) -> None:
         def notes(of: Counted) -> list[str]:
-            return list(effectiveness_report(of, policy_id="p")["notes"])
+            return list(effectiveness_report(of, EffectivenessQuestion("p"))["notes"])
 
         always = notes(COUNTED)
         assert any("blocked or held action is not known" in note for note in always)
@@ -298,12 +288,12 @@ class TestEffectiveness:
     def test_a_packet_with_it_verifies_and_with_another_does_not(self) -> None:
         packet = make_packet()
         policy_id, version = (packet["decision_record"][name] for name in ("policy_id", "policy_version"))
-        own = effectiveness_report(COUNTED, policy_id=policy_id, policy_version=version)
+        own = effectiveness_report(COUNTED, EffectivenessQuestion(policy_id, policy_version=version))
         for report, holds in (
             (own, True),
-            (effectiveness_report(COUNTED, policy_id=policy_id), True),
+            (effectiveness_report(COUNTED, EffectivenessQuestion(policy_id)), True),
             ({**own, "recommendation": "healthy"}, False),
-            (effectiveness_report(COUNTED, policy_id="refund_review"), False),
+            (effectiveness_report(COUNTED, EffectivenessQuestion("refund_review")), False),
         ):
             packet["policy_intelligence"]["effectiveness"] = report
             packet["packet_hash"] = packet_hash(packet)
@@ -354,6 +344,6 @@ class TestEffectivenessDocumentation:
         assert [cells[0].strip("`") for cells in table] == words
 
     def test_the_answer_that_the_page_begins_with_is_that_over_nothing(self) -> None:
-        report = effectiveness_report(EMPTY, policy_id="never_used")
+        report = effectiveness_report(EMPTY, EffectivenessQuestion("never_used"))
         lines = json.dumps(report, indent=4).splitlines()[1:7]
         assert "```text\n" + "\n".join(lines) + "\n```" in EFFECTIVENESS_PAGE

@@ -30,7 +30,7 @@ def entry(number: int) -> Entry:
     )
 
 
-def links(count: int) -> list[dict[str, Any]]:
+def links(count: int) -> list[Any]:
     head, made = Head("chain_test"), []
     for number in range(count):
         made.append(chain.append(head, entry(number)))
@@ -138,7 +138,7 @@ def test_a_record_carries_its_place_in_the_chain() -> None:
     }
 
 
-def made_checkpoint() -> dict[str, Any]:
+def made_checkpoint() -> Any:
     return chain.checkpoint(chain.head_of(links(5)[-1]), "2026-06-11T13:00:00.000Z", RECEIPT_SIGNER)
 
 

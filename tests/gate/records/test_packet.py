@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -84,7 +84,7 @@ def test_the_hints_name_every_formula_and_where_to_ask() -> None:
 
 
 def test_parts_that_are_not_wanted_are_left_out_and_an_erased_input_is_null() -> None:
-    record: dict[str, Any] = make_record()
+    record = make_record()
     packet = build_packet(record, [], [], exported_at=AT)
     assert {"policy_intelligence", "audit_chain", "input"} & packet.keys() == set()
     assert (packet["execution_receipts"], packet["outcome_records"]) == ([], [])
@@ -100,20 +100,21 @@ def test_parts_that_are_not_wanted_are_left_out_and_an_erased_input_is_null() ->
 def test_the_most_links_are_retained_that_hide_no_report_where_a_shown_one_lies_beyond_them(
     entries: list[tuple[str, str]], execution_limit: int, outcome_limit: int, chain_limit: int
 ) -> None:
-    links: list[dict[str, Any]] = [
+    links: list[Any] = [
         {"chain_position": position, "entry_type": entry_type, "decision_id": decision_id}
         for position, (entry_type, decision_id) in enumerate([("decision", "d"), *entries], start=5)
     ]
     own = [link for link in reversed(links) if link["decision_id"] == "d"]
-    executions, outcomes = (
+    made: list[Any] = [
         [{"audit_chain": link} for link in own if link["entry_type"] == name][:limit]
         for name, limit in (("execution", execution_limit), ("outcome", outcome_limit))
-    )
+    ]
+    executions, outcomes = made
     read = links[:chain_limit]
     retained = links_to_retain(read, executions, outcomes)
     assert retained == read[: max(1, len(retained))]
 
-    def is_told_apart(kept: Sequence[Mapping[str, Any]]) -> bool:
+    def is_told_apart(kept: Sequence[Any]) -> bool:
         for kind, reports in ((EXECUTIONS, executions), (OUTCOMES, outcomes)):
             positions = [report["audit_chain"]["chain_position"] for report in reports]
             beyond = any(position > kept[-1]["chain_position"] for position in positions)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any, Final
 
 import jsonschema
@@ -14,22 +13,16 @@ from gate.errors import RequestRefused
 from gate.records.receipts import BINDING_MISMATCH, KINDS, NOT_APPROVED, build, flags, report_hash
 from gate.records.report_request import check_request
 from tests.independent import verifier
+from tests.support.receipts import ELSEWHERE, MEMBERS, SCHEMAS
 from tests.support.samples import REPORTS, cases, make_record, sample_request
 
 KIND: Final = {kind.name: kind for kind in KINDS}
-MEMBERS: Final = {case["kind"]: case for case in cases("report_members")}
-ELSEWHERE: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
-    "execution": verifier.execution_hash,
-    "outcome": verifier.outcome_hash,
-    "crm-sync": verifier.sync_hash,
-}
-SCHEMAS: Final = {"execution": "execution-receipt", "outcome": "outcome-record", "crm-sync": "crm-sync-record"}
 AT: Final = "2026-06-11T12:30:47.000Z"
 
 each_kind = pytest.mark.parametrize("name", KIND)
 
 
-def reported(name: str, body: dict[str, Any] | None = None, record: dict[str, Any] | None = None) -> dict[str, Any]:
+def reported(name: str, body: dict[str, Any] | None = None, record: Any = None) -> Any:
     kind = KIND[name]
     sent = REPORTS[name] if body is None else body
     check_request(kind, sent)
@@ -38,7 +31,7 @@ def reported(name: str, body: dict[str, Any] | None = None, record: dict[str, An
     )
 
 
-def whole(name: str) -> dict[str, Any]:
+def whole(name: str) -> Any:
     return reported(name, MEMBERS[name]["request"])
 
 

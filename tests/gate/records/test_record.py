@@ -177,7 +177,7 @@ def test_what_was_not_sent_is_empty_in_the_binding_and_the_envelope() -> None:
         ({}, ""),
     ],
 )
-def test_the_proposed_action_is_the_requested_one_or_else_the_mutation(context: dict[str, Any], proposed: str) -> None:
+def test_the_proposed_action_is_the_requested_one_or_else_the_mutation(context: Any, proposed: str) -> None:
     assert action_binding(context)["proposed_action"] == proposed
 
 

@@ -106,6 +106,7 @@ for before, repeated, after in json.loads(sys.argv[1]):
 """
 
 
+@pytest.mark.heavy
 def test_no_text_keeps_a_worker_busy(tmp_path: Path) -> None:
     """Of 1 MiB, where a search that begins anew at each repetition would take hours: the time is only to end that."""
     texts = cases("slow_texts")

@@ -13,31 +13,8 @@ from gate.rulebooks.evaluation import compile_rulebook
 from gate.rulebooks.rulebook import find_errors, load
 from tests.reference import evaluator as reference
 from tests.reference.strategies import rulebooks_and_facts
+from tests.support.rulebooks import compare, rule, rulebook
 from tests.support.samples import cases, sample_rulebook
-
-
-def outcome(name: str, decision: str = "yes") -> dict[str, str]:
-    return {"decision": decision, "verdict": "OK_1", "action": name, "reason_code": "R1"}
-
-
-def rulebook(*rules: dict[str, Any], required: list[str] | None = None, **types: str) -> dict[str, Any]:
-    return {
-        "schema_version": "rulebook_v1",
-        "rulebook_id": "rb",
-        "version": "1",
-        "input_schema": {"required": required or [], "properties": {n: {"type": t} for n, t in types.items()}},
-        "rules": list(rules) or [rule("unused", {"field": "x", "operator": "exists"})],
-        "default_outcome": {"decision": "review", "verdict": "VV", "action": "default", "reason_code": "RR"},
-    }
-
-
-def rule(rule_id: str, condition: dict[str, Any], **members: Any) -> dict[str, Any]:
-    return {"rule_id": rule_id, "condition": condition, "outcome": outcome(rule_id), **members}
-
-
-def compare(field: str, operator: str, *value: Any) -> dict[str, Any]:
-    return {"field": field, "operator": operator} | ({"value": value[0]} if value else {})
-
 
 ALWAYS = {"not": {"field": "absent", "operator": "exists"}}
 
@@ -211,7 +188,8 @@ def test_the_explanation_holds_every_test_up_to_the_match_without_short_cut() ->
 )
 def test_a_large_observed_value_is_shown_by_its_digest(observed: Any, size: int | None) -> None:
     explained = load(rulebook(rule("hit", compare("f", "exists")))).evaluator.explain({"f": observed})
-    shown = explained.evaluation["rules"][0]["tests"][0]["observed"]
+    test: Any = explained.evaluation["rules"][0]["tests"][0]
+    shown = test["observed"]
     if size is None:
         assert shown == observed
     else:

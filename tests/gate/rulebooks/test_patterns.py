@@ -144,7 +144,7 @@ def test_a_pattern_is_whole_and_hashed(pattern_id: str) -> None:
 
 @pytest.mark.parametrize("pattern_id", PATTERNS)
 def test_the_templates_of_a_pattern_speak_of_its_decision(pattern_id: str, adapters: TrustedAdapters) -> None:
-    pattern = find_pattern(pattern_id)
+    pattern: Any = find_pattern(pattern_id)
     assert pattern is not None
     context, outcome, sync = (
         pattern["decision_request_template"]["context"],
@@ -171,7 +171,7 @@ def test_the_templates_of_a_pattern_speak_of_its_decision(pattern_id: str, adapt
 def test_the_policy_over_an_order_reads_what_its_adapter_makes_and_declares_it_the_same(
     adapters: TrustedAdapters,
 ) -> None:
-    pattern = find_pattern("refund_order_policy")
+    pattern: Any = find_pattern("refund_order_policy")
     assert pattern is not None
     request = pattern["decision_request_template"]
     adapter = adapters.invocation(request["adapter"]).adapter

@@ -15,19 +15,10 @@ from gate.encoding.strict_json import parse
 from gate.errors import RulebookRefused
 from gate.rulebooks.rulebook import RulebookCache, find_errors, find_warnings, load
 from tests.reference.strategies import json_values, rulebooks
+from tests.support.rulebooks import change
 from tests.support.samples import cases, sample_rulebook
 
 EXISTS = {"field": "a", "operator": "exists"}
-
-
-def change(body: Any, path: str, value: Any = None, *, remove: bool = False) -> None:
-    *parents, last = [int(step) if step.isdigit() else step for step in path.split(".")]
-    for step in parents:
-        body = body[step]
-    if remove:
-        del body[last]
-    else:
-        body[last] = value
 
 
 def with_rules(count: int, condition: dict[str, Any]) -> dict[str, Any]:
@@ -138,7 +129,7 @@ def test_a_rulebook_knows_its_names_and_its_hash() -> None:
 
 
 def test_warnings_name_rules_that_can_fall_silent_and_facts_that_would_be_refused() -> None:
-    body = sample_rulebook()
+    body: Any = sample_rulebook()
     assert find_warnings(body) == []
     body["rules"][0]["condition"] = {
         "any": [
@@ -161,7 +152,7 @@ def test_warnings_name_rules_that_can_fall_silent_and_facts_that_would_be_refuse
 
 
 def test_an_approving_rule_that_falls_silent_is_no_warning() -> None:
-    body = sample_rulebook()
+    body: Any = sample_rulebook()
     body["rules"][1]["condition"] = {"field": "country", "operator": "neq", "value": "DE"}
     assert find_warnings(body) == []
 

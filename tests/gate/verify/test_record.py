@@ -22,6 +22,7 @@ from gate.records.attestation import registration_hash
 from gate.records.envelope import envelope, receipt_material, receipt_payload
 from gate.records.record import Signers
 from gate.records.views import project
+from gate.rulebooks.documents import TrustedAdapter
 from gate.rulebooks.facts import Facts
 from gate.verify import FULL_RECORD, OPTIONAL_MEMBERS, Trust, verify_record
 from tests.independent import verifier
@@ -43,7 +44,7 @@ HMAC_SECRET = b"a secret of at least 32 bytes, yes"
 HMAC_TRUST = Trust(hmac_secret=HMAC_SECRET, attestation_keys=ATTESTATION_KEYS, source="hmac_secret")
 
 
-def make_erased(record: dict[str, Any]) -> dict[str, Any]:
+def make_erased(record: Any) -> dict[str, Any]:
     """What is left of a record once it was erased."""
     return left_of(record, build(record, True, "asked for", "era_1", record["created_at"]))
 
@@ -64,7 +65,7 @@ ADAPTER_REQUEST: dict[str, Any] = {
 def make_adapter_record(**facts: Any) -> dict[str, Any]:
     """A record whose facts an adapter emitted; by default they are approved."""
     values = facts or sample_request()["context"]["inputs"]
-    invocation = {
+    invocation: TrustedAdapter = {
         "manifest_version": "trusted_adapter_manifest_v1",
         "adapter_id": "margins",
         "version": "1.0.0",
@@ -195,10 +196,10 @@ OF_AN_ADAPTER = (
 )
 
 
-def remade(record: dict[str, Any]) -> dict[str, Any]:
+def remade(record: dict[str, Any]) -> Any:
     """A record whose hashes were computed anew, as far as that goes without the registry key, and signed."""
     bundle = record["rulebook_attestation"]["bundle"]
-    made: dict[str, Any] = with_value(record, ("rulebook_attestation", "bundle_hash"), content_hash(bundle))
+    made: Any = with_value(record, ("rulebook_attestation", "bundle_hash"), content_hash(bundle))
     registered = registration_hash(made["rulebook_registry"])
     for path in (("registry_attestation",), ("rulebook_registry", "registry_attestation")):
         made = with_value(made, (*path, "attestation_hash"), registered)
@@ -512,7 +513,7 @@ class TestErased:
         assert [result.checks[check] for check in ("record_hash", "receipt_hash", "receipt_signature")] == [True] * 3
         shown = result.to_dict()
         assert (shown["notice"], "error" in shown) == ("MATERIAL_ERASED", False)
-        assert "evaluation, input" in shown["message"]
+        assert "evaluation, input" in (shown["message"] or "")
         if trust is TRUST and record["registry_attestation"]["status"] == "signed":
             keys = RECEIPT_KEYS.to_dict(), ATTESTATION_KEYS.to_dict()
             assert verifier.record_failures(record, keys[0], attestation_keys=keys[1]) == []

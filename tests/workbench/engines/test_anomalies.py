@@ -19,8 +19,7 @@ from gate.policy.anomalies.breaks import RULES
 from gate.records.receipts import EXECUTIONS, OUTCOMES
 from tests.independent import anomalies as independent
 from tests.support.samples import sample_request
-from tests.workbench.engines.test_edges import HOSTILE, Seen
-from tests.workbench.engines.test_engine_arguments import refused
+from tests.workbench.engines.edges import HOSTILE, Seen, refused
 from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, WEEK, MadeUp, rulebook_of
 from workbench.engines.alerts import policy_alerts
 from workbench.engines.anomalies.report import AnomalyReport, anomalies

@@ -22,7 +22,7 @@ from gate.ledger.reads import tail
 from tests.end_to_end.support import ROOT
 from tests.independent import anomalies as independent
 from tests.workbench.anomalous import CLAIMS, POLICIES, PRICING, AnomalousSite
-from tests.workbench.engines.test_recount import (
+from tests.workbench.growing import (
     Lake,
     Reading,
     compact,
@@ -34,7 +34,7 @@ from tests.workbench.engines.test_recount import (
     shared,
     some,
 )
-from workbench.engines.anomalies import samples as anomaly_samples
+from workbench.engines.anomalies import samples
 from workbench.engines.anomalies.report import anomalies
 from workbench.lake import compaction
 from workbench.lake.entries import Personal
@@ -42,6 +42,8 @@ from workbench.lake.files import Files
 from workbench.lake.fresh import fresh
 from workbench.lake.manifest import LakeFile
 from workbench.lake.reader import Snapshot
+
+pytestmark = pytest.mark.heavy
 
 __all__ = ["shared"]
 
@@ -192,7 +194,7 @@ def test_any_parameters_give_the_recount(settled: AnomalousSite, exported: Follo
 def test_of_many_decisions_a_sample_is_recounted(
     settled: AnomalousSite, exported: FollowedLake, most: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(anomaly_samples, "MAX_SAMPLED", most)
+    monkeypatch.setattr(samples, "MAX_SAMPLED", most)
     for policy_id, min_sample in ((PRICING, 1), (PRICING, 8), (CLAIMS, 3)):
         chosen = {"min_sample": min_sample, **EVERYTHING}
         body = assert_recounted(settled, only(exported), policy_id, chosen, most_sampled=most)

@@ -39,6 +39,7 @@ from gate.policy.peers import (
     folded,
     interval,
 )
+from gate.policy.questions import BenchmarksQuestion
 from tests.workbench.benchmarking import POLICY, chain_of
 from workbench import benchmarks
 from workbench.lake import cohorts as freezing
@@ -151,15 +152,8 @@ def seen(plan: Attack, victim: Months, lake: Path) -> Iterator[bytes]:
             cohort = Cohort(month, frozen.has_member(name), frozen.others(name, POLICY))
             own = own_of(plan.scopes[name][decided_in(month)])
             for scopes, decisions in THRESHOLDS:
-                body = benchmark_report(
-                    own,
-                    cohort,
-                    policy_id=POLICY,
-                    month=month,
-                    min_cohort_scopes=scopes,
-                    min_cohort_decisions=decisions,
-                )
-                yield orjson.dumps(body)
+                question = BenchmarksQuestion(POLICY, min_cohort_scopes=scopes, min_cohort_decisions=decisions)
+                yield orjson.dumps(benchmark_report(own, cohort, question, month=month))
             # The engine gives the same, and no parameter of it changes what is told of others.
             for chosen in CHOSEN if name == "attacker 0" else ():
                 yield orjson.dumps(benchmarks(chains[name], POLICY, **chosen).to_dict())
@@ -220,7 +214,7 @@ def answers(attacks: Sequence[Sequence[MonthCounts]], victim: Coded | None) -> b
     told = []
     for others in attacks:
         cohort = Cohort("2026-03", member=True, others=cohort_of(others, victim))
-        body = benchmark_report(own_of(others[0]), cohort, policy_id=POLICY, month="2026-03")
+        body = benchmark_report(own_of(others[0]), cohort, BenchmarksQuestion(POLICY), month="2026-03")
         told.append(body["cross_customer"])
     return orjson.dumps(told)
 

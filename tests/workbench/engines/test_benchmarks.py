@@ -27,7 +27,7 @@ from gate.records.receipts import OUTCOMES
 from tests.independent import benchmarks as recount
 from tests.support.samples import sample_request
 from tests.workbench.benchmarking import POLICY, chain_of
-from tests.workbench.engines.test_recount import SINCE, Lake, Site, rulebook
+from tests.workbench.growing import SINCE, Lake, Site, rulebook
 from workbench import benchmarks
 from workbench.analytics import Follower
 from workbench.columns import BENCHMARKS
@@ -144,6 +144,7 @@ def begun(month: str) -> datetime:
 
 
 class TestFreeze:
+    @pytest.mark.heavy
     def test_it_equals_the_recount_however_much_the_lake_holds(
         self, cohort: Cohort, exported: Lake, tmp_path: Path
     ) -> None:

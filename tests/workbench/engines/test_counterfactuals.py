@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -124,15 +124,14 @@ def rule_of(outcome: Outcome) -> str:
     return "rule:default" if outcome.matched_rule_id is None else f"rule:{outcome.matched_rule_id}"
 
 
-def expected(
-    instance: Instance, chain: Chain, authority: Authority, body: Any, patch: Mapping[str, Any]
-) -> Counter[Any]:
+def expected(instance: Instance, chain: Chain, authority: Authority, body: Any, patch: dict[str, Any]) -> Counter[Any]:
     """What became what, and how often, by the evaluation of single facts."""
     gate = instance.gate()
     found: Counter[Any] = Counter()
     for decision_id in chain.decided:
         record, request = gate.decision(authority, decision_id), gate.request_body(authority, decision_id)
         assert record is not None
+        assert request is not None
         own = newer("2026-06-12") if record["policy_version"] == "2026-06-12" else sample_rulebook()
         then = load(body or own).evaluator.decide(merge_patch(request["context"]["inputs"], patch))
         found[record["verdict"], record["evidence"][1], then.decision, rule_of(then)] += 1
@@ -284,7 +283,13 @@ def test_facts_that_an_adapter_made_are_decided_over_again(
     grown.erase(grown.decided[5])
     stricter = claim_rulebook(version="2")
     stricter["rules"][0]["condition"]["value"] = 40
-    for body, patch in ((None, {}), (None, {"amount": 60}), (None, {"evidence": None}), (stricter, {})):
+    patched: tuple[tuple[Any, dict[str, Any]], ...] = (
+        (None, {}),
+        (None, {"amount": 60}),
+        (None, {"evidence": None}),
+        (stricter, {}),
+    )
+    for body, patch in patched:
         expected_: Counter[Any] = Counter()
         for decision_id in grown.decided[:5]:
             record = instance.gate().decision(authority, decision_id)

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -15,24 +13,27 @@ import altair as alt
 import polars as pl
 import pytest
 
-from gate.ids import timestamp
 from tests.independent import recount
-from workbench.columns import TIME_COLUMNS, schema
+from tests.workbench.engines.edges import (
+    HOSTILE,
+    POLICY,
+    Entry,
+    Seen,
+    chained,
+    decision,
+    outcome,
+    snapshot_of,
+)
+from workbench.columns import TIME_COLUMNS
 from workbench.engines.confidence import ConfidenceReport, confidence
 from workbench.engines.effectiveness import EffectivenessReport, effectiveness
 from workbench.engines.roll_up import RollUp, roll_up
 from workbench.lake.cases import measured, unreported, updated
 from workbench.lake.files import Files, by_month
-from workbench.lake.manifest import Manifest
 from workbench.lake.reader import Snapshot
 
-POLICY: Final = "refunds"
-MONDAY: Final = datetime(2026, 6, 8, tzinfo=UTC)
 STATUSES: Final = ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported")
 RATES: Final = ("effectiveness_score", "success_rate", "low", "high")
-HOSTILE: Final = "<script>alert(\"1\")</script>&<img src=x onerror='a()'>"
-
-Entry = dict[str, Any]
 
 
 class Report(Protocol):
@@ -43,65 +44,6 @@ class Report(Protocol):
     def _repr_html_(self) -> str: ...
 
     def plot(self) -> alt.LayerChart | alt.FacetChart: ...
-
-
-def decision(
-    number: int, *, version: str = "1", verdict: str = "yes", policy_id: str = POLICY, hours: int = 0
-) -> Entry:
-    """What of a record is counted."""
-    return {
-        "decision_id": f"dec_{number}",
-        "created_at": timestamp(MONDAY + timedelta(hours=hours)),
-        "policy_id": policy_id,
-        "policy_version": version,
-        "verdict": verdict,
-        "action": "refund",
-        "evidence": ["CODE", "rule:default"],
-    }
-
-
-def outcome(number: int, status: str = "succeeded", *, hours: int = 0, **body: Any) -> Entry:
-    """What of an outcome is counted; it is about the decision of that number."""
-    told = {"outcome_id": f"out_{number}", "decision_id": f"dec_{number}", "outcome_status": status, **body}
-    return {**told, "reported_at": timestamp(MONDAY + timedelta(hours=hours))}
-
-
-def chained(entries: Sequence[Entry]) -> list[Entry]:
-    """Entries with leaves of their own."""
-    return [{**entry, "audit_chain": {"leaf_hash": f"{position:064x}"}} for position, entry in enumerate(entries, 1)]
-
-
-def snapshot_of(entries: Sequence[Entry], lake: Path) -> Snapshot:
-    """A chain of such entries, of which the lake holds nothing yet."""
-    decisions: list[Entry] = []
-    outcomes: list[Entry] = []
-    places: dict[str, Entry] = {}
-    for position, entry in enumerate(entries, 1):
-        row = {"scope_id": "s1", "position": position, **entry}
-        if "outcome_id" in entry:
-            of = places[entry["decision_id"]]
-            metrics = entry.get("observed_metrics")
-            row["observed_metrics"] = metrics and [{"name": name, "value": value} for name, value in metrics.items()]
-            policy = {name: of[name] for name in ("policy_id", "policy_version")}
-            outcomes.append({**row, "decision_position": of["position"], **policy})
-        else:
-            row["rule"] = entry["evidence"][1]
-            decisions.append(row)
-            places[entry["decision_id"]] = row
-    tail = {"decisions": _frame("decisions", decisions), "outcomes": _frame("outcomes", outcomes)}
-    return Snapshot(lake, Manifest("s1", "acme", "chain_1"), len(entries), recount.root_of(entries), tail)
-
-
-def _frame(table: str, rows: Sequence[Entry]) -> pl.DataFrame:
-    types = schema(table)
-    columns = {
-        name: pl.Series(name, [row.get(name) for row in rows], pl.String if dtype == pl.Datetime else dtype)
-        for name, dtype in types.items()
-    }
-    times = [
-        pl.col(name).str.to_datetime(time_unit="ms", time_zone="UTC") for name in types if types[name] == pl.Datetime
-    ]
-    return pl.DataFrame(columns).with_columns(times)
 
 
 def resolved(snapshot: Snapshot) -> Snapshot:
@@ -266,24 +208,6 @@ def test_ten_thousand_versions_equal_the_recount(many: list[Entry], tmp_path: Pa
     snapshot = snapshot_of(many, tmp_path)
     assert effectiveness(snapshot, POLICY).to_dict() == recount.effectiveness(many, POLICY)
     assert confidence(snapshot, POLICY).to_dict() == recount.confidence(many, POLICY)
-
-
-class Seen(HTMLParser):
-    """The tags that a browser would make of some HTML, and the text that it would show."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.text = ""
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        assert not attrs
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 @pytest.mark.parametrize("hostile", [HOSTILE, "]]><svg onload=a()>", "&lt;b&gt;", "\x00</table>", '"><iframe>'])

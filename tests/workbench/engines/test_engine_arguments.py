@@ -12,13 +12,12 @@ from typing import Any, Final
 import polars as pl
 import pytest
 
-from gate.errors import OperatorError
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
+from gate.policy.questions import MAX_LIMIT, MAX_SAMPLE, CounterfactualsQuestion
 from tests.support.samples import sample_request, sample_rulebook
-from tests.workbench.engines.test_edges import POLICY, chained, decision, outcome, snapshot_of
+from tests.workbench.engines.edges import POLICY, chained, decision, outcome, refused, snapshot_of
 from tests.workbench.support import Chain
-from workbench.engines.arguments import MAX_LIMIT, MAX_SAMPLE, moment
 from workbench.engines.benchmarks import benchmarks
 from workbench.engines.confidence import confidence
 from workbench.engines.counterfactuals import CounterfactualReport, counterfactuals
@@ -59,15 +58,6 @@ WRONG: Final[list[tuple[str, Any, str, str]]] = [
 ]
 
 
-def refused(ask: Callable[[], object]) -> str:
-    """The sentence that an argument is refused with."""
-    with pytest.raises(OperatorError) as caught:
-        ask()
-    assert caught.value.code == "ENGINE_ARGUMENT_INVALID"
-    assert caught.value.message.endswith(".")
-    return caught.value.message
-
-
 @pytest.mark.parametrize(("engine", "wrong", "name", "told"), WRONG)
 def test_a_wrong_argument_is_told_of_by_its_name(engine: str, wrong: Any, name: str, told: str, tmp_path: Path) -> None:
     snapshot = snapshot_of([], tmp_path)
@@ -99,7 +89,7 @@ def test_the_ends_of_what_is_taken_are_taken(tmp_path: Path) -> None:
     [date(2026, 6, 8), datetime(2026, 6, 8), datetime(2026, 6, 8, 2, tzinfo=timezone(timedelta(hours=2)))],  # noqa: DTZ001
 )
 def test_a_moment_without_a_zone_is_in_utc(same: date) -> None:
-    assert moment("since", same) == datetime(2026, 6, 8, tzinfo=UTC)
+    assert CounterfactualsQuestion(SAMPLE, since=same).window() == (datetime(2026, 6, 8, tzinfo=UTC), None)
 
 
 @pytest.fixture

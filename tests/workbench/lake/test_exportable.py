@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gate.clock import utc_now
 from gate.encoding.canonical import compact, content_hash
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH, parse
 from gate.errors import MaterialRefused, RequestRefused
-from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger import Ledger
 from gate.ledger.access.authority import FULL_ACCESS

@@ -18,8 +18,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from gate.clock import utc_now
 from gate.errors import OperatorError
-from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
 from tests.support.samples import EXECUTED, sample_request
@@ -94,7 +94,7 @@ def test_each_column_holds_what_was_decided_and_reported(
     chain.outcome(decision_id, observed_metrics={"b": 1e308, "a": 2}, evidence_refs=["log-1"], external_ref="tx-1")
     chain.crm_sync(decision_id)
     export()
-    record = instance.gate().decision(authority, decision_id)
+    record: Any = instance.gate().decision(authority, decision_id)
     assert record is not None
     row = {name: frame.row(0, named=True) for name, frame in rows(snapshot()).items() if frame.height}
     decided = row["decisions"]
@@ -298,7 +298,7 @@ def test_facts_that_an_adapter_made_lie_beside_those_that_callers_sent(
     assert facts["evidence:json"].to_list() == [None, '["photo"]', '["photo"]', None]
     decided = found.table("decisions").sort("position").collect()
     records = [instance.gate().decision(authority, decision_id) for decision_id in chain.decided]
-    told = [(record or {}).get("trusted_adapter") for record in records]
+    told = [record and record.get("trusted_adapter") for record in records]
     assert decided["adapter"].to_list() == [None, "refund_facts@1.0.0", "refund_facts@1.0.0", None]
     for name in ("manifest_hash", "input_hash"):
         assert decided[f"adapter_{name}"].to_list() == [None if of is None else of[name] for of in told]

@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
@@ -20,6 +21,8 @@ from workbench.columns import ENTRY_TABLES
 from workbench.lake.manifest import load
 from workbench.lake.reader import Snapshot
 from workbench.lake.verify import verify
+
+pytestmark = pytest.mark.heavy
 
 
 def started(home: Path) -> subprocess.Popen[str]:

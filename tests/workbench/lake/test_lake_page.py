@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gate.ids import utc_now
+from gate.clock import utc_now
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS
 from tests.end_to_end.support import ROOT

@@ -10,8 +10,8 @@ import orjson
 import polars as pl
 import pytest
 
+from gate.clock import utc_now
 from gate.errors import OperatorError, ServiceUnavailable
-from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger import Ledger
 from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
+from gate.clock import utc_now
 from gate.errors import ServiceUnavailable
-from gate.ids import utc_now
 from gate.instance.instance import Instance
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.access.authority import FULL_ACCESS

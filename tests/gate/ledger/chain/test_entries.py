@@ -16,25 +16,12 @@ from gate.ledger.access.authority import Scope
 from gate.ledger.chain.writer import Appended, Claim, Claimed, NewEntry
 from gate.proof import chain
 from tests.independent import verifier
+from tests.support.entries import entry
 from tests.support.samples import ledger_url
 
 
-def entry(scope_id: str, number: int, claim: Claim | None = None, **link: Any) -> NewEntry:
-    decision_id = f"dec_{number:032x}"
-    material = chain.Entry(
-        entry_type="decision",
-        decision_id=decision_id,
-        record_hash=f"{number:064x}",
-        receipt_hash="e" * 64,
-        policy_id="pricing_exception",
-        policy_version="2026 \u0000 é",
-        created_at="2026-06-11T12:00:00.000Z",
-    )
-    return NewEntry(scope_id, decision_id, replace(material, **link), b'{"n": 10.0}', b'{"request": "\\u0000"}', claim)
-
-
 def test_entries_take_positions_and_what_is_stored_is_what_was_sent(ledger: Ledger, scope: Scope) -> None:
-    links = []
+    links: list[Any] = []
     for number in range(3):
         appended = ledger.entries.append(entry(scope.scope_id, number))
         assert isinstance(appended, Appended)
@@ -71,7 +58,7 @@ def test_unknown_entries_are_none(ledger: Ledger, scope: Scope) -> None:
 
 
 def test_scopes_have_chains_of_their_own(ledger: Ledger, scope: Scope) -> None:
-    from gate.ids import utc_now
+    from gate.clock import utc_now
 
     other = ledger.directory.create_scope("other", "starter", utc_now())
     for number in range(4):
@@ -121,7 +108,7 @@ def test_a_key_claims_once_and_says_by_whom(ledger: Ledger, scope: Scope) -> Non
 
 
 def test_a_key_is_unique_per_scope_operation_and_decision(ledger: Ledger, scope: Scope) -> None:
-    from gate.ids import utc_now
+    from gate.clock import utc_now
 
     other = ledger.directory.create_scope("other", "starter", utc_now())
     claims = [
@@ -180,6 +167,7 @@ def _append_many(url: str, scope_id: str, part: int, count: int) -> None:
     ledger.close()
 
 
+@pytest.mark.heavy
 def test_four_processes_append_to_one_chain_without_fork_or_gap(ledger: Ledger, scope: Scope) -> None:
     url = ledger_url(ledger)
     spawn = multiprocessing.get_context("spawn")

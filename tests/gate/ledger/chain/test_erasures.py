@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from gate.clock import utc_now
 from gate.decisions import erasure
 from gate.decisions.erasure import erase
 from gate.encoding.canonical import content_hash
 from gate.errors import OperatorError, ServiceUnavailable
-from gate.ids import utc_now
 from gate.instance.audit import check_chain
 from gate.instance.backup import make_backup, restore_backup
 from gate.instance.instance import Instance, open_instance
@@ -26,7 +26,7 @@ from gate.ledger.access.authority import Authority, Scope
 from gate.ledger.chain import erasures
 from gate.ledger.stores import sqlite
 from gate.ledger.tables import entries
-from gate.records.receipts import EXECUTIONS, OUTCOMES
+from gate.records.receipts import EXECUTIONS, OUTCOMES, text
 from gate.verify import verify_record
 from tests.independent import verifier
 from tests.support.samples import in_threads, ledger_url, rows_of, sample_request, sqlite_file
@@ -38,7 +38,7 @@ def request_about(person: str) -> dict[str, Any]:
     return sample_request(discount_percent=10, margin_percent=22, person=person)
 
 
-def decide(instance: Instance, authority: Authority, key: str, person: str = SECRET) -> dict[str, Any]:
+def decide(instance: Instance, authority: Authority, key: str, person: str = SECRET) -> Any:
     decision = instance.gate().decide(authority, request_about(person), request_id="req_1", idempotency_key=key)
     return decision.record
 
@@ -155,7 +155,7 @@ def test_an_entry_that_is_no_decision_is_not_erased(
     reported = instance.lifecycle().report(
         authority, EXECUTIONS, records[0]["decision_id"], {"execution_status": "executed"}
     )
-    assert refusal(instance.ledger, reported.report["execution_receipt_id"]) == "DECISION_NOT_FOUND"
+    assert refusal(instance.ledger, text(reported.report, "execution_receipt_id")) == "DECISION_NOT_FOUND"
 
 
 def test_of_several_at_once_one_erases(instance: Instance, scope: Scope, records: list[dict[str, Any]]) -> None:
@@ -272,7 +272,7 @@ class TestFiles:
         """So the test above can fail; and a second run finishes what the first did not come to."""
         traces = stored_of(instance.ledger, records[0])
         with monkeypatch.context() as patched:
-            patched.setattr(sqlite.SqliteStore, "overwrite", lambda _: True)
+            patched.setattr(sqlite.SqliteLedgerStore, "overwrite", lambda _: True)
             erase(instance.ledger, records[0]["decision_id"], "asked for", utc_now())
         assert traces_in(traces, files, instance.ledger)
         assert refusal(instance.ledger, records[0]["decision_id"]) == "DECISION_ALREADY_ERASED"

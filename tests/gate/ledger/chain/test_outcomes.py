@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
@@ -17,10 +18,11 @@ from sqlalchemy import select
 from gate.ids import timestamp
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.access.authority import Scope
-from gate.ledger.chain.outcomes import STATUSES, Outcome
+from gate.ledger.chain.outcomes import STATUSES, ReportedOutcome
 from gate.ledger.chain.writer import Appended, Decided, NewEntry, _write
 from gate.ledger.tables import latest_outcomes, outcome_counts
 from gate.policy.confidence import Counts, Coverage, add, decision_confidence
+from gate.policy.questions import ConfidenceQuestion
 from gate.proof.chain import Entry
 from tests.support.samples import NOW, in_threads, ledger_url
 from tests.support.torture import size
@@ -64,7 +66,7 @@ def new_entry(scope_id: str, report: Report, entry_id: str, *, policy_id: str = 
         created_at=report.reported_at,
     )
     decided = Decided(verdict, action, "A_REASON", "") if report.status is None else None
-    outcome = None if report.status is None else Outcome(report.status, verdict, action)
+    outcome = None if report.status is None else ReportedOutcome(report.status, verdict, action)
     body = b"{}" if report.status is None else report.status.encode()
     return NewEntry(scope_id, entry_id, link, body, b"{}", decided=decided, outcome=outcome)
 
@@ -124,13 +126,14 @@ def history(drawn: tuple[list[Subject], list[list[tuple[int, str | None, int]]]]
     return found
 
 
-def choices() -> Iterator[dict[str, str | None]]:
+def choices() -> Iterator[dict[str, Any]]:
     for version, verdict, action in itertools.product(
         (None, "1", "2026 \u0000 é", "unknown"), (None, *VERDICTS), (None, "approve", "réfuse \u0000")
     ):
-        yield {"version": version, "verdict": verdict, "action": action}
+        yield {"policy_version": version, "verdict": verdict, "action": action}
 
 
+@pytest.mark.heavy
 @settings(max_examples=size(12, 100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(histories)
 def test_counts_and_confidence_equal_a_recount_after_any_history(ledger: Ledger, drawn: Any) -> None:
@@ -153,7 +156,8 @@ def test_counts_and_confidence_equal_a_recount_after_any_history(ledger: Ledger,
         ]
     for only in choices():
         for limit in (None, 1, 3, 8):
-            assert ledger.outcomes.cover(scope.scope_id, POLICY, limit=limit, **only) == expected(past, limit, **only)
+            question = ConfidenceQuestion(POLICY, limit=limit, **only)
+            assert ledger.outcomes.cover(scope.scope_id, question) == expected(past, question)
     assert_whole(ledger, scope)
 
 
@@ -165,10 +169,11 @@ def expected_confidence(past: list[Report], of: Subject) -> Any:
     return decision_confidence(of.verdict, add(similar.values()), add(policy.values()))
 
 
-def expected(past: list[Report], limit: int | None, **only: str | None) -> Coverage:
-    found = latest(past, **only)
-    seen = found[-limit:] if limit else found
-    policy = recount(latest(past, verdict=only["verdict"], action=only["action"]))
+def expected(past: list[Report], question: ConfidenceQuestion) -> Coverage:
+    of_any_version = {"verdict": question.verdict, "action": question.action}
+    found = latest(past, version=question.policy_version, **of_any_version)
+    seen = found[-question.limit :] if question.limit else found
+    policy = recount(latest(past, **of_any_version))
     numbers = {report.number for report in seen}
     dates = [report.reported_at for report in past if report.status is not None and report.number in numbers]
     first, last = min(dates, default=None), max(dates, default=None)
@@ -201,12 +206,13 @@ def test_a_scope_and_a_policy_have_counts_of_their_own(ledger: Ledger, scope: Sc
     report = Report(1, Subject("1", "yes", "approve"), "succeeded", timestamp(NOW))
     append(ledger, scope, report)
     append(ledger, scope, replace(report, number=2, status="failed"), policy_id="refund_policy")
-    assert ledger.outcomes.cover(scope.scope_id, POLICY).by_version == {"1": Counts(succeeded=1)}
-    assert ledger.outcomes.cover(scope.scope_id, "refund_policy").by_version == {"1": Counts(failed=1)}
+    cover = ledger.outcomes.cover
+    assert cover(scope.scope_id, ConfidenceQuestion(POLICY)).by_version == {"1": Counts(succeeded=1)}
+    assert cover(scope.scope_id, ConfidenceQuestion("refund_policy")).by_version == {"1": Counts(failed=1)}
     nothing = Coverage({}, Counts(), None, None, False)
-    assert ledger.outcomes.cover(other.scope_id, POLICY) == nothing
-    assert ledger.outcomes.cover(scope.scope_id, "unknown") == nothing
-    assert ledger.outcomes.cover(scope.scope_id, "pricing\0exception", verdict="y\0") == nothing
+    assert cover(other.scope_id, ConfidenceQuestion(POLICY)) == nothing
+    assert cover(scope.scope_id, ConfidenceQuestion("unknown")) == nothing
+    assert cover(scope.scope_id, ConfidenceQuestion("pricing\0exception", verdict="yes")) == nothing
     decision = new_entry(other.scope_id, replace(report, status=None), "dec_other")
     answer = ledger.entries.append(decision)
     assert isinstance(answer, Appended)
@@ -229,9 +235,10 @@ def test_threads_that_report_at_once_are_counted_exactly(ledger: Ledger, scope: 
     in_threads(12, report)
     assert ledger.entries.head(scope.scope_id).size == 360
     assert_whole(ledger, scope)
-    assert add(ledger.outcomes.cover(scope.scope_id, POLICY).by_version.values()).total == 10
+    assert add(ledger.outcomes.cover(scope.scope_id, ConfidenceQuestion(POLICY)).by_version.values()).total == 10
 
 
+@pytest.mark.heavy
 def test_processes_that_report_at_once_are_counted_exactly(ledger: Ledger, scope: Scope) -> None:
     spawn = multiprocessing.get_context("spawn")
     url = ledger_url(ledger)

@@ -17,6 +17,8 @@ from tests.end_to_end.site import wait_until
 from tests.support.postgres import Postgres, database_of
 from tests.support.samples import in_threads, ledger_url
 
+pytestmark = pytest.mark.heavy
+
 ROOT: Final = Path(__file__).parents[4]
 ONE, TWO = bytes(range(32)), bytes(range(1, 33))
 

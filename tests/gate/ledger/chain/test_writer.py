@@ -15,12 +15,12 @@ from gate.errors import ServiceUnavailable
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.access.authority import FULL_ACCESS, ApiKey, Scope
 from gate.ledger.access.scopes import Directory
-from gate.ledger.chain.writer import AccessChanged, Appended, CapReached, Claim, Claimed, NewEntry, Outcome, _write
+from gate.ledger.chain.writer import AccessChanged, Appended, AppendResult, CapReached, Claim, Claimed, NewEntry, _write
 from gate.ledger.stores import postgres
 from gate.ledger.tables import chain_heads
 from gate.proof import chain
-from tests.gate.ledger.chain.test_entries import entry
 from tests.independent import verifier
+from tests.support.entries import entry
 from tests.support.samples import NOW, in_threads, ledger_url
 
 JUNE = "2026-06"
@@ -38,7 +38,7 @@ def execution(scope: Scope, number: int) -> NewEntry:
     return replace(entry(scope.scope_id, 0, entry_type="execution"), entry_id=f"exe_{number:032x}")
 
 
-def left(outcome: Outcome) -> int | None:
+def left(outcome: AppendResult) -> int | None:
     assert isinstance(outcome, Appended), outcome
     return outcome.remaining
 
@@ -104,7 +104,7 @@ class TestCap:
     def test_requests_at_the_same_moment_share_it(self, ledger: Ledger) -> None:
         scope, other = capped(ledger, 30), open_ledger(ledger_url(ledger))
 
-        def append(part: int) -> list[Outcome]:
+        def append(part: int) -> list[AppendResult]:
             mine = (ledger, other)[part % 2]
             return [mine.entries.append(entry(scope.scope_id, 100 * part + number)) for number in range(10)]
 

@@ -28,7 +28,7 @@ def decide(instance: Instance, authority: Authority, number: int, target: str = 
     request = sample_request(**inputs) if inputs else sample_request()
     request["context"]["target_object_id"] = target
     gate = instance.gate(lambda: START + timedelta(seconds=number))
-    gate.decisions.decide(authority, request, request_id=f"req_{number}")
+    gate.decide(authority, request, request_id=f"req_{number}")
 
 
 @pytest.fixture
@@ -77,6 +77,7 @@ def test_what_is_found_meets_every_criterion(decided: Ledger, scope: Scope) -> N
             assert found.record["record_hash"] == entry.link["record_hash"]
 
 
+@pytest.mark.heavy
 def test_pages_are_complete_however_little_each_looks_through_and_while_more_is_decided(
     decided: Ledger, instance: Instance, authority: Authority
 ) -> None:

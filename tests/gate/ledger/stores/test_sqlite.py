@@ -17,7 +17,7 @@ from gate.ledger import Ledger, open_ledger
 from gate.ledger.access.authority import Scope
 from gate.ledger.chain import writer
 from gate.ledger.stores import sqlite
-from gate.ledger.stores.sqlite import SqliteStore
+from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.ledger.stores.store import Statement
 from gate.ledger.tables import rulebooks
 from tests.support.samples import NOW, sqlite_file
@@ -40,7 +40,7 @@ def test_every_connection_syncs_every_commit(ledger: Ledger) -> None:
 
 def test_a_writer_locks_the_database_before_it_reads(ledger: Ledger) -> None:
     """BEGIN IMMEDIATE: a deferred transaction would let two writers read the same head."""
-    other = SqliteStore(sqlite_file(ledger))
+    other = SqliteLedgerStore(sqlite_file(ledger))
     with ledger.store.write():
         connection = other.engine.raw_connection()
         connection.cursor().execute("PRAGMA busy_timeout=0")
@@ -53,9 +53,9 @@ def test_a_writer_locks_the_database_before_it_reads(ledger: Ledger) -> None:
 def test_writers_in_threads_and_through_several_openings_take_turns(ledger: Ledger) -> None:
     inside, most = 0, 0
     guard = threading.Lock()
-    second = SqliteStore(sqlite_file(ledger))
+    second = SqliteLedgerStore(sqlite_file(ledger))
 
-    def write(where: SqliteStore) -> None:
+    def write(where: SqliteLedgerStore) -> None:
         nonlocal inside, most
         for _ in range(10):
             with where.write():

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from gate.policy.anomalies.anomaly import Anomaly
 from gate.policy.anomalies.report import MAX_AGE, Counted, Weeks, anomaly_report, find, strongest
+from gate.policy.questions import AnomaliesQuestion
 
 POLICY: Final = "refunds"
 MONDAY: Final = date(2026, 1, 5)
@@ -50,12 +51,12 @@ def counted(weeks: Weeks | None = None, **changes: Any) -> Counted:
 
 def found(of: Counted, min_sample: int = 20) -> list[Anomaly]:
     """The anomalies."""
-    return find(of, policy_id=POLICY, min_sample=min_sample)
+    return find(of, AnomaliesQuestion(POLICY, min_sample=min_sample))
 
 
-def report_of(of: Counted, *, threshold: float = 0.35, max_items: int = 20, **more: Any) -> dict[str, Any]:
+def report_of(of: Counted, **chosen: Any) -> dict[str, Any]:
     """The report; each anomaly is shown by one decision."""
-    every = found(of, more.get("min_sample", 20))
-    listed = strongest(every, threshold=threshold, max_items=max_items)
-    ids = [[f"dec_{number}"] for number, _ in enumerate(listed)]
-    return anomaly_report(of, every, ids, policy_id=POLICY, threshold=threshold, max_items=max_items, **more)
+    question = AnomaliesQuestion(POLICY, **chosen)
+    every = find(of, question)
+    ids = [[f"dec_{number}"] for number, _ in enumerate(strongest(every, question))]
+    return anomaly_report(of, every, ids, question)

@@ -11,6 +11,7 @@ from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.policy.anomalies.alerts import MAX_ALERTS, alerts_report, open_alerts
 from gate.policy.anomalies.breaks import Broken
+from gate.policy.questions import AlertsQuestion
 from tests.gate.policy.anomalies.support import NOTHING, counted, report_of
 
 AS_OF = "2026-06-30T12:00:00.000Z"
@@ -22,9 +23,9 @@ def report_with(kind: str = "duplicate_execution", last: str = AS_OF, as_of: str
     return report_of(counted(broken=[broken], decisions=30, as_of=as_of))
 
 
-def alerts_of(*alerts: dict[str, Any], **more: Any) -> dict[str, Any]:
+def alerts_of(*alerts: Any, **more: Any) -> dict[str, Any]:
     told = {"policies": 1, "more_policies": 0, "as_of": AS_OF, "chain_position": 9, "merkle_root": "a" * 64}
-    return alerts_report(alerts, **{**told, **more})
+    return alerts_report(alerts, AlertsQuestion(), **{**told, **more})
 
 
 @pytest.mark.parametrize(
@@ -38,12 +39,13 @@ def alerts_of(*alerts: dict[str, Any], **more: Any) -> dict[str, Any]:
     ],
 )
 def test_an_anomaly_is_open_until_so_many_days_after_its_window(last: str, is_open: bool) -> None:
-    assert bool(open_alerts(report_with(last=last), 90)) is is_open
+    assert bool(open_alerts(report_with(last=last), AlertsQuestion())) is is_open
 
 
 @pytest.mark.parametrize(("open_days", "is_open"), [(1, False), (29, False), (30, True), (400, True)])
 def test_it_is_open_as_long_as_is_asked(open_days: int, is_open: bool) -> None:
-    assert bool(open_alerts(report_with(last="2026-05-31T12:00:00.000Z"), open_days)) is is_open
+    question = AlertsQuestion(open_days=open_days)
+    assert bool(open_alerts(report_with(last="2026-05-31T12:00:00.000Z"), question)) is is_open
 
 
 @pytest.mark.parametrize(
@@ -56,24 +58,24 @@ def test_it_is_open_as_long_as_is_asked(open_days: int, is_open: bool) -> None:
     ],
 )
 def test_only_what_is_high_is_an_alert(kind: str, is_alert: bool) -> None:
-    assert bool(open_alerts(report_with(kind), 90)) is is_alert
+    assert bool(open_alerts(report_with(kind), AlertsQuestion())) is is_alert
 
 
 def test_an_alert_names_its_policy_and_the_path_of_its_report() -> None:
-    (alert,) = open_alerts(report_with(), 90)
+    (alert,) = open_alerts(report_with(), AlertsQuestion())
     assert alert["policy_id"] == "refunds"
     assert alert["report"] == "/api/decision/policies/refunds/anomalies?threshold=0.8"
     assert alert["anomaly"] == report_with()["anomalies"][0]
 
 
 def test_a_chain_without_entries_has_no_alerts() -> None:
-    assert open_alerts(report_of(NOTHING), 90) == []
+    assert open_alerts(report_of(NOTHING), AlertsQuestion()) == []
 
 
 def test_alerts_stand_by_their_scores_and_of_equal_ones_by_their_ids() -> None:
-    low, *_ = open_alerts(report_with(), 90)
-    high, *_ = open_alerts(report_with("executed_without_yes"), 90)
-    other, *_ = open_alerts(report_with("binding_mismatch"), 90)
+    low, *_ = open_alerts(report_with(), AlertsQuestion())
+    high, *_ = open_alerts(report_with("executed_without_yes"), AlertsQuestion())
+    other, *_ = open_alerts(report_with("binding_mismatch"), AlertsQuestion())
     told = alerts_of(low, other, high)
     assert told == alerts_of(high, low, other)
     stand = [(of["anomaly"]["anomaly_score"], of["anomaly"]["anomaly_id"]) for of in told["alerts"]]
@@ -83,7 +85,7 @@ def test_alerts_stand_by_their_scores_and_of_equal_ones_by_their_ids() -> None:
 
 def test_of_more_than_a_hundred_all_are_counted_and_the_strongest_are_listed() -> None:
     (weak,), (strong,) = (
-        open_alerts(report_with(kind), 90) for kind in ("duplicate_execution", "executed_without_yes")
+        open_alerts(report_with(kind), AlertsQuestion()) for kind in ("duplicate_execution", "executed_without_yes")
     )
     told = alerts_of(*[weak] * MAX_ALERTS, strong)
     assert (told["alert_count"], len(told["alerts"])) == (101, 100)
@@ -91,7 +93,7 @@ def test_of_more_than_a_hundred_all_are_counted_and_the_strongest_are_listed() -
 
 
 def test_the_answer_keeps_the_contract_and_carries_its_hash() -> None:
-    for alerts in ([], open_alerts(report_with(), 90)):
+    for alerts in ([], open_alerts(report_with(), AlertsQuestion())):
         told = alerts_of(*alerts)
         jsonschema.Draft202012Validator(resources.schema("policy-alerts")).validate(told)
         assert told.pop("alerts_hash") == content_hash(told)

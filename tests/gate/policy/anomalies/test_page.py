@@ -13,14 +13,15 @@ from gate.policy.anomalies import scores, shifts
 from gate.policy.anomalies.anomaly import KINDS
 from gate.policy.anomalies.breaks import OUTCOME_DUE, RECEIPT_DUE, RULES
 from gate.policy.anomalies.outliers import SEASONAL
-from gate.policy.anomalies.report import MAX_ITEMS, MAX_REASONS, MAX_WEEKS
+from gate.policy.anomalies.report import MAX_REASONS, MAX_WEEKS
 from gate.policy.anomalies.scores import BELOW_HIGH, HIGH, MEDIUM, THRESHOLD
 from gate.policy.anomalies.statistics import LEAST_P, NORMAL_MAD, required_z
 from gate.policy.anomalies.volume import LIKE
+from gate.policy.questions import MAX_ITEMS
 from gate.policy.reports import MAX_METRICS
 from tests.end_to_end.support import ROOT
+from tests.support.documentation import rows, section
 from tests.support.reports import alerts_example, anomaly_example
-from tests.test_documentation import rows, section
 
 PAGE: Final = (ROOT / "docs" / "anomalies.md").read_text()
 TOLD: Final = " ".join(PAGE.split())

@@ -23,6 +23,7 @@ from gate.policy.anomalies.drift import Histogram
 from gate.policy.anomalies.outliers import Far, Outliers
 from gate.policy.anomalies.report import Cells, Counted, find
 from gate.policy.anomalies.scores import severity
+from gate.policy.questions import AnomaliesQuestion
 from tests.gate.policy.anomalies.support import MONDAY, NOTHING, POLICY, counted, found, report_of, weeks_of
 
 WEEKS = 12
@@ -405,7 +406,7 @@ class TestReport:
 
     def test_every_path_leads_to_where_it_says(self) -> None:
         name = "p/ä?x=1&y"
-        every = find(self.KINDS_OF_ALL, policy_id=name)
+        every = find(self.KINDS_OF_ALL, AnomaliesQuestion(name))
         hrefs = [step.href for anomaly in every for step in anomaly.next if step.href is not None]
         assert hrefs
         for href in hrefs:
