@@ -40,7 +40,7 @@ fetch build/keys.json "$base/api/decision/receipt-keys"
 # Someone turns the outcome into a failure, and mends the packet's own hash.
 .venv/bin/python - <<'PYTHON'
 import json, pathlib
-from gate.canonical import content_hash
+from gate.encoding.canonical import content_hash
 
 packet = json.loads(pathlib.Path("build/packet.json").read_text())
 packet["outcome_records"][0]["outcome_status"] = "failed"
