@@ -144,9 +144,11 @@ class Maker:
         self.callers[caller] = made["key"]
         return str(made["key_id"])
 
-    def reaches(self, server: Server) -> None:
-        """Asks this server from now on."""
-        self._client = httpx.Client(base_url=server.url, trust_env=False)
+    @contextmanager
+    def asking(self, server: Server) -> Iterator[None]:
+        """Asks this server for a while."""
+        with httpx.Client(base_url=server.url, trust_env=False) as self._client:
+            yield
 
     def keep(self, caller: str, method: str, path: str, body: Any = None, **headers: str) -> Any:
         """Sends a request that changes nothing, to be sent again; the answer."""
@@ -372,8 +374,7 @@ def make(release: Release, database_url: str | None, intents: str) -> None:
     maker = Maker(site)
     kept = release.kept
     open_accounts(maker)
-    with site.serving() as server:
-        maker.reaches(server)
+    with site.serving() as server, maker.asking(server):
         found = first_half(maker)
         program = Program(
             server.url, maker.callers["harbor"], maker.get("/api/decision/receipt-keys"), intents, f"{POLICY}@1"
@@ -383,8 +384,7 @@ def make(release: Release, database_url: str | None, intents: str) -> None:
     for purpose in ("receipt", "registry"):
         site.gate("signing-keys", "rotate", "--purpose", purpose)
     maker.erase(found["personal"])
-    with site.serving(2, "--analytics") as server:
-        maker.reaches(server)
+    with site.serving(2, "--analytics") as server, maker.asking(server):
         second_half(maker, found)
         keep_questions(maker, found)
         kept.keep_exchanges(maker.settle())
