@@ -209,3 +209,16 @@ def test_workers_never_load_what_reports_are_computed_with() -> None:
         file for file in modules("api") if file.parts[-2:] != ("analytics", "process.py") and "cli" not in file.parts
     ]
     assert [file for file in asked if {name.split(".")[0] for name in imports(file)} & ANALYTICS_LIBRARIES] == []
+
+
+def test_altair_is_loaded_by_plotting_alone() -> None:
+    """It takes longer to load than all else, and every process that exports, serves or computes would wait for it."""
+    loading = [file for file in modules("workbench") if file.parent.name != "charts"]
+    for file in loading:
+        at_once = {
+            name
+            for node in ast.parse(file.read_text()).body
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for name in (getattr(node, "module", None), *(alias.name for alias in node.names))
+        }
+        assert not [name for name in at_once if name and re.search(r"\b(altair|charts)\b", name)], file

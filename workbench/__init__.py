@@ -8,6 +8,7 @@ from workbench import policy_alerts, roll_up
     facts        facts in columns: the JSON type and the value of each field that rulebooks read
     evaluator    a rulebook as one expression over these columns
     engines      a module for each question, and the reports that they answer
+    charts       what these reports look like, for who plots them
     analytics    the process that keeps the lake up to the ledger and answers the service's reports
     notebooks    `gate notebook`: a notebook written for one's own scope and policy
 """
@@ -54,7 +55,7 @@ _PLACES: Final = MappingProxyType(
 
 
 def __getattr__(name: str) -> Any:
-    # Who exports needs no charts, and should not wait for them.
+    # Who exports needs no engines, and should not wait for them.
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_PLACES[name]), name)

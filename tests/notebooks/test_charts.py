@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from workbench.engines.charts import COLOURS, SHAPES, rates
+from workbench.charts.rates import COLOURS, SHAPES, rates
 from workbench.engines.effectiveness import EffectivenessReport
 
 STATUSES = ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported")

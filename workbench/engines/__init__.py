@@ -1,7 +1,7 @@
 """The engines: one module for each question, over a scope's snapshot; each answers with a frozen report.
 
 A report has `to_dict()` (what the service answers, with its hash), `.frame` (its numbers, a row each), `.plot()` (an
-Altair chart), and shows itself in a notebook.
+Altair chart, of workbench.charts), and shows itself in a notebook.
 
     effectiveness      how well a policy does, by version, verdict, rule and week
     confidence         how far outcomes support one kind of decision
@@ -11,5 +11,5 @@ Altair chart), and shows itself in a notebook.
     counterfactuals    a slice of decisions under other facts or another rulebook
     roll_up            all policies at a glance
     arguments, slicing    what every engine checks and cuts at its door
-    charts, rendering     what charts and tables have in common
+    rendering          what their tables and prompts have in common
 """

@@ -10,31 +10,22 @@ What is counted and read here, `gate.policy.peers` judges; formulas and limits a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from textwrap import wrap
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import altair as alt
 import polars as pl
 
 from gate.policy.peers import METRICS, Cohort, MonthCounts, Own, benchmark_report, month_of
 from gate.policy.questions import MIN_DECISIONS, MIN_SCOPES, BenchmarksQuestion
 from workbench.engines.arguments import require_snapshot
-from workbench.engines.charts import COLOURS, PERCENT, SHARE
 from workbench.engines.rendering import cut, page, percent, prompt
 from workbench.engines.slicing import date_of, last_left_out
 from workbench.lake.cohorts import cases_at, counts, latest
 from workbench.lake.reader import Snapshot
 
+if TYPE_CHECKING:
+    import altair as alt
+
 _PERCENTILES: Final = ("p10", "p25", "p50", "p75", "p90")
-_NAMED: Final = {
-    "success_rate": "success rate",
-    "approval_rate": "approval rate",
-    "terminal_coverage": "terminal coverage",
-}
-_WIDTH: Final = 460
-_STEP: Final = 44
-# As many as the chart is wide.
-_CHARACTERS: Final = 88
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,31 +92,11 @@ class BenchmarkReport:
 
     def plot(self) -> alt.LayerChart | alt.FacetChart:
         """Your rates as dots on the others' percentiles; where nothing is told of others, a sentence says why."""
-        body = self.body
-        across = body["cross_customer"]
+        from workbench.charts.benchmarks import on_percentiles
+
         asked = f"; {self._asked()}" if self._asked() else ""
         about = [f"Scope {cut(self.scope)}{asked}. Decisions made in {self._period()}."]
-        if across["percentiles"] is None:
-            about += wrap(str(across["explanation"]), _CHARACTERS)
-        else:
-            outer = ", thin lines from p10 to p90" if self.frame["p10"].is_not_null().all() else ""
-            about.append(f"Diamonds are yours. Of {across['scopes_at_least']:,} other scopes or more, rounded to 5 %:")
-            about.append(f"bars from p25 to p75, ticks at p50{outer}.")
-        rows = self.frame.with_columns(pl.col("metric").replace_strict(_NAMED))
-        base = alt.Chart(rows).encode(
-            y=alt.Y("metric:N", title=None, sort=list(_NAMED.values()), axis=alt.Axis(labelLimit=200)),
-            tooltip=["metric", "yours", *_PERCENTILES, "delta"],
-        )
-        low = alt.X("p10:Q", title="Share", axis=PERCENT, scale=SHARE)
-        whiskers = base.mark_rule(strokeWidth=1.5, color=COLOURS[0]).encode(x=low, x2="p90:Q")
-        # Where both ends are one value, a bar has no width, and the tick shows where it is.
-        bars = base.mark_bar(height=16, opacity=0.35, color=COLOURS[0]).encode(
-            x=alt.X("p25:Q", scale=SHARE), x2="p75:Q"
-        )
-        ticks = base.mark_tick(thickness=3, size=22, color=COLOURS[0]).encode(x="p50:Q")
-        dots = base.mark_point(filled=True, size=110, opacity=1, color=COLOURS[1], shape="diamond").encode(x="yours:Q")
-        title = alt.TitleParams(f"{body['policy_id']} beside other scopes", subtitle=about, anchor="start")
-        return alt.layer(whiskers, bars, ticks, dots).properties(title=title, width=_WIDTH, height=alt.Step(_STEP))
+        return on_percentiles(self.frame, self.body["policy_id"], self.body["cross_customer"], about)
 
 
 def benchmarks(

@@ -9,19 +9,20 @@ Over the same chain this is the service's own report, byte for byte; the formula
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import polars as pl
 
 from gate.policy.confidence import MIN_SAMPLE, Counts, Coverage, add, wilson_interval
 from gate.policy.questions import ConfidenceQuestion
 from gate.policy.reports import confidence_report
 from workbench.engines.arguments import require_snapshot
-from workbench.engines.charts import COLOURS, rates
 from workbench.engines.rendering import cut, of_terminal, page, percent, prompt, readable
 from workbench.engines.slicing import date_of, latest
 from workbench.lake.reader import Snapshot
+
+if TYPE_CHECKING:
+    import altair as alt
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,27 +65,11 @@ class ConfidenceReport:
 
     def plot(self) -> alt.LayerChart | alt.FacetChart:
         """The success rate of each version with its interval, and the score as a dashed line."""
-        score = self.body["score"]
+        from workbench.charts.confidence import by_version
+
         asked = f"; {self._asked()}" if self._asked() else ""
         about = [f"Scope {cut(self.scope)}{asked}."]
-        if self.frame.height:
-            about.append(f"The dashed line is the score, {score:.1%}: the low end of the interval of all together.")
-        title = f"What outcomes say of {self.body['policy_id']}, by policy version"
-        chart = rates(
-            self.frame,
-            "policy_version",
-            named="Policy version",
-            title=title,
-            least=score,
-            about=about,
-            without="There are no decisions with an outcome.",
-        )
-        scored = alt.Chart(pl.DataFrame({"score": [score], "told": [f"score {score:.1%}"]}))
-        line = scored.mark_rule(strokeDash=[4, 4], strokeWidth=1.5, color=COLOURS[1]).encode(x="score:Q")
-        named = scored.mark_text(align="right", dx=-5, dy=10, color=COLOURS[1]).encode(
-            x="score:Q", y=alt.value(0), text="told:N"
-        )
-        return alt.layer(chart, line, named)
+        return by_version(self.frame, self.body["policy_id"], self.body["score"], about)
 
 
 def confidence(

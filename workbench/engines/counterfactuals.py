@@ -14,9 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
-import altair as alt
 import orjson
 import polars as pl
 
@@ -38,6 +37,9 @@ from workbench.facts import fields_of, find_typed, patched, with_fields
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Snapshot
 
+if TYPE_CHECKING:
+    import altair as alt
+
 COUNTERFACTUAL_SLICE: Final = "policy_counterfactuals_v1"
 
 MAX_TRANSITIONS: Final = 200
@@ -47,7 +49,6 @@ _EXAMPLES: Final = 10
 _FAILED: Final = "schema:failed"
 _STRETCH: Final = 250_000
 _PREFIX: Final = "then_"
-_LABELS: Final = alt.Axis(labelAngle=0, labelFontSize=12)
 _NOTES: Final = (
     "Simulation only: nothing was decided anew, and nothing here authorizes an action.",
     "Outcomes are those of the decisions as they were made: what would have come of another verdict is not known.",
@@ -118,20 +119,8 @@ class CounterfactualReport:
 
     def plot(self) -> alt.LayerChart | alt.FacetChart:
         """How many decisions of each verdict would have got which."""
-        rows = self.frame.group_by("verdict", f"{_PREFIX}verdict").agg(pl.col("decisions").sum())
-        rows = rows.with_columns((pl.col("decisions") > pl.col("decisions").max() / 2).alias("dark"))
-        every = alt.Scale(domain=VERDICTS)
-        base = alt.Chart(rows).encode(
-            x=alt.X(f"{_PREFIX}verdict:N", title="Verdict as it would be", scale=every, axis=_LABELS),
-            y=alt.Y("verdict:N", title="Verdict as it was", scale=every, axis=_LABELS),
-        )
-        squares = base.mark_rect(stroke="white", strokeWidth=2).encode(
-            color=alt.Color("decisions:Q", legend=None, scale=alt.Scale(scheme="blues", domainMin=0))
-        )
-        numbers = base.mark_text(fontSize=15).encode(
-            text=alt.Text("decisions:Q", format=","),
-            color=alt.condition("datum.dark", alt.value("white"), alt.value("black")),
-        )
+        from workbench.charts.counterfactuals import verdicts
+
         body = self.body
         subtitle = [f"Scope {cut(self.scope)}; {self._asked()}."]
         if body["redecided"]:
@@ -147,8 +136,7 @@ class CounterfactualReport:
             subtitle.append(f"The facts of {body['unknown']:,} {'more ' if body['redecided'] else ''}are not known.")
         if unread := self._unread():
             subtitle.append(unread)
-        title = alt.TitleParams(f"What {self.body['policy_id']} would have decided", subtitle=subtitle, anchor="start")
-        return alt.layer(squares, numbers).properties(title=title, width=330, height=240)
+        return verdicts(self.frame, body["policy_id"], subtitle)
 
 
 def counterfactuals(

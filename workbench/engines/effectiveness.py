@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import altair as alt
 import polars as pl
 
 from gate.ids import timestamp
@@ -23,17 +22,15 @@ from gate.policy.effectiveness import Counted, Group, Metric, Standing
 from gate.policy.questions import EffectivenessQuestion
 from gate.policy.reports import MAX_METRICS, effectiveness_report
 from workbench.engines.arguments import require_snapshot
-from workbench.engines.charts import COLOURS, PERCENT, SHAPES, SHARE, SUCCESS, empty, rates
 from workbench.engines.rendering import cut, interval, listed, of_terminal, page, percent, prompt, readable
 from workbench.engines.slicing import date_of, last_left_out
 from workbench.lake.reader import Snapshot
 
+if TYPE_CHECKING:
+    import altair as alt
+
 _STATUSES: Final = Standing._fields
 _TERMINAL: Final = ("succeeded", "partial", "failed", "reverted")
-_PLOTTED_VERSIONS: Final = len(COLOURS)
-# Below it a week's rate is that of those whose outcomes came first.
-_COVERED: Final = 0.5
-_FEW_DAYS: Final = 60
 _MOST_FIRST: Final = ("decisions", "name")
 _NAMED: Final = {"version": "Policy version", "verdict": "Verdict", "rule": "What decided"}
 
@@ -112,8 +109,11 @@ class EffectivenessReport:
         Raises:
             ValueError: There is no such part.
         """
+        from workbench.charts.effectiveness import weekly
+        from workbench.charts.rates import rates
+
         if by == "week":
-            return _weekly_chart(self.weekly, self.body["policy_id"], self._about())
+            return weekly(self.weekly, self.body["policy_id"], self._about())
         if by not in _NAMED:
             raise ValueError(f"A report has no part {by!r}; plot it by week, version, verdict or rule.")
         rows = self.frame.filter(pl.col("part") == by)
@@ -279,66 +279,3 @@ def _listed(parts: Sequence[Mapping[str, Any]], name: str) -> pl.DataFrame:
         for of in parts
     ]
     return readable(pl.DataFrame(rows, infer_schema_length=None)) if rows else pl.DataFrame()
-
-
-_TOLD: Final = ("decisions", "succeeded", "partial", "failed", "reverted", "pending", "review", "unreported")
-
-
-def _weekly_chart(weekly: pl.DataFrame, policy_id: str, about: Sequence[str]) -> alt.LayerChart | alt.FacetChart:
-    counted = weekly.group_by("policy_version").agg(pl.col("decisions").sum())
-    most = counted.sort("decisions", "policy_version", descending=[True, False]).head(_PLOTTED_VERSIONS)
-    versions = most["policy_version"].sort().to_list()
-    rows = _runs(weekly.filter(pl.col("policy_version").is_in(versions) & pl.col("success_rate").is_not_null()))
-    rows = rows.with_columns((pl.col("terminal_coverage") < _COVERED).alias("open"))
-    named = alt.Legend(title="Policy version", symbolSize=90, symbolOpacity=1)
-    base = alt.Chart(rows).encode(
-        x=alt.X("week:T", title="Week of the decision (its Monday, UTC)", axis=_months(rows)),
-        color=alt.Color("policy_version:N", legend=named, scale=alt.Scale(domain=versions, range=COLOURS)),
-        detail="run:N",
-    )
-    low = alt.Y("low:Q", title=SUCCESS, axis=PERCENT, scale=SHARE)
-    band = base.mark_area(opacity=0.22).encode(y=low, y2="high:Q")
-    # A band of one week has no width.
-    alone = base.transform_filter("datum.alone").mark_rule(strokeWidth=2).encode(y=low, y2="high:Q")
-    line = base.mark_line(strokeWidth=2).encode(y="success_rate:Q")
-    points = base.mark_point(filled=True, size=55, opacity=1).encode(
-        y="success_rate:Q",
-        shape=alt.Shape("policy_version:N", legend=named, scale=alt.Scale(domain=versions, range=SHAPES)),
-        tooltip=["week", "policy_version", "success_rate", "low", "high", "terminal_coverage", *_TOLD],
-    )
-    # White within, over the filled one: the legend stays that of filled points.
-    hollow = (
-        alt.Chart(rows)
-        .transform_filter("datum.open")
-        .mark_point(filled=True, size=18, opacity=1, color="white", tooltip=None)
-        .encode(
-            x="week:T",
-            y="success_rate:Q",
-            shape=alt.Shape("policy_version:N", legend=named, scale=alt.Scale(domain=versions, range=SHAPES)),
-        )
-    )
-    how = "By policy version; bands are 95 % Wilson intervals, wide where few outcomes are terminal."
-    subtitle = [*about, how if rows.height else empty(weekly)]
-    if rows["open"].any():
-        subtitle.append("Hollow points: weeks of which fewer than half of the decisions have a terminal outcome.")
-    if left_out := counted.height - len(versions):
-        subtitle.append(f"{left_out:,} more with fewer decisions are left out.")
-    title = alt.TitleParams(f"What came of {policy_id}, week by week", subtitle=subtitle, anchor="start")
-    return alt.layer(band, alone, line, points, hollow).properties(title=title, width=680, height=320)
-
-
-def _months(rows: pl.DataFrame) -> alt.Axis:
-    """Labels with month and year; with the day too where there are too few weeks for months to tell them apart."""
-    weeks = rows["week"].unique().sort()
-    if weeks.len() and (weeks[-1] - weeks[0]).days < _FEW_DAYS:
-        return alt.Axis(format="%d %b %Y", tickCount=alt.TimeIntervalStep(interval="week", step=1), labelOverlap=True)
-    return alt.Axis(format="%b %Y", tickCount=alt.TimeIntervalStep(interval="month", step=1), labelOverlap=True)
-
-
-def _runs(rows: pl.DataFrame) -> pl.DataFrame:
-    """With `run`, which changes where a version pauses for a week or more, so that no line leads over weeks in which it
-    decided nothing; and whether a run is `alone`, a single week.
-    """
-    paused = (pl.col("week").diff() != pl.duration(weeks=1)).fill_null(value=True).over("policy_version")
-    numbered = rows.sort("policy_version", "week").with_columns(paused.cum_sum().alias("run"))
-    return numbered.with_columns((pl.len().over("run") == 1).alias("alone"))

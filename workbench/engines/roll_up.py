@@ -6,17 +6,18 @@ roll_up(open_lake("var/lake")).frame
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import altair as alt
 import polars as pl
 
 from gate.policy.confidence import Counts, wilson_interval
 from gate.policy.effectiveness import Standing
 from workbench.engines.arguments import require_lake
-from workbench.engines.charts import rates
 from workbench.engines.rendering import interval, page, percent, readable
 from workbench.lake.reader import Lake, Snapshot
+
+if TYPE_CHECKING:
+    import altair as alt
 
 _BY: Final = ("scope", "policy_id")
 _PROMPTED: Final = 20
@@ -68,6 +69,8 @@ class RollUp:
 
     def plot(self) -> alt.LayerChart | alt.FacetChart:
         """The success rate of each policy in each scope, with its interval; the one with the lowest end first."""
+        from workbench.charts.rates import rates
+
         named = self._worst_first().with_columns(pl.concat_str("policy_id", "scope", separator=" in ").alias("name"))
         return rates(
             named,

@@ -3,7 +3,6 @@
     report     the engine's door, `anomalies(snapshot, policy_id)`, and the report as frames
     counts     rates, volume and broken promises by week and version
     samples    histograms of facts, and which values of a metric are usual
-    charts     a report over time, and one anomaly beside its surroundings
 
 The formulas are in docs/anomalies.md.
 """

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import polars as pl
 
 from gate.policy.anomalies.anomaly import AnomalyDocument
@@ -23,11 +22,13 @@ from gate.policy.anomalies.scores import THRESHOLD
 from gate.policy.bounds import refusal
 from gate.policy.confidence import MIN_SAMPLE
 from gate.policy.questions import MAX_ITEMS, AnomaliesQuestion
-from workbench.engines.anomalies import charts as charts
 from workbench.engines.anomalies.counts import choose, conditions, count, decisions_shown
 from workbench.engines.arguments import require_snapshot
 from workbench.engines.rendering import cut, on_one_line, page, prompt
 from workbench.lake.reader import Snapshot
+
+if TYPE_CHECKING:
+    import altair as alt
 
 _PROMPTED = 10
 
@@ -76,6 +77,8 @@ class AnomalyReport:
         Raises:
             OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place.
         """
+        from workbench.charts import anomalies as charts
+
         about = [f"Scope {cut(self.scope)}{self._asked()}."]
         if at is None:
             return charts.overview(self.frame, self.body["policy_id"], about)

@@ -10,7 +10,7 @@ import altair as alt
 import polars as pl
 
 from gate.policy.anomalies.anomaly import AnomalyDocument
-from workbench.engines.charts import COLOURS, PERCENT, SHAPES, SHARE, most
+from workbench.charts.rates import COLOURS, PERCENT, SHAPES, SHARE, most
 from workbench.engines.rendering import cut
 
 _SEVERITIES: Final = {"high": "#d55e00", "medium": "#e69f00", "low": "#56b4e9"}
