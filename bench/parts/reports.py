@@ -27,9 +27,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
-import duckdb
 import httpx
-import pandas as pd
 
 from api.cli.options import instance_at
 from bench.disk import scratch
@@ -382,6 +380,8 @@ def _check_standing(expected: Standing, report: Mapping[str, Any]) -> None:
 
 def _rolled(lake: Path, outcomes: int, rounds: int) -> dict[str, Any]:
     """Counts all policies' outcomes with each library in turn."""
+    import duckdb
+
     lake.mkdir()
     head = Head("rolled", 1, "0" * 64, "0" * 64)
     contents = write_cases(lake, FollowedScope("rolled", "rolled", head), _others(outcomes), seed=1)
@@ -442,6 +442,8 @@ def _count_with_duckdb(connection: Any, files: Sequence[str]) -> Counted:
 
 
 def _count_with_pandas(files: Sequence[str]) -> Counted:
+    import pandas as pd
+
     counted = pd.read_parquet(files, columns=list(_BY)).groupby(list(_BY), observed=True, dropna=False).size()
     return {
         (policy_id, None if pd.isna(status) else status): int(number)

@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-from workbench.charts.rates import COLOURS, SHAPES, rates
 from workbench.engines.effectiveness import EffectivenessReport
 
 STATUSES = ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported")
@@ -30,6 +29,14 @@ def weekly(weeks: dict[str, list[int]]) -> dict[str, Any]:
     ]
     report = EffectivenessReport(BODY, pl.DataFrame(), pl.DataFrame(rows), "acme")
     drawn: dict[str, Any] = report.plot().to_dict()
+    return drawn
+
+
+def charted(rows: pl.DataFrame) -> dict[str, Any]:
+    """The chart of rates by name."""
+    from workbench.charts.rates import rates
+
+    drawn: dict[str, Any] = rates(rows, "name", named="Name", title="Rates").to_dict()
     return drawn
 
 
@@ -59,6 +66,8 @@ def test_a_line_does_not_lead_over_weeks_in_which_its_version_decided_nothing(
 
 
 def test_more_versions_than_can_be_told_apart_are_left_out_and_counted() -> None:
+    from workbench.charts.rates import COLOURS, SHAPES
+
     chart = weekly({f"{number:02}": [0, 1] for number in range(len(COLOURS) + 3)})
     assert len({each["policy_version"] for each in drawn_rows(chart)}) == len(COLOURS) == len(SHAPES)
     assert "3 more" in chart["title"]["subtitle"][-1]
@@ -66,7 +75,7 @@ def test_more_versions_than_can_be_told_apart_are_left_out_and_counted() -> None
 
 def test_rates_show_those_with_the_most_outcomes_in_their_order() -> None:
     rows = pl.DataFrame([row(1 + number % 7, name=f"{number:03}") for number in range(100)])
-    chart = rates(rows, "name", named="Name", title="Rates").to_dict()
+    chart = charted(rows)
     names = [each["name"] for each in drawn_rows(chart)]
     assert names == sorted(names)
     assert len(names) == 40
@@ -76,7 +85,7 @@ def test_rates_show_those_with_the_most_outcomes_in_their_order() -> None:
 
 def test_a_row_without_a_rate_is_not_drawn() -> None:
     rows = pl.DataFrame([row(name="known"), row(0, name="unknown", success_rate=None)])
-    drawn = drawn_rows(rates(rows, "name", named="Name", title="Rates").to_dict())
+    drawn = drawn_rows(charted(rows))
     assert [each["told"] for each in drawn] == ["100.0% of 4"]
 
 
@@ -113,4 +122,4 @@ def test_the_weeks_are_told_with_month_and_year(last: int, format_: str) -> None
 def test_an_empty_chart_says_why() -> None:
     without = pl.DataFrame([row(0, name="unknown", success_rate=None)], schema_overrides={"success_rate": pl.Float64})
     for rows, told in ((without, "There are no terminal outcomes."), (without.clear(), "There are no decisions.")):
-        assert rates(rows, "name", named="Name", title="Rates").to_dict()["title"]["subtitle"] == [told]
+        assert charted(rows)["title"]["subtitle"] == [told]

@@ -8,8 +8,6 @@ import ast
 from pathlib import Path
 from typing import Any, Final
 
-import jupytext
-import nbformat
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -43,7 +41,23 @@ def of(notebook: Notebook) -> list[tuple[str, str, list[str]]]:
 
 
 def source_of(name: str) -> Any:
+    import jupytext
+
     return jupytext.read(Path(__file__).parents[2] / "notebooks" / f"{name}.py")
+
+
+def read_percent(made: Notebook) -> Any:
+    """A notebook as Jupytext reads it."""
+    import jupytext
+
+    return jupytext.reads(as_percent(made), fmt="py:percent")
+
+
+def read_ipynb(made: Notebook) -> Any:
+    """A notebook as Jupyter reads it."""
+    import nbformat
+
+    return nbformat.reads(as_ipynb(made), as_version=4)  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -54,7 +68,9 @@ def test_a_source_is_read_as_jupytext_reads_it(name: str) -> None:
 @pytest.mark.parametrize("name", EVERY)
 def test_what_is_written_is_the_source_with_other_parameters_after_what_it_is_for(name: str) -> None:
     made = written_for(load(name), "acme", "refund_policy", LAKE)
-    read: Any = nbformat.reads(as_ipynb(made), as_version=4)  # type: ignore[no-untyped-call]
+    import nbformat
+
+    read = read_ipynb(made)
     nbformat.validate(read)
     source = source_of(name)
     (about, *rest), cells = told(read.cells), told(source.cells)
@@ -72,7 +88,7 @@ def test_what_is_written_is_the_source_with_other_parameters_after_what_it_is_fo
 @pytest.mark.parametrize("name", EVERY)
 def test_both_formats_are_the_same_notebook(name: str) -> None:
     made = written_for(load(name), "acme", "refund_policy", LAKE)
-    read = jupytext.reads(as_percent(made), fmt="py:percent")
+    read = read_percent(made)
     assert told(read.cells) == of(made)
     # A copy is paired with no other file.
     assert "formats" not in read.metadata.jupytext
@@ -94,9 +110,8 @@ def require_strings(scope: str, policy: str, lake: str) -> None:
     assert len(about) == len(plain.cells[0].source.splitlines())
     assert about[2:5] == [f"    {label}{value!r}" for label, value in _labelled(scope, policy, str(Path(lake)))]
     assert made.cells[1:].index(cell) == [cell.tags for cell in plain.cells[1:]].index(("parameters",))
-    assert told(jupytext.reads(as_percent(made), fmt="py:percent").cells) == of(made)
-    read: Any = nbformat.reads(as_ipynb(made), as_version=4)  # type: ignore[no-untyped-call]
-    assert told(read.cells) == of(made)
+    assert told(read_percent(made).cells) == of(made)
+    assert told(read_ipynb(made).cells) == of(made)
     assert as_ipynb(made).isascii()
     as_percent(made).encode()
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
-import jupytext
 import pytest
 
 from gate.clock import utc_now
@@ -38,6 +37,8 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def parameters(file: Path) -> list[str]:
     """What the cell says that names what a notebook looks at."""
+    import jupytext
+
     (cell,) = (cell for cell in jupytext.read(file).cells if cell.metadata.get("tags") == ["parameters"])
     return str(cell.source).splitlines()
 

@@ -11,9 +11,10 @@ from flask.testing import FlaskClient
 from tests.contract.frozen import current
 
 LISTED: dict[str, dict[str, list[str]]] = {"key": {}, "none": {}}
-for _path, _item in current()["paths"].items():
+_DOCUMENT = current()
+for _path, _item in _DOCUMENT["paths"].items():
     if "get" in _item:
-        _shared = current()["components"]["parameters"]
+        _shared = _DOCUMENT["components"]["parameters"]
         _parameters = [
             _shared[one["$ref"].rpartition("/")[2]] if "$ref" in one else one for one in _item["get"]["parameters"]
         ]

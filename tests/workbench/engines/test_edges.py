@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-import altair as alt
 import polars as pl
 import pytest
 
@@ -31,6 +30,9 @@ from workbench.engines.roll_up import RollUp, roll_up
 from workbench.lake.cases import measured, unreported, updated
 from workbench.lake.files import Files, by_month
 from workbench.lake.reader import Snapshot
+
+if TYPE_CHECKING:
+    import altair as alt
 
 STATUSES: Final = ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported")
 RATES: Final = ("effectiveness_score", "success_rate", "low", "high")

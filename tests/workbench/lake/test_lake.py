@@ -11,9 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import orjson
-import pandas
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -385,6 +383,9 @@ def test_a_name_that_is_no_column_cannot_be_marked_as_personal() -> None:
 def test_duckdb_and_pandas_read_what_polars_reads(
     chain: Chain, export: Step, compact: Step, lake: Path, snapshot: Callable[[], Snapshot]
 ) -> None:
+    import duckdb
+    import pandas
+
     chain.grow()
     export(batch=11)
     for table in ("cases", "metrics"):
@@ -410,6 +411,8 @@ def test_duckdb_and_pandas_read_what_polars_reads(
 def test_a_table_without_rows_has_the_types_of_its_columns_in_duckdb(
     lake: Path, chain: Chain, export: Step, compact: Step
 ) -> None:
+    import duckdb
+
     chain.decide(discount_percent=10, margin_percent=22)
     export()
     compact()
@@ -771,6 +774,9 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(
 def test_scopes_do_not_mix(
     instance: Instance, lake: Path, scope: Scope, chain: Chain, export: Step, authority: Authority
 ) -> None:
+    import duckdb
+    import pandas
+
     other = instance.ledger.directory.create_scope("other ' --", "unlimited", utc_now())
     key = instance.ledger.directory.create_key(other, FULL_ACCESS, None, utc_now())[0]
     theirs = Chain(instance, instance.ledger.directory.authenticate(key, utc_now()))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from importlib import import_module
+from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from gate.policy.anomalies.statistics import (
     LEAST_P,
@@ -29,6 +30,12 @@ from gate.policy.anomalies.statistics import (
 )
 
 NEAR = 1e-9
+
+
+@pytest.fixture(scope="session")
+def stats() -> Any:
+    """SciPy's statistics, which take a second to load: a process that runs other tests does without."""
+    return import_module("scipy.stats")
 
 
 def shares(most: int) -> st.SearchStrategy[Share]:
@@ -67,7 +74,7 @@ class TestFisher:
 
     @settings(max_examples=30)
     @given(shares(3000), shares(3000))
-    def test_it_is_scipys(self, a: Share, b: Share) -> None:
+    def test_it_is_scipys(self, stats: Any, a: Share, b: Share) -> None:
         of_scipy = stats.fisher_exact([[a.part, a.whole - a.part], [b.part, b.whole - b.part]]).pvalue
         assert fisher_exact(a, b) == pytest.approx(max(of_scipy, LEAST_P), rel=1e-7)
 
@@ -92,7 +99,7 @@ class TestFisher:
     def test_margins_that_leave_one_table_or_a_mode_prove_nothing(self, a: tuple[int, int], b: tuple[int, int]) -> None:
         assert fisher_exact(Share(*a), Share(*b)) == 1.0
 
-    def test_tables_that_are_as_likely_as_this_one_count(self) -> None:
+    def test_tables_that_are_as_likely_as_this_one_count(self, stats: Any) -> None:
         # With equal wholes the table with both parts swapped is exactly as likely.
         assert fisher_exact(Share(9, 40), Share(21, 40)) == pytest.approx(
             2 * stats.hypergeom.cdf(9, 80, 30, 40), rel=NEAR
@@ -117,14 +124,14 @@ class TestFisher:
         assert exact(Share(0, 70), Share(70, 70)) < LEAST_P == fisher_exact(Share(0, 70), Share(70, 70))
 
     @pytest.mark.parametrize("distance", [0.5, 2, 5, 9, 12.5])
-    def test_of_millions_it_is_scipys(self, distance: float) -> None:
+    def test_of_millions_it_is_scipys(self, stats: Any, distance: float) -> None:
         whole = 4_000_000
         parts = round(0.3 * whole + distance * math.sqrt(2 * 0.3 * 0.7 * whole))
         a, b = Share(parts, whole), Share(1_200_000, whole)
         of_scipy = stats.fisher_exact([[a.part, whole - a.part], [b.part, whole - b.part]]).pvalue
         assert fisher_exact(a, b) == pytest.approx(of_scipy, rel=1e-6)
 
-    def test_a_handful_among_millions_is_scipys(self) -> None:
+    def test_a_handful_among_millions_is_scipys(self, stats: Any) -> None:
         a, b = Share(7, 9), Share(1_000, 5_000_000)
         of_scipy = stats.fisher_exact([[7, 2], [1_000, 4_999_000]]).pvalue
         assert fisher_exact(a, b) == pytest.approx(of_scipy, rel=1e-7)
@@ -132,7 +139,7 @@ class TestFisher:
 
 class TestStandardDistance:
     @given(shares(5_000_000), shares(5_000_000))
-    def test_its_square_is_pearsons_statistic(self, a: Share, b: Share) -> None:
+    def test_its_square_is_pearsons_statistic(self, stats: Any, a: Share, b: Share) -> None:
         assume(a.whole and b.whole and 0 < a.part + b.part < a.whole + b.whole)
         table = [[a.part, a.whole - a.part], [b.part, b.whole - b.part]]
         statistic = stats.chi2_contingency(table, correction=False).statistic
@@ -147,7 +154,7 @@ class TestDiscoveries:
     # Ranks apart from every edge: p <= slope * rank is one float away from the adjusted p <= level.
     @given(st.lists(st.floats(0, 1) | st.floats(0, 1e-3), min_size=1, max_size=60), st.sampled_from([0.01, 0.05, 0.5]))
     def test_those_are_kept_that_scipy_adjusts_to_no_more_than_the_level(
-        self, p_values: list[float], level: float
+        self, stats: Any, p_values: list[float], level: float
     ) -> None:
         adjusted = stats.false_discovery_control(p_values, method="by")
         assume(all(abs(of - level) > 1e-9 for of in adjusted))
@@ -214,11 +221,11 @@ class TestEffects:
 
 
 class TestDistances:
-    def test_the_constant_is_the_normal_quartile(self) -> None:
+    def test_the_constant_is_the_normal_quartile(self, stats: Any) -> None:
         assert stats.norm.ppf(0.75) == pytest.approx(NORMAL_MAD, rel=1e-15)
 
     @given(st.lists(st.integers(-1000, 1000), min_size=3, max_size=41).filter(lambda of: len(of) % 2 == 1))
-    def test_the_modified_z_is_the_distance_in_scipys_robust_deviations(self, values: list[int]) -> None:
+    def test_the_modified_z_is_the_distance_in_scipys_robust_deviations(self, stats: Any, values: list[int]) -> None:
         deviation = stats.median_abs_deviation(values, scale="normal")
         assume(deviation > 0)
         median = sorted(values)[len(values) // 2]
@@ -227,7 +234,9 @@ class TestDistances:
             assert modified_z(abs(value - median), mad) == pytest.approx(abs(value - median) / deviation)
 
     @given(st.integers(0, 10**9))
-    def test_among_so_many_normal_values_one_stands_out_with_a_chance_of_a_hundredth_at_most(self, values: int) -> None:
+    def test_among_so_many_normal_values_one_stands_out_with_a_chance_of_a_hundredth_at_most(
+        self, stats: Any, values: int
+    ) -> None:
         assert values * 2 * stats.norm.sf(required_z(values)) <= 0.01
 
     def test_it_is_three_and_a_half_until_so_many_make_it_more(self) -> None:
@@ -238,7 +247,7 @@ class TestDistances:
 
 class TestStabilityIndex:
     @given(histograms(2_000_000))
-    def test_it_is_both_divergences_less_what_chance_adds(self, of: tuple[list[int], list[int]]) -> None:
+    def test_it_is_both_divergences_less_what_chance_adds(self, stats: Any, of: tuple[list[int], list[int]]) -> None:
         before, within = of
         n, m, bins = sum(before), sum(within), len(before)
         assume(n and m)
@@ -286,7 +295,7 @@ def pooled(before: Sequence[int], within: Sequence[int]) -> list[tuple[int, int]
 
 class TestHomogeneity:
     @given(histograms(60) | histograms(100_000))
-    def test_it_is_pearsons_test_of_bins_that_hold_enough(self, of: tuple[list[int], list[int]]) -> None:
+    def test_it_is_pearsons_test_of_bins_that_hold_enough(self, stats: Any, of: tuple[list[int], list[int]]) -> None:
         before, within = of
         assume(sum(before) and sum(within))
         table = pooled(before, within)
@@ -319,7 +328,7 @@ class TestHomogeneity:
 
 class TestMood:
     @given(st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=30), min_size=2, max_size=7))
-    def test_it_is_scipys_median_test(self, groups: list[list[int]]) -> None:
+    def test_it_is_scipys_median_test(self, stats: Any, groups: list[list[int]]) -> None:
         together = sorted(value for group in groups for value in group)
         median = together[(len(together) - 1) // 2]
         above = [sum(value > median for value in group) for group in groups]
@@ -340,7 +349,7 @@ class TestMood:
 
 class TestChiSquared:
     @given(st.integers(1, 400), st.floats(0, 3000))
-    def test_it_is_scipys(self, degrees: int, statistic: float) -> None:
+    def test_it_is_scipys(self, stats: Any, degrees: int, statistic: float) -> None:
         assert chi_squared(statistic, degrees) == pytest.approx(
             max(stats.chi2.sf(statistic, degrees), LEAST_P), rel=1e-8
         )
@@ -349,7 +358,7 @@ class TestChiSquared:
     @pytest.mark.parametrize(
         "statistic", [0.0, 5e-324, 1e-300, 1e-30, 1e-5, 0.1, 50, 300, 1_000, 5_000, 12_000, 1e6, 1e12, 1e100]
     )
-    def test_neither_small_nor_great_numbers_are_too_much(self, degrees: int, statistic: float) -> None:
+    def test_neither_small_nor_great_numbers_are_too_much(self, stats: Any, degrees: int, statistic: float) -> None:
         expected = max(stats.chi2.sf(statistic, degrees), LEAST_P)
         assert chi_squared(statistic, degrees) == pytest.approx(expected, rel=1e-7)
 
