@@ -8,4 +8,7 @@ Altair takes longer to load than everything else here together, and who exports,
     anomalies          a report over time, and one anomaly beside its surroundings
     benchmarks         a policy on the percentiles of others
     counterfactuals    verdicts as they were and as they would be
+
+Each channel is given as its class, `x=alt.X("low:Q")`: of a plain string Altair hashes all of its schemas to find the
+class, which takes longer than all else about a chart.
 """

@@ -10,7 +10,7 @@ import altair as alt
 import polars as pl
 
 from gate.policy.anomalies.anomaly import AnomalyDocument
-from workbench.charts.rates import COLOURS, PERCENT, SHAPES, SHARE, most
+from workbench.charts.rates import COLOURS, PERCENT, SHAPES, SHARE, most, told_of
 from workbench.engines.rendering import cut
 
 _SEVERITIES: Final = {"high": "#d55e00", "medium": "#e69f00", "low": "#56b4e9"}
@@ -49,13 +49,15 @@ def overview(frame: pl.DataFrame, policy_id: str, about: Sequence[str]) -> alt.L
     base = alt.Chart(rows).encode(
         y=alt.Y("name:N", title=None, sort=None, axis=alt.Axis(grid=True, labelLimit=320)),
         x=alt.X("from:T", title="From when to when (UTC)", axis=alt.Axis(format="%b %Y", labelOverlap=True)),
-        tooltip=["severity", "score", "kind", "subject", "from", "to", "decisions", "summary"],
+        tooltip=told_of("severity", "score", "kind", "subject", "from", "to", "decisions", "summary"),
     )
     scale = alt.Scale(domain=list(_SEVERITIES), range=list(_SEVERITIES.values()))
     bars = base.mark_bar(height=10).encode(
-        x2="until:T", color=alt.Color("severity:N", title="Severity", scale=scale, sort=None)
+        x2=alt.X2("until:T"), color=alt.Color("severity:N", title="Severity", scale=scale, sort=None)
     )
-    scores = base.mark_text(align="left", dx=6, fontSize=11).encode(x="until:T", text=alt.Text("score:Q", format=".2f"))
+    scores = base.mark_text(align="left", dx=6, fontSize=11).encode(
+        x=alt.X("until:T"), text=alt.Text("score:Q", format=".2f")
+    )
     subtitle = [*about, "Beside each bar its score." if rows.height else "Nothing stands out."]
     if left_out:
         subtitle.append(f"{left_out:,} more with lower scores are left out.")
@@ -79,7 +81,7 @@ def shift(anomaly: AnomalyDocument, weekly: pl.DataFrame, about: Sequence[str]) 
         x=_time("week:T", "Week of the decision (its Monday, UTC)"),
         y=alt.Y("rate:Q", title=whole, axis=PERCENT, scale=SHARE),
         color=alt.Color("name:N", title="What shifted", scale=scale),
-        tooltip=["week", "name", "rate", "count", "whole"],
+        tooltip=told_of("week", "name", "rate", "count", "whole"),
     )
     lines = base.mark_line(strokeWidth=2)
     points = base.mark_point(filled=True, size=50, opacity=1).encode(
@@ -102,7 +104,7 @@ def count(anomaly: AnomalyDocument, cases: pl.LazyFrame, about: Sequence[str]) -
         .encode(
             x=_time("start:T", f"{called} of the decision (UTC)"),
             y=alt.Y("decisions:Q", title="Decisions"),
-            tooltip=["start", "decisions"],
+            tooltip=told_of("start", "decisions"),
         )
     )
     return _titled([_shade(anomaly), bars], anomaly, about, shaded=True)
@@ -128,7 +130,7 @@ def drift(anomaly: AnomalyDocument, about: Sequence[str]) -> alt.LayerChart | al
             yOffset=alt.YOffset("when:N", sort=["the weeks before", "the window"]),
             x=alt.X("share:Q", title="Share of decisions", axis=PERCENT),
             color=alt.Color("when:N", title="Decided in", scale=when),
-            tooltip=["holds", "when", "share", "decisions"],
+            tooltip=told_of("holds", "when", "share", "decisions"),
         )
     )
     told = f"{fact['fact']}: stability index {fact['stability_index']:.2f}."
@@ -146,15 +148,15 @@ def outlier(anomaly: AnomalyDocument, about: Sequence[str]) -> alt.LayerChart | 
     )
     base = alt.Chart(rows).encode(
         y=alt.Y("name:N", title="Decision (end of its id)", sort=None),
-        tooltip=["decision_id", "value", "usual", "modified_z"],
+        tooltip=told_of("decision_id", "value", "usual", "modified_z"),
     )
     scale = alt.Scale(zero=False, type="log" if numbers["scale"] == "ratio" else "linear")
     axis = alt.X("usual:Q", title=numbers["metric"], scale=scale)
-    rules = base.mark_rule(strokeWidth=1.5, color="#888888").encode(x=axis, x2="value:Q")
-    usual = base.mark_tick(thickness=3, size=14, color=COLOURS[0]).encode(x="usual:Q")
-    values = base.mark_point(filled=True, size=80, opacity=1, color=_SHADE).encode(x="value:Q")
+    rules = base.mark_rule(strokeWidth=1.5, color="#888888").encode(x=axis, x2=alt.X2("value:Q"))
+    usual = base.mark_tick(thickness=3, size=14, color=COLOURS[0]).encode(x=alt.X("usual:Q"))
+    values = base.mark_point(filled=True, size=80, opacity=1, color=_SHADE).encode(x=alt.X("value:Q"))
     distances = base.mark_text(align="left", dx=8, fontSize=11).encode(
-        x="value:Q", text=alt.Text("modified_z:Q", format=".1f")
+        x=alt.X("value:Q"), text=alt.Text("modified_z:Q", format=".1f")
     )
     told = "Ticks: what is usual. Dots: the value, with its distance in robust standard deviations."
     return _titled([rules, usual, values, distances], anomaly, [*about, told], height=alt.Step(_STEP))
@@ -178,7 +180,9 @@ def _titled(
 def _shade(anomaly: AnomalyDocument) -> alt.Chart:
     first, last = _window(anomaly)
     rows = pl.DataFrame({"first": [first], "last": [max(last, first + _LEAST)]})
-    shade: alt.Chart = alt.Chart(rows).mark_rect(opacity=0.15, color=_SHADE).encode(x="first:T", x2="last:T")
+    shade: alt.Chart = (
+        alt.Chart(rows).mark_rect(opacity=0.15, color=_SHADE).encode(x=alt.X("first:T"), x2=alt.X2("last:T"))
+    )
     return shade
 
 

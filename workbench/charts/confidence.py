@@ -25,8 +25,9 @@ def by_version(
         without="There are no decisions with an outcome.",
     )
     scored = alt.Chart(pl.DataFrame({"score": [score], "told": [f"score {score:.1%}"]}))
-    line = scored.mark_rule(strokeDash=[4, 4], strokeWidth=1.5, color=COLOURS[1]).encode(x="score:Q")
+    line = scored.mark_rule(strokeDash=[4, 4], strokeWidth=1.5, color=COLOURS[1]).encode(x=alt.X("score:Q"))
+    top = alt.YValue(0)  # type: ignore[no-untyped-call]
     named = scored.mark_text(align="right", dx=-5, dy=10, color=COLOURS[1]).encode(
-        x="score:Q", y=alt.value(0), text="told:N"
+        x=alt.X("score:Q"), y=top, text=alt.Text("told:N")
     )
     return alt.layer(chart, line, named)

@@ -8,7 +8,7 @@ from typing import Final
 import altair as alt
 import polars as pl
 
-from workbench.charts.rates import COLOURS, PERCENT, SHAPES, SHARE, SUCCESS, empty
+from workbench.charts.rates import COLOURS, PERCENT, SHAPES, SHARE, SUCCESS, empty, told_of
 
 _PLOTTED_VERSIONS: Final = len(COLOURS)
 # Below it a week's rate is that of those whose outcomes came first.
@@ -28,17 +28,17 @@ def weekly(frame: pl.DataFrame, policy_id: str, about: Sequence[str]) -> alt.Lay
     base = alt.Chart(rows).encode(
         x=alt.X("week:T", title="Week of the decision (its Monday, UTC)", axis=_months(rows)),
         color=alt.Color("policy_version:N", legend=named, scale=alt.Scale(domain=versions, range=COLOURS)),
-        detail="run:N",
+        detail=alt.Detail("run:N"),
     )
     low = alt.Y("low:Q", title=SUCCESS, axis=PERCENT, scale=SHARE)
-    band = base.mark_area(opacity=0.22).encode(y=low, y2="high:Q")
+    band = base.mark_area(opacity=0.22).encode(y=low, y2=alt.Y2("high:Q"))
     # A band of one week has no width.
-    alone = base.transform_filter("datum.alone").mark_rule(strokeWidth=2).encode(y=low, y2="high:Q")
-    line = base.mark_line(strokeWidth=2).encode(y="success_rate:Q")
+    alone = base.transform_filter("datum.alone").mark_rule(strokeWidth=2).encode(y=low, y2=alt.Y2("high:Q"))
+    line = base.mark_line(strokeWidth=2).encode(y=alt.Y("success_rate:Q"))
     points = base.mark_point(filled=True, size=55, opacity=1).encode(
-        y="success_rate:Q",
+        y=alt.Y("success_rate:Q"),
         shape=alt.Shape("policy_version:N", legend=named, scale=alt.Scale(domain=versions, range=SHAPES)),
-        tooltip=["week", "policy_version", "success_rate", "low", "high", "terminal_coverage", *_TOLD],
+        tooltip=told_of("week", "policy_version", "success_rate", "low", "high", "terminal_coverage", *_TOLD),
     )
     # White within, over the filled one: the legend stays that of filled points.
     hollow = (
@@ -46,8 +46,8 @@ def weekly(frame: pl.DataFrame, policy_id: str, about: Sequence[str]) -> alt.Lay
         .transform_filter("datum.open")
         .mark_point(filled=True, size=18, opacity=1, color="white", tooltip=None)
         .encode(
-            x="week:T",
-            y="success_rate:Q",
+            x=alt.X("week:T"),
+            y=alt.Y("success_rate:Q"),
             shape=alt.Shape("policy_version:N", legend=named, scale=alt.Scale(domain=versions, range=SHAPES)),
         )
     )

@@ -37,6 +37,11 @@ _WIDTH: Final = 520
 _TERMINAL: Final = ("succeeded", "partial", "failed", "reverted")
 
 
+def told_of(*columns: str) -> list[alt.Tooltip]:
+    """What a chart tells of the row that a pointer is over."""
+    return [alt.Tooltip(column) for column in columns]
+
+
 def most(rows: pl.DataFrame, count: pl.Expr) -> tuple[pl.DataFrame, int]:
     """The rows of a chart that can still be read, those that count most, in their order; and how many are left out."""
     kept = rows.with_row_index("_at").sort(count, "_at", descending=[True, False]).head(_ROWS).sort("_at").drop("_at")
@@ -80,14 +85,15 @@ def rates(
     axis = alt.Axis(format="%", values=[part / parts for part in range(round(start * parts), parts + 1)])
     base = alt.Chart(shown).encode(
         y=alt.Y(f"{name}:N", title=named, sort=None, axis=alt.Axis(grid=True, labelLimit=320)),
-        tooltip=[name, "success_rate", "low", "high", *_TERMINAL],
+        tooltip=told_of(name, "success_rate", "low", "high", *_TERMINAL),
     )
     intervals = base.mark_rule(strokeWidth=2.5, color=COLOURS[0]).encode(
         x=alt.X("low:Q", title=SUCCESS, axis=axis, scale=scale),
-        x2="high:Q",
+        x2=alt.X2("high:Q"),
     )
-    points = base.mark_point(filled=True, size=80, opacity=1, color=COLOURS[0]).encode(x="success_rate:Q")
-    numbers = base.mark_text(align="left", fontSize=11).encode(x=alt.value(_WIDTH + 8), text="told:N")
+    points = base.mark_point(filled=True, size=80, opacity=1, color=COLOURS[0]).encode(x=alt.X("success_rate:Q"))
+    beside = alt.XValue(_WIDTH + 8)  # type: ignore[no-untyped-call]
+    numbers = base.mark_text(align="left", fontSize=11).encode(x=beside, text=alt.Text("told:N"))
     how = "Lines are 95 % Wilson intervals; on the right the rate, and of how many terminal outcomes."
     subtitle = [*about, how if shown.height else empty(rows, without)]
     if left_out:

@@ -239,10 +239,11 @@ def test_every_report_can_be_plotted_and_shown(
 
 
 @pytest.mark.parametrize("name", CHAINS)
-@pytest.mark.parametrize("by", ["week", "version", "verdict", "rule"])
-def test_effectiveness_can_be_plotted_by_each_part(name: str, by: str, tmp_path: Path) -> None:
+def test_effectiveness_can_be_plotted_by_each_part(name: str, tmp_path: Path) -> None:
     report = effectiveness(snapshot_of(chained(CHAINS[name]), tmp_path), POLICY)
-    assert report.plot(by).to_dict()["layer"]
+    # By week it is in the test above.
+    for by in ("version", "verdict", "rule"):
+        assert report.plot(by).to_dict()["layer"], by
 
 
 def test_a_part_that_there_is_none_of_is_not_plotted(tmp_path: Path) -> None:
