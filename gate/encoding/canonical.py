@@ -39,11 +39,17 @@ def canonical(value: object, *, plain: bool = False) -> bytes:
 
 def _by_parts(value: Any) -> bytes:
     """The canonical bytes, where one number that is not plain does not slow all the rest."""
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return orjson.dumps(value)
+    if kind is float and value.is_integer() and abs(value) <= MAX_SAFE_INTEGER:
+        # The usual reason why all of it is not plain, 0.0 or 1.0; -0.0 is 0 as well.
+        return b"%d" % int(value)
     if is_plain(value):
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    if type(value) is list:
+    if kind is list:
         return b"[%s]" % b",".join(map(_by_parts, value))
-    if type(value) is dict and all(type(name) is str for name in value) and "".join(value).isascii():
+    if kind is dict and all(type(name) is str for name in value) and "".join(value).isascii():
         # ASCII names sort alike by code point, UTF-8 byte and UTF-16 code unit; RFC 8785 asks for the last.
         return b"{%s}" % b",".join(orjson.dumps(name) + b":" + _by_parts(value[name]) for name in sorted(value))
     return rfc8785.dumps(value)

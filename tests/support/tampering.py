@@ -53,7 +53,8 @@ def neighbour(value: Any) -> Any:
     if isinstance(value, bool):
         return not value
     if isinstance(value, int | float):
-        return value + 1
+        # A great double has no neighbour at that distance.
+        return value + 1 if value + 1 != value else value / 2
     if isinstance(value, str):
         return f"{value[:-1]}{'1' if value.endswith('0') else '0'}"
     if isinstance(value, list):
@@ -92,6 +93,17 @@ def as_doubles(value: Any) -> Any:
 def changed(document: Any, path: Path) -> Iterator[tuple[str, Any]]:
     """Each change to what stands at a path, described, and the changed copy."""
     for other in other_values(at(document, path)):
+        yield f"{path} = {other!r}", with_value(document, path, other)
+    yield f"{path} removed", without(document, path)
+
+
+def changed_likely(document: Any, path: Path) -> Iterator[tuple[str, Any]]:
+    """A likely other value in the place of what stands at a path, null, its removal, and in lists an addition."""
+    value = at(document, path)
+    others = [neighbour(value), *([] if value in ("", None, [], {}) else [None])]
+    if isinstance(value, list):
+        others.append([*value, *value[:1]] if value else [None])
+    for other in others:
         yield f"{path} = {other!r}", with_value(document, path, other)
     yield f"{path} removed", without(document, path)
 

@@ -39,7 +39,7 @@ from tests.support.samples import (
     public_key,
     sample_request,
 )
-from tests.support.tampering import COLLECTIONS, Forger, as_doubles, at, neighbour, places, with_value, without
+from tests.support.tampering import COLLECTIONS, Forger, as_doubles, at, changed_likely, places, with_value, without
 from tests.support.tampering import Path as Place
 
 ROOT = Path(__file__).parents[3]
@@ -254,13 +254,8 @@ def table_row(attack: dict[str, Any]) -> str:
 def small_changes(document: dict[str, Any]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """For every place a likely other value, its removal and, in objects and lists, an addition."""
     for path in places(document):
-        value = at(document, path)
-        yield path, with_value(document, path, neighbour(value))
-        yield path, without(document, path)
-        if isinstance(value, list):
-            yield path, with_value(document, path, [*value, *value[:1]] if value else [None])
-        if value not in ("", None, [], {}):
-            yield path, with_value(document, path, None)
+        for _, tampered in changed_likely(document, path):
+            yield path, tampered
 
 
 @pytest.mark.heavy
