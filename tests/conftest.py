@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 from collections.abc import Iterator
 from io import BytesIO
@@ -35,6 +36,17 @@ settings.load_profile("gate")
 def pytest_configure() -> None:
     """Watches what tests start."""
     tiers.watch()
+
+
+def pytest_collection() -> None:
+    """Collects no garbage while tests are collected: next to nothing of it is any."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Leaves what was collected out of each collection of garbage that follows."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
