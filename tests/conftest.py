@@ -7,12 +7,10 @@ import shutil
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 from hypothesis import HealthCheck, settings
-from werkzeug.routing import Rule
 
 from api.app import create_app
 from api.http.logs import open_log
@@ -23,6 +21,7 @@ from gate.ledger import Ledger
 from gate.ledger.access import limits
 from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
 from tests.support import tiers
+from tests.support.instances import InstanceInTurn
 from tests.support.postgres import Postgres, postgres_server
 from tests.support.samples import LimitClock
 from workbench.analytics import Analytics
@@ -75,24 +74,6 @@ def database_url() -> str | None:
     return None
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _compiled_once() -> Iterator[None]:
-    """Compiles what makes a route's URL once in a process, not once in each test's application, a third of its time."""
-    compiled: dict[object, Any] = {}
-    compile_builder = Rule._compile_builder
-
-    def remembered(rule: Rule, append_unknown: bool = True) -> Any:
-        converters = tuple((name, type(converter)) for name, converter in rule._converters.items())
-        key = tuple(rule._trace), repr(rule.defaults), converters, append_unknown
-        if key not in compiled:
-            compiled[key] = compile_builder(rule, append_unknown)
-        return compiled[key]
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Rule, "_compile_builder", remembered)
-        yield
-
-
 @pytest.fixture(scope="session")
 def laid_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The home directory of an instance that nobody opens."""
@@ -113,12 +94,26 @@ def home(tmp_path: Path, database_url: str | None, laid_out: Path) -> Path:
     return directory
 
 
+@pytest.fixture(scope="session")
+def _in_turn(tmp_path_factory: pytest.TempPathFactory, laid_out: Path) -> Iterator[InstanceInTurn]:
+    """The instance that tests share."""
+    shared = InstanceInTurn(lambda: Path(shutil.copytree(laid_out, tmp_path_factory.mktemp("in-turn") / "home")))
+    yield shared
+    shared.close()
+
+
 @pytest.fixture
-def instance(home: Path, database_url: str | None) -> Iterator[Instance]:
-    """The open instance."""
-    opened = open_instance(load_settings(home, database_url=database_url))
-    yield opened
-    opened.close()
+def instance(request: pytest.FixtureRequest, database_url: str | None) -> Iterator[Instance]:
+    """The open instance, with an empty ledger; one of the test's own where it asks for its `home` as well."""
+    if "home" in request.fixturenames or database_url is not None:
+        opened = open_instance(load_settings(request.getfixturevalue("home"), database_url=database_url))
+        yield opened
+        opened.close()
+        return
+    instance = request.getfixturevalue("_in_turn").take()
+    yield instance
+    if "adapters" in instance.__dict__:
+        instance.adapters.close()
 
 
 @pytest.fixture

@@ -1,0 +1,97 @@
+"""An instance that the tests of a process use one after another, each with an empty ledger of its own.
+
+What takes long stays: the files, the database connections, and the statements that SQLAlchemy compiled for them. All
+that remembers anything above the stores is made anew for each test, and the tables are emptied. Where the test before
+touched anything else, such as a key file, the schema or the settings, there is a new instance instead.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from gate.instance.instance import Instance, open_instance
+from gate.instance.settings import load_settings
+from gate.ledger import Ledger
+from gate.ledger.access.limits import RateLimiter
+from gate.ledger.stores.sqlite import SqliteLedgerStore
+from gate.ledger.tables import limits_metadata, metadata
+
+# Files of which only the place is kept in mind: every commit writes to them.
+_LEDGER = "ledger.db"
+
+
+class InstanceInTurn:
+    """Hands out an instance to one test at a time."""
+
+    def __init__(self, make_home: Callable[[], Path]) -> None:
+        """Takes what lays out the home directory of a fresh instance, each time another one."""
+        self._make_home = make_home
+        self._kept: _Kept | None = None
+
+    def take(self) -> Instance:
+        """The instance, with an empty ledger. It is not to be closed; `close` is what closes it."""
+        # Only now: what the test before had patched is as it was again.
+        if self._kept is None or not self._kept.emptied():
+            self.close()
+            self._kept = _Kept(self._make_home())
+        return self._kept.instance()
+
+    def close(self) -> None:
+        """Closes it."""
+        if self._kept is not None:
+            self._kept.opened.close()
+        self._kept = None
+
+
+class _Kept:
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._environment = _environment()
+        self.opened = open_instance(load_settings(home))
+        assert isinstance(self.opened.ledger.store, SqliteLedgerStore)
+        limits = self.opened.limiter._store
+        assert isinstance(limits, SqliteLedgerStore)
+        self._stores = ((self.opened.ledger.store, metadata), (limits, limits_metadata))
+        for store, _ in self._stores:
+            # Makes its WAL.
+            store.probe()
+        self._found = self._state()
+
+    def instance(self) -> Instance:
+        """The instance, as one that was opened just now."""
+        (ledger, _), (limits, _) = self._stores
+        instance = Instance(self.opened.settings, Ledger(ledger))
+        instance.__dict__["limiter"] = RateLimiter(limits, self.opened.limiter._reopen)
+        return instance
+
+    def emptied(self) -> bool:
+        """Whether it is as it was at first, after its tables were emptied."""
+        if any(store._closed or store._stuck or store._turn.locked() for store, _ in self._stores):
+            return False
+        if self._environment != _environment() or self._state() != self._found:
+            return False
+        for store, tables in self._stores:
+            with store.write() as connection:
+                for table in reversed(tables.sorted_tables):
+                    connection.exec_driver_sql(f"DELETE FROM {table.name}")  # noqa: S608 - the names are the product's
+        return True
+
+    def _state(self) -> object:
+        files = {str(path): _stat(path) for path in self._home.rglob("*")}
+        schemas = []
+        for store, _ in self._stores:
+            with store.read() as connection:
+                schemas.append(connection.exec_driver_sql("PRAGMA schema_version").scalar_one())
+        return files, schemas
+
+
+def _stat(path: Path) -> object:
+    found = path.stat()
+    place = (found.st_ino, found.st_mode)
+    return place if path.name.startswith(_LEDGER) else (*place, found.st_size, found.st_mtime_ns)
+
+
+def _environment() -> object:
+    return {name: value for name, value in os.environ.items() if name.upper().startswith("GATE_")}
