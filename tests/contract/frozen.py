@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,7 +35,14 @@ def frozen() -> dict[str, Any]:
 
 def current() -> dict[str, Any]:
     """The document that the service serves now, for a neutral base address."""
-    return dict(openapi_document(BASE_URL))
+    # A copy each time: what is checked against it may change it on the way.
+    document: dict[str, Any] = json.loads(_current())
+    return document
+
+
+@cache
+def _current() -> str:
+    return json.dumps(openapi_document(BASE_URL))
 
 
 def freeze(document: dict[str, Any]) -> str:
