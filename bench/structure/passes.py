@@ -1,11 +1,16 @@
 """The files of the house that one decide passes, and one guarded call on its caller's side.
 
 A file is passed where the thread that makes the call enters a function of it. Each call is the second of its kind, so
-that what is loaded, compiled and cached once does not count.
+that what is loaded, compiled and cached once does not count. The calls are made in a process of their own, and no
+garbage is collected meanwhile: what the caller's process did before would end, and so enter functions, at any moment.
+
+`python -m bench.structure.passes` prints them as JSON.
 """
 
 from __future__ import annotations
 
+import gc
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +22,7 @@ from types import FrameType
 from typing import Any, Final
 
 import httpx
+import orjson
 from flask import Flask
 from flask.testing import FlaskClient
 
@@ -39,8 +45,16 @@ def passed() -> dict[str, list[str]]:
     """The files that a `decide` of the service passes, and those of `gate` that a `guard` of a client passes.
 
     Raises:
-        Mismatch: A decide was not answered with 200.
+        CalledProcessError: A decide was not answered with 200.
     """
+    command = [sys.executable, "-m", __spec__.name]
+    files: dict[str, list[str]] = orjson.loads(
+        subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
+    )
+    return files
+
+
+def _passed_here() -> dict[str, list[str]]:
     with scratch() as directory, _service(directory / "home") as (instance, key):
         application = create_app(instance, log=open_log(stream=BytesIO()))
         decide = _of_second(_decide(application.test_client(), key))
@@ -64,12 +78,15 @@ def watched() -> Iterator[set[str]]:
         if event == "call" and frame.f_code.co_name != "<module>":
             files.add(frame.f_code.co_filename)
 
-    before = sys.getprofile()
+    before, collects = sys.getprofile(), gc.isenabled()
+    gc.disable()
     sys.setprofile(note)
     try:
         yield files
     finally:
         sys.setprofile(before)
+        if collects:
+            gc.enable()
 
 
 def _of_second(call: Callable[[], None]) -> list[str]:
@@ -131,3 +148,7 @@ class _Unwatched(httpx.BaseTransport):
             return response
         finally:
             sys.setprofile(watching)
+
+
+if __name__ == "__main__":
+    print(orjson.dumps(_passed_here()).decode())

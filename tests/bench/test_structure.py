@@ -166,6 +166,25 @@ def test_a_file_is_passed_where_its_functions_are_entered() -> None:
     assert counts.__file__ not in files
 
 
+def test_what_other_work_left_behind_is_not_passed() -> None:
+    left = Left()
+    left.itself = left
+    with watched() as files:
+        del left
+        # As many objects as start a collection.
+        assert list(zip(range(100_000), strict=True))
+    assert __file__ not in files
+
+
+class Left:
+    """An object that is gone only once garbage is collected, and then runs code."""
+
+    itself: Left
+
+    def __del__(self) -> None:
+        """Runs a function of this file."""
+
+
 def test_a_decide_passes_the_service_and_a_guard_the_client() -> None:
     files = passed()
     assert {"api/app.py", "gate/decisions/decide.py"} <= set(files["decide"])
