@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, cast
 
-import httpx
 import typer
 
 from api.cli.options import DatabaseUrl, Json, read_file, read_json
@@ -147,6 +146,9 @@ def _registries(source: str) -> tuple[KeyRegistry, KeyRegistry | None]:
 
 
 def _fetch(url: str) -> object:
+    # Half of what this command would load, for those alone who name an address.
+    import httpx
+
     try:
         response = httpx.get(url, timeout=10, follow_redirects=False, trust_env=bool(os.environ.get("HTTPS_PROXY")))
     except (httpx.HTTPError, httpx.InvalidURL) as error:

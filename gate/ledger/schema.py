@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
+from sqlalchemy import text
 
 from gate.ledger.stores.store import Store
 
@@ -21,11 +19,18 @@ OLDER: Final = ("0001", "0002", "0003")
 def revision(store: Store) -> str | None:
     """The revision that a database is at; None where it has no tables yet."""
     with store.read() as connection:
-        return MigrationContext.configure(connection).get_current_revision()
+        # As Alembic reads it, which takes a fifth of a command's start to load.
+        if not connection.dialect.has_table(connection, "alembic_version"):
+            return None
+        found: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+        return found
 
 
 def upgrade(store: Store) -> None:
     """Brings a database to `HEAD`, in one transaction."""
+    from alembic import command
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "schema_versions"))
     with store.write() as connection:
