@@ -82,6 +82,8 @@ def stopwatch(statement: str, names: Mapping[str, Any], seconds: float) -> Calla
         seconds: How long one round takes.
     """
     timer = Timer(statement, _SETUP, globals=dict(names))
-    number, taken = timer.autorange()
+    number = 1
+    while (taken := timer.timeit(number)) < seconds:
+        number *= 2
     number = max(1, int(number * seconds / taken))
     return lambda: timer.timeit(number) / number * 1e6

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -13,16 +12,17 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any, Final
 
-import orjson
 from sqlalchemy import func, select
 
 from api.cli.options import instance_at
 from api.http import turns
 from bench.load import Client, Load
 from bench.measure import Mismatch, Spread, alternate, spread
-from bench.samples import ROOT, decide_request
-from bench.servers import Cpu, Server, ServerFailed, connect_evenly, environment, free_port, running
-from gate.instance.instance import Instance
+from bench.samples import decide_request
+from bench.servers import Cpu, Server, connect_evenly, free_port, running
+from gate.clock import utc_now
+from gate.instance.instance import Instance, create_instance
+from gate.ledger.access.authority import FULL_ACCESS
 from gate.ledger.tables import entries
 from gate.proof.chain import find_break
 
@@ -32,6 +32,8 @@ BLOCKING_THREADS: Final = turns.WORKING
 SCOPE: Final = "bench"
 
 _WARM_UP_SECONDS: Final = 1.0
+# What `gate serve` is told besides: nothing, so that what is measured is what is served.
+_SERVE_OPTIONS: Final[Sequence[str]] = ()
 _GATE: Final = Path(sys.executable).with_name("gate")
 _CHECKED_LINKS: Final = 1000
 
@@ -91,7 +93,7 @@ class Round:
 
 
 @contextmanager
-def bare(directory: Path, *, workers: int = WORKERS, pinned: bool = False) -> Iterator[Server]:
+def bare(directory: Path, *, workers: int, pinned: bool = False) -> Iterator[Server]:
     """The bare route, served while the block runs; its log goes to the directory."""
     port = free_port()
     arguments = [str(port), str(workers), str(BLOCKING_THREADS)]
@@ -102,28 +104,22 @@ def bare(directory: Path, *, workers: int = WORKERS, pinned: bool = False) -> It
 
 
 @contextmanager
-def gate(
-    home: Path, database_url: str, directory: Path, *, workers: int = WORKERS, pinned: bool = True
-) -> Iterator[Server]:
+def gate(home: Path, database_url: str, directory: Path, *, workers: int, pinned: bool = True) -> Iterator[Server]:
     """The service of an instance, served while the block runs; its log goes to the directory."""
     port = free_port()
     options = [*_instance_options(home, database_url), "--port", str(port), "--workers", str(workers)]
-    options.append("--pin-workers" if pinned else "--no-pin-workers")
+    options += ["--pin-workers" if pinned else "--no-pin-workers", *_SERVE_OPTIONS]
     with running([str(_GATE), "serve", *options], port, directory / f"gate-{port}.log") as server:
         yield server
 
 
 def create_key(home: Path, database_url: str) -> str:
-    """A key of the scope `SCOPE`, which it creates, as it does the instance, where there is none.
-
-    Raises:
-        ServerFailed: It could not be made.
-    """
-    options = ["--scope", SCOPE, "--plan", "unlimited", "--json", *_instance_options(home, database_url)]
-    made = subprocess.run([_GATE, "keys", "create", *options], capture_output=True, cwd=ROOT, env=environment())
-    if made.returncode != 0:
-        raise ServerFailed(f"No key could be made:\n{made.stderr.decode(errors='replace')}")
-    return str(orjson.loads(made.stdout)["key"])
+    """A key of the scope `SCOPE`, which it creates, as it does the instance."""
+    create_instance(home, database_url=database_url)
+    with instance_at(home, database_url) as instance:
+        directory, now = instance.ledger.directory, utc_now()
+        key, _ = directory.create_key(directory.create_scope(SCOPE, "unlimited", now), FULL_ACCESS, None, now)
+        return key
 
 
 def sqlite_url(home: Path) -> str:

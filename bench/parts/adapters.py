@@ -492,7 +492,8 @@ def _service(rounds: int, seconds: float) -> dict[str, Any]:
         bodies = {"direct": _request(_MADE[_OVER_HTTP]), "adapter": _request(None)}
         with ExitStack() as stack:
             servers = {
-                name: stack.enter_context(gate(home, sqlite_url(home), directory)) for name, home in homes.items()
+                name: stack.enter_context(gate(home, sqlite_url(home), directory, workers=WORKERS))
+                for name, home in homes.items()
             }
             for name, server in servers.items():
                 _require_decision(server, keys[name], bodies[name], by_adapter=name == "adapter")

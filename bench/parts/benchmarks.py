@@ -23,7 +23,7 @@ from bench.disk import scratch
 from bench.lakes import goal_lines, judged
 from bench.measure import Mismatch, Spread, alternate, ratio, spread
 from bench.samples import decide_request
-from bench.subjects import gate, sqlite_url
+from bench.subjects import WORKERS, gate, sqlite_url
 from bench.tables import table
 from gate.clock import utc_now
 from gate.encoding.strict_json import parse
@@ -69,7 +69,7 @@ def run(*, quick: bool) -> dict[str, Any]:
         finally:
             instance.close()
         with (
-            gate(home, sqlite_url(home), directory) as server,
+            gate(home, sqlite_url(home), directory, workers=WORKERS) as server,
             httpx.Client(
                 base_url=f"http://127.0.0.1:{server.port}",
                 headers={"x-api-key": keys[0]},

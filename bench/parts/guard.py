@@ -191,7 +191,10 @@ def run(*, quick: bool) -> dict[str, Any]:
         home = directory / "home"
         disk_sync = sync_ms(directory)
         key = create_key(home, sqlite_url(home))
-        with gate(home, sqlite_url(home), directory) as server, SqliteStore(directory / "intents.db") as store:
+        with (
+            gate(home, sqlite_url(home), directory, workers=WORKERS) as server,
+            SqliteStore(directory / "intents.db") as store,
+        ):
             site = _Site(_tell(directory, f"http://127.0.0.1:{server.port}", key), store, calls)
             _guard(site, deliver=True)
             taken = _time_calls(site, rounds)

@@ -87,7 +87,10 @@ def run(*, quick: bool) -> dict[str, Any]:
             decisions = _decide(instance, authority, _QUICK_DECISIONS if quick else _DECISIONS)
             reported = _report(instance, authority, decisions[0])
             before = instance.ledger.entries.head(authority.scope_id).size
-        with bare(directory) as floor, gate(home, sqlite_url(home), directory) as server:
+        with (
+            bare(directory, workers=WORKERS) as floor,
+            gate(home, sqlite_url(home), directory, workers=WORKERS) as server,
+        ):
             subjects = {"bare": Subject(floor, WORKERS, "")} | _subjects(server, key, decisions[1:])
             taken, answers = under_load(subjects, rounds, seconds)
             packet = _export(server, key, decisions[0], reported)

@@ -31,7 +31,7 @@ def run(*, quick: bool) -> dict[str, Any]:
     with scratch() as directory:
         home = directory / "home"
         key = create_key(home, sqlite_url(home))
-        with gate(home, sqlite_url(home), directory) as server:
+        with gate(home, sqlite_url(home), directory, workers=WORKERS) as server:
             seen = _load(server, key, decisions)
         require_records(home, sqlite_url(home), decisions)
     first, warm, last = (list(seen[at].values()) for at in (0, decisions // _STEPS, decisions))

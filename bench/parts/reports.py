@@ -134,7 +134,7 @@ def run(*, quick: bool) -> dict[str, Any]:
         shutil.rmtree(directory / "rolled")
         home = directory / "home"
         scopes = _build(home, _OUTCOMES // part, _OTHERS_OUTCOMES // part)
-        with gate(home, sqlite_url(home), directory) as server:
+        with gate(home, sqlite_url(home), directory, workers=WORKERS) as server:
             pid = _analytics_of(server)
             reports = _reports(server, pid, scopes, _QUICK_REPORT_ROUNDS if quick else _REPORT_ROUNDS)
             rounds, seconds = (_QUICK_LOAD_ROUNDS, _QUICK_LOAD_SECONDS) if quick else (_LOAD_ROUNDS, _LOAD_SECONDS)
@@ -476,13 +476,13 @@ def _deciding(server: Server, pid: int, home: Path, scope: _Scope, rounds: int, 
 
         answered: list[Sequence[float]] = []
         exported: list[int] = []
-        warm_up = [still(), beside()]
+        untold = [still(), beside()]
         answered.clear()
         exported.clear()
         taken = alternate({"still": still, "beside": beside}, rounds)
         # The export has its turn every two seconds, which short rounds on a busy machine can miss.
         while not sum(exported) and len(exported) < _MOST_ROUNDS:
-            beside()
+            untold.append(beside())
     if not all(answered) or not sum(exported):
         raise Mismatch(
             f"Beside the load {sum(map(len, answered))} reports were made and {sum(exported)} entries exported."
@@ -496,7 +496,7 @@ def _deciding(server: Server, pid: int, home: Path, scope: _Scope, rounds: int, 
         "connections": CONNECTIONS,
         "rounds": rounds,
         "round_s": seconds,
-        "answers": sum(round_.load.answers for round_ in chain(warm_up, *taken.values())),
+        "answers": sum(round_.load.answers for round_ in chain(untold, *taken.values())),
         "reports": sum(map(len, answered)),
         "report": spread([ms for times in answered for ms in times]).to_dict("ms"),
         "exported": sum(exported),

@@ -57,10 +57,12 @@ def run(*, quick: bool) -> dict[str, Any]:
         keys = {name: create_key(home, sqlite_url(home)) for name, home in homes.items()}
         with ExitStack() as stack:
             servers = {
-                "bare": stack.enter_context(bare(directory)),
-                "bare_pinned": stack.enter_context(bare(directory, pinned=True)),
+                "bare": stack.enter_context(bare(directory, workers=WORKERS)),
+                "bare_pinned": stack.enter_context(bare(directory, workers=WORKERS, pinned=True)),
             } | {
-                name: stack.enter_context(gate(home, sqlite_url(home), directory, pinned=name == "decide"))
+                name: stack.enter_context(
+                    gate(home, sqlite_url(home), directory, workers=WORKERS, pinned=name == "decide")
+                )
                 for name, home in homes.items()
             }
             subjects = {name: Subject(server, WORKERS, keys.get(name, "")) for name, server in servers.items()}

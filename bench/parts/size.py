@@ -60,7 +60,7 @@ def run(*, quick: bool) -> dict[str, Any]:
         key = stored_copy(many, home)
         before = _bytes(home)
         disk_sync = sync_ms(directory)
-        with bare(directory) as server:
+        with bare(directory, workers=WORKERS) as server:
             plain = Subject(server, WORKERS, key)
             plain.round(requests=requests)
             taken = alternate(
@@ -128,7 +128,7 @@ def _few(directory: Path, requests: int) -> Round:
 
 
 def _round(home: Path, key: str, directory: Path, requests: int) -> Round:
-    with gate(home, sqlite_url(home), directory) as server:
+    with gate(home, sqlite_url(home), directory, workers=WORKERS) as server:
         subject = Subject(server, WORKERS, key)
         subject.round(requests=_added(requests) - requests)
         return subject.round(requests=requests)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 
+from bench import subjects
 from bench.__main__ import PARTS
 from tests.support.torture import LONG
 
@@ -38,17 +39,24 @@ LEAST: Final[Mapping[str, Mapping[str, Any]]] = {
     "postgres": {"_QUICK_ROUNDS": 1, "_QUICK_SECONDS": 0.1},
     "memory": {"_QUICK_DECISIONS": 100},
     "vectorized": {"_QUICK_ROWS": 2_000, "_QUICK_ROUNDS": 1, "_ROWS_ONE_BY_ONE": 200},
-    "lake": {"_QUICK_DECISIONS": 200, "_QUICK_ROUNDS": 1},
-    "detection": {"_QUICK_SEEDS": 1, "_DECISIONS": 1_000},
+    "lake": {"_QUICK_DECISIONS": 60, "_QUICK_ROUNDS": 1},
+    "detection": {"_QUICK_SEEDS": 1, "_DECISIONS": 60},
     "benchmarks": {"_QUICK_ROUNDS": 1, "_FREEZES": 1},
     "reports": {
         "_QUICK_PART": 100,
         "_QUICK_REPORT_ROUNDS": 1,
         "_QUICK_ROLL_UP_ROUNDS": 1,
         "_QUICK_LOAD_ROUNDS": 1,
+        "_QUICK_LOAD_SECONDS": 0.3,
+        "_MOST_ROUNDS": 100,
+        "_LIMIT": 1_000,
     },
     "size": {"_FEW": 20, "_QUICK_MANY": 200, "_QUICK_ROUNDS": 1, "_QUICK_REQUESTS": 100},
 }
+
+
+# These ask for what a server's process of reports computes; the others' servers need not load that.
+WITH_REPORTS: Final = {"lifecycle", "benchmarks", "reports"}
 
 
 def test_the_least_of_every_part_is_known() -> None:
@@ -58,6 +66,13 @@ def test_the_least_of_every_part_is_known() -> None:
 @pytest.mark.parametrize("name", PARTS)
 def test_a_part_measures_and_shows_its_figures(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     part = PARTS[name]
-    for setting, value in () if LONG else LEAST[name].items():
-        monkeypatch.setattr(part, setting, value)
+    if not LONG:
+        monkeypatch.setattr(subjects, "_WARM_UP_SECONDS", 0.05)
+        if name not in WITH_REPORTS:
+            monkeypatch.setattr(subjects, "_SERVE_OPTIONS", ["--no-analytics"])
+        # What the second worker of a server does besides, the part on PostgreSQL measures.
+        if hasattr(part, "WORKERS"):
+            monkeypatch.setattr(part, "WORKERS", 1)
+        for setting, value in LEAST[name].items():
+            monkeypatch.setattr(part, setting, value)
     assert part.show(part.run(quick=True)).strip()
