@@ -121,6 +121,10 @@ class Postgres:
         self._server.cleanup()
 
 
+# A file system in memory, and how much of it has to be free: each process that runs tests has a server.
+_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - the folder that is made in it is the user's alone
+_ROOM: Final = 2 * 2**30
+
 _TABLES: Final = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
 
 # Whatever a test may have made, changed or taken away: columns, constraints, indexes, triggers, functions, settings.
@@ -160,14 +164,23 @@ def _holds_rows(connection: psycopg.Connection[Any], table: str) -> bool:
 
 @contextmanager
 def postgres_server() -> Iterator[Postgres]:
-    """A server while the block runs, in a directory short enough for a socket's path."""
-    directory = Path(tempfile.mkdtemp(prefix="gate-pg-"))
+    """A server while the block runs. Its directory is short enough for a socket's path, and in memory where that has
+    room.
+    """
+    directory = Path(tempfile.mkdtemp(prefix="gate-pg-", dir=_in_memory()))
     server = Postgres(directory)
     try:
         yield server
     finally:
         server.close()
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _in_memory() -> Path | None:
+    try:
+        return _MEMORY if shutil.disk_usage(_MEMORY).free > _ROOM else None
+    except OSError:
+        return None
 
 
 @contextmanager
