@@ -24,7 +24,7 @@ from typing import Any, Final, TypeVar
 
 import httpx
 import orjson
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from api.cli.main import app
 from gate.decisions.stored import stored_record
@@ -70,11 +70,15 @@ class Site:
         return [GATE, *arguments, "--home", str(self.home), *ledger]
 
     def gate(self, *arguments: str) -> Any:
-        """What a `gate` command that succeeds prints as JSON. It runs in this process, which spares it a start."""
-        with _COMMAND_LINE:
-            done = CliRunner().invoke(app, self.command(*arguments, "--json")[1:])
+        """What a `gate` command that succeeds prints as JSON."""
+        done = self.invoke(*arguments, "--json")
         assert done.exit_code == 0, f"{done.output}{done.exception!r}"
         return json.loads(done.stdout)
+
+    def invoke(self, *arguments: str) -> Result:
+        """What a `gate` command does. It runs in this process, which spares it a start."""
+        with _COMMAND_LINE:
+            return CliRunner().invoke(app, self.command(*arguments)[1:])
 
     def create_key(self, scope: str, plan: str = "unlimited") -> str:
         """A new key of a scope, which is created with it where there is none."""

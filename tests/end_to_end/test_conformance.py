@@ -5,8 +5,15 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from gate.contract.published import golden_cases, published
 from tests.end_to_end.site import GATE, Site
+
+
+@pytest.fixture
+def database_url() -> None:
+    """In the home: what is published and how it is answered does not depend on the database."""
 
 
 def test_a_real_server_conforms_and_its_chain_is_whole(site: Site, tmp_path: Path) -> None:

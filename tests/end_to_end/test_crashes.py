@@ -70,8 +70,14 @@ def test_what_was_acknowledged_survives_kill_9(site: Site) -> None:
     assert load.retried
 
 
-def test_workers_end_with_the_server_that_started_them(site: Site) -> None:
-    with site.serving() as server:
+@pytest.fixture
+def own(tmp_path: Path) -> Site:
+    """For what no database has a part in."""
+    return Site(tmp_path / "home", None)
+
+
+def test_workers_end_with_the_server_that_started_them(own: Site) -> None:
+    with own.serving() as server:
         workers = workers_of(server)
         server.process.kill()
         wait_until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
@@ -80,7 +86,7 @@ def test_workers_end_with_the_server_that_started_them(site: Site) -> None:
 
 
 def test_workers_keep_to_one_processor_each_and_leave_it_to_whoever_replaces_them(
-    site: Site, request: pytest.FixtureRequest
+    own: Site, request: pytest.FixtureRequest
 ) -> None:
     everything = os.sched_getaffinity(0)
     # Two are enough to tell, and a large machine would start a worker for each.
@@ -91,10 +97,10 @@ def test_workers_keep_to_one_processor_each_and_leave_it_to_whoever_replaces_the
 
     request.addfinalizer(lambda: os.sched_setaffinity(0, everything))
     os.sched_setaffinity(0, usable)
-    with site.serving(len(usable)) as server:
+    with own.serving(len(usable)) as server:
         wait_until(lambda: kept(server) == [[one] for one in usable])
         before = workers_of(server)
         os.kill(before[0], signal.SIGKILL)
         wait_until(lambda: before[0] not in workers_of(server) and kept(server) == [[one] for one in usable])
-    with site.serving(len(usable), "--no-pin-workers") as server:
+    with own.serving(len(usable), "--no-pin-workers") as server:
         assert kept(server) == [usable] * len(usable)

@@ -13,10 +13,10 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from importlib import import_module
 from typing import Any, Final, TypeAlias, TypeVar
 
 from sqlalchemy import ClauseElement, Connection, Dialect, Engine, Table
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
 from gate.encoding.strict_json import parse_document
@@ -214,8 +214,9 @@ def unavailable(why: str) -> StorageUnavailable:
 
 def insert_absent(connection: Connection, table: Table, values: Mapping[str, object]) -> None:
     """Inserts a row unless there is one of its key already."""
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    connection.execute(insert(table).values(**values).on_conflict_do_nothing())
+    # Loading the other database's as well would take a tenth of a command's start.
+    dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
+    connection.execute(dialect.insert(table).values(**values).on_conflict_do_nothing())
 
 
 def driver_error(error: GateError) -> BaseException | None:
