@@ -25,8 +25,21 @@ MOST_PROCESSES: Final = 8
 _SERVERS: Final = {"serve", "run", "initdb", "pg_ctl", "postgres"}
 _STARTERS: Final = {"gate", "make", "initdb", "pg_ctl", "postgres"}
 
+_checking = False
 _running: pytest.Item | None = None
 _started = 0
+
+
+def choose(expression: str) -> bool:
+    """Takes the expression that pytest's -m was given; whether this is `make check`."""
+    global _checking
+    _checking = expression == f"not {HEAVY}"
+    return _checking
+
+
+def examples(number: int) -> int:
+    """How many examples a property is tried on: so many in `make test`, a fourth of them in `make check`."""
+    return max(number // 4, 1) if _checking else number
 
 
 def mark(items: Iterable[pytest.Item]) -> None:
