@@ -78,8 +78,14 @@ def database_url() -> str | None:
 
 
 @pytest.fixture(scope="session")
-def laid_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def laid_out(_laid_out: Path) -> Path:
     """The home directory of an instance that nobody opens."""
+    return _laid_out
+
+
+@pytest.fixture(scope="session")
+def _laid_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    # Modules that override the other lay out instances of their own.
     directory = tmp_path_factory.mktemp("laid-out") / "home"
     create_instance(directory, base_url="http://gate.example")
     return directory
@@ -98,9 +104,9 @@ def home(tmp_path: Path, database_url: str | None, laid_out: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def _in_turn(tmp_path_factory: pytest.TempPathFactory, laid_out: Path) -> Iterator[InstanceInTurn]:
+def _in_turn(tmp_path_factory: pytest.TempPathFactory, _laid_out: Path) -> Iterator[InstanceInTurn]:
     """The instance that tests share."""
-    shared = InstanceInTurn(lambda: Path(shutil.copytree(laid_out, tmp_path_factory.mktemp("in-turn") / "home")))
+    shared = InstanceInTurn(lambda: Path(shutil.copytree(_laid_out, tmp_path_factory.mktemp("in-turn") / "home")))
     yield shared
     shared.close()
 

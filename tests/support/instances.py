@@ -84,7 +84,9 @@ class _Kept:
         for store, _ in self._stores:
             with store.read() as connection:
                 schemas.append(connection.exec_driver_sql("PRAGMA schema_version").scalar_one())
-        return files, schemas
+        with self._stores[0][0].read() as connection:
+            revisions = connection.exec_driver_sql("SELECT version_num FROM alembic_version").all()
+        return files, schemas, [row[0] for row in revisions]
 
 
 def _stat(path: Path) -> object:

@@ -162,6 +162,12 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def instance(home: Path, instance: Instance) -> Instance:
+    """The instance in that directory."""
+    return instance
+
+
+@pytest.fixture
 def service(instance: Instance, client: FlaskClient, request: pytest.FixtureRequest) -> Service:
     """A service that has answered nothing yet."""
     directory, now = instance.ledger.directory, utc_now()

@@ -54,6 +54,12 @@ def home(tmp_path_factory: pytest.TempPathFactory, database_url: str | None) -> 
 
 
 @pytest.fixture
+def instance(home: Path, instance: Instance) -> Instance:
+    """The instance in that directory."""
+    return instance
+
+
+@pytest.fixture
 def caller(instance: Instance, client: FlaskClient) -> Caller:
     """A caller of a scope of its own."""
     directory, now = instance.ledger.directory, utc_now()
