@@ -119,6 +119,7 @@ class Fault:
         error: The answer's code.
         recorded: How many records the request makes all the same, unheard.
         says: A word of the sentence that tells the reason.
+        in_ledger: Whether that is where the ledger is read or written.
     """
 
     name: str
@@ -128,6 +129,7 @@ class Fault:
     error: str = "SVC_STORAGE_UNAVAILABLE"
     recorded: int = 0
     says: str = ""
+    in_ledger: bool = False
 
 
 def named(faults: Sequence[Fault]) -> list[ParameterSet]:
@@ -228,8 +230,8 @@ def raises(path: str) -> Place:
     return place
 
 
-def unforeseen(name: str, path: str, when: str = FIRST, recorded: int = 0) -> Fault:
-    return Fault(name, raises(path), when, 500, "SVC_INTERNAL_ERROR", recorded)
+def unforeseen(name: str, path: str, when: str = FIRST, recorded: int = 0, *, in_ledger: bool = False) -> Fault:
+    return Fault(name, raises(path), when, 500, "SVC_INTERNAL_ERROR", recorded, in_ledger=in_ledger)
 
 
 STEPS: Final = [
@@ -241,22 +243,24 @@ STEPS: Final = [
     unforeseen("canonical JSON", "gate.decisions.decide.content_hash"),
     unforeseen("the request's shape", "gate.decisions.decide.read_request"),
     unforeseen("loading the rulebook", "gate.rulebooks.rulebook.load"),
-    unforeseen("looking for the rulebook", "gate.ledger.rulebooks.RulebookRegistry.find"),
+    unforeseen("looking for the rulebook", "gate.ledger.rulebooks.RulebookRegistry.find", in_ledger=True),
     unforeseen("making the registration", "gate.decisions.sources.registration"),
-    unforeseen("after the registration was committed", "gate.ledger.rulebooks.RulebookRegistry._remember"),
+    unforeseen(
+        "after the registration was committed", "gate.ledger.rulebooks.RulebookRegistry._remember", in_ledger=True
+    ),
     unforeseen("signing", "gate.proof.signing.Ed25519Signer.sign"),
     unforeseen("signing", "gate.proof.signing.Ed25519Signer.sign", LATER),
     unforeseen("evaluating", "gate.rulebooks.evaluation.Evaluator.explain"),
     unforeseen("the decision's id", "gate.decisions.decide.new_id"),
     unforeseen("building the record", "gate.decisions.decide.build_record"),
     unforeseen("building the entry", "gate.decisions.decide.link_material"),
-    unforeseen("packing", "gate.ledger.chain.writer.pack"),
-    unforeseen("reading the head", "gate.ledger.chain.writer._look_up"),
-    unforeseen("linking", "gate.proof.chain.append"),
-    unforeseen("laying out the row", "gate.ledger.chain.writer._entry_row"),
-    unforeseen("after the commit", "gate.proof.chain.record_link", recorded=1),
+    unforeseen("packing", "gate.ledger.chain.writer.pack", in_ledger=True),
+    unforeseen("reading the head", "gate.ledger.chain.writer._look_up", in_ledger=True),
+    unforeseen("linking", "gate.proof.chain.append", in_ledger=True),
+    unforeseen("laying out the row", "gate.ledger.chain.writer._entry_row", in_ledger=True),
+    unforeseen("after the commit", "gate.proof.chain.record_link", recorded=1, in_ledger=True),
     unforeseen("building the answer", "api.routes.decisions.project", recorded=1),
-    unforeseen("reading a replay", "gate.decisions.decide.stored_record", REPLAY),
+    unforeseen("reading a replay", "gate.decisions.decide.stored_record", REPLAY, in_ledger=True),
 ]
 
 
@@ -280,7 +284,17 @@ def test_an_answer_that_cannot_be_finished(service: Service) -> None:
     require_held_and_recovered(service, fault)
 
 
-@pytest.mark.parametrize("fault", named(STEPS))
+def each_step() -> list[ParameterSet]:
+    """Every step on SQLite; on PostgreSQL those at which the ledger is read or written."""
+    of_ledger = [fault for fault in STEPS if fault.in_ledger]
+    return [
+        pytest.param(kind, *step.values, id=f"{step.id}-{kind}")
+        for kind, faults in (("sqlite", STEPS), ("postgresql", of_ledger))
+        for step in named(faults)
+    ]
+
+
+@pytest.mark.parametrize(("database_url", "fault"), each_step(), indirect=["database_url"])
 def test_what_nobody_foresaw_at_any_step(service: Service, fault: Fault, log: BytesIO) -> None:
     require_held_and_recovered(service, fault)
     logged = log.getvalue().decode()
@@ -331,6 +345,7 @@ MATERIAL: Final = [
 ]
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("fault", named(MATERIAL))
 def test_a_request_that(service: Service, fault: Fault) -> None:
     require_held_and_recovered(service, fault)
