@@ -12,12 +12,14 @@ import tempfile
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
 import jupytext
 import nbformat
+from jupyter_client.manager import start_new_kernel
 from nbclient import NotebookClient
 
 ROOT: Final = Path(__file__).parents[2]
@@ -26,14 +28,54 @@ SOURCES: Final = sorted((ROOT / "notebooks").glob("*.py"))
 _SECONDS: Final = 120
 # Where it is installed, jsonschema compiles a grammar of addresses with it, for seconds, and no chart has one to check.
 _WITHOUT: Final = "__import__('sys').modules['rfc3987_syntax'] = None"
+# The names of the last notebook, and what it set for the whole process.
+_FORGET: Final = """
+get_ipython().reset(new_session=True)
+__import__("altair").renderers.enable("default")
+__import__("polars").Config.restore_defaults()
+"""
 _PNG: Final = "image/png"
 _SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 _PIXELS: Final = b"IDAT"
 _END: Final = b"IEND"
 
 
+class Kernel:
+    """A process that executes notebooks over a lake, one after the other, each as if it were the first."""
+
+    def __init__(self, lake: Path, folder: Path) -> None:
+        """Starts it in the folder of the notebooks."""
+        # Neither the settings nor the history of whoever runs it.
+        self._own = tempfile.TemporaryDirectory(prefix="gate-notebook-")
+        own = dict.fromkeys(
+            ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"), self._own.name
+        )
+        with patch.dict(os.environ, {**own, "GATE_LAKE": str(lake.absolute()), "TZ": "UTC"}):
+            self._manager, self._client = start_new_kernel(
+                kernel_name="python3", cwd=str(folder), extra_arguments=[f"--IPKernelApp.exec_lines={_WITHOUT}"]
+            )
+
+    def execute(self, notebook: Any) -> None:
+        """Executes the cells of a notebook, and forgets what they defined and set.
+
+        Raises:
+            CellExecutionError: A cell failed.
+        """
+        client = NotebookClient(notebook, km=self._manager, timeout=_SECONDS, record_timing=False)
+        client.kc = self._client
+        client.execute()
+        forgotten = self._client.execute_interactive(_FORGET, silent=True, timeout=_SECONDS)
+        assert forgotten["content"]["status"] == "ok", forgotten
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._client.stop_channels()
+        self._manager.shutdown_kernel(now=True)
+        self._own.cleanup()
+
+
 def executed(source: Path, lake: Path) -> Any:
-    """A notebook with its outputs, without the times at which its cells ran.
+    """A notebook with its outputs, executed in a process of its own.
 
     Args:
         source: The notebook as a Python file.
@@ -42,23 +84,21 @@ def executed(source: Path, lake: Path) -> Any:
     Raises:
         CellExecutionError: A cell failed.
     """
+    with closing(Kernel(lake, source.parent)) as kernel:
+        return executed_in(kernel, source)
+
+
+def executed_in(kernel: Kernel, source: Path) -> Any:
+    """A notebook with its outputs, without the times at which its cells ran.
+
+    Raises:
+        CellExecutionError: A cell failed.
+    """
     notebook = jupytext.read(source)
     # What is random, of the machine or of the day would differ from one run to the next.
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number:02}"
-    with tempfile.TemporaryDirectory(prefix="gate-notebook-") as own:
-        # Neither the settings nor the history of whoever runs it.
-        named = dict.fromkeys(("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"), own)
-        with patch.dict(os.environ, {**named, "GATE_LAKE": str(lake.absolute()), "TZ": "UTC"}):
-            client = NotebookClient(
-                notebook,
-                timeout=_SECONDS,
-                kernel_name="python3",
-                record_timing=False,
-                extra_arguments=[f"--IPKernelApp.exec_lines={_WITHOUT}"],
-                resources={"metadata": {"path": str(source.parent)}},
-            )
-            client.execute()
+    kernel.execute(notebook)
     notebook.metadata["language_info"] = {"name": "python"}
     for data in outputs(notebook.cells):
         if _PNG in data:

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ import nbformat
 import pytest
 
 import workbench
-from tests.notebooks.executed import ROOT, SOURCES, executed, outputs
+from tests.notebooks.executed import ROOT, SOURCES, Kernel, executed, executed_in, outputs
 from tests.support.command_line import run_gate
 from workbench.columns import TABLES
 
@@ -76,8 +77,9 @@ def test_there_are_sources_of_these_notebooks_and_nothing_else() -> None:
 @pytest.mark.heavy
 def test_the_notebooks_run_on_a_small_ledger_and_draw_their_charts(lake: Path, tmp_path: Path) -> None:
     """One after the other, for each process that has a part of them would make a ledger of its own."""
-    for name in NAMES:
-        require_clean(executed(ROOT / "notebooks" / f"{name}.py", lake))
+    with closing(Kernel(lake, ROOT / "notebooks")) as kernel:
+        for name in NAMES:
+            require_clean(executed_in(kernel, ROOT / "notebooks" / f"{name}.py"))
     require_drawn(executed(written_for_others(lake, tmp_path), tmp_path / "no lake"))
 
 
