@@ -164,7 +164,20 @@ def rulebook_over(rulebook_id: str, field: str, type_: str, least: float) -> dic
 FAILING: Final = {case["name"]: make_failing(case) for case in cases_of("failing")}
 
 
-def equip(instance: Instance, adapters: Sequence[Adapter], damaged: Sequence[str] = ()) -> Instance:
-    """Gives an instance other adapters, before it is served."""
-    instance.__dict__["adapters"] = TrustedAdapters(adapters, Workers(adapters), damaged=damaged)
+class LastingWorkers(Workers):
+    """Workers that outlive the instances whose adapters they run: what forks them takes a while to start."""
+
+    def close(self) -> None:
+        """Nothing: `end` ends them."""
+
+    def end(self) -> None:
+        """Ends them."""
+        super().close()
+
+
+def equip(
+    instance: Instance, adapters: Sequence[Adapter], damaged: Sequence[str] = (), workers: Workers | None = None
+) -> Instance:
+    """Gives an instance other adapters, before it is served, and workers that were made for these."""
+    instance.__dict__["adapters"] = TrustedAdapters(adapters, workers or Workers(adapters), damaged=damaged)
     return instance

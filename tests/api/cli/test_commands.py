@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -74,16 +76,25 @@ def _rehashed(packet: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def made(gate: Gate, tmp_path: Path) -> dict[str, Any]:
+def made(made_once: tuple[Path, dict[str, Any]], tmp_path: Path) -> dict[str, Any]:
     """A scope with a key, made by the command line, and three decisions in it."""
-    made: dict[str, Any] = printed(gate("keys", "create", "--scope", "acme", "--plan", "unlimited", "--json"))
-    with closing(open_instance(load_settings(tmp_path / "home"))) as instance:
+    shutil.copytree(made_once[0], tmp_path / "home")
+    return deepcopy(made_once[1])
+
+
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """The home directory in which they are, and what was printed and answered."""
+    home = tmp_path_factory.mktemp("made") / "home"
+    arguments = ("keys", "create", "--scope", "acme", "--plan", "unlimited", "--json", "--home", str(home))
+    made: dict[str, Any] = printed(run_gate(*arguments))
+    with closing(open_instance(load_settings(home))) as instance:
         client = create_app(instance).test_client()
         made["records"] = [
             client.post("/api/decide", json=sample_request(), headers={"x-api-key": made["key"]}).get_json()
             for _ in range(3)
         ]
-    return made
+    return home, made
 
 
 def test_the_installed_command_names_every_subcommand_and_the_exit_codes(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -33,10 +34,18 @@ Gate = Callable[..., "CompletedProcess[str]"]
 HOSTILE_SIGNER: Final = Ed25519Signer(HOSTILE, bytes(32))
 
 
+@pytest.fixture(scope="module")
+def with_scope(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home directory of an instance with the scope acme."""
+    home = tmp_path_factory.mktemp("with-scope") / "home"
+    run_gate("scopes", "create", "acme", "--home", str(home))
+    return home
+
+
 @pytest.fixture
-def gate(tmp_path: Path) -> Gate:
+def gate(tmp_path: Path, with_scope: Path) -> Gate:
     """Runs `gate ...` against an instance with the scope acme."""
-    run_gate("scopes", "create", "acme", "--home", str(tmp_path / "home"))
+    shutil.copytree(with_scope, tmp_path / "home")
 
     def run(*arguments: str) -> CompletedProcess[str]:
         return run_gate(*arguments, "--home", str(tmp_path / "home"))

@@ -6,17 +6,24 @@ import base64
 import hashlib
 import json
 import re
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 from flask.testing import FlaskClient
 
+from api.app import create_app
 from api.description.docs import inline, pretty, prose
 from api.errors import codes
 from gate.contract.published import published
 from gate.encoding import resources
+from gate.instance.instance import open_instance
+from gate.instance.settings import load_settings
 from gate.ledger.access.authority import PLANS
 from gate.rulebooks.patterns import patterns
 from tests.contract.frozen import current
@@ -65,14 +72,22 @@ class Page(HTMLParser):
             self._shown.append(data)
 
 
-@pytest.fixture
-def page(client: FlaskClient) -> Page:
-    return Page(client.get("/docs").get_data(as_text=True))
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, laid_out: Path) -> Iterator[FlaskClient]:
+    """A client of one service, which makes its documents once."""
+    home = shutil.copytree(laid_out, tmp_path_factory.mktemp("served") / "home")
+    with closing(open_instance(load_settings(home))) as instance:
+        yield create_app(instance).test_client()
 
 
 @pytest.fixture
-def summary(client: FlaskClient) -> dict[str, Any]:
-    found: dict[str, Any] = client.get("/docs.json").get_json()
+def page(served: FlaskClient) -> Page:
+    return Page(served.get("/docs").get_data(as_text=True))
+
+
+@pytest.fixture
+def summary(served: FlaskClient) -> dict[str, Any]:
+    found: dict[str, Any] = served.get("/docs.json").get_json()
     return found
 
 
@@ -129,8 +144,8 @@ def test_the_page_loads_nothing_and_runs_nothing(page: Page) -> None:
     assert not [name for name, _ in page.attributes if name == "style" or name.startswith("on")]
 
 
-def test_the_page_may_load_nothing_but_its_own_style(client: FlaskClient) -> None:
-    response = client.get("/docs")
+def test_the_page_may_load_nothing_but_its_own_style(served: FlaskClient) -> None:
+    response = served.get("/docs")
     style = response.get_data(as_text=True).partition("<style>")[2].partition("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = dict(part.strip().split(" ", 1) for part in response.headers["content-security-policy"].split(";"))
@@ -173,10 +188,10 @@ def test_the_metadata_name_every_endpoint_of_the_document(summary: dict[str, Any
     assert [endpoint["path"] for endpoint in summary["endpoints"] if endpoint["rate_limited"]] == ["/api/decide"]
 
 
-def test_the_metadata_name_every_published_schema(client: FlaskClient, summary: dict[str, Any]) -> None:
+def test_the_metadata_name_every_published_schema(served: FlaskClient, summary: dict[str, Any]) -> None:
     named = {schema["url"] for schema in summary["schemas"]}
     assert named == {url for url in published() if url.endswith(".schema.json")}
-    assert all(client.get(url).status_code == 200 for url in named)
+    assert all(served.get(url).status_code == 200 for url in named)
 
 
 def test_the_metadata_tell_the_plans_and_sizes(client: FlaskClient, summary: dict[str, Any]) -> None:
@@ -192,7 +207,7 @@ def test_the_metadata_tell_the_plans_and_sizes(client: FlaskClient, summary: dic
 
 
 @pytest.mark.parametrize("path", ["/openapi.json", "/docs", "/docs.json"])
-def test_the_documents_need_no_key_and_answer_head(client: FlaskClient, path: str) -> None:
-    got, head = client.get(path), client.head(path)
+def test_the_documents_need_no_key_and_answer_head(served: FlaskClient, path: str) -> None:
+    got, head = served.get(path), served.head(path)
     assert (got.status_code, head.status_code, head.data) == (200, 200, b"")
     assert head.headers["content-length"] == str(len(got.data))

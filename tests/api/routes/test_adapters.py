@@ -39,6 +39,7 @@ from tests.support.adapters import (
     CLAIMS,
     ECHO,
     FAILING,
+    LastingWorkers,
     cases_of,
     emitting,
     equip,
@@ -125,10 +126,18 @@ ONE_OF_EACH: Final = (
 EVERY: Final = (*registered(), ECHOING, OTHER, *(FAILING[name] for name in ONE_OF_EACH))
 
 
+@pytest.fixture(scope="module")
+def workers() -> Iterator[LastingWorkers]:
+    """What runs these adapters."""
+    workers = LastingWorkers(EVERY)
+    yield workers
+    workers.end()
+
+
 @pytest.fixture
-def instance(instance: Instance) -> Instance:
+def instance(instance: Instance, workers: LastingWorkers) -> Instance:
     """An instance with more adapters than those of the release."""
-    return equip(instance, EVERY)
+    return equip(instance, EVERY, workers=workers)
 
 
 class Caller:
@@ -579,6 +588,11 @@ class TestFailed:
 
 class TestUnavailable:
     """Where adapters cannot run, everything else does."""
+
+    @pytest.fixture
+    def instance(self, instance: Instance) -> Instance:
+        """One with workers of its own, which are not started yet."""
+        return equip(instance, EVERY)
 
     def test_a_start_that_hangs_holds_up_no_probe_and_no_direct_decision(
         self, caller: Caller, instance: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

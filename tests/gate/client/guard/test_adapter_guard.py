@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,7 +46,15 @@ from gate.rulebooks.facts import Facts, dependency_of
 from gate.rulebooks.rulebook import load
 from tests.gate.client.conftest import Rewrite, Service
 from tests.gate.client.guarding import dying_in
-from tests.support.adapters import FAILING, equip, invocation_of, make_adapter, registered_as, rulebook_over
+from tests.support.adapters import (
+    FAILING,
+    LastingWorkers,
+    equip,
+    invocation_of,
+    make_adapter,
+    registered_as,
+    rulebook_over,
+)
 from tests.support.tampering import Forger
 
 SOLANA: Final = registered_as("solana_execution_gate@1.0.0")
@@ -95,10 +103,21 @@ def picky(divisor: int) -> dict[str, Any]:
 ONE_OF_EACH: Final = ("it raises", "it imports what it may not", "it has no end", "its facts are no object")
 
 
+EVERY: Final = (SOLANA, PICKY, *(FAILING[name] for name in ONE_OF_EACH))
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[LastingWorkers]:
+    """What runs these adapters."""
+    workers = LastingWorkers(EVERY)
+    yield workers
+    workers.end()
+
+
 @pytest.fixture
-def instance(instance: Instance) -> Instance:
+def instance(instance: Instance, workers: LastingWorkers) -> Instance:
     """An instance with adapters that fail beside those of the release."""
-    return equip(instance, [SOLANA, PICKY, *(FAILING[name] for name in ONE_OF_EACH)])
+    return equip(instance, EVERY, workers=workers)
 
 
 Lie = Callable[[httpx.Request, dict[str, Any], dict[str, Any] | None], Any]
