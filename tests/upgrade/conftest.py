@@ -12,6 +12,8 @@ import httpx
 import pytest
 from flask.testing import FlaskClient
 
+from gate.instance.instance import Instance, open_instance
+from gate.instance.settings import load_settings
 from tests.support.command_line import run_gate
 from tests.support.postgres import Postgres
 from tests.upgrade.kept import ARCHIVES, Release, restore, unpack
@@ -60,9 +62,11 @@ def gate(release: Release, database_url: str | None) -> Gate:
 
 
 @pytest.fixture
-def home(release: Release, gate: Gate) -> Path:
-    """The upgraded instance's home; so `client` is over it."""
-    return release.home
+def instance(release: Release, gate: Gate, database_url: str | None) -> Iterator[Instance]:
+    """The upgraded instance, open; so `client` is over it."""
+    opened = open_instance(load_settings(release.home, database_url=database_url))
+    yield opened
+    opened.close()
 
 
 @pytest.fixture
