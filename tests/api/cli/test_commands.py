@@ -605,9 +605,22 @@ class TestVerifyPacket:
     """gate verify-packet."""
 
     @pytest.fixture
-    def files(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> dict[str, str]:
+    def files(self, exported: tuple[Path, list[str]], tmp_path: Path) -> dict[str, str]:
+        """The documents of `exported`, and the home directory beside them."""
+        directory, names = exported
+        shutil.copytree(directory, tmp_path, dirs_exist_ok=True)
+        return {name: str(tmp_path / name) for name in names}
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def exported(
+        cls, made_once: tuple[Path, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+    ) -> tuple[Path, list[str]]:
+        """A directory with an instance, packets of it and what else is verified with them; and what they are called."""
+        made, directory = made_once[1], tmp_path_factory.mktemp("exported")
+        shutil.copytree(made_once[0], directory / "home")
         headers = {"x-api-key": made["key"]}
-        with closing(open_instance(load_settings(tmp_path / "home"))) as instance:
+        with closing(open_instance(load_settings(directory / "home"))) as instance:
             analytics = Analytics(instance.ledger, instance.settings.lake_directory, Personal())
             client = create_app(instance, analytics=analytics).test_client()
             path = made["records"][0]["decision_url"]
@@ -644,9 +657,9 @@ class TestVerifyPacket:
             "embellished": _rehashed(with_value(packet, ("outcome_records", 0, "note"), "hello")),
         }
         for name, document in documents.items():
-            (tmp_path / name).write_text(json.dumps(document))
-        (tmp_path / "pem").write_text(registry["keys"][0]["public_key"])
-        return {name: str(tmp_path / name) for name in [*documents, "pem"]}
+            (directory / name).write_text(json.dumps(document))
+        (directory / "pem").write_text(registry["keys"][0]["public_key"])
+        return directory, [*documents, "pem"]
 
     def test_a_packet_verifies_against_a_registry_a_key_and_the_instance(
         self, gate: Gate, files: dict[str, str]

@@ -80,12 +80,12 @@ def served(tmp_path_factory: pytest.TempPathFactory, laid_out: Path) -> Iterator
         yield create_app(instance).test_client()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def page(served: FlaskClient) -> Page:
     return Page(served.get("/docs").get_data(as_text=True))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def summary(served: FlaskClient) -> dict[str, Any]:
     found: dict[str, Any] = served.get("/docs.json").get_json()
     return found
