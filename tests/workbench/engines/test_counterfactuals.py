@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from gate.errors import OperatorError, RulebookRefused
 from gate.ids import timestamp
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
-from gate.rulebooks.evaluation import Outcome
+from gate.rulebooks.evaluation import Evaluator, Outcome
 from gate.rulebooks.rulebook import load
 from tests.support.samples import sample_request, sample_rulebook
 from tests.workbench.support import Chain, claim_request, claim_rulebook
@@ -124,17 +124,35 @@ def rule_of(outcome: Outcome) -> str:
     return "rule:default" if outcome.matched_rule_id is None else f"rule:{outcome.matched_rule_id}"
 
 
-def expected(instance: Instance, chain: Chain, authority: Authority, body: Any, patch: dict[str, Any]) -> Counter[Any]:
-    """What became what, and how often, by the evaluation of single facts."""
-    gate = instance.gate()
-    found: Counter[Any] = Counter()
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a decision was asked, by whose rules it was made, and what came of it."""
+
+    facts: Any
+    rules: Evaluator
+    verdict: str
+    rule: str
+
+
+def decided_in(chain: Chain, instance: Instance, authority: Authority) -> list[Decided]:
+    """The decisions of the chain, as the ledger has them."""
+    gate, found = instance.gate(), []
+    own = {body["version"]: load(body).evaluator for body in (sample_rulebook(), newer("2026-06-12"))}
     for decision_id in chain.decided:
         record, request = gate.decision(authority, decision_id), gate.request_body(authority, decision_id)
         assert record is not None
         assert request is not None
-        own = newer("2026-06-12") if record["policy_version"] == "2026-06-12" else sample_rulebook()
-        then = load(body or own).evaluator.decide(merge_patch(request["context"]["inputs"], patch))
-        found[record["verdict"], record["evidence"][1], then.decision, rule_of(then)] += 1
+        facts = request["context"]["inputs"]
+        found.append(Decided(facts, own[record["policy_version"]], record["verdict"], record["evidence"][1]))
+    return found
+
+
+def expected(decisions: list[Decided], rules: Evaluator | None, patch: dict[str, Any]) -> Counter[Any]:
+    """What became what, and how often, by evaluating single facts; under their own rules if none are given."""
+    found: Counter[Any] = Counter()
+    for decision in decisions:
+        then = (rules or decision.rules).decide(merge_patch(decision.facts, patch))
+        found[decision.verdict, decision.rule, then.decision, rule_of(then)] += 1
     return found
 
 
@@ -163,9 +181,11 @@ PATCHES: list[dict[str, Any]] = [
 def test_every_decision_is_made_again_as_the_gate_would(
     instance: Instance, authority: Authority, chain: Chain, seen: Snapshot, other: Any
 ) -> None:
+    decisions = decided_in(chain, instance, authority)
+    rules = None if other is None else load(other).evaluator
     for patch in PATCHES:
         report = asked(seen, rulebook=other, patch=patch)
-        assert told(report) == expected(instance, chain, authority, other, patch), patch
+        assert told(report) == expected(decisions, rules, patch), patch
         assert (report.body["decisions"], report.body["redecided"], report.body["unknown"]) == (20, 20, 0)
 
 

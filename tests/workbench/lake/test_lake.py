@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +18,8 @@ from polars.testing import assert_frame_equal
 
 from gate.clock import utc_now
 from gate.errors import OperatorError
-from gate.instance.instance import Instance
+from gate.instance.instance import Instance, create_instance, open_instance
+from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
 from tests.support.samples import EXECUTED, sample_request
 from tests.support.torture import size
@@ -40,6 +41,48 @@ Step = Callable[..., Manifest]
 def chain(instance: Instance, authority: Authority) -> Chain:
     """The scope's chain, still empty."""
     return Chain(instance, authority, step=timedelta(hours=7))
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """A ledger and a compacted lake that was brought up to it; tests change copies of the lake, and nothing else."""
+
+    instance: Instance
+    scope: Scope
+    lake: Path
+    manifest: Manifest
+
+    def check(self, lake: Path, manifest: Manifest) -> list[str]:
+        """The checks that find something wrong in a copy whose manifest says this."""
+        followed = self.instance.ledger.tail.scope(self.scope.scope_id)
+        return [found.check for found in verify(lake, manifest, self.instance.ledger, followed)]
+
+
+@pytest.fixture(scope="module")
+def brought(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brought]:
+    """The lake of a chain of six decisions."""
+    home = tmp_path_factory.mktemp("brought") / "home"
+    create_instance(home, base_url="http://gate.example")
+    instance = open_instance(load_settings(home))
+    directory, lake = instance.ledger.directory, instance.settings.lake_directory
+    scope = directory.create_scope("acme", "unlimited", utc_now())
+    key, _ = directory.create_key(scope, FULL_ACCESS, None, utc_now())
+    Chain(instance, directory.authenticate(key, utc_now()), step=timedelta(hours=7)).grow(6)
+    lake.mkdir()
+    followed = instance.ledger.tail.scope(scope.scope_id)
+    assert followed is not None
+    list(Exporter(instance.ledger, lake).export(followed))
+    exported = load(lake, scope.scope_id)
+    assert exported is not None
+    *_, manifest = Compactor(lake).compact(exported, many=1)
+    yield Brought(instance, scope, lake, manifest)
+    instance.close()
+
+
+@pytest.fixture
+def copied(brought: Brought, tmp_path: Path) -> Path:
+    """A copy of that lake."""
+    return Path(shutil.copytree(brought.lake, tmp_path / "copied"))
 
 
 def rows(snapshot: Snapshot) -> dict[str, pl.DataFrame]:
@@ -487,18 +530,14 @@ def test_a_lake_of_another_ledger_is_refused(
 
 
 @pytest.mark.parametrize("name", [field for field in Manifest.__slots__ if field not in ("scope_id", "scope")])
-def test_a_manifest_that_was_changed_is_refused(
-    lake: Path, scope: Scope, chain: Chain, export: Step, name: str
-) -> None:
-    chain.grow(2)
-    export()
-    file = directory_of(lake, scope.scope_id) / FILE_NAME
+def test_a_manifest_that_was_changed_is_refused(brought: Brought, copied: Path, name: str) -> None:
+    file = directory_of(copied, brought.scope.scope_id) / FILE_NAME
     told = orjson.loads(file.read_bytes())
     numbers = {"position": 1, "generation": 99, "compacted": 1}
     told[name] = numbers.get(name, ["x"] if name in ("files", "personal", "retired") else "x")
     file.write_bytes(orjson.dumps(told))
     with pytest.raises(OperatorError) as caught:
-        load(lake, scope.scope_id)
+        load(copied, brought.scope.scope_id)
     assert caught.value.code == "LAKE_MANIFEST_INVALID"
 
 
@@ -536,15 +575,10 @@ def damaged(lake: Path, manifest: Manifest, table: str) -> Iterator[tuple[str, M
 @pytest.mark.parametrize(
     "table", ["decisions", "executions", "outcomes", "crm_syncs", "facts", "rulebooks", "cases", "metrics"]
 )
-def test_whatever_is_changed_in_a_file_is_found(
-    lake: Path, chain: Chain, export: Step, compact: Step, instance: Instance, scope: Scope, table: str
-) -> None:
-    chain.grow(6)
-    export()
-    manifest = compact()
-    for what, _ in damaged(lake, manifest, table):
-        assert faults(instance, lake, scope) == ["files"], what
-    assert faults(instance, lake, scope) == []
+def test_whatever_is_changed_in_a_file_is_found(brought: Brought, copied: Path, table: str) -> None:
+    for what, _ in damaged(copied, brought.manifest, table):
+        assert faults(brought.instance, copied, brought.scope) == ["files"], what
+    assert faults(brought.instance, copied, brought.scope) == []
 
 
 def forged(lake: Path, manifest: Manifest, table: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Manifest:
@@ -597,21 +631,9 @@ def nowhere(frame: pl.DataFrame) -> pl.DataFrame:
     ],
 )
 def test_rows_that_a_forged_manifest_agrees_with_are_held_against_the_chain_and_the_ledger(
-    lake: Path,
-    chain: Chain,
-    export: Step,
-    compact: Step,
-    instance: Instance,
-    scope: Scope,
-    table: str,
-    change: Callable[[pl.DataFrame], pl.DataFrame],
-    check: str,
+    brought: Brought, copied: Path, table: str, change: Callable[[pl.DataFrame], pl.DataFrame], check: str
 ) -> None:
-    chain.grow(6)
-    export()
-    manifest = forged(lake, compact(), table, change)
-    followed = instance.ledger.tail.scope(scope.scope_id)
-    assert [found.check for found in verify(lake, manifest, instance.ledger, followed)] == [check]
+    assert brought.check(copied, forged(copied, brought.manifest, table, change)) == [check]
 
 
 @pytest.mark.parametrize("table", list(ENTRY_TABLES.values()))
@@ -637,25 +659,20 @@ def test_a_lake_with_a_column_of_another_type_is_said_to_be_damaged(
     ],
 )
 def test_a_forged_manifest_that_says_that_more_or_less_was_resolved_is_told_of(
-    lake: Path, chain: Chain, export: Step, compact: Step, change: dict[str, Any], check: str
+    brought: Brought, copied: Path, change: dict[str, Any], check: str
 ) -> None:
-    chain.grow(6)
-    export()
-    found = list(verify(lake, replace(compact(), **change)))
+    found = list(verify(copied, replace(brought.manifest, **change)))
     assert {fault.check for fault in found} == {check}
 
 
 @pytest.mark.parametrize("change", [{"merkle_root": "0" * 64}, {"chain_position": 1}, {"chain_position": 1_000}])
 def test_a_forged_manifest_that_binds_a_file_to_another_place_of_the_chain_is_told_of(
-    lake: Path, chain: Chain, export: Step, compact: Step, change: dict[str, Any]
+    brought: Brought, copied: Path, change: dict[str, Any]
 ) -> None:
-    chain.grow(6)
-    export()
-    manifest = compact()
-    for file in manifest.files:
-        others = tuple(of for of in manifest.files if of is not file)
-        forged_ = replace(manifest, files=(*others, replace(file, **change)))
-        assert [found.check for found in verify(lake, forged_)] == ["chain"]
+    for file in brought.manifest.files:
+        others = tuple(of for of in brought.manifest.files if of is not file)
+        forged_ = replace(brought.manifest, files=(*others, replace(file, **change)))
+        assert [found.check for found in verify(copied, forged_)] == ["chain"]
 
 
 @pytest.mark.parametrize("earlier", ["decision_lake_v1", "decision_lake_v2", "decision_lake_v3"])
