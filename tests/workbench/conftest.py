@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
-from workbench.lake.compaction import Compactor
-from workbench.lake.entries import Personal
-from workbench.lake.export import Exporter
-from workbench.lake.manifest import Manifest, load
+from tests.workbench.support import bring_together, bring_up
+from workbench.lake.manifest import Manifest
 from workbench.lake.reader import Snapshot, open_lake
 
 
@@ -31,30 +30,14 @@ Export = Callable[..., Manifest]
 def export(instance: Instance, lake: Path, scope: Scope) -> Export:
     """Brings the lake up to the scope's chain, in batches of some entries, and says what it holds then."""
 
-    def bring_up(*, batch: int = 20_000, personal: Personal | None = None) -> Manifest:
-        followed = instance.ledger.tail.scope(scope.scope_id)
-        assert followed is not None
-        for _ in Exporter(instance.ledger, lake, personal, batch=batch).export(followed):
-            pass
-        found = load(lake, scope.scope_id)
-        assert found is not None
-        return found
-
-    return bring_up
+    return partial(bring_up, instance, lake, scope)
 
 
 @pytest.fixture
 def compact(lake: Path, scope: Scope) -> Export:
     """Compacts what the lake holds of the scope, and says what it holds then."""
 
-    def bring_together(*, many: int = 1, behind: int = 0) -> Manifest:
-        found = load(lake, scope.scope_id)
-        assert found is not None
-        for manifest in Compactor(lake).compact(found, many=many, behind=behind):
-            found = manifest
-        return found
-
-    return bring_together
+    return partial(bring_together, lake, scope)
 
 
 @pytest.fixture

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 
 from gate.adapters.registry import find_adapter, registered
 from gate.clock import utc_now
 from gate.decisions.erasure import erase
-from gate.instance.instance import Instance
-from gate.ledger.access.authority import Authority
+from gate.instance.instance import Instance, create_instance, open_instance
+from gate.instance.settings import load_settings
+from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
 from tests.support.samples import sample_request, sample_rulebook
+from workbench.lake.compaction import Compactor
+from workbench.lake.entries import Personal
+from workbench.lake.export import Exporter
+from workbench.lake.manifest import Manifest, load
 
 SYNCED: Final[dict[str, Any]] = {
     "sync_status": "written",
@@ -94,6 +103,51 @@ def claim_request(
 
 def _without_null(members: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
+
+
+def bring_up(
+    instance: Instance, lake: Path, scope: Scope, *, batch: int = 20_000, personal: Personal | None = None
+) -> Manifest:
+    """Brings a lake up to a scope's chain, in batches of some entries, and says what it holds then."""
+    followed = instance.ledger.tail.scope(scope.scope_id)
+    assert followed is not None
+    for _ in Exporter(instance.ledger, lake, personal, batch=batch).export(followed):
+        pass
+    found = load(lake, scope.scope_id)
+    assert found is not None
+    return found
+
+
+def bring_together(lake: Path, scope: Scope, *, many: int = 1, behind: int = 0) -> Manifest:
+    """Compacts what a lake holds of a scope, and says what it holds then."""
+    found = load(lake, scope.scope_id)
+    assert found is not None
+    for manifest in Compactor(lake).compact(found, many=many, behind=behind):
+        found = manifest
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """An instance with a scope and a lake, made once for tests that change none of them."""
+
+    instance: Instance
+    scope: Scope
+    authority: Authority
+    lake: Path
+
+
+@contextmanager
+def shared(directory: Path) -> Iterator[Shared]:
+    """Makes one in a directory; its chain and its lake are still empty."""
+    create_instance(directory, base_url="http://gate.example")
+    instance = open_instance(load_settings(directory))
+    scope = instance.ledger.directory.create_scope("acme", "unlimited", utc_now())
+    key, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS, None, utc_now())
+    instance.settings.lake_directory.mkdir()
+    authority = instance.ledger.directory.authenticate(key, utc_now())
+    yield Shared(instance, scope, authority, instance.settings.lake_directory)
+    instance.close()
 
 
 class Chain:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -22,7 +22,7 @@ from gate.ledger.access.authority import Authority, Scope
 from gate.rulebooks.evaluation import Evaluator, Outcome
 from gate.rulebooks.rulebook import load
 from tests.support.samples import sample_request, sample_rulebook
-from tests.workbench.support import Chain, claim_request, claim_rulebook
+from tests.workbench.support import Chain, bring_together, bring_up, claim_request, claim_rulebook, shared
 from workbench.engines.counterfactuals import MAX_TRANSITIONS, CounterfactualReport, counterfactuals
 from workbench.lake.entries import Personal
 from workbench.lake.fresh import fresh
@@ -71,38 +71,57 @@ def newer(version: str = "2026-09-01") -> dict[str, Any]:
     return body
 
 
-@pytest.fixture
-def chain(instance: Instance, authority: Authority) -> Chain:
+def grown(instance: Instance, authority: Authority) -> Chain:
     """Decisions about every one of `FACTS` under two versions, with an outcome here and there."""
-    grown = Chain(instance, authority, step=timedelta(days=3))
+    chain = Chain(instance, authority, step=timedelta(days=3))
     for body in (sample_rulebook(), newer("2026-06-12")):
         for number, facts in enumerate(FACTS):
             request = sample_request(**facts)
             request["rulebook"] = body
-            decision_id = grown.decide(request)
+            decision_id = chain.decide(request)
             if number % 3 == 0:
-                grown.outcome(decision_id, ("succeeded", "failed")[number % 2])
-    return grown
+                chain.outcome(decision_id, ("succeeded", "failed")[number % 2])
+    return chain
 
 
-@pytest.fixture(params=["tail", "exported", "both"])
-def seen(
-    request: pytest.FixtureRequest,
-    instance: Instance,
-    scope: Scope,
-    chain: Chain,
-    lake: Path,
-    export: Step,
-    compact: Step,
-) -> Snapshot:
+@pytest.fixture
+def chain(instance: Instance, authority: Authority) -> Chain:
+    """A chain of them, for tests that append to it."""
+    return grown(instance, authority)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A chain of them that no test appends to, and what the engines see of it."""
+
+    records: list[Mapping[str, Any]]
+    requests: list[Any]
+    snapshot: Snapshot
+
+
+@pytest.fixture(scope="module", params=["tail", "exported", "both"])
+def all_seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
     """The chain, wherever its rows are read from."""
-    if request.param != "tail":
-        export(batch=9)
-    if request.param in ("compacted", "both"):
-        compact()
-    if request.param == "both":
-        chain.outcome(chain.decided[1], "reverted")
-    return fresh(instance.ledger, lake, scope.scope_id, Personal())
+    with shared(tmp_path_factory.mktemp("seen") / "home") as made:
+        chain = grown(made.instance, made.authority)
+        if request.param != "tail":
+            bring_up(made.instance, made.lake, made.scope, batch=9)
+        if request.param == "both":
+            bring_together(made.lake, made.scope)
+            chain.outcome(chain.decided[1], "reverted")
+        gate = made.instance.gate()
+        records = [gate.decision(made.authority, decision_id) for decision_id in chain.decided]
+        yield Seen(
+            [record for record in records if record is not None],
+            [gate.request_body(made.authority, decision_id) for decision_id in chain.decided],
+            fresh(made.instance.ledger, made.lake, made.scope.scope_id, Personal()),
+        )
+
+
+@pytest.fixture
+def seen(all_seen: Seen) -> Snapshot:
+    """What the engines see of it."""
+    return all_seen.snapshot
 
 
 def asked(snapshot: Snapshot, **arguments: Any) -> CounterfactualReport:
@@ -134,17 +153,13 @@ class Decided:
     rule: str
 
 
-def decided_in(chain: Chain, instance: Instance, authority: Authority) -> list[Decided]:
+def decided_in(seen: Seen) -> list[Decided]:
     """The decisions of the chain, as the ledger has them."""
-    gate, found = instance.gate(), []
     own = {body["version"]: load(body).evaluator for body in (sample_rulebook(), newer("2026-06-12"))}
-    for decision_id in chain.decided:
-        record, request = gate.decision(authority, decision_id), gate.request_body(authority, decision_id)
-        assert record is not None
-        assert request is not None
-        facts = request["context"]["inputs"]
-        found.append(Decided(facts, own[record["policy_version"]], record["verdict"], record["evidence"][1]))
-    return found
+    return [
+        Decided(request["context"]["inputs"], own[record["policy_version"]], record["verdict"], record["evidence"][1])
+        for record, request in zip(seen.records, seen.requests, strict=True)
+    ]
 
 
 def expected(decisions: list[Decided], rules: Evaluator | None, patch: dict[str, Any]) -> Counter[Any]:
@@ -178,13 +193,11 @@ PATCHES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("other", [None, newer()], ids=["own", "another"])
-def test_every_decision_is_made_again_as_the_gate_would(
-    instance: Instance, authority: Authority, chain: Chain, seen: Snapshot, other: Any
-) -> None:
-    decisions = decided_in(chain, instance, authority)
+def test_every_decision_is_made_again_as_the_gate_would(all_seen: Seen, other: Any) -> None:
+    decisions = decided_in(all_seen)
     rules = None if other is None else load(other).evaluator
     for patch in PATCHES:
-        report = asked(seen, rulebook=other, patch=patch)
+        report = asked(all_seen.snapshot, rulebook=other, patch=patch)
         assert told(report) == expected(decisions, rules, patch), patch
         assert (report.body["decisions"], report.body["redecided"], report.body["unknown"]) == (20, 20, 0)
 
@@ -196,11 +209,11 @@ def test_under_the_rules_that_decided_nothing_changes(seen: Snapshot) -> None:
     assert report.decisions.collect().height == 0
 
 
-def test_the_decisions_behind_a_transition_are_told_with_what_came_of_them(seen: Snapshot, chain: Chain) -> None:
-    report = asked(seen, patch={"margin_percent": 10})
+def test_the_decisions_behind_a_transition_are_told_with_what_came_of_them(all_seen: Seen) -> None:
+    report = asked(all_seen.snapshot, patch={"margin_percent": 10})
     behind = report.decisions.collect()
     assert behind.height == report.body["changed"] > 0
-    assert set(behind["decision_id"]) <= set(chain.decided)
+    assert set(behind["decision_id"]) <= {record["decision_id"] for record in all_seen.records}
     assert behind["position"].is_sorted()
     for of in report.to_dict()["transitions"]:
         assert len(of["decision_ids"]) == min(of["decisions"], 10)
@@ -212,10 +225,10 @@ def test_the_decisions_behind_a_transition_are_told_with_what_came_of_them(seen:
     assert sum(of["outcomes"]["succeeded"] for of in changed) == statuses["succeeded"]
 
 
-def test_a_slice_is_looked_at(seen: Snapshot, chain: Chain, instance: Instance, authority: Authority) -> None:
-    records = [instance.gate().decision(authority, decision_id) for decision_id in chain.decided]
-    moments = sorted(record["created_at"] for record in records if record)
-    yes = [record for record in records if record and record["verdict"] == "yes"]
+def test_a_slice_is_looked_at(all_seen: Seen) -> None:
+    seen, records = all_seen.snapshot, all_seen.records
+    moments = sorted(record["created_at"] for record in records)
+    yes = [record for record in records if record["verdict"] == "yes"]
     assert asked(seen, verdict="yes").body["decisions"] == len(yes)
     assert asked(seen, policy_version="2026-06-12").body["decisions"] == 10
     assert asked(seen, policy_version="never").body["decisions"] == 0
@@ -257,10 +270,10 @@ def test_a_rulebook_that_tests_numbers_beyond_the_safe_integers_is_read_as_it_wa
     body = sample_rulebook()
     body["input_schema"] = {"required": [], "properties": {}}
     body["rules"][0]["condition"] = {"field": "n", "operator": operator, "value": value}
-    grown = Chain(instance, authority)
+    chain = Chain(instance, authority)
     for version in range(versions):
         for fact in facts:
-            grown.decide({**sample_request(n=fact), "rulebook": {**body, "version": str(version)}})
+            chain.decide({**sample_request(n=fact), "rulebook": {**body, "version": str(version)}})
     for _ in range(2):
         snapshot = fresh(instance.ledger, lake, scope.scope_id, Personal())
         told_ = asked(snapshot).body
@@ -287,7 +300,7 @@ def test_what_is_not_known_is_not_guessed(
 def test_facts_that_an_adapter_made_are_decided_over_again(
     instance: Instance, authority: Authority, scope: Scope, lake: Path, export: Step
 ) -> None:
-    grown = Chain(instance, authority)
+    chain = Chain(instance, authority)
     given: list[tuple[dict[str, Any], dict[str, Any]]] = [
         ({}, {}),
         ({"refunded_minor": 9000}, {}),
@@ -297,10 +310,10 @@ def test_facts_that_an_adapter_made_are_decided_over_again(
         ({}, {"amount_minor": 4999}),
     ]
     for payment, claim in given:
-        grown.decide(claim_request(payment, claim))
-    grown.decide(discount_percent=10, margin_percent=22)
+        chain.decide(claim_request(payment, claim))
+    chain.decide(discount_percent=10, margin_percent=22)
     export()
-    grown.erase(grown.decided[5])
+    chain.erase(chain.decided[5])
     stricter = claim_rulebook(version="2")
     stricter["rules"][0]["condition"]["value"] = 40
     patched: tuple[tuple[Any, dict[str, Any]], ...] = (
@@ -311,7 +324,7 @@ def test_facts_that_an_adapter_made_are_decided_over_again(
     )
     for body, patch in patched:
         expected_: Counter[Any] = Counter()
-        for decision_id in grown.decided[:5]:
+        for decision_id in chain.decided[:5]:
             record = instance.gate().decision(authority, decision_id)
             assert record is not None
             then = load(body or claim_rulebook()).evaluator.decide(merge_patch(record["adapter_facts"], patch))

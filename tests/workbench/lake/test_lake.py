@@ -18,12 +18,11 @@ from polars.testing import assert_frame_equal
 
 from gate.clock import utc_now
 from gate.errors import OperatorError
-from gate.instance.instance import Instance, create_instance, open_instance
-from gate.instance.settings import load_settings
+from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
 from tests.support.samples import EXECUTED, sample_request
 from tests.support.torture import size
-from tests.workbench.support import Chain, claim_request
+from tests.workbench.support import Chain, Shared, bring_together, bring_up, claim_request, shared
 from workbench.columns import ENTRY_TABLES, TABLES, schema
 from workbench.lake import compaction
 from workbench.lake.compaction import Compactor
@@ -45,44 +44,30 @@ def chain(instance: Instance, authority: Authority) -> Chain:
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """A ledger and a compacted lake that was brought up to it; tests change copies of the lake, and nothing else."""
+    """A compacted lake that was brought up to its ledger; tests change copies of the lake, and nothing else."""
 
-    instance: Instance
-    scope: Scope
-    lake: Path
+    made: Shared
     manifest: Manifest
 
-    def check(self, lake: Path, manifest: Manifest) -> list[str]:
+    def checks(self, lake: Path, manifest: Manifest) -> list[str]:
         """The checks that find something wrong in a copy whose manifest says this."""
-        followed = self.instance.ledger.tail.scope(self.scope.scope_id)
-        return [found.check for found in verify(lake, manifest, self.instance.ledger, followed)]
+        followed = self.made.instance.ledger.tail.scope(self.made.scope.scope_id)
+        return [found.check for found in verify(lake, manifest, self.made.instance.ledger, followed)]
 
 
 @pytest.fixture(scope="module")
 def brought(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brought]:
     """The lake of a chain of six decisions."""
-    home = tmp_path_factory.mktemp("brought") / "home"
-    create_instance(home, base_url="http://gate.example")
-    instance = open_instance(load_settings(home))
-    directory, lake = instance.ledger.directory, instance.settings.lake_directory
-    scope = directory.create_scope("acme", "unlimited", utc_now())
-    key, _ = directory.create_key(scope, FULL_ACCESS, None, utc_now())
-    Chain(instance, directory.authenticate(key, utc_now()), step=timedelta(hours=7)).grow(6)
-    lake.mkdir()
-    followed = instance.ledger.tail.scope(scope.scope_id)
-    assert followed is not None
-    list(Exporter(instance.ledger, lake).export(followed))
-    exported = load(lake, scope.scope_id)
-    assert exported is not None
-    *_, manifest = Compactor(lake).compact(exported, many=1)
-    yield Brought(instance, scope, lake, manifest)
-    instance.close()
+    with shared(tmp_path_factory.mktemp("brought") / "home") as made:
+        Chain(made.instance, made.authority, step=timedelta(hours=7)).grow(6)
+        bring_up(made.instance, made.lake, made.scope)
+        yield Brought(made, bring_together(made.lake, made.scope))
 
 
 @pytest.fixture
 def copied(brought: Brought, tmp_path: Path) -> Path:
     """A copy of that lake."""
-    return Path(shutil.copytree(brought.lake, tmp_path / "copied"))
+    return Path(shutil.copytree(brought.made.lake, tmp_path / "copied"))
 
 
 def rows(snapshot: Snapshot) -> dict[str, pl.DataFrame]:
@@ -531,13 +516,13 @@ def test_a_lake_of_another_ledger_is_refused(
 
 @pytest.mark.parametrize("name", [field for field in Manifest.__slots__ if field not in ("scope_id", "scope")])
 def test_a_manifest_that_was_changed_is_refused(brought: Brought, copied: Path, name: str) -> None:
-    file = directory_of(copied, brought.scope.scope_id) / FILE_NAME
+    file = directory_of(copied, brought.made.scope.scope_id) / FILE_NAME
     told = orjson.loads(file.read_bytes())
     numbers = {"position": 1, "generation": 99, "compacted": 1}
     told[name] = numbers.get(name, ["x"] if name in ("files", "personal", "retired") else "x")
     file.write_bytes(orjson.dumps(told))
     with pytest.raises(OperatorError) as caught:
-        load(copied, brought.scope.scope_id)
+        load(copied, brought.made.scope.scope_id)
     assert caught.value.code == "LAKE_MANIFEST_INVALID"
 
 
@@ -577,8 +562,8 @@ def damaged(lake: Path, manifest: Manifest, table: str) -> Iterator[tuple[str, M
 )
 def test_whatever_is_changed_in_a_file_is_found(brought: Brought, copied: Path, table: str) -> None:
     for what, _ in damaged(copied, brought.manifest, table):
-        assert faults(brought.instance, copied, brought.scope) == ["files"], what
-    assert faults(brought.instance, copied, brought.scope) == []
+        assert faults(brought.made.instance, copied, brought.made.scope) == ["files"], what
+    assert faults(brought.made.instance, copied, brought.made.scope) == []
 
 
 def forged(lake: Path, manifest: Manifest, table: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Manifest:
@@ -633,7 +618,7 @@ def nowhere(frame: pl.DataFrame) -> pl.DataFrame:
 def test_rows_that_a_forged_manifest_agrees_with_are_held_against_the_chain_and_the_ledger(
     brought: Brought, copied: Path, table: str, change: Callable[[pl.DataFrame], pl.DataFrame], check: str
 ) -> None:
-    assert brought.check(copied, forged(copied, brought.manifest, table, change)) == [check]
+    assert brought.checks(copied, forged(copied, brought.manifest, table, change)) == [check]
 
 
 @pytest.mark.parametrize("table", list(ENTRY_TABLES.values()))
