@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import shutil
 from collections.abc import Iterator
 from io import BytesIO
@@ -22,6 +23,7 @@ from gate.ledger.access import limits
 from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
 from tests.support import tiers
 from tests.support.instances import InstanceInTurn
+from tests.support.memory import in_memory
 from tests.support.postgres import Postgres, postgres_server
 from tests.support.samples import LimitClock
 from workbench.analytics import Analytics
@@ -35,6 +37,9 @@ settings.load_profile("gate")
 def pytest_configure(config: pytest.Config) -> None:
     """Watches what tests start, and tries properties on fewer examples in `make check` than in `make test`."""
     tiers.watch()
+    if (memory := in_memory()) is not None:
+        # Each commit waits for the disk, which takes a tenth of the run.
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
     if tiers.choose(config.option.markexpr):
         settings.register_profile("check", settings.get_profile("gate"), max_examples=40)
         settings.load_profile("check")

@@ -22,6 +22,7 @@ from psycopg import sql
 
 from gate.ledger import open_ledger
 from tests.support import tiers
+from tests.support.memory import in_memory
 
 with warnings.catch_warnings():
     # It looks for a runtime directory of the user, and warns where the system has none.
@@ -121,10 +122,6 @@ class Postgres:
         self._server.cleanup()
 
 
-# A file system in memory, and how much of it has to be free: each process that runs tests has a server.
-_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - the folder that is made in it is the user's alone
-_ROOM: Final = 2 * 2**30
-
 _TABLES: Final = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
 
 # Whatever a test may have made, changed or taken away: columns, constraints, indexes, triggers, functions, settings.
@@ -167,20 +164,13 @@ def postgres_server() -> Iterator[Postgres]:
     """A server while the block runs. Its directory is short enough for a socket's path, and in memory where that has
     room.
     """
-    directory = Path(tempfile.mkdtemp(prefix="gate-pg-", dir=_in_memory()))
+    directory = Path(tempfile.mkdtemp(prefix="gate-pg-", dir=in_memory()))
     server = Postgres(directory)
     try:
         yield server
     finally:
         server.close()
         shutil.rmtree(directory, ignore_errors=True)
-
-
-def _in_memory() -> Path | None:
-    try:
-        return _MEMORY if shutil.disk_usage(_MEMORY).free > _ROOM else None
-    except OSError:
-        return None
 
 
 @contextmanager
