@@ -68,7 +68,7 @@ class _Route(Rule):
 
 
 def _no_url(*_: object, **__: object) -> NoReturn:
-    raise NotImplementedError("Routes are matched here, and never built.")
+    raise RuntimeError("This application makes no URLs from its routes: write the path out.")
 
 
 class _Application(Flask):

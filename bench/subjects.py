@@ -32,7 +32,7 @@ BLOCKING_THREADS: Final = turns.WORKING
 SCOPE: Final = "bench"
 
 _WARM_UP_SECONDS: Final = 1.0
-# What `gate serve` is told besides: nothing, so that what is measured is what is served.
+# Further options of `gate serve`: none, so that the service is measured as users run it.
 _SERVE_OPTIONS: Final[Sequence[str]] = ()
 _GATE: Final = Path(sys.executable).with_name("gate")
 _CHECKED_LINKS: Final = 1000

@@ -99,7 +99,7 @@ def _asked(kind: type[Asked], **path: str) -> Asked:
         RequestRefused: SVC_API_QUERY_INVALID.
     """
     bounds = {name: bound for name, bound in kind.bounds().items() if name not in path}
-    # Of several faults the caller is told of the first: texts come before all else, whatever the order of the members.
+    # The answer names the first of several faults: texts come before all else, whatever the order of the members.
     texts_first = sorted(bounds, key=lambda name: not isinstance(bounds[name], Text))
     sent = {name: _sent(name, bounds[name]) for name in texts_first}
     return kind.of({**path, **{name: value for name, value in sent.items() if value is not None}})

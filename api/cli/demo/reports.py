@@ -161,7 +161,7 @@ class Reports:
             yield self._report(at, CRM_SYNCS, {"sync_status": status, "sync_direction": "writeback", **told})
 
     def _report(self, at: datetime, kind: Kind, body: JsonObject) -> Report:
-        # Timestamps have milliseconds, and what is told of later must not be dated earlier.
+        # Cut to the milliseconds that timestamps have, so that the order of moments is that of timestamps.
         whole = at.replace(microsecond=at.microsecond // 1000 * 1000)
         return Report(whole, self.number, kind, body)
 

@@ -259,7 +259,7 @@ def _schemes(told: spec.Operation) -> tuple[str, ...]:
 
 
 def _media(told: spec.Operation, holder: spec.RequestBody | spec.Response) -> tuple[str, spec.MediaType]:
-    """The one media type of a body, with what is said of it."""
+    """The one media type of a body, with its description."""
     found = dict(holder.get("content", {}))
     if len(found) != 1 or not found.keys() <= set(_MEDIA_TYPES):
         listed = ", ".join(found) or "nothing"

@@ -158,7 +158,7 @@ class Types:
         return f"{told} {_VIEWS}" if self._components.has_views(place) else str(told)
 
     def _description(self, told: list[Placed]) -> str:
-        """What is said of a member, or else of its words; a TypedDict describes itself."""
+        """A member's description, or else that of its words; a TypedDict describes itself."""
         place, schema = told[0]
         if isinstance(schema, Mapping) and "description" in schema:
             return str(schema["description"])
