@@ -866,8 +866,13 @@ class TestWithinASession:
             raise AssertionError("the body ran")
 
     def test_what_is_written_after_a_commit_in_the_body_does_not_lose_its_end(
-        self, shop: Client, engine: Engine
+        self, make: Callable[..., Client], tmp_path: Path
     ) -> None:
+        # The store and the session wait for each other, until this has passed.
+        engine = create_engine(f"sqlite:///{tmp_path / 'shop.db'}", connect_args={"timeout": 0.5})
+        store = SqlAlchemyStore(engine)
+        store.create_tables()
+        shop = make(store=store)
         Broken.metadata.create_all(engine)
         with Session(engine) as session:
             with guarding(shop, session=session) as permit:
