@@ -294,7 +294,7 @@ def each_step() -> list[ParameterSet]:
     ]
 
 
-@pytest.mark.parametrize(("database_url", "fault"), each_step(), indirect=["database_url"])
+@pytest.mark.parametrize(("database_url", "fault"), each_step(), indirect=["database_url"], scope="module")
 def test_what_nobody_foresaw_at_any_step(service: Service, fault: Fault, log: BytesIO) -> None:
     require_held_and_recovered(service, fault)
     logged = log.getvalue().decode()

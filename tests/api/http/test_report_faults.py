@@ -157,6 +157,7 @@ STORAGE: Final[dict[str, tuple[Place, tuple[Kind, ...], tuple[bool, ...]]]] = {
         for first in times
     ],
     indirect=["database_url"],
+    scope="module",
 )
 def test_a_database_that_fails_at(caller: Caller, step: str, kind: Kind, *, first: bool) -> None:
     decision_id = caller.decide()["decision_id"]
@@ -247,6 +248,7 @@ UNFORESEEN: Final = {
         for kind in kinds
     ],
     indirect=["database_url"],
+    scope="module",
 )
 def test_what_nobody_foresaw_at(caller: Caller, step: str, kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> Any:
