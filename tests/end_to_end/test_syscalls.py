@@ -240,7 +240,7 @@ def disk_fails(home: Path, *faults: Fault) -> None:
     before, failing = [[f"{when}-{number}" for number in range(8)] for when in ("before", "failing")]
     with calling(home) as caller:
         first = caller.decide(before)
-        assert caller.status() == (200, [])
+        wait_until(lambda: caller.status() == (200, []))
         with tracing(caller.workers, faults) as trace:
             refused = caller.decide(failing)
             wait_until(lambda: caller.status() == (503, ["ledger"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
@@ -130,6 +131,12 @@ class Served:
         self.asked = AnalyticsClient(address)
 
 
+def listens(address: str) -> bool:
+    """Whether somebody takes connections there: the socket is a file before that."""
+    with socket.socket(socket.AF_UNIX) as link:
+        return link.connect_ex(address) == 0
+
+
 @pytest.fixture(scope="module")
 def served(laid_out: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     home = tmp_path_factory.mktemp("analytics") / "home"
@@ -143,7 +150,7 @@ def served(laid_out: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         with instance.ledger.store.write() as connection:
             connection.execute(update(entries).where(entries.c.scope_id == scopes[1].scope_id).values(body=b"x"))
         with TemporaryDirectory() as short, analytics_process(home, Path(short), os.getpid()) as address:
-            wait_until(Path(address).is_socket)
+            wait_until(lambda: listens(address))
             yield Served(instance, address, *scopes)
 
 

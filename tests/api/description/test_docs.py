@@ -195,9 +195,13 @@ def test_the_metadata_name_every_published_schema(served: FlaskClient, summary: 
 
 
 def test_the_metadata_tell_the_plans_and_sizes(client: FlaskClient, summary: dict[str, Any]) -> None:
-    told = {plan.pop("plan"): plan for plan in summary["rate_limits"]["plans"]}
+    told = {plan["plan"]: plan for plan in summary["rate_limits"]["plans"]}
     assert told == {
-        name: {"requests_per_minute": plan.requests_per_minute, "records_per_month": plan.records_per_month}
+        name: {
+            "plan": name,
+            "requests_per_minute": plan.requests_per_minute,
+            "records_per_month": plan.records_per_month,
+        }
         for name, plan in PLANS.items()
     }
     limit = summary["limits"]["request_body_bytes"]
