@@ -39,13 +39,17 @@ define test_and_lint
 	  $(BIN)/pytest $(1); tests=$$?; wait $$lint; linted=$$?; test $$linted = 0 || cat build/lint.txt; exit $$((tests + linted))
 endef
 
-# After each change: all that needs no server process, no PostgreSQL and not much time. tests/support/tiers.py has the rule.
-check: install
-	$(call test_and_lint,--numprocesses=2 --dist=worksteal -m "not heavy" --ignore=tests/end_to_end)
+# Each file is one process's: what its tests share is made once. tests/support/tiers.py has the order.
+FILES := --dist=loadfile --no-loadscope-reorder
 
-# Everything but the long forms. In three processes: the tests with real servers wait much of their time.
+# After each change: all that needs no server process, no PostgreSQL and not much time; tests/support/tiers.py has the
+# rule. In three processes, for some tests wait.
+check: install
+	$(call test_and_lint,--numprocesses=3 $(FILES) -m "not heavy" --ignore=tests/end_to_end)
+
+# Everything but the long forms, in four processes: the tests with real servers wait much of their time.
 test: install
-	$(call test_and_lint,--numprocesses=3 --dist=worksteal)
+	$(call test_and_lint,--numprocesses=4 $(FILES))
 
 # The long forms of the tests that kill, cut off, crowd, time and feed nonsense to real servers; three quarters of an hour.
 torture: install

@@ -60,6 +60,25 @@ _REOPEN_SECONDS: Final = 1.0
 _PARENT_SECONDS: Final = 1.0
 
 
+# With an instance; `operations` is served without one as well.
+_BLUEPRINTS: Final = (
+    decisions.blueprint,
+    lifecycle.blueprint,
+    verification.blueprint,
+    packets.blueprint,
+    searches.blueprint,
+    registries.blueprint,
+    adapters.blueprint,
+    replays.blueprint,
+    reports.blueprint,
+    contract.blueprint,
+    documents.blueprint,
+    policies.blueprint,
+    chains.blueprint,
+    service.blueprint,
+)
+
+
 class _Route(Rule):
     def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
         # Werkzeug would write and compile two functions for each route that make its URL, which is nine tenths of what
@@ -99,35 +118,39 @@ def create_app(
         OperatorError: The instance cannot be opened.
     """
     instance = settings if isinstance(settings, Instance) else open_instance(settings)
+    app = unattached_app()
+    attach(app, instance, log=log, metrics=metrics, analytics=analytics)
+    return app
+
+
+def unattached_app() -> Flask:
+    """The application with all its routes, before `attach` gives it an instance to serve."""
+    app = _application()
+    for blueprint in _BLUEPRINTS:
+        app.register_blueprint(blueprint)
+    return app
+
+
+def attach(
+    app: Flask,
+    instance: Instance,
+    *,
+    log: FilteringBoundLogger | None = None,
+    metrics: Metrics | None = None,
+    analytics: Reports | None = None,
+) -> None:
+    """Makes an application serve an instance, and no longer the one before; see `create_app`."""
     log = log or open_log(instance.settings.log_level)
     metrics = metrics or Metrics()
     instance.ledger.entries.observe(metrics)
     instance.adapters.waiting = others_working
     watched = Readiness(lambda: readiness.readiness(instance, wait=0), log)
-    app = _application(
-        Operations(log, metrics, watched, instance.settings.metrics_token, lambda: _gauges(instance, watched))
+    app.extensions["gate.operations"] = Operations(
+        log, metrics, watched, instance.settings.metrics_token, lambda: _gauges(instance, watched)
     )
     app.extensions["gate"] = State(
         instance, instance.gate(), instance.lifecycle(), instance.limiter, analytics or _analytics()
     )
-    for blueprint in (
-        decisions.blueprint,
-        lifecycle.blueprint,
-        verification.blueprint,
-        packets.blueprint,
-        searches.blueprint,
-        registries.blueprint,
-        adapters.blueprint,
-        replays.blueprint,
-        reports.blueprint,
-        contract.blueprint,
-        documents.blueprint,
-        policies.blueprint,
-        chains.blueprint,
-        service.blueprint,
-    ):
-        app.register_blueprint(blueprint)
-    return app
 
 
 def _analytics() -> Reports:
@@ -135,11 +158,10 @@ def _analytics() -> Reports:
     return AnalyticsClient(address) if address else NO_REPORTS
 
 
-def _application(watched: Operations) -> Flask:
+def _application() -> Flask:
     """An application that answers operators and nobody else."""
     app = _Application("decision-gate", static_folder=None)
     app.url_map.merge_slashes = False
-    app.extensions["gate.operations"] = watched
     app.before_request(assign_request_id)
     # What is registered first runs last.
     app.after_request(observe)
@@ -229,7 +251,10 @@ class Worker:
         reason = "The instance cannot be opened, most likely for want of its ledger; the service's log says why."
         watched = Readiness(lambda: readiness.closed(settings, reason), self._log)
         token = settings.metrics_token if settings else self._home / METRICS_FILE
-        app = _application(Operations(self._log, self._metrics, watched, token, lambda: _ready_gauge(watched)))
+        app = _application()
+        app.extensions["gate.operations"] = Operations(
+            self._log, self._metrics, watched, token, lambda: _ready_gauge(watched)
+        )
         app.before_request(_refuse)
         return app
 

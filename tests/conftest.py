@@ -10,10 +10,11 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 from hypothesis import HealthCheck, settings
 
-from api.app import create_app
+from api.app import attach, unattached_app
 from api.http.logs import open_log
 from gate.clock import utc_now
 from gate.instance.instance import Instance, create_instance, open_instance
@@ -37,6 +38,8 @@ settings.load_profile("gate")
 def pytest_configure(config: pytest.Config) -> None:
     """Watches what tests start, and tries properties on fewer examples in `make check` than in `make test`."""
     tiers.watch()
+    # A test process keeps one processor busy already.
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
     if (memory := in_memory()) is not None:
         # Each commit waits for the disk, which takes a tenth of the run.
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
@@ -51,15 +54,18 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Leaves what was collected out of each collection of garbage that follows."""
+    """Keeps the collected tests out of every later collection of garbage, and collects less often."""
     gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
     gc.enable()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts every test into its tier, before -m chooses."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Puts every test into its tier, before -m chooses, and then those that were chosen in order."""
     tiers.mark(items)
+    yield
+    items[:] = tiers.order(items)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -160,11 +166,18 @@ def log() -> BytesIO:
     return BytesIO()
 
 
+@pytest.fixture(scope="session")
+def _application() -> Flask:
+    """The application that serves the tests of a process one after another; making one takes as long as a request."""
+    return unattached_app()
+
+
 @pytest.fixture
-def client(instance: Instance, log: BytesIO) -> FlaskClient:
+def client(instance: Instance, log: BytesIO, _application: Flask) -> FlaskClient:
     """An HTTP client of the application."""
     analytics = Analytics(instance.ledger, instance.settings.lake_directory, Personal())
-    return create_app(instance, log=open_log(stream=log), analytics=analytics).test_client()
+    attach(_application, instance, log=open_log(stream=log), analytics=analytics)
+    return _application.test_client()
 
 
 @pytest.fixture

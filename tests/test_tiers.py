@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import groupby
 
 import pytest
 
@@ -51,3 +52,13 @@ def test_a_parameter_that_names_postgresql_makes_a_test_heavy(database: str, req
 def test_what_is_in_the_folder_of_real_servers_is_heavy(request: pytest.FixtureRequest) -> None:
     there = [item for item in request.session.items if item.path.is_relative_to(tiers.END_TO_END)]
     assert all(item.get_closest_marker(tiers.HEAVY) for item in there)
+
+
+def test_a_file_is_run_in_one_piece_with_postgresql_last(request: pytest.FixtureRequest) -> None:
+    ordered = tiers.order(request.session.items[::-1])
+    assert set(ordered) == set(request.session.items)
+    files = [(path, list(items)) for path, items in groupby(ordered, key=lambda item: item.path)]
+    assert len(files) == len({path for path, _ in files})
+    for _, items in files:
+        names = [item.name for item in items if item.name.endswith(("[sqlite]", "[postgresql]"))]
+        assert names == sorted(names, key=lambda name: name.endswith("[postgresql]"))

@@ -1,13 +1,15 @@
 """Which tests `make check` runs: all but the heavy ones, which find themselves.
 
 A test is heavy if it is in tests/end_to_end, has a parameter or a fixture that stands for PostgreSQL, or says so
-itself with `pytest.mark.heavy`. Where a light test starts a server after all, it fails, in every tier.
+itself with `pytest.mark.heavy`: so do those that hold something at its full size, or in every way there is, and take a
+second or more for it. Where a light test starts a server after all, it fails, in every tier.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,6 +49,20 @@ def mark(items: Iterable[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(END_TO_END) or _uses_postgres(item):
             item.add_marker(HEAVY)
+
+
+def order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """The same tests, the longest files first: a file is one process's, and none is to be left over at the end.
+
+    In a file, those on PostgreSQL come last, so that what its tests share is made once for each database.
+    """
+    heavy = Counter(item.path for item in items if item.get_closest_marker(HEAVY))
+    places = {path: place for place, path in enumerate(dict.fromkeys(item.path for item in items))}
+
+    def place(item: pytest.Item) -> tuple[bool, int, int, bool]:
+        return not item.path.is_relative_to(END_TO_END), -heavy[item.path], places[item.path], _uses_postgres(item)
+
+    return sorted(items, key=place)
 
 
 def _uses_postgres(item: pytest.Item) -> bool:
