@@ -75,4 +75,8 @@ def test_a_part_measures_and_shows_its_figures(name: str, monkeypatch: pytest.Mo
             monkeypatch.setattr(part, "WORKERS", 1)
         for setting, value in LEAST[name].items():
             monkeypatch.setattr(part, setting, value)
+        if name == "postgres":
+            # It makes the profile of its own server as well.
+            for setting, value in LEAST["profile"].items():
+                monkeypatch.setattr(PARTS["profile"], setting, value)
     assert part.show(part.run(quick=True)).strip()

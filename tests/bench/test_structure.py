@@ -185,6 +185,7 @@ class Left:
         """Runs a function of this file."""
 
 
+@pytest.mark.heavy
 def test_a_decide_passes_the_service_and_a_guard_the_client() -> None:
     files = passed()
     assert {"api/app.py", "gate/decisions/decide.py"} <= set(files["decide"])

@@ -45,7 +45,7 @@ class Kernel:
 
     def __init__(self, lake: Path, folder: Path) -> None:
         """Starts it in the folder of the notebooks."""
-        # Neither the settings nor the history of whoever runs it.
+        # Without the user's own settings and history.
         self._own = tempfile.TemporaryDirectory(prefix="gate-notebook-")
         own = dict.fromkeys(
             ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"), self._own.name

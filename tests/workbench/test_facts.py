@@ -259,6 +259,7 @@ def test_facts_without_json_stay_unknown_where_they_have_no_columns() -> None:
     assert_frame_equal(extracted(frame, ["f", "o"]), typed(ROWS, ["f"]).hstack(typed([None] * 7, ["o"])))
 
 
+@pytest.mark.heavy
 def test_a_file_is_read_and_streamed_as_a_frame_is(tmp_path: Path) -> None:
     many = 8_000
     path = tmp_path / "facts.parquet"

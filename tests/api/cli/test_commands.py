@@ -97,6 +97,7 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str,
     return home, made
 
 
+@pytest.mark.heavy
 def test_the_installed_command_names_every_subcommand_and_the_exit_codes(tmp_path: Path) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         installed = str(Path(sys.executable).with_name("gate"))
@@ -1144,6 +1145,7 @@ OF_THE_BASE: Final = {
 }
 
 
+@pytest.mark.heavy
 def test_every_command_of_a_base_install_works_or_says_what_is_missing(tmp_path: Path) -> None:
     every = list(leaves(typer.main.get_command(app)))
     own = [words for words in every if words[0] in {command[0] for command in OF_THE_BASE}]

@@ -61,7 +61,7 @@ def altered(instance: Instance, alter: Alter) -> Iterator[str]:
         return answer(environ, start_response)
 
     server = make_server("127.0.0.1", 0, wsgi, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"

@@ -32,6 +32,8 @@ from gate.records.request import read_request
 from gate.rulebooks import bundles
 from gate.rulebooks.documents import Condition
 
+pytestmark = pytest.mark.heavy  # A year is drawn for each seed.
+
 START: Final = datetime(2025, 11, 22, tzinfo=UTC)
 PARAMETERS: Final[Parameters] = parse(resources.path("data", "demo", "scenario.json").read_bytes())
 BODIES: Final = [

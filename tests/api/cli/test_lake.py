@@ -159,6 +159,7 @@ def changed(file: Path) -> None:
     file.write_bytes(body)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("damage", [cut, changed, Path.unlink])
 @pytest.mark.parametrize("table", ["decisions", "outcomes", "facts", "cases"])
 def test_a_damaged_file_is_named_and_the_scope_made_anew(

@@ -301,6 +301,7 @@ def test_no_command_offers_completion() -> None:
         assert not [option for parameter in command.params for option in parameter.opts if "completion" in option]
 
 
+@pytest.mark.heavy
 def test_the_table_of_codes_has_every_code_of_the_commands() -> None:
     """Every code that an operator alone meets; those of the HTTP service are in docs/errors.md."""
     raised = codes_of("OperatorError")

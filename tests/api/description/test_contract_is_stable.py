@@ -116,6 +116,7 @@ def test_what_breaks_a_caller_is_told_in_a_sentence(case: dict[str, Any]) -> Non
     assert case["says"] in breaks(PROMISED, edited(case))
 
 
+@pytest.mark.heavy
 def test_each_sentence_is_provoked_by_a_row_of_the_table() -> None:
     loader = Numbered()
     spec = spec_from_loader("numbered", loader)

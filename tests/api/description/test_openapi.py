@@ -109,6 +109,7 @@ def routes(app: Flask) -> set[tuple[str, str]]:
     }
 
 
+@pytest.mark.heavy
 def test_the_served_document_is_valid_openapi_3_1(client: FlaskClient) -> None:
     from openapi_spec_validator import OpenAPIV31SpecValidator
 

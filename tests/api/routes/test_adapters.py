@@ -601,6 +601,7 @@ class TestUnavailable:
         program.write_text("#!/bin/sh\nexec sleep 1000\n")
         program.chmod(0o700)
         monkeypatch.setattr(sys, "executable", str(program))
+        monkeypatch.setattr("gate.adapters.worker.WAIT_SECONDS", 1.0)
         with ThreadPoolExecutor(1) as pool:
             held = pool.submit(caller.send, SOLANA_REQUEST)
             assert caller.client.get("/livez").status_code == 200

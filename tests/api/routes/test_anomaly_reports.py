@@ -214,6 +214,7 @@ Change = Callable[[], None]
 
 
 class TestFresh:
+    @pytest.mark.heavy
     def test_what_was_reported_a_moment_ago_is_in_the_next_report(self, told: Told, changes: Sequence[Change]) -> None:
         decided: list[str] = []
         for number, change in enumerate(changes):

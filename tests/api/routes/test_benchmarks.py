@@ -228,6 +228,7 @@ class TestOverRealLedgers:
         assert body["cross_customer"]["reason"] == "not_opted_in"
         assert body["your_metrics"]["success_rate"] == round(46 / 46, 6)
 
+    @pytest.mark.heavy
     def test_it_is_the_recount_and_the_same_bytes_from_every_process(
         self, client: FlaskClient, members: Members, instance: Instance
     ) -> None:

@@ -31,6 +31,7 @@ def test_a_decision_is_in_the_next_report(caller: Caller, changes: Sequence[Chan
         caller.assert_fresh(policy_version="1", limit=1)
 
 
+@pytest.mark.heavy
 def test_an_outcome_is_in_the_next_report_and_takes_the_place_of_the_one_before(
     caller: Caller, changes: Sequence[Change]
 ) -> None:
@@ -49,6 +50,7 @@ def test_an_outcome_is_in_the_next_report_and_takes_the_place_of_the_one_before(
         caller.assert_fresh(min_sample=1)
 
 
+@pytest.mark.heavy
 def test_outcomes_of_old_decisions_are_in_the_next_report(caller: Caller, changes: Sequence[Change]) -> None:
     old = [caller.decide(version=str(number % 3), discount_percent=5, margin_percent=5 * number) for number in range(9)]
     for number, change in enumerate(changes):
@@ -59,6 +61,7 @@ def test_outcomes_of_old_decisions_are_in_the_next_report(caller: Caller, change
         caller.assert_fresh(limit=3, min_sample=1)
 
 
+@pytest.mark.heavy
 def test_what_another_scope_reports_is_in_no_report(
     client: FlaskClient, caller: Caller, instance: Instance, changes: Sequence[Change]
 ) -> None:
@@ -73,6 +76,7 @@ def test_what_another_scope_reports_is_in_no_report(
         stranger.assert_fresh()
 
 
+@pytest.mark.heavy
 def test_an_erased_decision_counts_as_before(
     caller: Caller, instance: Instance, scope: Scope, changes: Sequence[Change]
 ) -> None:
@@ -88,6 +92,7 @@ def test_an_erased_decision_counts_as_before(
     assert caller.get(f"{POLICY}/effectiveness")["outcomes"]["failed"] == len(changes)
 
 
+@pytest.mark.heavy
 def test_packets_carry_the_reports_of_this_moment_and_verify(
     client: FlaskClient, caller: Caller, instance: Instance, changes: Sequence[Change]
 ) -> None:

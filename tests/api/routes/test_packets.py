@@ -257,6 +257,7 @@ class TestExport:
         assert answers[0] == answers[1] == answers[2]
         assert (answers[0][0], answers[0][1]["error"]) == (404, "SVC_DECISION_NOT_FOUND")
 
+    @pytest.mark.heavy
     def test_a_packet_that_could_not_be_verified_at_once_is_not_made(self, caller: Caller) -> None:
         for _ in range(18):
             # Of no letters, which a search for credentials would try one by one.
@@ -267,6 +268,7 @@ class TestExport:
         assert str(MAX_VERIFY_BODY) in response.get_json()["message"]
         assert caller.get("?execution_limit=16").status_code == 200
 
+    @pytest.mark.heavy
     def test_no_packet_holds_more_values_than_a_verifier_reads(
         self, client: FlaskClient, caller: Caller, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
@@ -287,6 +289,7 @@ class TestExport:
         told = CliRunner().invoke(app, ["verify-packet", str(file), "--registry", str(keys)])
         assert told.exit_code == 0, told.output
 
+    @pytest.mark.heavy
     @pytest.mark.parametrize("query", ["", "&include_input=true", "&include_intelligence=false&include_chain=false"])
     def test_the_most_values_that_are_exported_are_the_most_that_a_verifier_reads(
         self, client: FlaskClient, caller: Caller, query: str

@@ -170,11 +170,13 @@ class TestHistorical:
         assert (answer["replay_status"], answer["decision"]["rulebook"]) == ("matched", registered)
         assert answer["decision"]["input_hash"] == record["input_hash"] == content_hash(request)
 
+    @pytest.mark.heavy
     def test_every_golden_case_matches(self, caller: Caller) -> None:
         for golden in golden_cases():
             record = caller.decide(golden.request())
             assert caller.answer(record, "replay")["drift"] == [], golden.case["case_id"]
 
+    @pytest.mark.heavy
     @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(rulebooks_and_facts())
     def test_whatever_was_decided_matches(

@@ -174,6 +174,7 @@ def test_a_damaged_one_is_left_out_and_the_others_are_registered(folder: Path, m
     assert {adapter.name for adapter in registry.registered()} == every
 
 
+@pytest.mark.heavy
 @ADAPTERS
 def test_a_released_adapter_is_sealed_already(folder: Path, adapter: Adapter) -> None:
     file = folder / f"{adapter.name.replace('@', '-')}.json"

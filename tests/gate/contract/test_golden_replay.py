@@ -74,6 +74,7 @@ def test_the_product_replays_every_case(file: str) -> None:
         assert said_by(record, expected) == {**expected, **golden.case["frozen"]}, golden.case["case_id"]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("file", FILES)
 def test_a_second_verifier_agrees_with_every_record(file: str) -> None:
     for golden in cases_of(file):

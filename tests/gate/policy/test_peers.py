@@ -117,6 +117,7 @@ class TestCode:
         elif counts.terminal >= POSSIBLE_OUTCOMES:
             assert found is not None
 
+    @pytest.mark.heavy
     def test_what_is_told_leaves_the_rates_open_over_the_whole_of_their_interval(self) -> None:
         """All at once that is told of a scope, held against every history that is told so: for each rate the possible
         ones reach from one end of its interval to within 0.004 of the other. They are fractions of whole numbers, of

@@ -198,7 +198,7 @@ def test_a_large_observed_value_is_shown_by_its_digest(observed: Any, size: int 
         assert shown["bytes"] == size
 
 
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(rulebooks_and_facts())
 def test_compiled_evaluation_equals_the_naive_one(drawn: tuple[dict[str, Any], dict[str, Any]]) -> None:
     body, facts = parse(canonical(drawn[0])), parse(canonical(drawn[1]))

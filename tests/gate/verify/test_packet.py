@@ -41,6 +41,7 @@ from tests.support.samples import (
 )
 from tests.support.tampering import COLLECTIONS, Forger, as_doubles, at, changed_likely, places, with_value, without
 from tests.support.tampering import Path as Place
+from tests.support.tiers import examples
 
 ROOT = Path(__file__).parents[3]
 ATTACKS = cases("packet_attacks")
@@ -287,6 +288,7 @@ def survivors(packet: dict[str, Any], parts: list[str], within: tuple[str, ...])
     return found
 
 
+@pytest.mark.heavy
 def test_a_change_to_any_member_is_found_where_the_packet_is_hashed_anew() -> None:
     """But for guidance, additions that no release knows, and parts that a caller may leave out; nearly all of them are
     told of.
@@ -312,6 +314,7 @@ SMALLER = {
 CHECKPOINT_MEMBERS = {("checkpoint", name) for name in at(VARIANTS["whole"][0], CHECKPOINT_PATH)}
 
 
+@pytest.mark.heavy
 def test_a_change_to_any_report_or_link_is_found_where_every_hash_is_made_anew() -> None:
     """The checkpoint speaks for them."""
     within = ("execution_receipts", "outcome_records", "audit_chain")
@@ -582,7 +585,7 @@ def test_long_values_are_shown_by_their_hash() -> None:
 WHOLE = make_packet()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.sampled_from(sorted(map(tuple, places(WHOLE)), key=str)), json_values())
 def test_verification_never_raises_and_never_believes(path: Place, value: Any) -> None:
     tampered = with_integers(with_value(WHOLE, path, value))
@@ -591,7 +594,7 @@ def test_verification_never_raises_and_never_believes(path: Place, value: Any) -
     verify_packet(rehashed(tampered), TRUST).to_dict()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(json_values())
 def test_what_is_no_packet_is_not_verified(value: Any) -> None:
     result = verify_packet(value, TRUST, request_body=value, checkpoint=value)

@@ -245,6 +245,7 @@ def test_alerts_are_what_is_high_in_the_reports_of_all_policies(planted: Planted
     assert len(numbers) == 3
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", PLACES)
 def test_every_kind_can_be_plotted_and_shown(planted: Planted, name: str) -> None:
     policy_id, kind, subject = PLACES[name]
@@ -498,6 +499,7 @@ CHAINS: Final = (
 )
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("made", CHAINS, ids=lambda made: made.__name__)
 def test_at_the_edges_of_what_can_be_counted_the_report_is_the_recount(
     made: Callable[[MadeUp], None], tmp_path: Path

@@ -187,6 +187,7 @@ def lakes(directory: Path) -> Path:
 class TestPairs:
     """Two histories of which the same is told."""
 
+    @pytest.mark.heavy
     @pytest.mark.parametrize("seed", range(8))
     def test_histories_that_are_told_alike_give_the_same_bytes_whatever_is_done(
         self, seed: int, tmp_path: Path
@@ -312,6 +313,7 @@ VICTIMS: Final = (
 class TestReconstruction:
     """Whoever tries out everything."""
 
+    @pytest.mark.heavy
     @pytest.mark.parametrize("victim", VICTIMS)
     def test_it_leaves_an_interval_no_narrower_than_the_rounding(self, victim: MonthCounts) -> None:
         coded = code(victim)
@@ -325,6 +327,7 @@ class TestReconstruction:
             assert bounds[0] <= low <= high <= bounds[1]
             assert bounds[1] - bounds[0] >= WIDTH
 
+    @pytest.mark.heavy
     def test_the_attack_finds_what_is_told_of_the_victim(self) -> None:
         """It is no weak one: of the three rates and the number of decisions it finds what is frozen, which is all there
         is to be found.
@@ -406,6 +409,7 @@ class TestLeaks:
         # The first that is found out is enough.
         assert any(map(is_found, range(3)))
 
+    @pytest.mark.heavy
     @pytest.mark.parametrize("leak", [exact_rates, rounded_answers])
     def test_reconstruction_does_too(
         self, leak: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch

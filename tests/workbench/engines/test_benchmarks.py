@@ -164,6 +164,7 @@ class TestFreeze:
         # Of some nothing is told, and of others it is.
         assert 6 <= counted < len(SCOPES) * len(POLICIES)
 
+    @pytest.mark.heavy
     def test_members_are_those_who_were_opted_in_when_the_month_began(self, cohort: Cohort) -> None:
         asked = {month: cohort.instance.ledger.benchmarks.members(beginning(month)) for month in MONTHS}
         for month, members in asked.items():
@@ -171,6 +172,7 @@ class TestFreeze:
             assert sorted(cohort.scopes[name].scope_id for name in expected) == members
         assert len({tuple(members) for members in asked.values()}) > 1
 
+    @pytest.mark.heavy
     def test_a_file_that_is_lost_or_half_written_is_made_again_the_same(
         self, cohort: Cohort, exported: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -254,6 +256,7 @@ class TestFreeze:
         assert month_due(beginning("2026-02") + AN_HOUR) == "2026-02"
         assert month_due(beginning("2026-02") + AN_HOUR - timedelta(milliseconds=1)) == "2026-01"
 
+    @pytest.mark.heavy
     def test_months_stay_for_two_years(self, cohort: Cohort, tmp_path: Path) -> None:
         for months in range(26):
             month = earlier("2028-01", 25 - months)
@@ -320,6 +323,7 @@ class TestFollower:
 
 
 class TestReport:
+    @pytest.mark.heavy
     def test_it_equals_the_recount_for_every_scope_policy_and_parameter(
         self, cohort: Cohort, exported: Lake, tmp_path: Path
     ) -> None:

@@ -192,6 +192,7 @@ PATCHES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("other", [None, newer()], ids=["own", "another"])
 def test_every_decision_is_made_again_as_the_gate_would(all_seen: Seen, other: Any) -> None:
     decisions = decided_in(all_seen)
@@ -225,6 +226,7 @@ def test_the_decisions_behind_a_transition_are_told_with_what_came_of_them(all_s
     assert sum(of["outcomes"]["succeeded"] for of in changed) == statuses["succeeded"]
 
 
+@pytest.mark.heavy
 def test_a_slice_is_looked_at(all_seen: Seen) -> None:
     seen, records = all_seen.snapshot, all_seen.records
     moments = sorted(record["created_at"] for record in records)

@@ -102,6 +102,7 @@ CHAINS: Final[Mapping[str, Sequence[Entry]]] = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", CHAINS)
 def test_a_chain_of_little_is_reported_as_it_is(name: str, tmp_path: Path) -> None:
     entries = chained(CHAINS[name])
@@ -188,6 +189,7 @@ def many() -> list[Entry]:
     return chained(entries)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("where", ["the ledger", "the lake"])
 def test_ten_thousand_versions_are_counted_and_the_bad_one_stands_first(
     many: list[Entry], where: str, tmp_path: Path
@@ -206,12 +208,14 @@ def test_ten_thousand_versions_are_counted_and_the_bad_one_stands_first(
         assert len(report._repr_html_()) < 100_000
 
 
+@pytest.mark.heavy
 def test_ten_thousand_versions_equal_the_recount(many: list[Entry], tmp_path: Path) -> None:
     snapshot = snapshot_of(many, tmp_path)
     assert effectiveness(snapshot, POLICY).to_dict() == recount.effectiveness(many, POLICY)
     assert confidence(snapshot, POLICY).to_dict() == recount.confidence(many, POLICY)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("hostile", [HOSTILE, "]]><svg onload=a()>", "&lt;b&gt;", "\x00</table>", '"><iframe>'])
 def test_names_show_as_text_whatever_is_in_them(hostile: str, tmp_path: Path) -> None:
     entries = chained(
@@ -228,6 +232,7 @@ def test_names_show_as_text_whatever_is_in_them(hostile: str, tmp_path: Path) ->
         assert report.plot().to_dict()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", CHAINS)
 @pytest.mark.parametrize("of", [effectiveness, confidence, lambda snapshot, _: roll_up(snapshot)])
 def test_every_report_can_be_plotted_and_shown(
@@ -238,6 +243,7 @@ def test_every_report_can_be_plotted_and_shown(
     assert Seen(report._repr_html_()).tags >= {"div", "h3", "table"}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", CHAINS)
 def test_effectiveness_can_be_plotted_by_each_part(name: str, tmp_path: Path) -> None:
     report = effectiveness(snapshot_of(chained(CHAINS[name]), tmp_path), POLICY)

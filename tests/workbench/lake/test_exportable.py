@@ -333,6 +333,7 @@ def lakes(tmp_path: Path) -> Path:
     return directory
 
 
+@pytest.mark.heavy
 def test_requests_at_the_limits_can_be_exported(instance: Instance, lakes: Path) -> None:
     author = Author(instance)
     for number, body in enumerate(requests()):

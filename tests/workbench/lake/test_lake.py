@@ -158,6 +158,7 @@ def test_each_column_holds_what_was_decided_and_reported(
     assert case["week"].weekday() == 0
 
 
+@pytest.mark.heavy
 def test_it_does_not_matter_in_how_many_steps_a_chain_was_exported_and_compacted(
     lake: Path,
     chain: Chain,
@@ -588,6 +589,7 @@ def nowhere(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([frame, frame.head(1).with_columns(pl.lit(None, pl.Int64).alias("position"))])
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("table", "change", "check"),
     [
@@ -718,6 +720,7 @@ class Crash(BaseException):
     """Stands for the end of the process, which nothing catches."""
 
 
+@pytest.mark.heavy
 def test_a_crash_at_any_step_loses_and_doubles_nothing(
     instance: Instance,
     lake: Path,

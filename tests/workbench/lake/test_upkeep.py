@@ -135,6 +135,7 @@ def test_export_and_compaction_take_turns(
     assert list(bring_up(instance.ledger, lake, scope.scope_id, Personal())) == []
 
 
+@pytest.mark.heavy
 def test_a_large_file_is_not_written_anew_for_each_small_one(
     instance: Instance, lake: Path, scope: Scope, chain: Chain
 ) -> None:

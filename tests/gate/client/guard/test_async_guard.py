@@ -57,6 +57,7 @@ def guarding(gate: AsyncClient, target: str = "deal", **said: Any) -> Any:
     return gate.guard(sample_rulebook(), YES, action="approve_discount", target=("crm", target), **said)
 
 
+@pytest.mark.heavy
 def test_of_tasks_that_race_and_are_cancelled_one_runs_the_body(gate: AsyncClient) -> None:
     async def one(target: str, seconds: float, runs: list[str]) -> None:
         try:

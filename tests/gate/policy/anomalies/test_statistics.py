@@ -72,6 +72,7 @@ class TestFisher:
     def test_it_is_exact_beyond_what_floats_can_hold(self, a: Share, b: Share) -> None:
         assert fisher_exact(a, b) == pytest.approx(float(max(exact(a, b), Fraction(LEAST_P))), rel=NEAR)
 
+    @pytest.mark.heavy
     @settings(max_examples=30)
     @given(shares(3000), shares(3000))
     def test_it_is_scipys(self, stats: Any, a: Share, b: Share) -> None:
