@@ -145,6 +145,9 @@ def found_at(path: Path) -> Found:
     except sqlite3.Error as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
             return Found.OTHER
+        if error.sqlite_errorcode == sqlite3.SQLITE_CORRUPT and Path(f"{path}.lock").exists():
+            # So looks a store whose WAL is just being moved into it. Who opens it, under its lock, sees whether it is.
+            return Found.STORE
         raise OSError(errno.EIO, _reason(error), str(path)) from error
     # All that it holds may stand in the WAL yet.
     return Found.STORE if Path(f"{path}-wal").exists() else Found.NOTHING

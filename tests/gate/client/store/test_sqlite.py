@@ -274,6 +274,18 @@ class TestRefusals:
             assert store.hold(attempt())
         other.close()
 
+    def test_a_store_whose_wal_is_just_being_moved_into_it_is_not_taken_for_a_broken_one(
+        self, store: SqliteStore, file: Path
+    ) -> None:
+        store.hold(attempt())
+        wal = Path(f"{file}-wal").read_bytes()
+        store.close()
+        first_page = file.read_bytes()[:4096]
+        Path(f"{file}-wal").write_bytes(wal)
+        file.write_bytes(first_page)
+        assert sqlite.found_at(file) is sqlite.Found.STORE
+        assert latest(store, "refund-1") == attempt()
+
     def test_to_look_at_an_open_file_ends_none_of_its_locks(self, store: SqliteStore, file: Path) -> None:
         store.hold(attempt())
         assert sqlite.found_at(file) is sqlite.Found.STORE
