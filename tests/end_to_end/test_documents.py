@@ -1,4 +1,4 @@
-"""Every command in the README and in docs/ runs as written, in order, against a fresh `make run`."""
+"""Every command in the README and in docs/ runs as written, in order, against a `make run`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,21 +20,18 @@ from gate.policy.questions import ConfidenceQuestion
 from gate.policy.reports import confidence_report
 from tests.end_to_end.support import ROOT, bash_blocks, free_port, make_run, mirror
 
-PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md"))]
+# These show what a fresh instance answers. The first of them only asks.
+FIRST = ["docs/confidence.md", "README.md"]
+# These change the instance for whoever comes after.
+LAST = ["docs/benchmarks.md", "docs/verification.md", "docs/operating.md"]
+OTHERS = {str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")}.difference(FIRST, LAST)
+PAGES = [*FIRST, *sorted(OTHERS), *LAST]
+# It shows what a fresh instance answers as well, after decisions of its own. The others share one, as their readers do.
+ALONE = "docs/api.md"
 # These two are the test itself, and what runs the tests.
 OUTSIDE = {"make run\n", "make test\n"}
 # Of a demo, where a page makes one: as few as show what is planted, and hardly anyone besides.
 DEMO = {"DECISIONS": "4000", "PEERS": "1"}
-# These change the instance, or show what a fresh one answers. The others share one, as their readers do.
-ALONE = {
-    "README.md",
-    "docs/operating.md",
-    "docs/benchmarks.md",
-    "docs/confidence.md",
-    "docs/getting-started.md",
-    "docs/api.md",
-    "docs/verification.md",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,30 +64,49 @@ def run(block: str, project: Path, port: int) -> Ran:
     return Ran(block, done, (project / kept[1]).read_text() if kept else done.stdout)
 
 
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A `make run` that is ready.
+
+    Attributes:
+        project: The folder that it was started in.
+        port: Where it answers.
+    """
+
+    project: Path
+    port: int
+
+
+@contextmanager
+def started(folder: Path) -> Iterator[Started]:
+    project, port = mirror(folder / "project"), free_port()
+    with make_run(project, port):
+        yield Started(project, port)
+
+
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], list[Ran]]]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    """What all pages but one are run against."""
+    with started(tmp_path_factory.mktemp("shared")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def ran(shared: Started, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Ran]]:
     """Runs the blocks of a page in order, against a `make run`; once for all tests that look at the page."""
 
     @cache
     def blocks_of(page: str) -> list[Ran]:
-        project, port = mirror(tmp_path_factory.mktemp("page") / "project"), free_port()
         blocks = [block for block in bash_blocks((ROOT / page).read_text()) if block not in OUTSIDE]
-        if page not in ALONE:
-            shared, port = server()
-            (project / "var").symlink_to(shared / "var")
-            return [run(block, project, port) for block in blocks]
-        with make_run(project, port):
-            return [run(block, project, port) for block in blocks]
+        folder = tmp_path_factory.mktemp("page")
+        if page == ALONE:
+            with started(folder) as alone:
+                return [run(block, alone.project, alone.port) for block in blocks]
+        project = mirror(folder / "project")
+        (project / "var").symlink_to(shared.project / "var")
+        return [run(block, project, shared.port) for block in blocks]
 
-    with ExitStack() as stack:
-
-        @cache
-        def server() -> tuple[Path, int]:
-            project, port = mirror(tmp_path_factory.mktemp("pages") / "project"), free_port()
-            stack.enter_context(make_run(project, port))
-            return project, port
-
-        yield blocks_of
+    return blocks_of
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if bash_blocks((ROOT / page).read_text())])
@@ -118,14 +134,14 @@ def test_the_script_of_the_lifecycle_says_where_it_is_to_be_run(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_script_of_the_lifecycle_shows_the_answer_that_ended_it(tmp_path: Path) -> None:
-    project, port = mirror(tmp_path / "project"), free_port()
-    with make_run(project, port):
-        (project / "var" / "demo.key").write_text("dgk_unknown")
-        done = lifecycle(project, port)
+def test_the_script_of_the_lifecycle_shows_the_answer_that_ended_it(shared: Started, tmp_path: Path) -> None:
+    project = mirror(tmp_path / "project")
+    (project / "var").mkdir()
+    (project / "var" / "demo.key").write_text("dgk_unknown")
+    done = lifecycle(project, shared.port)
     assert (done.returncode, done.stdout) == (1, "")
     assert '"error":"SVC_API_UNAUTHORIZED"' in done.stderr
-    done = lifecycle(project, port)
+    done = lifecycle(project, free_port())
     assert (done.returncode, done.stderr.splitlines()[-1]) == (
         2,
         "Run this in the project's folder, while make run runs.",
