@@ -50,7 +50,7 @@ from gate.client.store.intents import StoreUnavailable
 from gate.client.transport.calls import Answer, Call
 from gate.errors import FieldError, GateError, MaterialRefused, OperatorError, RequestRefused
 
-# Who works in threads is spared asyncio, who guards nothing SQLite, and who only imports the client the cryptography.
+# Threads need no asyncio, callers without guards no SQLite, and the bare import no cryptography.
 if TYPE_CHECKING:
     from gate.client.async_client import AsyncClient
     from gate.client.store import SqliteStore

@@ -42,7 +42,7 @@ class AsyncClient(BaseClient[AsyncGuard, "httpx.AsyncBaseTransport"], AsyncEndpo
 
     def _open(self, transport: httpx.AsyncBaseTransport | None, delivery_transport: httpx.BaseTransport | None) -> None:
         self._engine = AsyncEngine(self._url, self._credentials, transport)
-        # What waits is delivered by a thread, which needs no event loop to be running.
+        # A thread delivers what waits, so that no event loop need be running.
         self._background = Engine(self._url, self._credentials, delivery_transport)
         self._courier = self._courier_of(self._background)
 

@@ -34,7 +34,7 @@ from gate.client.transport.exchange import exchange
 from gate.client.transport.flow import Flow
 from gate.errors import OperatorError
 
-# What not every caller uses is loaded when it is used.
+# Loaded when first used, since not every caller needs it.
 if TYPE_CHECKING:
     import httpx
     from sqlalchemy.orm import Session, scoped_session
@@ -253,7 +253,7 @@ class BaseClient(ABC, Generic[G, H]):
         """The guarded block of a proposal."""
 
     def _courier_of(self, engine: Engine) -> Courier:
-        # It holds no client, so that it ends with it.
+        # It keeps no reference to the client, so that it ends with it.
         store, scope, seconds, tries = self._store, self._scope, self._timeout, self._tries
 
         def delivery(again: bool) -> Flow[Delivery]:

@@ -28,7 +28,7 @@ from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import parse_document
 from gate.errors import MaterialRefused, OperatorError
 
-# The cryptography is loaded by who makes a client.
+# Making a client loads the cryptography.
 if TYPE_CHECKING:
     from gate.verify import Trust
 
@@ -153,7 +153,7 @@ def service_url(given: str | None) -> str:
     url = given if given is not None else os.environ.get(URL)
     if not url:
         raise OperatorError("SERVICE_URL_INVALID", f"The service's address was not given; set {URL}, or give it first.")
-    # What is refused may hold a key, and is not repeated.
+    # The refused text may hold a key, so it is not repeated.
     if _KEY_LIKE.search(url):
         raise OperatorError(
             "SERVICE_URL_INVALID",
@@ -260,6 +260,6 @@ def _key_in(content: bytes) -> str:
 
 def _checked(key: str, what: str) -> str:
     if not _KEY.fullmatch(key):
-        # The text itself may be a key with a blank too many.
+        # The text itself may be a key with a stray blank.
         raise OperatorError("API_KEY_INVALID", f"{what} is no API key: one is a single word of printable characters.")
     return key

@@ -171,7 +171,7 @@ class DecisionGate:
             self.sources.require_registrable(caller, rulebook)
         facts = self.sources.facts(request, invocation)
         if registered is None:
-            # Not before there are facts: an adapter that makes none leaves nothing behind.
+            # Not before there are facts: a failing adapter must leave nothing behind.
             registered = self.sources.register(caller.scope_id, rulebook, dependency)
         return rulebook, registered, facts
 

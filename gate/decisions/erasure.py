@@ -99,7 +99,7 @@ def erase(ledger: Ledger, decision_id: str, reason: str, now: datetime) -> Erase
     try:
         scope = ledger.erasures.erase(decision_id, plan, now)
     except OperatorError:
-        # Who erased it before may have been interrupted before it came to this.
+        # An earlier erasure may have been interrupted before this step.
         _overwrite(ledger, decision_id)
         raise
     if scope is None:

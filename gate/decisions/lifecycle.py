@@ -32,7 +32,7 @@ from gate.records.receipts import CITED, OUTCOMES, Kind, build, report_hash, rep
 from gate.records.report_request import check_request
 
 _CACHED: Final = 8192
-# A report may be as large as a request body: no more are read once they are so large together.
+# A report may be as large as a request body; reading stops once they have this size together.
 _LISTED_BYTES: Final = 4 * 1024 * 1024
 
 
@@ -56,7 +56,7 @@ class Lifecycle:
         """Works on a ledger; `clock` gives the current moment in UTC."""
         self._ledger = ledger
         self._clock = clock
-        # What reports cite of a record never changes, so that one seen once needs no second look.
+        # What reports cite of a record never changes: once seen, it needs no second look.
         self._cited: LRUCache[tuple[str, str], Cited] = LRUCache(_CACHED)
         self._lock = Lock()
 

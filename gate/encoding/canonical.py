@@ -84,7 +84,7 @@ def with_integers(value: Json) -> Json:
     `4.0` and `4` are one JSON number: the canonical bytes stay as they are. The value nests no deeper than
     `strict_json.parse` admits.
     """
-    # What is plain has no integral double.
+    # Plain values hold no integral double.
     return value if is_plain(value) else _with_integers(value)
 
 
@@ -105,7 +105,7 @@ def is_empty(value: object) -> bool:
 # Between these bounds both write a non-integral double in plain digits; beyond them orjson's exponents differ.
 _PLAIN_MIN: Final = 1e-4
 _PLAIN_MAX: Final = 1e15
-# More than any document has that is read.
+# More than any document that is ever read has.
 _MOST_CONTAINERS: Final = 2_000_000
 
 

@@ -46,10 +46,10 @@ def _credentials(value: object, path: str, holds: _Secret) -> Iterator[FieldErro
         for name, item in value.items():
             read = _read_name(name)
             if read.is_credential:
-                # Its path would tell it.
+                # Its path would give it away.
                 yield FieldError(path, "credential", "A name in it looks like a credential; leave that member out.")
             elif name == "observed_metrics" and not path:
-                # Numbers by schema, whatever they are called.
+                # Schemas make these numbers, whatever their names suggest.
                 yield from _credentials(dict.fromkeys(item), name, _Secret.NOTHING)
             else:
                 yield from _credentials(item, member(path, name), max(holds, read.holds))
@@ -89,14 +89,14 @@ _SECRETS: Final = (
     "sessionid",
     "jwt",
 )
-# Boarding passes and passes of a test are none.
+# Boarding passes and test passes are not credentials.
 _PASS: Final = re.compile(r"(?:(?:db|user|smtp|ftp)_)?pass")
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _USUAL_NAME: Final = 64
 
 
 def _ending_in(words: Iterable[str]) -> re.Pattern[str]:
-    # Pins are on maps.
+    # Pins are also found on maps.
     return re.compile(rf"(?:^|_)(?:(?:{'|'.join(words)})s?|pin)(?:_(?:value|text|pem))?\Z")
 
 
@@ -139,7 +139,7 @@ _SECRET_TEXT: Final = re.compile(
     re.IGNORECASE,
 )
 _BASIC: Final = re.compile(r"\s*+(?:authorization\s*+:\s*+)?basic\s++([A-Za-z0-9+/]{4,}+={0,2})\s*+", re.IGNORECASE)
-# No run is looked at from more than its beginning: none holds what begins another.
+# Each run is looked at from its beginning only: none contains the beginning of another.
 _PARAMETER: Final = re.compile(r"[?&#;]([^?=&#;\s]++)=[^&#;\s]")
 _ASSIGNMENT: Final = re.compile(
     r"""(?<![\w.-])(?P<name>[\w.-]++)["']?\s{0,8}+(?P<sign>[=:])\s{0,8}+["']?(?P<value>[^\s"',;&:=][^\s"',;&]*+)"""
@@ -167,7 +167,7 @@ def _assigns_a_secret(found: re.Match[str]) -> bool:
         return False
     if found["sign"] == "=":
         return True
-    # `Second pass: done` tells of no password.
+    # `Second pass: done` names no password.
     named = found["name"].lower() != "pass"
     return named and bool(_NO_PROSE.match(value) or _END.match(found.string, found.end()))
 

@@ -21,7 +21,7 @@ def _with_unsigned_year(name: str) -> Callable[[str], bool]:
     return lambda text: not text.startswith(("+", "-")) and checked.is_valid(text)
 
 
-# The library takes +026-07-31 and -026-07-31 for days. RFC 3339 knows no signs, and neither does who counts with them.
+# The library takes +026-07-31 and -026-07-31 for days. RFC 3339 has no signs, and date arithmetic accepts none.
 _STRICTER: Final = {name: _with_unsigned_year(name) for name in ("date", "date-time")}
 
 

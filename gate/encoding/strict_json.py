@@ -31,7 +31,7 @@ MAX_VALUES: Final = 1_000_000
 """How many a document may hold that the service made: a record with its request and two reports never exceeds it."""
 
 _MARKS: Final = (b",", b"[", b"{")
-# What is stored of a text no longer escapes them.
+# Stored text no longer escapes them.
 _ESCAPED: Final = (b"\\u002c", b"\\u002C", b"\\u005b", b"\\u005B", b"\\u007b", b"\\u007B")
 
 # The longest integer that is some double's canonical text has 21 digits: ECMAScript writes 1e21 with an exponent.

@@ -173,7 +173,7 @@ def _new_store(ledger_url: str) -> Store:
 def _add_files(scratch: Path, home: Path) -> int:
     """Adds the instance's files to the copied ledger; how many chain entries it has."""
     with closing(sqlite3.connect(scratch)) as connection:
-        # A backup is one file, so that nothing of it may stay in a WAL beside it.
+        # A backup is one file: nothing of it may stay in a WAL beside it.
         connection.execute("PRAGMA journal_mode=DELETE")
         connection.execute("CREATE TABLE instance_files (name TEXT PRIMARY KEY, content BLOB NOT NULL)")
         for pattern in _KEPT:
@@ -239,7 +239,7 @@ def _holds(file: Path) -> bool:
 
 def _drop_files(scratch: Path) -> None:
     with closing(sqlite3.connect(scratch)) as connection:
-        # The pages that held the private keys are overwritten, not only given free.
+        # The pages that held the private keys are overwritten, not merely freed.
         connection.execute("PRAGMA secure_delete=ON")
         connection.execute("DROP TABLE instance_files")
         connection.commit()

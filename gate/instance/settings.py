@@ -157,7 +157,7 @@ def load_settings(home: Path, *, database_url: str | None = None) -> Settings:
     except ValidationError as error:
         faults: dict[str, ErrorDetails] = {}
         for fault in error.errors():
-            # Of several items at fault the first one tells enough.
+            # Of several invalid items the first is enough to report.
             faults.setdefault(str(fault["loc"][0]), fault)
         raise _unusable(_fault(home, name, fault) for name, fault in faults.items()) from error
     except SettingsError as error:

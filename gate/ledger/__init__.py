@@ -144,7 +144,7 @@ def open_store(database_url: str, *, create: bool = False) -> Store:
         OperatorError: DATABASE_URL_INVALID, DATABASE_UNREACHABLE or DATABASE_NOT_DURABLE.
     """
     try:
-        # A name with other bytes than UTF-8 reaches no database.
+        # A name with bytes that are not UTF-8 reaches no database.
         database_url.encode()
         url = make_url(database_url)
     except (SQLAlchemyError, ValueError) as error:

@@ -47,7 +47,7 @@ class RulebookRegistry:
     def __init__(self, store: Store) -> None:
         """Works on the given store."""
         self._store = store
-        # Registrations never change, so that one seen once needs no second look.
+        # Registrations never change: once seen, one needs no second look.
         self._by_hash: LRUCache[tuple[str, str], Registered] = LRUCache(_CACHED)
         self._lock = Lock()
 

@@ -19,7 +19,7 @@ OLDER: Final = ("0001", "0002", "0003")
 def revision(store: Store) -> str | None:
     """The revision that a database is at; None where it has no tables yet."""
     with store.read() as connection:
-        # As Alembic reads it, which takes a fifth of a command's start to load.
+        # Alembic's own reader; not loaded here, which would add a fifth to a command's start.
         if not connection.dialect.has_table(connection, "alembic_version"):
             return None
         found: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
@@ -35,7 +35,7 @@ def upgrade(store: Store) -> None:
     config.set_main_option("script_location", str(Path(__file__).parent / "schema_versions"))
     with store.write() as connection:
         if connection.dialect.name == "postgresql":
-            # What rewrites the tables of a large ledger takes longer than a request may.
+            # Rewriting the tables of a large ledger takes longer than a request may.
             connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         config.attributes["connection"] = connection
         command.upgrade(config, HEAD)

@@ -161,7 +161,7 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
 
     E. B. Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
     """
-    # Nothing tried says nothing: the widest interval, so that no trials never look like failures.
+    # No trials say nothing, hence the widest interval: they must never look like failures.
     if trials == 0:
         return 0.0, 1.0
     rate, weight = successes / trials, _Z * _Z / trials
@@ -171,7 +171,7 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
 
 
 def _rounded(share: float) -> float:
-    # Floats err by less than half of the last digit told, and may leave 0 to 1 by as little.
+    # Floats err by less than half of the last digit shown, and may fall as far outside 0 to 1.
     return round(min(1.0, max(0.0, share)), _DIGITS)
 
 

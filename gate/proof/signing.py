@@ -110,7 +110,7 @@ def verify_ed25519(public_key: str, payload: bytes, signature: str) -> bool:
 def verify_hmac(secret: bytes, payload: bytes, signature: str) -> bool:
     """Whether an `hmac-sha256:` signature over payload holds under the secret, compared in constant time."""
     expected = HmacSigner("", secret).sign(payload)
-    # A hostile signature can hold half of a surrogate pair, which is wrong and no error.
+    # A hostile signature can hold half of a surrogate pair: it is a wrong signature, not an error.
     return hmac.compare_digest(expected.encode(), signature.encode("utf-8", "surrogatepass"))
 
 
@@ -131,7 +131,7 @@ def raw_public_key(pem: str) -> bytes:
         MaterialRefused: PUBLIC_KEY_INVALID: no Ed25519 SPKI PEM, or a point that is non-canonical, of low order or
             outside the main subgroup: such keys accept signatures that nobody made.
     """
-    # Only what is no longer than a key needs to be is remembered: whoever sends keys must not fill the memory.
+    # Only texts no longer than a key are remembered, so that senders of keys cannot fill the memory.
     return _known_public_key(pem) if len(pem) <= _LONGEST_PEM else _public_key_in(pem)
 
 

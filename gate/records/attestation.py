@@ -17,7 +17,7 @@ from gate.labels import (
 )
 from gate.proof.signing import ED25519, Signer
 
-# Who verifies evaluates nothing.
+# A verifier evaluates nothing.
 if TYPE_CHECKING:
     from gate.records.documents import (
         AttestationBundle,

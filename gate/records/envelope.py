@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 from gate.encoding.canonical import canonical, compact, content_hash, is_empty
 from gate.labels import CANONICALIZATION, HASH_ALGORITHM
 
-# Who only makes or checks hashes loads no signing, which the links in these documents come from.
+# Callers that only make or check hashes need not load signing, where the links of these documents come from.
 if TYPE_CHECKING:
     from gate.records.documents import ActionBinding, DecisionContext, Integrity, IntegritySignature, Signable, Source
     from gate.rulebooks.documents import TrustedAdapter
@@ -24,7 +24,7 @@ def envelope(record: Mapping[str, object]) -> dict[str, object]:
     material: dict[str, object] = {name: record.get(name) or empty for name, empty in _ALWAYS.items()}
     if bundle_hash := record.get("policy_bundle_hash"):
         material["policy_bundle_hash"] = bundle_hash
-    # An object in every record: who verifies looks first.
+    # An object in every record; verifiers make sure of that first.
     bundle = cast("Mapping[str, object]", record.get("policy_bundle") or {})
     if kept := {name: bundle[name] for name in _BUNDLE_MEMBERS if not is_empty(bundle.get(name))}:
         material["policy_bundle"] = kept

@@ -282,13 +282,13 @@ def build(
         report |= {
             "action_binding_hash": content_hash(report["action_binding"]),
             "action_binding_match": binding_matches(record["action_binding"], body),
-            # Answered whether they were sent or not.
+            # Present in answers, whether they were sent or not.
             "state_before_hash": body.get("state_before_hash"),
             "state_after_hash": body.get("state_after_hash"),
         }
         report["flags"] = flags(report, record["action_binding"])
     report[kind.hash_member] = report_hash(kind, report)
-    # All that its kind has: the body was held against the kind's schema.
+    # Every member of its kind: the body was checked against the kind's schema.
     return cast("Report", report)
 
 

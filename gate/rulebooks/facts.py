@@ -36,5 +36,5 @@ DEPENDENCY: tuple[str, ...] = ("adapter_id", "version", "manifest_hash", "implem
 
 def dependency_of(trusted_adapter: Mapping[str, object]) -> AdapterDependency:
     """The adapter_dependency of a registration whose facts come from an adapter: a trusted_adapter or a manifest."""
-    # Of a record under verification, members can be missing; then it is equal to no registration's.
+    # Members of a record under verification can be missing; it then equals no registration's.
     return cast("AdapterDependency", {name: trusted_adapter.get(name) for name in DEPENDENCY})

@@ -21,7 +21,7 @@ from gate.rulebooks.rulebook import Rulebook
 _EXAMPLES: Final = {"curl": "example.sh", "python": "example.py"}
 _LINE: Final = 140
 
-# What only the decision knows stands in angle brackets, under the name that the record has for it.
+# Values that only the decision knows stand in angle brackets, under their names in the record.
 _HASHES: Final = {"decision_record_hash": "<record_hash>", "decision_receipt_hash": "<receipt_hash>"}
 
 

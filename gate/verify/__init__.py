@@ -38,7 +38,7 @@ from gate.verify.members import FULL_RECORD, OPTIONAL_MEMBERS
 from gate.verify.record import AUTHENTICITY, verify_record
 from gate.verify.result import Trust, Verification
 
-# Who verifies records alone is spared loading what packets need.
+# Verifying records alone need not load what packets need.
 if TYPE_CHECKING:
     from gate.verify.packet import verify_packet
     from gate.verify.packet_result import PacketVerification

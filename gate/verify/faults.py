@@ -45,7 +45,7 @@ def is_same(one: object, other: object) -> bool:
     Raises:
         MaterialRefused: They have no canonical JSON.
     """
-    # What Python holds for different is; but it holds true and 1 for equal.
+    # Values that Python finds different are; but Python finds true and 1 equal.
     return bool(one == other) and ((type(one) is type(other) is str) or canonical(one) == canonical(other))
 
 

@@ -332,7 +332,7 @@ def _say_what_is_left(result: PacketVerification, record: Mapping[str, object], 
             result.checks["record.erasure"] = True
         told.append(_erasure(erased_members(record), confirmed=confirmed))
     if not result.checks.get("reports_signed"):
-        # It weighs more than an erasure, which the message tells of as well.
+        # It weighs more than an erasure, which the message mentions as well.
         result.error = "REPORTS_UNSIGNED"
         told.append(_unsigned(result.unsigned))
         result.authenticity_valid = not required
@@ -368,5 +368,5 @@ def _named(result: PacketVerification) -> str:
     failed = result.changed + result.unauthentic
     if failed == len(named):
         return ", ".join(named)
-    # A part with very many faults was not looked at to its end.
+    # A part with very many faults was not read to its end.
     return f"{', '.join(named)} and {'at least ' if failed >= MAX_FAILURES else ''}{failed - len(named)} more"

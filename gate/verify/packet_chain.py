@@ -90,7 +90,7 @@ def check_chain(
     _check_erasure(result, record, links)
     hints = part["verification_hints"]
     guidance = {name: text for name, text in hints.items() if name != "checkpoint"}
-    # Guidance in other words is no fault; nothing vouches for it.
+    # Guidance in other words is no fault: nothing vouches for its wording.
     same = canonical(guidance) == canonical(verification_hints(last["chain_id"]))
     result.checks["audit_chain.verification_hints"] = True if same else None
     if "checkpoint" not in hints:
@@ -212,7 +212,7 @@ def _check_seen(
         if result.examine(step, f"{place}.chain", faults) and signed:
             result.vouched = max(result.vouched, link["chain_position"])
     elif link is not None:
-        # A checkpoint that nobody trusted signed accuses no packet.
+        # A checkpoint without a trusted signature proves nothing against a packet.
         result.checks[f"{place}.chain"] = None
     return None if found.error is None else (found.error, found.message or "")
 
@@ -260,7 +260,7 @@ def _link_faults(links: list[Link], record: ReadableRecord) -> Iterator[Fault]:
         # Members of these types are plain.
         expected = chain.append(head, chain.entry_of(link), plain=True)
         yield from _other_members(f"{where}[{index}]", expected, link, expected)
-        # From the link itself and not from the one expected: one that is wrong makes no later one wrong.
+        # From the link itself, not from the expected one, so that one wrong link makes no later one wrong.
         head = chain.head_of(link)
 
 

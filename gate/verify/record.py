@@ -124,7 +124,7 @@ _ANOTHER_INPUT: Final = (
     "of the request are others; give the original Decision Request, or none."
 )
 
-# What cannot be read is said as such; otherwise a change weighs more than a key that is not known.
+# Unreadable parts are reported as such; otherwise a change weighs more than an unknown key.
 _UNREADABLE: Final = ("RECORD_INVALID", "RECORD_INCOMPLETE", "SVC_API_JSON_INVALID", "PUBLIC_KEY_INVALID")
 
 
@@ -139,7 +139,7 @@ def _is_another_input(result: Verification, record: ReadableRecord, failed: list
     """Whether nothing is wrong but that the record was made from another request than the one at hand."""
     of_input = {"input_hash", "adapter_input_hash", "facts_hash", "rulebook_hash"}
     if record["runtime_binding"].get("binding_mode") == BINDING_ADAPTER:
-        # They are the record's own, and not the request's.
+        # These are the record's own, not the request's.
         of_input.remove("facts_hash")
     return "input_hash" in failed and set(failed) <= of_input and result.checks["record_hash"] is True
 

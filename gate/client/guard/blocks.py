@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gate.client.guard.proposal import Target
     from gate.client.transport.async_engine import AsyncEngine
 
-    # For type checkers alone: whoever imports the client need not wait until it is made.
+    # For type checkers alone, so that importing the client need not make it.
     class Asked(TypedDict):
         """What a guarded function has to be given: see `Client.guard`. `facts`, `adapter` and `target` may be functions
         of the function's own arguments.

@@ -35,9 +35,9 @@ LAST_SECONDS: Final = 5.0
 """How long closing waits for what is being delivered, in seconds."""
 
 _AT_ONCE: Final = 100
-# More than anybody lets pile up; those that are refused again stay at the head.
+# More than anyone lets pile up; reports that are refused again stay at the head.
 _AGAIN: Final = 10_000
-# A proxy that refuses so many refuses them all.
+# A proxy that refuses this many refuses all of them.
 _MOST_STUCK: Final = 20
 _TURNS: Final = 20
 _TURN_SECONDS: Final = 0.1
@@ -88,7 +88,7 @@ def deliver(
     limit = _AT_ONCE
     found: Sequence[Report] = (yield from Do(partial(store.set_aside, _AGAIN, scope_hash))) if again else ()
     found = found or (yield from Do(partial(store.undelivered, limit, scope_hash)))
-    # What is stuck stands in the way of what comes after it, until enough is looked at.
+    # A stuck report delays those behind it, until enough have been looked at.
     while len(found) == limit or any(report.decision_id not in stuck for report in found):
         for report in found:
             if report.decision_id in stuck:
@@ -185,7 +185,7 @@ class Courier:
 
     def begin(self) -> None:
         """Without a thread, and with nothing being delivered."""
-        # Two that deliver at once would overtake one another, and the service is to learn things in order.
+        # Two deliveries at once would overtake each other, and the service must learn things in order.
         self._delivering = threading.Lock()
         self._lock = threading.Lock()
         self._shift: _Shift | None = None
@@ -299,7 +299,7 @@ class _Shift:
         """Calls a function when the process ends: a script that ends with its last line has its reports delivered."""
         self._at_exit = close
         atexit.register(close)
-        # A child of multiprocessing ends without what atexit was told. Where that was not loaded, this is none.
+        # A child of multiprocessing ends without running atexit. If multiprocessing is not loaded, this is no such child.
         multiprocessing = sys.modules.get("multiprocessing.util")
         if multiprocessing is not None:
             self._in_child = multiprocessing.Finalize(None, close, exitpriority=0)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from gate.records.documents import DecisionBody
     from gate.verify import Verification
 
-# Each round ends a race that another process won, or begins an attempt; more than a few are no races any more.
+# Each round ends a race that another process won, or begins an attempt; more than a few rounds are no longer races.
 _ROUNDS: Final = 8
 # How many earlier attempts are looked through.
 _ATTEMPTS: Final = 100
@@ -72,7 +72,7 @@ class _Entry:
         self._proposal = proposal
         self._terms = terms
         self._store = terms.store
-        # Attempts that were made by this entering, so that none can have been asked before.
+        # Attempts that this entering made: none of them can have been asked before.
         self._made: set[int] = set()
 
     def go_on(self) -> Flow[tuple[Intent, DecisionRecord] | None]:
@@ -160,7 +160,7 @@ class _Entry:
             return None
         record = self._verified(request, answer.body)
         if self._is_wanted(intent):
-            # What is kept is not asked for again, so that nothing foreign may be.
+            # A kept record is not asked for again, so a foreign one must not be kept.
             self._require_own(intent, record)
         state = State.PERMITTED if record["verdict"] == "yes" else State.HELD
         # No permission is used before it is kept. Where the attempt is held no longer, another process has gone on with
@@ -195,7 +195,7 @@ class _Entry:
     def _judge(self, intent: Intent, record: DecisionRecord) -> Flow[tuple[Intent, DecisionRecord] | None]:
         """Acts on a record that verifies."""
         if not self._is_fresh(intent, record):
-            # A decision that was asked for just now and is too old already would be so again: the clocks differ.
+            # A decision that was asked for just now and is already too old would be again: the clocks differ.
             if intent.attempt not in self._made:
                 yield from self._supersede(intent)
                 return None
@@ -294,7 +294,7 @@ class _Entry:
         return record if is_ours and record["action_binding"] == self._proposal.binding else None
 
     def _verification(self, record: DecisionRecord | None, request: DecisionBody | None = None) -> Verification:
-        # Loaded with the first record: who only imports the client is spared the cryptography.
+        # Loaded with the first record, so that importing the client needs no cryptography.
         from gate.verify import verify_record
 
         return verify_record(record, self._terms.trust(), request_body=request)
@@ -311,7 +311,7 @@ class _Entry:
 
 
 def _question(intent: Intent) -> int:
-    # Of an attempt that was forgotten nothing is left but its number, which is no smaller.
+    # Of a forgotten attempt only the number is left, and numbers never go back.
     return question_of(intent.attempt, intent.request) if intent.asked else intent.attempt
 
 

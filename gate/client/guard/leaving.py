@@ -55,7 +55,7 @@ def leave(terms: Terms, permit: BasePermit, error: BaseException | None) -> Flow
             yield from Do(partial(store.tell, _besides(report)))
     except StoreUnavailable as failure:
         if (yield from _follows_session(store)):
-            # The service is told what was committed, and nothing else.
+            # The service learns what was committed, and nothing else.
             if error is None:
                 raise
             return

@@ -336,7 +336,7 @@ _LONGEST_REF: Final = 500
 _LONGEST_NAME: Final = 200
 
 
-# Where the caller calls it otherwise than the receipt does.
+# For names that differ between the caller and the receipt.
 _ARGUMENTS: Final = {"execution_result": "result", "observed_metrics": "metrics"}
 
 

@@ -30,7 +30,7 @@ GUARD: Final = "guard"
 """The member of the context in which the guard says for which intent, attempt and store it asks."""
 
 _LARGEST: Final = 1024 * 1024
-# What the guard's own member adds to a request at most.
+# The most that the guard's own member adds to a request.
 _GUARD_BYTES: Final = 512
 _GUARD_VALUES: Final = 6
 _LONGEST: Final = 2000
@@ -290,7 +290,7 @@ def _written(body: Mapping[str, object], context: Mapping[str, object]) -> bytes
             ("context", said),
             ("rulebook", body.get("rulebook")),
         )
-        # What is nested too deep is told as that.
+        # Too deep nesting is reported as such.
         with suppress(RecursionError):
             for path, why in chain.from_iterable(_faults(field, value) for field, value in asked):
                 fault = FieldError(path, "invalid", why)

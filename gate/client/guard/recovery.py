@@ -69,7 +69,7 @@ def found_out(intent: Intent, record: DecisionRecord, *, executed: bool, result:
     if executed:
         body = {"execution_status": "executed", "action_taken": record["action"]}
     report = execution_report(intent, cited(record), body | {"execution_result": result or "found out in recovery"})
-    # Beside what was told at the end of the body, which stays.
+    # In addition to what was reported at the end of the body, which stays.
     return report if intent.told is None else replace(report, idempotency_key=f"{report.idempotency_key}-found-out")
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from gate.client.store.intents import Intent, Report, State, Store
 
-# Who keeps intents elsewhere, or guards nothing, is spared loading SQLite.
+# Callers that keep intents elsewhere, or guard nothing, need not load SQLite.
 if TYPE_CHECKING:
     from gate.client.store.sqlite import SqliteStore
 

@@ -226,7 +226,7 @@ def damaged(intent_id: object) -> StoreUnavailable:
 
 
 def _document(intent: Intent, content: bytes) -> Any:
-    # Which document it is, the column says that it stands in: only the guard writes there.
+    # The column tells which document it is; only the guard writes there.
     try:
         return parse_document(content)
     except MaterialRefused as error:

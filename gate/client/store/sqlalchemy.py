@@ -106,7 +106,7 @@ Table(
     sqlite_autoincrement=True,
 )
 
-# Who runs the body in a transaction of its own may keep others waiting for an intent as long as that takes.
+# A body that runs in a transaction of its own may keep others waiting for an intent that long.
 _WAIT: Final = text("SET LOCAL lock_timeout = '5s'")
 
 
@@ -228,7 +228,7 @@ class SqlAlchemyStore(SqlStore):
                 return changed
 
     def _require_version(self) -> None:
-        # Who has the identity has seen the version.
+        # Whoever has the identity has checked the version.
         _ = self.identity
 
     def _identify(self) -> str:
@@ -254,7 +254,7 @@ class SqlAlchemyStore(SqlStore):
             raise self._unavailable(self._reason(said)) from said
 
     def _reason(self, said: BaseException) -> str:
-        # What tells no SQLSTATE could not be sent: the driver may then name anything that it was given to connect with.
+        # Without an SQLSTATE nothing was sent, and the driver may name anything that it was given to connect with.
         code = getattr(said, "sqlstate", None) or getattr(said, "pgcode", None)
         if self._dialect == "postgresql" and code is None:
             return f"it was not reached: {type(said).__name__}"

@@ -146,10 +146,10 @@ def found_at(path: Path) -> Found:
         if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
             return Found.OTHER
         if error.sqlite_errorcode == sqlite3.SQLITE_CORRUPT and Path(f"{path}.lock").exists():
-            # So looks a store whose WAL is just being moved into it. Who opens it, under its lock, sees whether it is.
+            # A store looks like this while its WAL is copied into it. Opening it, under its lock, tells whether it is one.
             return Found.STORE
         raise OSError(errno.EIO, _reason(error), str(path)) from error
-    # All that it holds may stand in the WAL yet.
+    # Everything in it may still be in the WAL.
     return Found.STORE if Path(f"{path}-wal").exists() else Found.NOTHING
 
 
@@ -313,7 +313,7 @@ class SqliteStore(SqlStore):
 
     def _close(self) -> None:
         opened = self._opened
-        # What was inherited is not even let go of, for that would close it.
+        # An inherited connection is not even dropped, for that would close it.
         if opened is not None and opened.process == os.getpid():
             self._opened = None
             os.close(opened.lock)

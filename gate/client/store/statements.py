@@ -19,7 +19,7 @@ VERSION: Final = 1
 """The version of the tables."""
 
 Values: TypeAlias = Mapping[str, str | int | bytes | None]
-# A driver says nothing of the types; the columns do, of tables that this module alone writes.
+# Drivers tell nothing about types; the columns do, and this module alone writes these tables.
 Row: TypeAlias = Sequence[Any]
 
 
@@ -90,7 +90,7 @@ class SqlStore(ABC):
         if instead_of is not None:
             was = {**_now(instead_of), "was": instead_of.state.value}
             told = instead_of.told
-            # What was told of it since it was read may be that it was done.
+            # It may have been reported as done since it was read.
             steps.append(
                 Step(_SUPERSEDE_UNTOLD, was) if told is None else Step(_SUPERSEDE_TOLD, {**was, "was_told": told})
             )
@@ -99,7 +99,7 @@ class SqlStore(ABC):
 
     def answer(self, intent: Intent, record: bytes, state: State) -> bool:
         """See `Store.answer`."""
-        # What was answered once is answered again; and before the body begins, `start` is on disk, with all before it.
+        # An answer can be had again; and before the body begins, `start` is on disk with everything before it.
         return self._write_soon(Step(_ANSWER, {**_now(intent), "answered": record, "state": state.value})) > 0
 
     def start(self, intent: Intent, at: str, by: str) -> bool:
@@ -132,7 +132,7 @@ class SqlStore(ABC):
         if report.kind == EXECUTION:
             # Its attempt may be superseded by now.
             steps.append(Step(_REPORTED, _now(report), needed=False))
-        # What was delivered once is known to the service, and delivering it again changes nothing.
+        # The service knows a delivered report, and delivering it again changes nothing.
         self._write_soon(*steps)
 
     def refused(self, report: Report, why: str) -> None:
@@ -267,7 +267,7 @@ def _report(row: Row) -> Report:
 
 
 def _bytes(value: bytes | memoryview | None) -> bytes | None:
-    # Some drivers hand out a view.
+    # Some drivers return a memoryview.
     return None if value is None else bytes(value)
 
 

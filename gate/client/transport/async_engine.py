@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# How often what others cancel is done again.
+# How often work that others cancel is started again.
 _TRIES: Final = 3
 
 
@@ -36,7 +36,7 @@ class AsyncEngine:
 
     def begin(self) -> None:
         """Without connections, and without threads, which a fork does not hand on."""
-        # The loop's own threads look up names as well, which may take long: the store is not to wait for that.
+        # The loop's own threads also look up names, which may take long; the store must not wait for that.
         self._threads = _threads()
         self._opened: tuple[asyncio.AbstractEventLoop, AsyncTransport] | None = None
 
@@ -60,7 +60,7 @@ class AsyncEngine:
                         cancelled.append(error)
                 if not doing.cancelled():
                     return doing.result()
-                # Whoever ends a loop cancels all that goes on in it.
+                # Ending a loop cancels everything that runs in it.
             raise Unreachable("GATE_UNREACHABLE", "Whatever was sent was cancelled, again and again.")
 
         result = await run_async(flow, perform)
@@ -75,7 +75,7 @@ class AsyncEngine:
             try:
                 return loop.run_in_executor(self._threads, effect.work)
             except RuntimeError:
-                # The main thread has ended, and nobody starts threads any more.
+                # The main thread has ended, and no thread can be started any more.
                 return _done_here(loop, effect.work)
         return asyncio.create_task(self._perform(effect))
 
@@ -113,7 +113,7 @@ class AsyncEngine:
                     await asyncio.wait([done])
                 except asyncio.CancelledError:
                     continue
-            # Looked at, so that a failure is not reported as one that nobody saw.
+            # Retrieved, so that a failure is not reported as one that nobody saw.
             done.exception()
             raise
 

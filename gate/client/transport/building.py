@@ -159,7 +159,7 @@ def _time(name: str, moment: datetime) -> str:
     if moment.utcoffset() is None:
         raise _refused(name, "format", f"{moment.isoformat()} names no time zone; send an aware datetime, as in UTC")
     try:
-        # What was made at that moment or later has no earlier timestamp than this.
+        # Nothing made at that moment or later has an earlier timestamp.
         return not_before(moment)
     except OverflowError as error:
         raise _refused(name, "range", f"{moment.isoformat()} lies outside the years 1 to 9999 in UTC") from error

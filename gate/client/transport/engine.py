@@ -11,7 +11,7 @@ from gate.client.transport.calls import Call
 from gate.client.transport.flow import Consult, Do, Effect, Flow, Pause, Send, run
 from gate.client.transport.forks import begin_in_forks
 
-# Loading an HTTP library takes longer than all else here, and is put off until something is sent.
+# Loading an HTTP library takes longer than everything else here, so it waits until something is sent.
 if TYPE_CHECKING:
     import httpx
 

@@ -22,7 +22,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-# Plain classes: dataclasses and named tuples take longer to make, which whoever imports the client waits for.
+# Plain classes: dataclasses and named tuples take longer to make, and every import of the client would wait for them.
 
 
 class Send:

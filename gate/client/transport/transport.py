@@ -107,7 +107,7 @@ class AsyncTransport:
 
 def _trusted(url: str) -> ssl.SSLContext:
     """The authorities that a service's certificate is held to: those of SSL_CERT_FILE, or the public ones."""
-    # Reading them takes a while, and is spared where there is no certificate.
+    # Reading them takes a while, so it is not done where no certificate is used.
     return httpx.create_ssl_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
@@ -267,7 +267,7 @@ class _DeadlineBackend(httpcore.SyncBackend):
         except OSError as error:
             raise httpcore.ConnectError(str(error)) from error
         addresses = list(dict.fromkeys(str(address[0]) for *_, address in found))
-        # The library would give each address all of the time.
+        # The library would allow each address the whole time.
         for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             _check_time(httpcore.ConnectTimeout)
             seconds = _left(timeout)

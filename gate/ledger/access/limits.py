@@ -113,7 +113,7 @@ class RateLimiter:
         moments = _current(kept, now)
         if len(moments) >= limit:
             if kept[-1] > now:
-                # Once, and not at every refusal: or the window would begin anew until the clock is where it was.
+                # Once, not at every refusal: otherwise the window would start anew until the clock has caught up.
                 transaction.commit([(_KEEP, [{**key, "moments": moments.tobytes()}])])
             return Rate(limit, 0, max(1, math.ceil(moments[len(moments) - limit] + WINDOW - now)))
         moments.append(now)

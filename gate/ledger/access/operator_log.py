@@ -114,7 +114,7 @@ def record(connection: Connection, action: str, subject: str, details: Mapping[s
         "created_at": timestamp(now),
         "operator": _operator(),
         "action": action,
-        # A file's name can have bytes that are no text.
+        # File names can hold bytes that are not text.
         "subject": subject.encode("utf-8", "backslashreplace").decode(),
         "details": dict(details),
     }
@@ -129,7 +129,7 @@ def lock(connection: Connection) -> None:
         connection.execute(text("LOCK TABLE operator_log IN EXCLUSIVE MODE"))
 
 
-# Text as it is stored: what is no text any more must not keep the rest from being read.
+# Text as it is stored: one damaged value must not keep the rest from being read.
 _ENTRIES: Final = select(
     *(
         type_coerce(column, LargeBinary).label(column.name) if isinstance(column.type, Utf8) else column

@@ -237,7 +237,7 @@ class OutcomeCounts:
             return Coverage({}, Counts(), None, None, False)
         with self._store.read() as connection:
             chosen = _all_time(connection, scope_id, question, question.policy_version)
-            # The rows for all versions together, so that one version is not told at the price of all of them.
+            # The rows for all versions together: asking for one must not cost a scan of all.
             every_version = _all_time(connection, scope_id, question, "")
             limit = question.limit
             truncated = limit is not None and add(counted.counts for counted in chosen.values()).total > limit

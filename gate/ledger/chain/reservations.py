@@ -34,7 +34,7 @@ class Reservations:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
-        # The locks of the system and of the database do not tell threads of one process apart.
+        # Locks of the system and of the database do not distinguish threads of one process.
         with self._lock:
             free = digest not in self._held
             if free:

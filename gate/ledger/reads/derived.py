@@ -85,7 +85,7 @@ class Derived:
     def _unhurried(self) -> Iterator[Connection]:
         with self._store.read() as connection:
             if connection.dialect.name == "postgresql":
-                # It goes over all outcomes of a scope, which takes longer than a request may.
+                # It reads all outcomes of a scope, which takes longer than a request may.
                 connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
             yield connection
 

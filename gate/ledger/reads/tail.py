@@ -109,7 +109,7 @@ class Tail:
 
     def _page_end(self, scope_id: str, after: int, last: int) -> int:
         room = _PAGE_BYTES
-        # Of a chain with a gap the page has at least one position, or it would never be passed.
+        # A page covers at least one position even where the chain has a gap, or no reader would get past it.
         end = after
         for position, size in self._store.fetch(_SIZES, {"scope": scope_id, "after": after, "last": last}):
             room -= int(size)

@@ -14,7 +14,7 @@ from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.ledger.stores.store import Store
 from gate.ledger.tables import metadata
 
-# A row has up to a few megabytes; so many are in memory at a time.
+# Rows hold up to a few megabytes each; this many are in memory at a time.
 _ROWS: Final = 32
 
 

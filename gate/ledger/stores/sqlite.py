@@ -84,7 +84,7 @@ class SqliteLedgerStore(Store):
             "cache_size=-8192",
             "foreign_keys=ON",
             "trusted_schema=OFF",
-            # What is erased is overwritten, and not just let go of.
+            # Erased data is overwritten, not merely freed.
             "secure_delete=ON",
         )
         super().__init__(
@@ -231,7 +231,7 @@ class SqliteLedgerStore(Store):
         return ""
 
     def _passes(self, error: GateError) -> bool:
-        # Who waits for the file waits inside, and a disk that is full or failing stays so.
+        # Waiting for the file happens inside, and a full or failing disk stays that way.
         return False
 
     def probe(self) -> None:

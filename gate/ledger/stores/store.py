@@ -137,7 +137,7 @@ class Store(ABC):
             except ServiceUnavailable as error:
                 if not self._passes(error) or time.monotonic() + pause > deadline:
                     raise
-            # Never two processes in step.
+            # Random, so that two processes never retry in step.
             time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 - a pause is no secret
             pause, tried = 2 * pause, True
 
@@ -214,7 +214,7 @@ def unavailable(why: str) -> StorageUnavailable:
 
 def insert_absent(connection: Connection, table: Table, values: Mapping[str, object]) -> None:
     """Inserts a row unless there is one of its key already."""
-    # Loading the other database's as well would take a tenth of a command's start.
+    # Loading the other database's as well would add a tenth to a command's start.
     dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
     connection.execute(dialect.insert(table).values(**values).on_conflict_do_nothing())
 
@@ -257,7 +257,7 @@ def read_object(stored: bytes, what: str) -> Any:
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: they hold no JSON object.
     """
     try:
-        # SQLite hands out text where something else wrote text.
+        # SQLite returns text where something else wrote text.
         found = parse_document(stored) if isinstance(stored, bytes) else None
     except MaterialRefused:
         found = None
@@ -274,7 +274,7 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, OSError):
         return str(error.strerror)
     said = getattr(error, "orig", None) or error
-    # What tells no SQLSTATE could not be sent: the driver then names host, database and user.
+    # Without an SQLSTATE nothing was sent, and the driver's message names host, database and user.
     if getattr(said, "sqlstate", "") is None:
         return "the database is out of reach"
     # SQLite quotes text that it cannot read.

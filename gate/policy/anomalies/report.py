@@ -305,7 +305,7 @@ def _together(found: Iterable[_Found]) -> list[list[_Found]]:
 
 
 def _strongest_first(item: Shift | Drift) -> tuple[float, str, str]:
-    # Rates that are each other's rest change as much, but for the last digit of an arc sine.
+    # Two rates that add up to 1 change equally, except in the last digit of an arc sine.
     if isinstance(item, Shift):
         return -_rounded(abs(item.effect)), item.of, item.value
     return -_rounded(item.index), item.fact, ""
@@ -341,7 +341,7 @@ class _Told:
         told = self._shifted("outcome_shift", group, max(scores), "outcome_status")
         harms = any(shift.is_certain and _score(shift, HARM) >= MEDIUM for shift in worse)
         if "new_versions" in told.numbers and harms:
-            # What one's own change did can be taken back today.
+            # The effect of a change of one's own can be undone today.
             told = _with(told, [], score=max(told.score, HIGH))
         return _with(
             told,
@@ -359,7 +359,7 @@ class _Told:
         told = self._shifted("verdict_shift", group, strength, None)
         versions = self._new_versions(group)
         if versions:
-            # A new version is made to decide otherwise.
+            # A new version is meant to decide differently.
             told = _with(told, [], score=min(told.score, BELOW_HIGH))
         rose = [shift for shift in group if shift.rose]
         of_reason = {shift.of for shift in rose} == {"reason"}
@@ -405,7 +405,7 @@ class _Told:
         return Anomaly(
             kind="volume",
             subject=surge.grain.name,
-            # Holidays have few as well.
+            # Holidays have few decisions as well.
             score=strength if surge.rose else min(strength, BELOW_HIGH),
             reasons=["more_decisions_than_usual" if surge.rose else "fewer_decisions_than_usual"],
             summary=f"{surge.decisions:,} decisions in {cells}; such {surge.grain.name}s have {surge.usual:,}.",
@@ -432,7 +432,7 @@ class _Told:
         return Anomaly(
             kind="metric_outlier",
             subject=of.metric,
-            # A number alone can be a case of its own, and no test says how values are spread.
+            # A single number can be a special case, and no test tells how values are spread.
             score=min(BELOW_HIGH, score(of.strength, FAR)),
             reasons=["metric_far_from_usual"],
             summary=f"Values of the metric {of.metric} far from what is usual: {of.count:,} of {of.values:,}.",

@@ -21,11 +21,11 @@ LEAST_P: Final = 1e-40
 """No p-value is told smaller: beyond it, one says no more than another."""
 
 _NEGLIGIBLE: Final = 1e-42
-# The walk below would come to as little, step by step; of no table is the logarithm as far off.
+# The walk below would end as small, step by step; the logarithm of no table is as far off.
 _FAR_BELOW: Final = math.log(1e-60)
-# What a sum does not show any more.
+# Too small to change a sum.
 _LEFT_OUT: Final = 1e-18
-# Tables are equally likely where they differ by no more than floats err.
+# Two tables are equally likely if they differ by no more than the error of floats.
 _TIE: Final = 1 + 1e-9
 NORMAL_MAD: Final = 0.6744897501960817
 """The median absolute deviation of a standard normal variable."""
@@ -54,7 +54,7 @@ def fisher_exact(a: Share, b: Share) -> float:
         The p-value; `LEAST_P` where it is smaller.
     """
     if a.part * b.whole < b.part * a.whole:
-        # The same tables, told by what the parts leave over: the first share is now the greater one.
+        # The same tables, described by what the parts leave over: the first share is now the greater one.
         a, b = Share(a.whole - a.part, a.whole), Share(b.whole - b.part, b.whole)
     parts = a.part + b.part
     low, high = max(0, parts - b.whole), min(a.whole, parts)

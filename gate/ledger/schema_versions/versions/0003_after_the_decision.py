@@ -16,7 +16,7 @@ branch_labels = None
 depends_on = None
 
 _BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-# A record has up to a few megabytes; so many are in memory at a time.
+# Records hold up to a few megabytes each; this many are in memory at a time.
 _ROWS = 64
 
 
