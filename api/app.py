@@ -203,7 +203,7 @@ def worker() -> Worker:
     keep_to_one(home / "workers.lock")
     threading.Thread(target=_end_with, args=(int(os.environ[SERVER_VARIABLE]),), daemon=True).start()
     app = Worker(home)
-    # What was loaded stays for good, so that no collection of garbage has to look through it again.
+    # Loaded modules stay for good; no later collection of garbage needs to look through them.
     gc.collect()
     gc.freeze()
     return app
@@ -280,6 +280,6 @@ def _end_with(server: int) -> None:
     while os.getppid() == server:
         time.sleep(_PARENT_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
-    # One that is only just starting can miss the signal.
+    # A worker that is just starting can miss the signal.
     time.sleep(DRAIN_SECONDS)
     os._exit(1)

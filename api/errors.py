@@ -128,7 +128,7 @@ def answer(error: GateError) -> Response:
 
 def _answer_http(error: HTTPException) -> Response:
     if isinstance(error, InternalServerError):
-        # Flask's name for what failed outside of a view.
+        # Flask's name for a failure outside of a view.
         cause = error.original_exception
         return _answer_unexpected(cause if isinstance(cause, Exception) else error)
     unreadable = ("SVC_API_JSON_INVALID", "The request cannot be read; check how it is sent.")
@@ -140,7 +140,7 @@ def _answer_http(error: HTTPException) -> Response:
 
 
 def _answer_unexpected(error: Exception) -> Response:
-    # The type and the places alone: a message could quote a body or a key.
+    # Only the type and the places: a message could quote a body or a key.
     operations().log.error(
         "unexpected", request_id=g.get("request_id"), error_type=type(error).__qualname__, places=places(error)
     )

@@ -55,7 +55,7 @@ _PLACES: Final = MappingProxyType(
 
 
 def __getattr__(name: str) -> Any:
-    # Who exports needs no engines, and should not wait for them.
+    # An export needs no engines, and should not wait until they are loaded.
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_PLACES[name]), name)

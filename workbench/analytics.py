@@ -139,7 +139,7 @@ class Follower:
         self._personal = personal
         self._patience = patience
         self._clock = clock
-        # Of each scope: where it stood, and when its cases were last resolved to the end.
+        # For each scope: its position, and when its cases were last resolved to the end.
         self._seen: dict[str, tuple[int, float]] = {}
 
     def follow(self) -> list[BaseException]:
@@ -226,7 +226,7 @@ def _follow(follower: Follower, observer: Observer) -> NoReturn:
 
 
 def _answer(connection: Connection, analytics: Analytics, observer: Observer) -> None:
-    # Whoever asked may have gone meanwhile.
+    # The asking process may have gone in the meantime.
     with connection, suppress(OSError, EOFError):
         question = connection.recv_bytes(MAX_QUESTION)
         try:

@@ -44,7 +44,7 @@ _COLUMNS: Final[Mapping[str, tuple[str, pl.DataType]]] = {
     "reason_code": ("reason_code", _LABELS),
     "matched_rule_id": ("matched_rule_id", _LABELS),
 }
-# No field and no column has a colon first.
+# No field or column name begins with a colon.
 _INDEX: Final = ":index"
 
 _ARRAY: Final = msgspec.json.Decoder(list[msgspec.Raw])
@@ -102,7 +102,7 @@ def compile_frame_evaluator(body: RulebookBody) -> VectorEvaluator:
     known = pl.all_horizontal(type_of(name) != WITHHELD for name in fields)
     matched = _first([_condition(rule["condition"], facts) for rule in rules])
     needs_input = where(known, len(outcomes) - 1, pl.Int16)
-    # No row fits that is not known.
+    # A row whose facts are not known never fits.
     return VectorEvaluator(fields, outcomes, pl.when(fit).then(matched).otherwise(needs_input).alias("outcome"))
 
 
@@ -281,7 +281,7 @@ def _arrays_with(text: str, values: pl.Series) -> pl.Series:
 
 def _compared(compare: Callable[[pl.Expr, float], pl.Expr]) -> _Operator:
     def holds(fact: _Fact, value: Json) -> _Holds:
-        # JSON's true is no number, though Python's is.
+        # true is not a number in JSON, though it is in Python.
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
         return _all([fact.is_of("number"), compare(number_of(fact.field), _number(value))])

@@ -50,9 +50,9 @@ _DTYPES: Final[Mapping[str, pl.DataType]] = {
     _JSON: pl.String(),
 }
 
-# No field has a colon, so that this is none of their columns.
+# No field's name has a colon, so this is never one of their columns.
 _EXTRACTED: Final = ":extracted"
-# What the parsed facts of a batch take is bounded by it.
+# It bounds the memory of a batch's parsed facts.
 _ROWS_AT_ONCE: Final = 50_000
 
 

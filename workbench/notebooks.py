@@ -156,7 +156,7 @@ def _with(given: Mapping[str, str], cell: Cell) -> Cell:
     for at, line in enumerate(lines):
         name = line.partition(" = ")[0]
         if name in given:
-            # As Python writes a string: whatever is in it, it stays on its line and is nothing but a string.
+            # As a Python literal: whatever it contains, it stays on its line and is nothing but a string.
             lines[at] = f"{name} = {given[name]!r}"
     return replace(cell, source="\n".join(lines))
 

@@ -33,7 +33,7 @@ SOCKET: Final = "analytics"
 
 _SECONDS: Final = 30.0
 _CONNECT_SECONDS: Final = 2.0
-# Of the threads of a worker, which decisions need as well.
+# How many of a worker's threads, which decisions need as well.
 _AT_ONCE: Final = 32
 _MAX_ANSWER: Final = 64 * 1024 * 1024
 _LIBRARY: Final = "polars"
@@ -54,7 +54,7 @@ class AnalyticsClient:
     def answer(self, scope_id: str, question: LakeQuestion) -> ReportDocument:
         """See `gate.policy.questions.Reports`."""
         sent = orjson.dumps({"scope_id": scope_id, **dump_question(question)})
-        # Whoever waits here has a thread that a decision might need.
+        # A request that waits here holds a thread that a decision might need.
         if not self._waiting.acquire(blocking=False):
             raise _unavailable("Too many reports are being waited for.")
         try:
@@ -150,7 +150,7 @@ class _Keeper:
             with self._lock:
                 if self._stopping.is_set():
                     return
-                # What was there when it ended would be taken for one that listens.
+                # A socket left by the last process would be taken for one that listens.
                 self._address.unlink(missing_ok=True)
                 try:
                     self._process = subprocess.Popen(self._command)  # noqa: S603 - of our own making

@@ -45,7 +45,7 @@ def main() -> None:
     # A terminal's Ctrl-C reaches every process; this one ends with its server.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(int(server),), daemon=True).start()
-    # Whoever decides comes first.
+    # Decisions come first.
     os.nice(_NICENESS)
     settings = load_settings(Path(home))
     log = _Logged(open_log(settings.log_level))

@@ -38,7 +38,7 @@ Heeded = Annotated[
         show_default=False,
     ),
 ]
-# Every command takes the options of an instance. Who writes one down for all of them is not refused.
+# Every command takes the options of an instance, so that one line of options serves them all.
 UnusedHome = Annotated[Path | None, typer.Option("--home", hidden=True)]
 UnusedDatabaseUrl = Annotated[str | None, typer.Option("--database-url", hidden=True)]
 

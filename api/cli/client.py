@@ -48,10 +48,10 @@ Timeout = Annotated[
 ]
 IntentId = Annotated[str, typer.Argument(metavar="INTENT_ID", help="The intent, as `gate client status` names it.")]
 
-# A status of more than this is no list for a person any more; what is told of the rest is that there is more.
+# Nobody reads a longer list; of the rest, the status says only that there is more.
 _MOST: Final = 10_000
 
-# The commands say themselves what the client logs, and say it so that it cannot steer a terminal.
+# The commands themselves report what the client logs, escaped so that it cannot steer a terminal.
 logging.getLogger("gate.client").addHandler(logging.NullHandler())
 
 
@@ -165,7 +165,7 @@ def settle_intent(
         raise OperatorError("USAGE_INVALID", "Say what became of the action: either --executed or --not-executed.")
     reachable = bool(url) and _has_key(key_file)
     if reachable:
-        # What is unusable is found before anything is changed.
+        # Unusable arguments are found before anything is changed.
         connection.service_url(url)
         connection.api_key(None, _key_file(key_file)).reveal()
     with _opened(store) as opened:
@@ -241,7 +241,7 @@ def _opened(path: Path | None) -> Iterator[SqliteStore]:
 def _delivered(
     store: SqliteStore, url: str | None, key_file: Path | None, *, timeout: float = TIMEOUT, again: bool = False
 ) -> Delivery:
-    # The client's own sentences name what a program gives, and not the options.
+    # The client's own sentences name a program's arguments, not the options.
     if not url:
         raise OperatorError(
             "SERVICE_URL_INVALID",

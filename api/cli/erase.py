@@ -38,7 +38,7 @@ def erase(
                 erased = erase_decision(instance.ledger, decision, reason, utc_now())
             except OperatorError as error:
                 if error.code == "DECISION_ALREADY_ERASED":
-                    # That may have been interrupted before it came to this.
+                    # The earlier run may have been interrupted before this step.
                     _erase_in_lake(instance, None)
                 raise
             _erase_in_lake(instance, erased.scope)

@@ -189,7 +189,7 @@ def _compact(instance: Instance, scope: FollowedScope) -> None:
 def _scopes(instance: Instance, name: str | None) -> list[FollowedScope]:
     if name is None:
         return sorted(instance.ledger.tail.scopes(), key=lambda scope: scope.name)
-    # Refuses a name that no scope has.
+    # Raises for a name that no scope has.
     wanted = instance.ledger.directory.scope(name).scope_id
     return [scope for scope in instance.ledger.tail.scopes() if scope.scope_id == wanted]
 

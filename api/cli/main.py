@@ -43,7 +43,7 @@ _MODULES: Final = {
 }
 
 
-# What the extra `workbench` brings of what a command loads; it works on what `server` brings.
+# The libraries of the extra `workbench` that commands load; it needs the extra `server` as well.
 _WORKBENCH: Final = frozenset({"altair", "isal", "msgspec", "polars", "pyarrow"})
 
 
@@ -108,7 +108,7 @@ def gate() -> None:
 
 def main() -> None:
     """Runs the command line."""
-    # Whatever is left at the end goes with the process. Looking through it for garbage takes a fifth of a short command.
+    # Whatever is left at the end goes with the process; searching it for garbage takes a fifth of a short command.
     atexit.register(gc.freeze)
     show_everything()
     try:
@@ -118,12 +118,12 @@ def main() -> None:
     except GateError as error:
         fail(error, as_json="--json" in sys.argv)
     except ModuleNotFoundError as error:
-        # What a command loads only when it is run.
+        # From a library that a command loads only when it runs.
         fail(_extra_missing(error), as_json="--json" in sys.argv)
     sys.exit(2)
 
 
-# What a command line that is misused raises has no public name in Typer but those of its kinds.
+# Typer has public names for the kinds of errors of a misused command line, but not for their base.
 _CommandLineError: Final[type[Exception]] = typer.BadParameter.__mro__[2]
 
 

@@ -73,7 +73,7 @@ def progress(text: str, total: int, *, as_json: bool = False) -> Iterator[Callab
     if as_json or not sys.stderr.isatty():
         yield lambda done: None
         return
-    # Loaded where it is used: no other command has a bar to wait for.
+    # Loaded where it is used: no other command shows a progress bar.
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

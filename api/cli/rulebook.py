@@ -29,7 +29,7 @@ def check(file: File, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = Non
     """Check a rulebook: errors that make it invalid (exit 1), and warnings its author should know."""
     sent = read_json(file)
     errors = find_errors(sent)
-    # It is a rulebook where nothing is wrong with it, and is looked at no further otherwise.
+    # A rulebook only if nothing is wrong with it, and used as one only then.
     body = cast("RulebookBody", sent)
     warnings = [] if errors else find_warnings(body)
     if as_json:

@@ -184,7 +184,7 @@ def _tell_of_adapters(url: str, log: FilteringBoundLogger) -> None:
 
 def _announce(url: str, key_file: Path | None, listens: Path | None, as_json: bool) -> None:
     status = _first_status(url)
-    # What computes reports takes longer to load, and who is told that the service is ready may ask for one at once.
+    # The reports' process loads longer, and whoever hears that the service is ready may ask for one at once.
     deadline = time.monotonic() + _ANALYTICS_SECONDS
     while listens is not None and not listens.exists() and time.monotonic() < deadline:
         time.sleep(0.05)

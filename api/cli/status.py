@@ -75,7 +75,7 @@ def _look(settings: Settings) -> tuple[Report, list[ChainStatus], Storage | None
     try:
         instance = open_instance(settings)
     except OperatorError as error:
-        # What an operator can only mend by another command or setting is no state of the service.
+        # Problems that an operator mends with another command or setting are not states of the service.
         if error.code != "DATABASE_UNREACHABLE":
             raise
         return closed(settings, error.message), [], None

@@ -88,7 +88,7 @@ def given_material(path: Path, of: Subject, input_: Path | None) -> Material:
         RequestRefused: SVC_API_REQUEST_INVALID: the file is a wrapper with something that it may not hold.
     """
     document = read_document(path)
-    # What is no object at all is not verified, as anything else that is no record; a wrapper has rules of its own.
+    # Anything but an object is not verified, like anything that is not a record; wrappers have rules of their own.
     given = read_material(document, of) if isinstance(document, dict) else Material(cast("JsonObject | None", document))
     return given if input_ is None else replace(given, input=read_document(input_))
 
@@ -102,7 +102,7 @@ def trusted(
         OperatorError: TRUST_AMBIGUOUS, INSTANCE_MISSING, FILE_UNREADABLE or REGISTRY_UNREACHABLE.
         MaterialRefused: A key, a registry or a secret is unusable.
     """
-    # A home in the environment is for every command, and gives way to what this one was told.
+    # A home in the environment is meant for every command, and yields to what this one was given.
     source = context.get_parameter_source("home")
     told = home if source is not None and source.name == "COMMANDLINE" else None
     given = [source for source in (registry, public_key, secret_file, told) if source is not None]
@@ -146,7 +146,7 @@ def _registries(source: str) -> tuple[KeyRegistry, KeyRegistry | None]:
 
 
 def _fetch(url: str) -> object:
-    # Half of what this command would load, for those alone who name an address.
+    # Half of all that this command would load, needed only where an address is given.
     import httpx
 
     try:

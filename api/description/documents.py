@@ -69,7 +69,7 @@ def make_documents(base_url: str, templates: Environment) -> Documents:
     page = templates.get_template(_PAGE).render(
         page=docs.page(document), summary=summary, patterns=patterns(), contracts=CONTRACTS, style=style
     )
-    # The page brings its style along: the policy admits these very bytes, so that no other style or script runs in it.
+    # The page carries its own style. The policy admits exactly these bytes, so no other style or script runs in it.
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

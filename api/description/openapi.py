@@ -146,7 +146,7 @@ class _Components:
                 node = _object(node["additionalProperties"] if step == "*" else _object(node["properties"])[step])
             members = _object(node.setdefault("properties", {}))
             known = _object(members.get(last, {}))
-            # A schema of its own takes the place of what the member was said to be.
+            # A schema of its own replaces the member's description.
             kept = {"description"} & known.keys() if "$ref" in keywords else known.keys()
             members[last] = self._rewritten(keywords, _SKELETON) | {keyword: known[keyword] for keyword in kept}
         return schema
@@ -239,7 +239,7 @@ def _at(document: JsonObject, pointer: str) -> JsonObject:
 
 
 def _object(value: Json) -> JsonObject:
-    # The files are the product's own: where an object is looked for, they have one.
+    # The files are the product's own: they have an object wherever one is expected.
     return cast("JsonObject", value)
 
 

@@ -48,7 +48,7 @@ def make_directory() -> Path:
     """
     usable = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK)
     parent = _MEMORY if usable else Path(tempfile.gettempdir())
-    # A server that was killed could not remove its own. One that stops or starts meanwhile may be sooner.
+    # A killed server could not remove its own. Another one that stops or starts now may be quicker.
     for left in parent.glob(f"{_PREFIX}*"):
         with suppress(FileNotFoundError):
             if left.stat().st_uid == os.getuid() and not _lives(int(left.name.split("-")[2])):

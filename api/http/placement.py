@@ -44,7 +44,7 @@ def keep_to_one(lock_file: Path) -> int | None:
     named = os.environ.get(PROCESSORS_VARIABLE, "")
     if sys.platform != "linux" or not named:
         return None
-    # A worker that cannot choose its place works all the same, wherever the kernel puts it.
+    # A worker that cannot choose its processor still works, wherever the kernel puts it.
     with suppress(OSError):
         descriptor = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o600)
         _kept.append(descriptor)

@@ -113,7 +113,7 @@ class Readiness:
         with self._lock:
             if self._report is None or time.monotonic() >= self._until:
                 before, self._report = self._report, self._make()
-                # From the end on, for a probe that has to be given up takes longer than a report stays fresh.
+                # From its end, for a probe that is given up takes longer than a report stays fresh.
                 self._until = time.monotonic() + _FRESH_SECONDS
                 self._tell(before)
             return self._report
@@ -124,7 +124,7 @@ class Readiness:
         if self._report["ok"]:
             self._log.info("ready")
         else:
-            # What adapters lack takes nothing from the rest, and is told by a line of its own after the start.
+            # Missing adapters do not affect the rest, and have a log line of their own after the start.
             counting = {name: part for name, part in self._report.items() if name not in _APART}
             self._log.warning("degraded", parts=reasons(counting))
 
@@ -188,7 +188,7 @@ def closed(settings: Settings | None, reason: str) -> Report:
 
 
 def _report(settings: Settings | None, found: dict[str, Part]) -> Report:
-    # Who sends facts needs no adapter, and who needs one is told by its own code.
+    # Callers that send facts need no adapter, and those that need one get its own error code.
     ready = all(part["ready"] for name, part in found.items() if name not in _APART)
     backend = None if settings is None else settings.ledger_url.partition(":")[0].partition("+")[0]
     about: dict[str, Mapping[str, object]] = {
@@ -212,7 +212,7 @@ def _report(settings: Settings | None, found: dict[str, Part]) -> Report:
             "policy_patterns_url": "/api/decision/policy-patterns",
         },
         "auth": {"header": "x-api-key"},
-        # What is not wired answers with its own code and takes nothing from the rest.
+        # Unwired parts answer with their own code and do not affect the rest.
         "backends": {
             "ledger": backend,
             "advisory": "unconfigured",
@@ -230,7 +230,7 @@ def _report(settings: Settings | None, found: dict[str, Part]) -> Report:
         **parts,
         "contracts": dict(CONTRACTS),
     }
-    # The parts are those of a report, by the names under which they are found.
+    # The parts of a report, by their names in it.
     return cast("Report", whole)
 
 

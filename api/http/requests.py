@@ -56,7 +56,7 @@ def assign_request_id() -> None:
         caller_request_id=sent if _SAFE_REQUEST_ID.fullmatch(sent) else None,
     )
     if environ["PATH_INFO"].startswith("//"):
-        # It is read as one slash here, and perhaps not by a proxy that lets some paths pass and others not.
+        # It is read as one slash here, but perhaps not by a proxy that filters paths.
         raise NotFound("SVC_API_NOT_FOUND", "There is nothing at a path with two slashes; /docs lists the endpoints.")
     if environ["REQUEST_METHOD"] != request.method:
         raise MaterialRefused("SVC_API_JSON_INVALID", "Methods are written in capitals; send the method that way.")
@@ -110,7 +110,7 @@ def read_body(limit: int = MAX_BODY) -> bytes:
         raise _too_large(limit)
     body = b""
     if declared is None:
-        # One more than the limit, so that a body of undeclared length shows itself as too large instead of being cut.
+        # One more than the limit, so that a body of undeclared length is seen to be too large instead of being cut.
         request.max_content_length = limit + 1
         while piece := request.stream.read(limit + 1 - len(body)):
             body += piece

@@ -54,7 +54,7 @@ class _Readable(Protocol):
 def worker() -> Turns:
     """The application of one server process, as `api.app.worker` makes it, in turns; overdue connections are ended."""
     seconds = float(os.environ[SECONDS_VARIABLE])
-    # First: it keeps Ctrl-C from this thread, and so from every one that this thread starts.
+    # First, because it keeps Ctrl-C from this thread, and so from every thread that this one starts.
     turns = Turns(app.worker(), seconds)
     threading.Thread(target=_watch, args=(seconds,), daemon=True).start()
     return turns
@@ -127,7 +127,7 @@ class _Body:
         self._length += len(piece)
         self._waited += time.monotonic() - started
         if self._waited >= self._turns.seconds:
-            # The connection may have been ended, and what came until then look whole without being so.
+            # The connection may have been ended, and what came until then may look whole without being so.
             raise RequestTimeout
         return piece
 
@@ -209,7 +209,7 @@ def _connections() -> Iterator[tuple[socket.socket, int]]:
     try:
         files = list(_FILES.iterdir())
     except OSError:
-        # No such folder, or no descriptor left to look into it with: the thread that looks goes on, and looks again.
+        # No such folder, or no descriptor left to open it with: the thread goes on, and looks again later.
         return
     for file in files:
         with suppress(OSError):

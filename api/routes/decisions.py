@@ -41,7 +41,7 @@ def decide() -> Response:
     record = decision.record
     operations().metrics.decision(record["verdict"], decision.status)
     g.observed = {"decision_id": record["decision_id"], "verdict": record["verdict"], "idempotency": decision.status}
-    # A replay answers whatever else the body holds, so its response_view may be none of the three.
+    # A replay is answered whatever else the body holds, so its response_view may be none of the three.
     asked = cast("DecisionBody", body).get("response_view")
     headers = {**_headers(record), "x-idempotency-status": decision.status}
     return json_response(project(record, asked if asked in VIEWS else view), headers=headers)

@@ -59,7 +59,7 @@ def require_metrics_token() -> None:
             "SVC_STORAGE_UNAVAILABLE", f"The metrics token cannot be read ({error.strerror}); the operator must act."
         ) from error
     sent = request.headers.get("x-metrics-token", "").encode()
-    # Hashes of one length, so that the time tells nothing of the token, not even how long it is.
+    # Hashes have one length, so the time tells nothing about the token, not even its length.
     same = hmac.compare_digest(hashlib.sha256(sent).digest(), hashlib.sha256(token).digest())
     if not token or not same:
         raise AccessRefused(

@@ -30,7 +30,7 @@ _HEIGHT: Final = 280
 _STEP: Final = 22
 _VALUES: Final = 6
 _LONGEST_BINS: Final = 20
-# A window of one hour is still to be seen in a year.
+# A window of one hour must still be visible in a year.
 _LEAST: Final = timedelta(days=3)
 _BESIDE: Final = timedelta(weeks=10)
 

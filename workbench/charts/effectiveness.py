@@ -11,7 +11,7 @@ import polars as pl
 from workbench.charts.rates import COLOURS, PERCENT, SHAPES, SHARE, SUCCESS, empty, told_of
 
 _PLOTTED_VERSIONS: Final = len(COLOURS)
-# Below it a week's rate is that of those whose outcomes came first.
+# With less of a week covered, its rate is that of the decisions whose outcomes came first.
 _COVERED: Final = 0.5
 _FEW_DAYS: Final = 60
 _TOLD: Final = ("decisions", "succeeded", "partial", "failed", "reverted", "pending", "review", "unreported")

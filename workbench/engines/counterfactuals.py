@@ -288,7 +288,7 @@ def _unread(
         texts = rulebooks.join(used, on="policy_hash", how="semi").select("body").collect()["body"]
         bodies = [parse_document(text.encode()) for text in texts]
     read = {tuple(field.split(".")) for body in bodies for field in fields_of(body)}
-    # A field is changed by what replaces it, what replaces what holds it, and what changes something within it.
+    # A patch changes a field by replacing it, by replacing what contains it, or by changing something within it.
     reached = {field[:length] for field in read for length in range(1, len(field) + 1)}
     return sorted(
         ".".join(path)

@@ -165,7 +165,7 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion) -> Effectiveness
         by_rule={name: standing for name, standing, *_ in _standings(groups, "rule")},
         by_week={week.isoformat(): standing for week, standing, *_ in _standings(groups, "week")},
         acted=next((standing for acted, standing, *_ in _standings(groups, "acted") if acted), Standing()),
-        # As many as a report lists: callers choose the names, and may choose a new one each time.
+        # The most that a report lists: callers choose the names, and may choose a new one each time.
         metrics=[Metric(*row) for row in measured.sort(_MOST_FIRST, descending=[True, False]).head(MAX_METRICS).rows()],
         more_metrics=max(measured.height - MAX_METRICS, 0),
         first=date_of(groups["first"].min()),

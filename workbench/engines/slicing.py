@@ -19,7 +19,7 @@ def last_left_out(rows: pl.LazyFrame, position: str, limit: int | None) -> int |
     """
     if limit is None:
         return None
-    # One more than are looked at tells whether that is all.
+    # Reading one more than is used tells whether there are more.
     last = rows.select(pl.col(position).top_k(limit + 1)).collect(engine="streaming")[position].sort()
     return None if last.len() <= limit else int(last[0])
 

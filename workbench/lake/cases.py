@@ -13,7 +13,7 @@ from workbench.columns import CASES, DECISIONS, schema
 
 _WEEK: Final = pl.col("created_at").dt.truncate("1w").dt.date().alias("week")
 
-# What a case takes from the latest outcome and execution receipt, each with its name there.
+# The members that a case takes from the latest outcome and execution receipt, with their names there.
 _FROM_OUTCOME: Final = {
     "outcome_position": "position",
     "outcome_id": "outcome_id",

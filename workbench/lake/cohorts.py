@@ -237,7 +237,7 @@ def _chain(ledger: Ledger, lake: Path, personal: Personal, scope_id: str, month:
     try:
         return fresh(ledger, lake, scope_id, personal, facts=False)
     except ServiceUnavailable as error:
-        # All the others wait for it: the operator has to know for which.
+        # All the others wait for this scope, so the operator must learn which it is.
         raise ServiceUnavailable(
             error.code,
             f"The benchmarks of {month} cannot be frozen before the scope {scope_id} can be read. {error.message}",
@@ -275,7 +275,7 @@ def _read(lake: Path, month: str) -> Frozen:
 
 def _sealed(content: bytes) -> bytes:
     """A file with the SHA-256 of all the rest of it at the place that was left for that in its metadata."""
-    # The last: what callers named their policies stands before it.
+    # The last occurrence: earlier ones may be in the names of policies.
     before, seal, after = content.rpartition(_SEAL)
     rest = after[_DIGEST_LENGTH:]
     return before + seal + hashlib.sha256(before + seal + rest).hexdigest().encode() + rest

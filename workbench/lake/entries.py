@@ -29,7 +29,7 @@ from gate.rulebooks.documents import RulebookBody
 from workbench.columns import ENTRY_TABLES, FACTS, OBSERVED, TIME, personal_columns, schema
 from workbench.facts import canonical_text, fact_series, fields_of, without
 
-# Columns that no reader asks for soon cost every file something; a rulebook tests ten fields, not a hundred.
+# Columns that nobody reads still cost something in every file; a rulebook tests ten fields, not a hundred.
 _MAX_FIELDS: Final = 256
 # Four for each field.
 _MAX_COLUMNS: Final = 4 * _MAX_FIELDS
@@ -173,7 +173,7 @@ class _Context(Struct, gc=False, frozen=True):
     inputs: Raw = Raw(b"{}")
 
 
-# A request may say nothing of what it is about; its facts are then none, as they are where it only names none.
+# A request without a context has no facts, like one whose context names none.
 _NO_CONTEXT: Final = _Context()
 
 
@@ -234,7 +234,7 @@ _EXECUTION: Final = msgspec.json.Decoder(_Execution)
 _OUTCOME: Final = msgspec.json.Decoder(_Outcome)
 _CRM_SYNC: Final = msgspec.json.Decoder(_CrmSync)
 _ERASURE: Final = msgspec.json.Decoder(_Erasure)
-# What has become of an action that changed its target.
+# The state of an action that changed its target.
 _CHANGING: Final = frozenset({"executed", "reverted"})
 _UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _CONFIDENCE: Final = msgspec.json.Decoder(_Confidence)
@@ -434,7 +434,7 @@ def _erasure_columns(rows: Sequence[FollowedEntry]) -> Columns:
     }
 
 
-# Those of decisions are made apart, as their facts are read of the same records.
+# Rows of decisions are made separately, because their facts are read from the same records.
 _COLUMNS: Final[Mapping[str, Callable[[Sequence[FollowedEntry]], Columns]]] = {
     "execution": _execution_columns,
     "outcome": _outcome_columns,
@@ -456,7 +456,7 @@ def _metrics(observed: Sequence[Mapping[str, float] | None]) -> pl.Series:
     """A list of names and numbers for each row, by name; made flat, as a list of dicts takes ten times as long."""
     flat = [sorted(metrics.items()) for metrics in observed if metrics]
     names = pa.array([name for metrics in flat for name, _ in metrics], pa.large_string())
-    # JSON knows one zero, and of 0.0 and -0.0 the least is whichever comes first.
+    # JSON has one zero, but the lesser of 0.0 and -0.0 is whichever comes first.
     values = pa.array([value + 0.0 for metrics in flat for _, value in metrics], pa.float64())
     ends = accumulate((len(metrics) if metrics else 0 for metrics in observed), initial=0)
     lists = pa.LargeListArray.from_arrays(

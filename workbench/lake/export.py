@@ -154,7 +154,7 @@ class Exporter:
             manifest = replace(manifest, retired=tuple(file for file in manifest.retired if not _has_facts(file.path)))
         save(self._lake, manifest)
         if "erasures" in rows:
-            # Nothing lingers of what was erased, not even for a reader; who misses a file reads the manifest again.
+            # Erased data does not linger, not even for readers: one that misses a file reads the manifest again.
             _remove_unlisted(self._lake, manifest, lambda file: _has_facts(file.name))
         return manifest
 
@@ -172,7 +172,7 @@ class Exporter:
         lingering = _lingering(manifest, before)
         gone = {file.path for file in manifest.retired} - {file.path for file in lingering}
         if gone:
-            # Forgotten first: what is then unlisted is removed below, or, after a crash, when it is an hour old.
+            # Dropped from the manifest first: unlisted files are removed below or, after a crash, an hour later.
             manifest = replace(manifest, retired=lingering)
             save(self._lake, manifest)
         _remove_unlisted(

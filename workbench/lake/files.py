@@ -16,7 +16,7 @@ from workbench.lake.manifest import LakeFile, Manifest, directory_of, sync_direc
 ROW_GROUP: Final = 65_536
 """How many rows a row group has at most."""
 
-# How the rows of a file are sorted: by policy first, so that who reads one skips the others unread.
+# How the rows of a file are sorted: by policy first, so that a reader of one policy skips the others.
 _ORDER: Final = ("policy_id", "position")
 _ORDERS: Final[Mapping[str, Sequence[str]]] = {"metrics": ("policy_id", "name", "position")}
 
@@ -29,7 +29,7 @@ class _Packing(TypedDict):
     use_dictionary: NotRequired[bool]
 
 
-# Fewer rows than these are not worth a row group of their own.
+# Fewer rows are not worth a row group of their own.
 _SMALL_GROUP: Final = 4_096
 _WELL_PACKED: Final[_Packing] = {"compression": "zstd", "compression_level": 1}
 
@@ -84,7 +84,7 @@ def scan(files: list[Path], types: pl.Schema) -> pl.LazyFrame:
     """The rows of files that a manifest lists; columns that a file has not are null, others are passed over."""
     if not files:
         return pl.LazyFrame(schema=types)
-    # Neither is a path a pattern, nor does a folder's name make a column.
+    # Paths are not patterns, and folder names do not become columns.
     return pl.scan_parquet(
         files, schema=types, glob=False, hive_partitioning=False, missing_columns="insert", extra_columns="ignore"
     )
@@ -114,7 +114,7 @@ def _parquet(frame: pl.DataFrame) -> bytes:
     content = BytesIO()
     groups = _row_groups(frame["policy_id"])
     arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-    # What is small is merged soon, and to lay out dictionaries takes longer than to write it without.
+    # Small files are merged soon, and dictionaries take longer to build than they save in writing.
     small = frame.height < _SMALL_GROUP
     packing: _Packing = {"compression": "lz4", "use_dictionary": False} if small else _WELL_PACKED
     with pq.ParquetWriter(content, arrow.schema, **packing) as writer:

@@ -18,7 +18,7 @@ from gate.encoding.canonical import content_hash
 from gate.errors import OperatorError
 
 LAKE_VERSION: Final = "decision_lake_v4"
-# Their tables were others.
+# Versions with other tables.
 _EARLIER: Final = ("decision_lake_v1", "decision_lake_v2", "decision_lake_v3")
 FILE_NAME: Final = "manifest.json"
 

@@ -88,7 +88,7 @@ class Snapshot:
         if name == "facts":
             return self.facts(())
         if name == "rulebooks":
-            # The tail has those that the lake holds as well.
+            # The tail repeats rulebooks that the lake holds.
             return self._rows(name, self.manifest.of(name)).unique("policy_hash", keep="first", maintain_order=True)
         return self._rows(name, self.manifest.of(name))
 
@@ -365,7 +365,7 @@ def _query(table: str, files: Sequence[Path]) -> str:
         )
         return f"SELECT {columns} WHERE false"
     listed = ",\n  ".join(_quoted(str(file)) for file in files)
-    # Made of the manifest's own paths, quoted; nobody else's text is in it.
+    # Made only of the manifest's own paths, quoted.
     return f"SELECT * FROM read_parquet([\n  {listed}\n], union_by_name = true, hive_partitioning = false)"  # noqa: S608
 
 

@@ -35,7 +35,7 @@ def bring_up(
         OperatorError: As `Exporter.export` and `Compactor.compact`.
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
     """
-    # The head is read by who has the lease, so that it is not behind what another has exported.
+    # The lease's holder reads the head, so that it is never behind what another process has exported.
     scope = ledger.tail.scope(scope_id)
     if scope is None:
         return

@@ -37,7 +37,7 @@ WHOLE: Final = "demo.json"
 app = typer.Typer(add_completion=False)
 
 _COLUMNS: Final = {"decision": "decisions", "execution": "executions", "outcome": "outcomes", "crm_sync": "crm_syncs"}
-# Below it, incidents are of a handful of decisions.
+# With fewer, incidents are a handful of decisions.
 _SHOWING: Final = 10_000
 # As many as the scenario has names for.
 _MOST_PEERS: Final = 50

@@ -205,7 +205,7 @@ class _Shared:
         self._stopped.set()
 
 
-# It reaches a process when that is started, and not with a task.
+# It reaches a process at its start, not with a task.
 _shared: list[_Shared] = []
 
 
@@ -280,7 +280,7 @@ def _make_scope(instance: Instance, plan: DemoPlan, scope: str, add: Callable[[i
     authority = instance.ledger.directory.authenticate(key, plan.start)
     gate, lifecycle = instance.gate(clock), instance.lifecycle(clock)
     entries = dict.fromkeys(("decision", *(kind.entry_type for kind in KINDS)), 0)
-    # The decisions that are still to be reported about: their ids, and how many reports are to come.
+    # The decisions with reports still to come: their ids, and how many reports each.
     ids: dict[int, str] = {}
     to_come: dict[int, int] = {}
     for event in scenario().events(scope, decisions=plan.decisions, seed=plan.seed, start=plan.start, clean=plan.clean):

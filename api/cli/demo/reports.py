@@ -109,7 +109,7 @@ class Reports:
     def _of_review(self) -> Iterator[Report]:
         at = self._later(self.moment, self.rates.review_hours)
         if self._happens(self.rates.told["review_executed"]):
-            # Reviewers let the better requests pass.
+            # Reviewers approve the better requests.
             careful = self._happens(self.rates.told["review_care"])
             status = "succeeded" if careful else weighted(self.random, self.parts.ends)
             if self._happens(self.parts.reported):

@@ -57,7 +57,7 @@ def decide(random: Random, policy: Policy, parts: Parts, rulebook: Rulebook, abo
         if value is not None:
             facts[name] = value
     if random.random() < parts.missing_fact:
-        # Sorted, so that the fact that chance takes does not depend on the order in which an author wrote them.
+        # Sorted, so that the fact drawn by chance does not depend on the order in which an author wrote them.
         facts.pop(random.choice(sorted(rulebook.body["input_schema"]["required"])), None)
     drawn = {name: told.draw(random, values) for name, told in policy.context.items()}
     context = cast("DecisionContext", {"workflow": policy.workflow, **drawn})

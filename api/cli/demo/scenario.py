@@ -98,7 +98,7 @@ class DemoScenario:
         self.scopes: Final = tuple(parameters["scopes"])
         self.peers: Final = tuple(parameters["peers"]["companies"])
         self._parameters = parameters
-        # Peers differ in their names alone, and in what is drawn for these.
+        # Peers differ only in their names, and in what is drawn for those.
         calendar: Calendar = parameters["peers"]
         of_peers: dict[str, Company] = {name: {**calendar, "domain": f"{name}.example"} for name in self.peers}
         self._companies: Mapping[str, Company] = {**of_peers, **parameters["scopes"]}

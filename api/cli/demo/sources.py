@@ -71,7 +71,7 @@ def _refund_sources(facts: Mapping[str, Json], drawn: Values, day: date) -> _Giv
     claimed = round(values["amount"] * 100)
     captured, refunded = claimed, 0
     if values["share_of_payment_percent"] != 100:
-        # What was paid back before makes up the share, which has one digit, to the cent.
+        # What was paid back before makes the share, which has one digit, exact to the cent.
         tenths = round(values["share_of_payment_percent"] * 10)
         tens = -(-claimed // tenths)
         captured, refunded = tens * 1000, tens * tenths - claimed

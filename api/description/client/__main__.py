@@ -16,7 +16,7 @@ FOLDER: Final = Path(gate.__file__).parent / "client" / "api"
 def main() -> int:
     """Writes the modules; 1, and leaves them as they are, where the document says what the generator does not know."""
     try:
-        # No part of the client depends on where a service is reached.
+        # The client does not depend on the address of a service.
         made = sources(openapi_document("https://gate.example"))
     except Unsupported as error:
         sys.stderr.write(f"The client stays as it is. {error}\n")

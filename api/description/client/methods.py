@@ -46,7 +46,7 @@ def _method(operation: Operation, kind: str, define: str) -> str:
     made = f"{name} = {kind}(operations.{name})\n"
     if answer.only is None:
         return f"    {made}"
-    # A type checker takes an operation's first overload for all of it, where another callable is made of it.
+    # Where another callable is made of an operation, type checkers take its first overload for the whole.
     every, one, both = (
         f"        {define} {name}(self, {parameters(operation, left_out=left_out, given=given)}) -> {gives}: ...\n"
         for left_out, given, gives in (

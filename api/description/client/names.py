@@ -195,7 +195,7 @@ _TYPES: Final = {
 
 _TEXT_OR_TEXTS: Final[Schema] = {"type": ["string", "array"], "items": {"type": "string"}}
 
-# An answer shows many a part as an object and no more, or once again, because what is in it is said elsewhere.
+# Answers show many parts as plain objects, or repeat them, because their members are described elsewhere.
 _MEANT: Final[Mapping[str, str | Schema]] = {
     "CRMSyncRecord.audit_chain": "DecisionRecordAuditChain",
     "CounterfactualsResult.rulebook": "DecisionRecordRulebook",

@@ -178,7 +178,7 @@ class _Reader:
         schema = _media(told, body)[1]["schema"]
         use = Use(f"What is sent: {told['tags'][0]}", is_sent=True)
         typed = self._types.annotation(f"{told['operationId']}.body", schema, use)
-        # A body that comes from a file, or is made of parts, is a mapping to a type checker.
+        # To a type checker, a body that comes from a file or is made of parts is a mapping.
         annotation = f"{typed.removesuffix(' | Mapping[str, Json]')} | Mapping[str, object]"
         name = self._names.bodies.get(schema.get("$ref", "").rpartition("/")[2], "request")
         yield Argument(name, name, "body", annotation, body.get("required", False), body["description"])

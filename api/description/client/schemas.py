@@ -127,7 +127,7 @@ class Types:
             raise Unsupported(f"{place} is of type {kind}, which JSON does not have.")
         members = self._components.members(place, schema)
         if members[0]:
-            # A TypedDict cannot say of what type further members are.
+            # A TypedDict cannot give the type of further members.
             return self._shape(place, schema, members, use)
         values = schema.get("additionalProperties", True)
         if isinstance(values, Mapping):
@@ -138,7 +138,7 @@ class Types:
         """The name of the TypedDict of an object."""
         name = self._components.name(place)
         if name not in self._known:
-            # Known before it is whole, so that it may hold itself.
+            # Registered before it is complete, so that it may contain itself.
             self._known[name] = place, schema
             made = tuple(
                 Member(member, self._union(told, use), member in members[1], self._description(told))
@@ -152,7 +152,7 @@ class Types:
     def _told(self, place: str, schema: Schema) -> str:
         """The description of a TypedDict."""
         parent, _, member = place.rstrip("[]{}").rpartition(".")
-        # The document describes some arrays, and not the items in them.
+        # The document describes some arrays without their items.
         entry = f"An entry of `{member}` in {self._components.name(parent)}." if parent else f"The component {place}."
         told = schema.get("description") or schema.get("title") or entry
         return f"{told} {_VIEWS}" if self._components.has_views(place) else str(told)

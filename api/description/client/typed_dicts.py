@@ -34,7 +34,7 @@ Json: TypeAlias = Any
 def typed_dicts(types: Types) -> str:
     """The module of types."""
     body = _JSON + "".join(f"{name} = {annotation}\n" for name, annotation in types.words.items())
-    # A type stands below those that it holds; only itself it names before it is there.
+    # A type stands below those that it contains; only a reference to itself comes before its definition.
     coming = {shape.name for shape in types.shapes}
     for heading, group in groupby(types.shapes, key=lambda shape: shape.heading):
         body += f"\n\n# {heading}.\n"

@@ -299,7 +299,7 @@ class _Shift:
         """Calls a function when the process ends: a script that ends with its last line has its reports delivered."""
         self._at_exit = close
         atexit.register(close)
-        # A child of multiprocessing ends without running atexit. If multiprocessing is not loaded, this is no such child.
+        # A child of multiprocessing ends without running atexit. Without that module loaded, this is no such child.
         multiprocessing = sys.modules.get("multiprocessing.util")
         if multiprocessing is not None:
             self._in_child = multiprocessing.Finalize(None, close, exitpriority=0)

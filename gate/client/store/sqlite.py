@@ -146,7 +146,7 @@ def found_at(path: Path) -> Found:
         if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
             return Found.OTHER
         if error.sqlite_errorcode == sqlite3.SQLITE_CORRUPT and Path(f"{path}.lock").exists():
-            # A store looks like this while its WAL is copied into it. Opening it, under its lock, tells whether it is one.
+            # A store looks like this while its WAL is copied into it. Opening it, under its lock, will tell.
             return Found.STORE
         raise OSError(errno.EIO, _reason(error), str(path)) from error
     # Everything in it may still be in the WAL.

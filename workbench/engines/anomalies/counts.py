@@ -97,7 +97,7 @@ def count(snapshot: Snapshot, choice: Choice) -> Counted:
     fields = fields_of_policy(snapshot, policy_id)
     facts = choice.of(snapshot.facts(fields, policy_id))
     one_of = sampled_one_of(decisions)
-    # Together, so that no processor waits for another.
+    # All at once, so that no processor is idle.
     hours, decided, outcomes, totals, names, values, known = pl.collect_all(
         [
             _by_hour(choice.cases),
@@ -263,7 +263,7 @@ def _cells(hours: pl.DataFrame, weeks: Weeks, as_of: datetime) -> list[Cells]:
         counted = rows.group_by(pl.col("hour").dt.truncate(every)).agg(pl.col("decisions").sum())
         found: dict[datetime, int] = dict(counted.iter_rows())
         start = min(found, default=as_of)
-        # What has only begun holds less than it will.
+        # A period that has only begun is not complete.
         number = max(0, (as_of - start) // grain.length)
         cells.append(Cells(start, [found.get(start + at * grain.length, 0) for at in range(number)]))
     return cells

@@ -33,7 +33,7 @@ MAX_FACTS: Final = 32
 
 _NUMBER_BINS: Final = 10
 _TEXT_BINS: Final = 9
-# A text with more values than these is a name of its own, and no kind of something.
+# A text field with more values than this holds names, not categories.
 _MOST_TEXTS: Final = 50
 _LONGEST_TEXT: Final = 80
 _BINS: Final = ("missing", "null", "false", "true", "list or object")
