@@ -19,7 +19,7 @@ pytestmark = pytest.mark.heavy
 LEAST: Final[Mapping[str, Mapping[str, Any]]] = {
     "evaluation": {"_QUICK_ROUNDS": 1, "_QUICK_SECONDS": 0.001},
     "service": {"_QUICK_ROUNDS": 1, "_QUICK_SECONDS": 0.1},
-    "lifecycle": {"_QUICK_ROUNDS": 1, "_QUICK_SECONDS": 0.1, "_QUICK_DECISIONS": 200, "_RECEIPTS": 20, "_EXPORTS": 1},
+    "lifecycle": {"_QUICK_ROUNDS": 1, "_QUICK_SECONDS": 0.1, "_QUICK_DECISIONS": 60, "_RECEIPTS": 20, "_EXPORTS": 1},
     "guard": {
         "_QUICK_ROUNDS": 1,
         "_QUICK_CALLS": 2,
@@ -43,7 +43,7 @@ LEAST: Final[Mapping[str, Mapping[str, Any]]] = {
     "detection": {"_QUICK_SEEDS": 1, "_DECISIONS": 60},
     "benchmarks": {"_QUICK_ROUNDS": 1, "_FREEZES": 1},
     "reports": {
-        "_QUICK_PART": 100,
+        "_QUICK_PART": 500,
         "_QUICK_REPORT_ROUNDS": 1,
         "_QUICK_ROLL_UP_ROUNDS": 1,
         "_QUICK_LOAD_ROUNDS": 1,

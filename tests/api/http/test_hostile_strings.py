@@ -148,7 +148,7 @@ def _bodies(text: str, number: int) -> Iterator[tuple[object, dict[str, Any]]]:
 
     for index, place in enumerate(_places(_request())):
         # A text stands at some places, and at each place some of the texts; within the rulebook fewer.
-        if (index + number) % (size(32, 1) if place[0] == "rulebook" and len(place) > 2 else size(6, 1)):
+        if (index + number) % (size(48, 1) if place[0] == "rulebook" and len(place) > 2 else size(9, 1)):
             continue
         yield (*place, "=", text[:40]), _with(place, replace)
         if place[-1] in ("mode", "workflow", "note", "deep", "rules", "name", "properties", "type", "field", "action"):
@@ -234,7 +234,7 @@ def _some(at: int, instance: Instance | None = None) -> list[tuple[str, str]]:
     On PostgreSQL each stands at fewer places, but those that its text refuses stand at every one.
     """
     on_postgresql = instance is not None and instance.ledger.store.engine.name == "postgresql"
-    each = size(12 if on_postgresql else 4, 1)
+    each = size(18 if on_postgresql else 6, 1)
     return [
         (name, text)
         for number, (name, text) in enumerate(STRINGS)

@@ -29,7 +29,7 @@ from tests.gate.adapters.support import (
 
 pytestmark = pytest.mark.heavy
 
-_CALLS: Final = 10_000 if "GATE_TORTURE" in os.environ else 1_000
+_CALLS: Final = 10_000 if "GATE_TORTURE" in os.environ else 500
 _THREADS: Final = 4
 _SPARE_BYTES: Final = 8 * 1024 * 1024
 
