@@ -43,7 +43,7 @@ LEAST: Final[Mapping[str, Mapping[str, Any]]] = {
     "detection": {"_QUICK_SEEDS": 1, "_DECISIONS": 60},
     "benchmarks": {"_QUICK_ROUNDS": 1, "_FREEZES": 1},
     "reports": {
-        "_QUICK_PART": 500,
+        "_QUICK_PART": 100,
         "_QUICK_REPORT_ROUNDS": 1,
         "_QUICK_ROLL_UP_ROUNDS": 1,
         "_QUICK_LOAD_ROUNDS": 1,
