@@ -461,9 +461,10 @@ class TestOnce:
         assert runs(gate, recover=lambda found: Recovery.NOT_EXECUTED).intent.attempt == 2
 
     def test_a_hook_that_knows_it_was_not_done_lets_it_run_and_both_are_reported(
-        self, gate: Client, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+        self, make: Callable[..., Client], gate: Client, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        with dying_in(store, "start", monkeypatch, after=True), guarding(gate):
+        # Closed, or what it still delivers in the background could come between, and the hook would be asked again.
+        with make() as gone, dying_in(store, "start", monkeypatch, after=True), guarding(gone):
             raise AssertionError("the body ran")
         found: list[AlreadyStarted] = []
 
