@@ -55,7 +55,7 @@ def test_a_service_decides_on_while_decisions_are_erased(site: Site) -> None:
 def test_a_command_that_is_killed_has_erased_everything_or_nothing(site: Site) -> None:
     key = site.create_key("acme")
     chances, seed = chance()
-    with site.serving() as server, Load([server.url], key, clients=1) as load:
+    with site.serving(workers=1) as server, Load([server.url], key, clients=1) as load:
         load.wait_for(size(4, 40))
     first, *records = [json.loads(body) for body in load.answers.values()]
 

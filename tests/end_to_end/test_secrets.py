@@ -90,7 +90,7 @@ def private_halves(home: Path) -> list[str]:
 
 def test_no_secret_and_no_body_comes_to_light(site: Site, key: str) -> None:
     errors: list[str] = []
-    with site.serving() as server, httpx.Client(base_url=server.url, timeout=PATIENCE, trust_env=False) as client:
+    with site.serving(1) as server, httpx.Client(base_url=server.url, timeout=PATIENCE, trust_env=False) as client:
         token = (site.home / "metrics.token").read_text().strip()
         statuses = set()
         for request in requests(key):

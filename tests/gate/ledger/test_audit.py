@@ -30,6 +30,9 @@ ERASED, ERASURE = 3, 11
 EXECUTION, OUTCOME, CRM_SYNC = 4, 6, 9
 OTHER_JSON: tuple[Any, ...] = ("", None, "other", {}, [], False)
 
+# What a database may give back otherwise is in the columns; what follows from them it has no part in.
+on_one_database = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
 
 @pytest.fixture
 def lived(instance: Instance, authority: Authority) -> Instance:
@@ -153,6 +156,7 @@ def found_at(position: int) -> int:
     return ERASED if position == ERASURE else position
 
 
+@on_one_database
 @pytest.mark.heavy
 def test_a_report_that_was_changed_with_its_hash_is_found(lived: Instance, scope: Scope) -> None:
     missed = []
@@ -173,6 +177,7 @@ def test_a_report_that_was_changed_with_its_hash_is_found(lived: Instance, scope
     assert missed == []
 
 
+@on_one_database
 @pytest.mark.parametrize("added", [{"note": None}, {"note": ""}, {"deal": {}}, {"tags": ["a", []]}], ids=str)
 def test_an_empty_part_that_was_added_to_a_crm_sync_is_found(
     lived: Instance, scope: Scope, added: dict[str, Any]
@@ -189,6 +194,7 @@ def test_an_empty_part_that_was_added_to_a_crm_sync_is_found(
     assert "mapped_fields" in broken.reason
 
 
+@on_one_database
 def test_what_is_missing_of_a_decision_has_to_have_been_erased(lived: Instance, scope: Scope) -> None:
     row = row_at(lived, 1)
     record = orjson.loads(unpack(row.body))
@@ -205,6 +211,7 @@ def test_what_is_missing_of_a_decision_has_to_have_been_erased(lived: Instance, 
         assert (broken.position, told in broken.reason) == (1, True), broken.reason
 
 
+@on_one_database
 def test_what_was_erased_has_to_stay_so(lived: Instance, scope: Scope, authority: Authority) -> None:
     """Somebody who kept it puts it back, or lets the record tell of another erasure."""
     row, untouched = row_at(lived, ERASED), row_at(lived, 1)
@@ -224,6 +231,7 @@ def test_what_was_erased_has_to_stay_so(lived: Instance, scope: Scope, authority
         assert broken.position == position, broken.reason
 
 
+@on_one_database
 def test_a_decision_that_comes_back_whole_is_found_at_its_erasure(
     instance: Instance, authority: Authority, scope: Scope
 ) -> None:
@@ -236,6 +244,7 @@ def test_a_decision_that_comes_back_whole_is_found_at_its_erasure(
     assert (broken.position, "still has what was erased" in broken.reason) == (2, True)
 
 
+@on_one_database
 @pytest.mark.heavy
 def test_a_claim_that_leads_elsewhere_is_found_with_its_place(lived: Instance, scope: Scope) -> None:
     for row in rows(lived, claims):
@@ -246,6 +255,7 @@ def test_a_claim_that_leads_elsewhere_is_found_with_its_place(lived: Instance, s
             assert (broken.position, "idempotency key" in broken.reason) == (row.position, True)
 
 
+@on_one_database
 @pytest.mark.parametrize("table", [decisions, latest_outcomes, outcome_counts], ids=lambda table: table.name)
 @pytest.mark.heavy
 def test_a_derived_row_that_its_entries_do_not_give_is_found(lived: Instance, scope: Scope, table: Table) -> None:
@@ -263,6 +273,7 @@ def test_a_derived_row_that_its_entries_do_not_give_is_found(lived: Instance, sc
     assert missed == []
 
 
+@on_one_database
 @pytest.mark.parametrize("table", [decisions, latest_outcomes, outcome_counts], ids=lambda table: table.name)
 def test_a_derived_row_of_nothing_is_found(lived: Instance, scope: Scope, table: Table) -> None:
     values = dict(rows(lived, table)[0]._mapping)
