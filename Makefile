@@ -11,6 +11,7 @@ export PYTHONDONTWRITEBYTECODE =
 .PHONY: run demo notebooks check test torture install lint format contract client bench lock clean
 
 run: install
+	@echo "Starting Decision Gate."
 	@$(BIN)/gate serve --demo --host $(HOST) --port $(PORT)
 
 # A new instance in var-demo with a year of made-up decisions, 20,000 unless DECISIONS says how many, those of PEERS small
@@ -57,15 +58,23 @@ torture: install
 	  tests/bench tests/upgrade/test_make.py tests/gate/records/test_report_request.py \
 	  $(addprefix tests/end_to_end/test_,crashes.py concurrency.py postgres_faults.py key_timing.py contract_fuzzing.py)
 
+# Prints a dot every two seconds while a command runs, and fails if the command does.
+define with_dots
+$(1) & pid=$$!; while kill -0 $$pid 2>/dev/null; do printf .; sleep 2; done; wait $$pid && echo " done."
+endef
+
 install: .venv/.installed
 
 .venv/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; name one with 'make PYTHON=/path/to/python3 ...'."; exit 1; }
+	@echo "First run: this creates .venv and installs the locked packages. It takes a minute or two."
+	@echo "1/3 Creating .venv with $$($(PYTHON) --version)."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@echo "Installing the locked dependencies into .venv (once; a minute or two)."
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@printf '2/3 Downloading and installing %s packages: ' "$$(grep -c '^[A-Za-z0-9].*==' requirements.lock)"
+	@$(call with_dots,$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock)
+	@printf '3/3 Installing Decision Gate itself: '
+	@$(call with_dots,$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .)
 	@touch $@
 
 # All three, whatever the first finds: one run shows everything.

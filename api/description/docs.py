@@ -47,8 +47,8 @@ LIMITS: Final[Mapping[str, int]] = {
 """The largest of what the service takes: bytes, depths, counts."""
 
 _RATE_SCOPE: Final = (
-    "Authenticated POST /api/decide requests are counted for each key over a sliding minute; records that they make "
-    "are counted for each scope over a UTC month. Replays and refused requests make no record. Nothing else is limited."
+    "Two things are limited: POST /api/decide requests per key in a sliding minute, and new records per scope in a UTC "
+    "month. Replays and refused requests make no record."
 )
 _RATE_HEADERS: Final = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-usage-monthly-remaining", "retry-after")
 
