@@ -68,7 +68,7 @@ install: .venv/.installed
 .venv/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; name one with 'make PYTHON=/path/to/python3 ...'."; exit 1; }
-	@echo "First run: this creates .venv and installs the locked packages. It takes a minute or two."
+	@echo "Installing into .venv. This takes a minute or two, and only happens when the dependencies change."
 	@echo "1/3 Creating .venv with $$($(PYTHON) --version)."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@printf '2/3 Downloading and installing %s packages: ' "$$(grep -c '^[A-Za-z0-9].*==' requirements.lock)"
