@@ -87,7 +87,7 @@ class _Route(Rule):
 
 
 def _no_url(*_: object, **__: object) -> NoReturn:
-    raise RuntimeError("This application makes no URLs from its routes: write the path out.")
+    raise RuntimeError("This application builds no URLs from its routes; write out the path.")
 
 
 class _Application(Flask):
@@ -174,7 +174,7 @@ def _application() -> Flask:
 def _gauges(instance: Instance, watched: Readiness) -> dict[str, tuple[str, float]]:
     gauges = _ready_gauge(watched)
     gauges["gate_trusted_adapters_ready"] = (
-        "1 where trusted adapters can run under what adapter_isolation asks for.",
+        "1 if trusted adapters can run under the setting adapter_isolation.",
         watched.report()["trusted_adapters"]["ready"],
     )
     with suppress(GateError, OSError):
@@ -183,15 +183,15 @@ def _gauges(instance: Instance, watched: Readiness) -> dict[str, tuple[str, floa
             "gate_scopes": ("Scopes.", totals.scopes),
             "gate_chain_entries": ("Entries of all chains.", totals.entries),
             "gate_registered_rulebooks": ("Rulebooks that scopes have registered.", totals.rulebooks),
-            "gate_ledger_bytes": ("What the ledger takes on its disk.", store.size()),
+            "gate_ledger_bytes": ("Size of the ledger on disk.", store.size()),
         }
         if (left := store.disk_left()) is not None:
-            gauges["gate_ledger_disk_free_bytes"] = ("What is free on the ledger's disk.", left)
+            gauges["gate_ledger_disk_free_bytes"] = ("Free space on the ledger's disk.", left)
     return gauges
 
 
 def _ready_gauge(watched: Readiness) -> dict[str, tuple[str, float]]:
-    return {"gate_ready": ("1 where everything that a decision needs can be used.", watched.report()["ok"])}
+    return {"gate_ready": ("1 if everything that a decision needs is usable.", watched.report()["ok"])}
 
 
 def worker() -> Worker:
@@ -248,7 +248,7 @@ class Worker:
             return None
 
     def _closed_app(self, settings: Settings | None) -> Flask:
-        reason = "The instance cannot be opened, most likely for want of its ledger; the service's log says why."
+        reason = "The instance cannot be opened, most likely because its ledger is unavailable; see the service's log."
         watched = Readiness(lambda: readiness.closed(settings, reason), self._log)
         token = settings.metrics_token if settings else self._home / METRICS_FILE
         app = _application()

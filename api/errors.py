@@ -87,9 +87,12 @@ _BY_CODE: Final[dict[str, tuple[int, str]]] = {
 }
 
 _BY_STATUS: Final = {
-    404: ("SVC_API_NOT_FOUND", "There is nothing at this path; /docs lists the endpoints."),
-    405: ("SVC_API_METHOD_NOT_ALLOWED", "This path does not answer that method; the header Allow names those it does."),
-    408: ("SVC_API_JSON_INVALID", "The body took too long to arrive; send it again, without a pause."),
+    404: ("SVC_API_NOT_FOUND", "No such path; /docs lists the endpoints."),
+    405: (
+        "SVC_API_METHOD_NOT_ALLOWED",
+        "This path does not support that method; the Allow header lists the supported ones.",
+    ),
+    408: ("SVC_API_JSON_INVALID", "The body took too long to arrive; send it again without pausing."),
     413: ("SVC_API_PAYLOAD_TOO_LARGE", "The body is too large; send a smaller one."),
 }
 
@@ -144,7 +147,5 @@ def _answer_unexpected(error: Exception) -> Response:
     operations().log.error(
         "unexpected", request_id=g.get("request_id"), error_type=type(error).__qualname__, places=places(error)
     )
-    message = (
-        "The service failed unexpectedly and recorded nothing it acknowledges; retry with the same idempotency key."
-    )
+    message = "The service failed unexpectedly, and nothing was acknowledged; retry with the same idempotency key."
     return answer(GateError("SVC_INTERNAL_ERROR", message))

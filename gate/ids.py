@@ -26,14 +26,14 @@ def parse_timestamp(text: str) -> datetime:
     """
     found = _TIME.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is no time; write UTC times as 2026-01-31T12:00:00.000Z.")
+        raise ValueError(f"{text!r} is not a time; write UTC times as 2026-01-31T12:00:00.000Z.")
     if found[1] is None:
-        raise ValueError(f"{text!r} names no time zone; write UTC times as 2026-01-31T12:00:00.000Z.")
+        raise ValueError(f"{text!r} has no time zone; write UTC times as 2026-01-31T12:00:00.000Z.")
     moment = datetime.fromisoformat(text)
     try:
         return moment.astimezone(UTC)
     except OverflowError as error:
-        raise ValueError(f"{text!r} lies outside the years 1 to 9999 in UTC.") from error
+        raise ValueError(f"{text!r} is outside the years 1 to 9999 in UTC.") from error
 
 
 def not_before(moment: datetime) -> str:

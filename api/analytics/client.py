@@ -56,7 +56,7 @@ class AnalyticsClient:
         sent = orjson.dumps({"scope_id": scope_id, **dump_question(question)})
         # A request that waits here holds a thread that a decision might need.
         if not self._waiting.acquire(blocking=False):
-            raise _unavailable("Too many reports are being waited for.")
+            raise _unavailable("Too many reports are already in progress.")
         try:
             with others_working(), self._connected() as connection:
                 connection.send_bytes(sent)
@@ -64,7 +64,7 @@ class AnalyticsClient:
                     raise _unavailable(f"The report took longer than {self._seconds:g} seconds.")
                 reply = orjson.loads(connection.recv_bytes(_MAX_ANSWER))
         except (OSError, EOFError, orjson.JSONDecodeError) as error:
-            raise _unavailable("What counts for this report does not answer now.") from error
+            raise _unavailable("The reporting service is not responding.") from error
         finally:
             self._waiting.release()
         match reply:
@@ -72,7 +72,7 @@ class AnalyticsClient:
                 return answer
             case {"error": {"code": str(), "message": str()} as told}:
                 raise ServiceUnavailable(told["code"], told["message"], details=told.get("details") or {})
-        raise _unavailable("What counts for this report gave no answer that can be used.")
+        raise _unavailable("The reporting service gave an unusable answer.")
 
     def _connected(self) -> Connection:
         """A connection, or an OSError where nobody takes it in time: a full queue would be waited for without end."""
@@ -89,7 +89,7 @@ class AnalyticsClient:
 def _unavailable(why: str) -> GateError:
     return ServiceUnavailable(
         "SVC_REPORT_UNAVAILABLE",
-        f"{why} Deciding goes on without it; ask for the report again in a few seconds.",
+        f"{why} Decisions are not affected; retry in a few seconds.",
         details={"retry_after": 5},
     )
 

@@ -75,7 +75,7 @@ def list_(home: Heeded = None, database_url: UnusedDatabaseUrl = None, as_json: 
     for error in damaged().values():
         note(f"gate: {error.message}")
     if measures.reason is not None:
-        note(f"gate: No adapter can run here, for {measures.reason}.")
+        note(f"gate: No adapter can run here: {measures.reason}.")
     if measures.in_force:
         say(f"Workers are held here by {', '.join(measures.in_force)}.")
         if missing := [measure for measure in MEASURES if measure not in measures.in_force]:

@@ -39,7 +39,7 @@ def _admitted(find: Callable[[str, datetime], Authority], access: str, code: str
     with refusing(code):
         key = request.headers.get("x-api-key")
         if not key:
-            raise AccessRefused(code, "The request carries no key; send it in the header x-api-key.")
+            raise AccessRefused(code, "The request has no API key; send one in the header x-api-key.")
         authority = g.authority = find(key, utc_now())
         authority.require(access)
     return authority

@@ -55,8 +55,8 @@ def require_rate(authority: Authority) -> None:
     if not rate.admitted:
         raise LimitReached(
             "SVC_API_RATE_LIMITED",
-            f"The key {authority.key_id} may make {rate.limit} decide requests a minute; hold the action, and try "
-            f"again in {rate.retry_after} seconds.",
+            f"The key {authority.key_id} is limited to {rate.limit} decide requests a minute. Hold the"
+            f" action and retry in {rate.retry_after} seconds.",
             details={"retry_after": rate.retry_after},
         )
 

@@ -79,42 +79,40 @@ class Metrics:
             registry=self._registry,
             buckets=_LATENCIES,
         )
-        self._errors = Counter(
-            "gate_http_errors", "Answers that are errors, by their code.", ("error",), registry=self._registry
-        )
+        self._errors = Counter("gate_http_errors", "Error answers, by error code.", ("error",), registry=self._registry)
         self._decisions = Counter(
             "gate_decisions",
-            "Decisions answered, by verdict; status says whether the record was created or replayed.",
+            "Decisions answered, by verdict; status is created or replayed.",
             ("verdict", "status"),
             registry=self._registry,
         )
         self._reports = Counter(
             "gate_reports",
-            "Reports answered, by kind and by what they report; status says whether one was created or replayed.",
+            "Reports answered, by kind and reported status; status is created or replayed.",
             ("kind", "reported", "status"),
             registry=self._registry,
         )
         self._appends = Histogram(
             "gate_append_seconds",
-            "How long an entry waited until it was durable, or given up.",
+            "Time from queueing an entry until it was durable or given up.",
             registry=self._registry,
             buckets=_LATENCIES,
         )
         self._syncs = Histogram(
             "gate_commit_sync_seconds",
-            "How long a batch took to be written and synced to the disk.",
+            "Time to write a batch and sync it to disk.",
             registry=self._registry,
             buckets=_SYNCS,
         )
         self._batches = Histogram(
             "gate_commit_batch_entries",
-            "How many entries one commit made durable.",
+            "Entries made durable by one commit.",
             registry=self._registry,
             buckets=_BATCHES,
         )
         self._queue = Histogram(
             "gate_commit_queue_entries",
-            "How many entries waited for the next commit when one had ended.",
+            "Entries waiting when a commit ended.",
             registry=self._registry,
             buckets=_QUEUES,
         )

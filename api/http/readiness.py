@@ -158,7 +158,7 @@ def readiness(instance: Instance, *, wait: float = WAIT_SECONDS) -> Report:
                 instance.registry_keys.registry,
                 ledger.rulebooks.probe,
             ),
-            "auth": _part("What keys and requests are known by", ledger.directory.probe, instance.limiter.probe),
+            "auth": _part("The tables of API keys and rate limits", ledger.directory.probe, instance.limiter.probe),
             "backends": {"ready": True},
             "disk": _part("The ledger's disk", lambda: _require_room(ledger.store.disk_left())),
         },
@@ -172,7 +172,7 @@ def closed(settings: Settings | None, reason: str) -> Report:
         settings: Its settings, where they can be read.
         reason: Why it cannot be opened.
     """
-    unknown: Part = {"ready": False, "reason": "It is not known as long as the ledger cannot be opened."}
+    unknown: Part = {"ready": False, "reason": "Unknown while the ledger cannot be opened."}
     parts = dict.fromkeys(("signing", "idempotency", "registries", "auth", "disk", "trusted_adapters"), unknown)
     if settings is not None:
         parts["signing"] = _part("A signing key", lambda: _require_keys(settings))
@@ -258,9 +258,9 @@ def _adapters(instance: Instance, wait: float) -> AdaptersPart:
     if measures.known:
         part["in_force"] = list(measures.in_force)
     if measures.reason is not None:
-        part["reason"] = f"No adapter can run, for {measures.reason}."
+        part["reason"] = f"No adapter can run: {measures.reason}."
     elif damaged:
-        part["reason"] = f"These are damaged, and the others run: {', '.join(damaged)}. Install the release again."
+        part["reason"] = f"These adapters are damaged: {', '.join(damaged)}. The others run. Install the release again."
     return part
 
 
@@ -279,8 +279,10 @@ def _evaluates() -> None:
     if failing:
         raise ServiceUnavailable(
             "SVC_INTERNAL_ERROR",
-            f"{len(failing)} golden cases are not decided as they were frozen, the first of them {failing[0]}; "
-            f"the installation is damaged.",
+            (
+                f"{len(failing)} golden cases give another decision than the frozen one, {failing[0]} "
+                "first; the installation is damaged."
+            ),
         )
 
 
@@ -303,5 +305,5 @@ def _require_room(left: int | None) -> None:
     if left is not None and left < MIN_FREE_DISK:
         raise ServiceUnavailable(
             "SVC_STORAGE_UNAVAILABLE",
-            f"Less than {MIN_FREE_DISK // 2**20} MiB are free on the ledger's disk; make room.",
+            f"Less than {MIN_FREE_DISK // 2**20} MiB are free on the ledger's disk; free some space.",
         )

@@ -57,12 +57,13 @@ def assign_request_id() -> None:
     )
     if environ["PATH_INFO"].startswith("//"):
         # It is read as one slash here, but perhaps not by a proxy that filters paths.
-        raise NotFound("SVC_API_NOT_FOUND", "There is nothing at a path with two slashes; /docs lists the endpoints.")
+        raise NotFound("SVC_API_NOT_FOUND", "Paths never begin with two slashes; /docs lists the endpoints.")
     if environ["REQUEST_METHOD"] != request.method:
-        raise MaterialRefused("SVC_API_JSON_INVALID", "Methods are written in capitals; send the method that way.")
+        raise MaterialRefused("SVC_API_JSON_INVALID", "HTTP methods are upper case; send the method in capitals.")
     if environ["SERVER_PROTOCOL"] == "HTTP/1.1" and not _HOST.fullmatch(environ.get("HTTP_HOST", "")):
         raise MaterialRefused(
-            "SVC_API_JSON_INVALID", "The request does not name one host; send the header Host once: name or name:port."
+            "SVC_API_JSON_INVALID",
+            "The request must name exactly one host; send the Host header once, as name or name:port.",
         )
 
 
@@ -103,7 +104,7 @@ def read_body(limit: int = MAX_BODY) -> bytes:
     if coding is not None and (declared is not None or coding.strip().lower() != "chunked"):
         raise MaterialRefused(
             "SVC_API_JSON_INVALID",
-            "The body's end is unclear; send content-length alone, or transfer-encoding: chunked alone.",
+            "The length of the body is ambiguous; send either content-length or transfer-encoding: chunked, not both.",
         )
     if declared is not None and declared > limit:
         _discard(request.environ["wsgi.input"].read, declared)
@@ -123,13 +124,14 @@ def read_body(limit: int = MAX_BODY) -> bytes:
             body += piece
     if declared is not None and len(body) != declared:
         raise MaterialRefused(
-            "SVC_API_JSON_INVALID", f"The body ended after {len(body)} of {declared} bytes; send it again, whole."
+            "SVC_API_JSON_INVALID", f"The body ended after {len(body)} of {declared} bytes; send all of it."
         )
     charset = request.mimetype_params.get("charset", "utf-8").lower()
     if body and (request.mimetype != "application/json" or charset != "utf-8" or "content-encoding" in request.headers):
         raise MaterialRefused(
             "SVC_API_MEDIA_TYPE_UNSUPPORTED",
-            "The body must be plain JSON in UTF-8; send `content-type: application/json` and no content-encoding.",
+            "The body must be JSON in UTF-8, uncompressed; send content-type: application/json and no"
+            " content-encoding.",
         )
     return body
 
@@ -194,7 +196,7 @@ def query_text(name: str) -> str | None:
     if len(sent) > 1:
         raise _unusable(name, "duplicate", "was sent more than once; send it once.")
     if sent == [""]:
-        raise _unusable(name, "too_short", "is empty; give it a value, or leave it out.")
+        raise _unusable(name, "too_short", "is empty; give it a value or remove it.")
     return sent[0] if sent else None
 
 
@@ -209,7 +211,7 @@ def query_integer(name: str, default: Default, lowest: int, highest: int) -> int
         return default
     if re.fullmatch(r"[0-9]{1,9}", text) and lowest <= int(text) <= highest:
         return int(text)
-    raise _unusable(name, "range", f"must be a whole number from {lowest} to {highest}; send one, or leave it out.")
+    raise _unusable(name, "range", f"must be a whole number from {lowest} to {highest}.")
 
 
 def query_share(name: str) -> float | None:
@@ -223,9 +225,7 @@ def query_share(name: str) -> float | None:
         return None
     if re.fullmatch(r"(0(\.[0-9]{1,6})?|1(\.0{1,6})?)", text):
         return float(text)
-    raise _unusable(
-        name, "range", "must be a number from 0 to 1 with at most six decimals; send one such as 0.35, or leave it out."
-    )
+    raise _unusable(name, "range", "must be a number from 0 to 1 with at most six decimals, for example 0.35.")
 
 
 def query_boolean(name: str, *, default: bool) -> bool:
@@ -262,8 +262,8 @@ def query_time(name: str) -> datetime | None:
     try:
         return parse_timestamp(text)
     except ValueError as error:
-        plus = " In a query, write + as %2B." if " " in text else ""
-        must = f"must be a time with its zone; send it as 2026-01-31T12:00:00.000Z, or leave it out.{plus}"
+        plus = " In a query string, write + as %2B." if " " in text else ""
+        must = f"must be a time with a time zone, for example 2026-01-31T12:00:00.000Z.{plus}"
         raise _unusable(name, "format", must) from error
 
 
@@ -278,7 +278,7 @@ def query_cursor() -> int | None:
         return None
     if re.fullmatch(r"[0-9]{1,18}", text):
         return int(text)
-    raise _unusable("cursor", "format", "must be the next_cursor of an earlier answer; send that, or leave it out.")
+    raise _unusable("cursor", "format", "must be the next_cursor of an earlier answer.")
 
 
 def _unusable(name: str, code: str, what: str) -> RequestRefused:
@@ -294,7 +294,7 @@ def _require_declared() -> None:
     declared = _declared_parameters().get(str(request.url_rule), ()) if request.args else ()
     unknown = sorted(request.args.keys() - set(declared))[:MAX_ERRORS] if declared else []
     if unknown:
-        what = f"is not known here; leave it out, or check its spelling: known are {', '.join(declared)}."
+        what = f"is unknown; check its spelling or remove it. Known parameters: {', '.join(declared)}."
         faults = [FieldError(member("", name), "unknown_parameter", f"It {what}") for name in unknown]
         raise RequestRefused("SVC_API_QUERY_INVALID", f"The query parameter {faults[0].field} {what}", faults)
 

@@ -26,8 +26,7 @@ class _NoReports:
     def answer(self, scope_id: str, question: LakeQuestion) -> NoReturn:
         raise ServiceUnavailable(
             "SVC_REPORT_UNAVAILABLE",
-            "What counts for this report does not run here now. Deciding goes on without it; ask for the report again "
-            "later.",
+            "The reporting service is not running. Decisions are not affected; retry later.",
         )
 
 

@@ -56,10 +56,11 @@ def get_checkpoint(chain_id: str) -> Response:
     signer = instance.signers().receipt
     if signer is None:
         raise ServiceUnavailable(
-            "SVC_SIGNING_UNAVAILABLE", "Receipt signing is off, and an unsigned checkpoint would prove nothing."
+            "SVC_SIGNING_UNAVAILABLE",
+            "Receipt signing is off, so there is no key to sign a checkpoint with; turn on receipt_signing.",
         )
     return json_response(chain.checkpoint(head, timestamp(utc_now()), signer))
 
 
 def _not_found() -> NotFound:
-    return NotFound("SVC_CHAIN_NOT_FOUND", "There is no chain of that id in this scope; check the id and the key.")
+    return NotFound("SVC_CHAIN_NOT_FOUND", "This scope has no chain with that id; check the id and the API key.")

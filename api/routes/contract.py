@@ -31,7 +31,8 @@ def published_document(**_: str) -> Response:
     found = published().get(request.path)
     if found is None:
         raise NotFound(
-            "SVC_API_NOT_FOUND", "The contract has no document of that name; /schemas/ and the indexes list them."
+            "SVC_API_NOT_FOUND",
+            "The contract has no document with that name; /schemas/ and the other indexes list them.",
         )
     response = json_response(found.document)
     response.headers["cache-control"] = CACHE_CONTROL

@@ -56,7 +56,8 @@ def require_metrics_token() -> None:
         token = b""
     except OSError as error:
         raise ServiceUnavailable(
-            "SVC_STORAGE_UNAVAILABLE", f"The metrics token cannot be read ({error.strerror}); the operator must act."
+            "SVC_STORAGE_UNAVAILABLE",
+            f"The service cannot read its metrics token ({error.strerror}); the operator must fix the file.",
         ) from error
     sent = request.headers.get("x-metrics-token", "").encode()
     # Hashes have one length, so the time tells nothing about the token, not even its length.
@@ -64,5 +65,5 @@ def require_metrics_token() -> None:
     if not token or not same:
         raise AccessRefused(
             "SVC_API_UNAUTHORIZED",
-            "This needs the instance's metrics token; send it in the header x-metrics-token.",
+            "This endpoint needs the instance's metrics token in the header x-metrics-token.",
         )

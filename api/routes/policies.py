@@ -34,8 +34,10 @@ def policy_bundles() -> Response:
     if entry is None:
         raise NotFound(
             "SVC_POLICY_BUNDLE_NOT_FOUND",
-            "None of the service's own policies has that policy_bundle_hash or policy_hash; what a scope registers is "
-            "found by its key at /api/decision/rulebooks.",
+            (
+                "No built-in policy has that hash. To look up a rulebook of your scope, use "
+                "/api/decision/rulebooks with your API key."
+            ),
         )
     return _for_everyone({"policy_bundle_entry": entry})
 
@@ -55,7 +57,7 @@ def policy_source(policy_id: str, version: str) -> Response:
     body = bundles.find_body(policy_id, version)
     if body is None:
         raise NotFound(
-            "SVC_API_NOT_FOUND", "The service has no policy of that id and version; see /rules/policy-sources.json."
+            "SVC_API_NOT_FOUND", "There is no built-in policy with that id and version; see /rules/policy-sources.json."
         )
     return _for_everyone(body)
 
@@ -71,7 +73,7 @@ def policy_patterns() -> Response:
     if pattern is None or pattern not in found:
         raise NotFound(
             "SVC_POLICY_PATTERN_NOT_FOUND",
-            "There is no such pattern; /api/decision/policy-patterns without parameters lists them.",
+            "There is no such pattern; GET /api/decision/policy-patterns lists them all.",
         )
     return _for_everyone({"policy_pattern": pattern})
 
@@ -91,15 +93,15 @@ def rulebook_metadata() -> Response:
     if found is None or rulebook_id not in (None, found.rulebook_id) or version not in (None, found.version):
         raise NotFound(
             "SVC_RULEBOOK_NOT_FOUND",
-            "There is no such rulebook in this scope; check hash, rulebook_id and version, and the key.",
+            "This scope has no such rulebook; check hash, rulebook_id, version and the API key.",
         )
     return json_response({"ok": True, "rulebook": found.metadata})
 
 
 def _not_exact(**sent: str | None) -> RequestRefused:
     missing = [name for name, value in sent.items() if value is None]
-    faults = [FieldError(name, "required", "It is missing; send it, or send hash.") for name in missing]
-    message = f"A rulebook is looked up by hash, or by rulebook_id and version; send hash, or {' and '.join(missing)}."
+    faults = [FieldError(name, "required", "It is missing; send it, or send hash instead.") for name in missing]
+    message = f"Look up a rulebook by hash, or by rulebook_id and version; send hash, or {' and '.join(missing)}."
     return RequestRefused("SVC_API_QUERY_INVALID", message, faults)
 
 

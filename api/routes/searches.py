@@ -54,7 +54,7 @@ def find_decisions() -> Response:
 def _criteria() -> Criteria:
     since, until = query_time("from"), query_time("to")
     if since is not None and until is not None and since > until:
-        what = "is before from; send a time at or after it, or leave one of them out."
+        what = "is before from; send a later time."
         fault = FieldError("to", "range", f"It {what}")
         raise RequestRefused("SVC_API_QUERY_INVALID", f"The query parameter to {what}", [fault])
     return Criteria(

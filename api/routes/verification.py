@@ -29,9 +29,9 @@ def describe() -> Response:
         "/api/decision/verify",
         {"decision_record_version": RECORD},
         {
-            "record": "A full Decision Record; the body may also be the record itself.",
-            "input": "Optional: the original Decision Request. Its hashes are then checked as well.",
-            "public_key": "Optional: a PEM key for diagnosis. It never makes a record verified.",
+            "record": "A full Decision Record. The body may also be the record itself.",
+            "input": "Optional: the original Decision Request. Its hashes are checked too.",
+            "public_key": "Optional: a public key in PEM, for diagnosis. It never makes a record verified.",
         },
     )
 
@@ -43,10 +43,10 @@ def describe_packets() -> Response:
         "/api/decision/packet/verify",
         {"decision_packet_version": PACKET, "decision_record_version": RECORD},
         {
-            "packet": "A Decision Packet; the body may also be the packet itself.",
-            "input": "Optional: the original Decision Request. The packet's own input is used without it.",
-            "public_key": "Optional: a PEM key for diagnosis. It never makes a packet verified.",
-            "checkpoint": "Optional: a checkpoint of the chain that you kept, with which the packet must agree.",
+            "packet": "A Decision Packet. The body may also be the packet itself.",
+            "input": "Optional: the original Decision Request; default: the packet's own input.",
+            "public_key": "Optional: a public key in PEM, for diagnosis. It never makes a packet verified.",
+            "checkpoint": "Optional: a checkpoint of the chain that you kept. The packet must agree with it.",
         },
     )
 
@@ -108,7 +108,7 @@ def verify_stored(decision_id: str) -> Response:
         raise decision_not_found()
     result = _verify(record, gate.request_body(authority, decision_id), None)
     if result.error == "INPUT_MISMATCH":
-        result.message = "The stored request is not that of the record; the operator must check the chain."
+        result.message = "The stored request does not match the record; the operator must run `gate chain check`."
     result.require("audit_chain.link_hash", gate.is_linked(authority, decision_id))
     _require_erasure(result, authority, decision_id, record)
     return json_response(result.to_dict())

@@ -164,7 +164,7 @@ class Containment:
         """
         if not _SUPPORTED:
             where = f"{platform.system()} on {platform.machine()}"
-            raise OSError(0, f"workers can be contained on Linux on x86_64 or aarch64, and this is {where}")
+            raise OSError(0, f"workers can be contained only on Linux on x86_64 or aarch64, and this is {where}")
         self.in_force: list[str] = []
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._instructions = _filter(platform.machine())

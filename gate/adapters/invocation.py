@@ -97,15 +97,15 @@ class TrustedAdapters:
         if adapter is None:
             raise AdapterRefused(
                 "TRUSTED_ADAPTER_NOT_REGISTERED",
-                f"No trusted adapter {asked['adapter_id']}@{asked['version']} is registered; "
-                f"GET /api/decision/adapters lists those that are.",
+                f"No trusted adapter {asked['adapter_id']}@{asked['version']} is registered; GET "
+                "/api/decision/adapters lists the registered ones.",
                 details={"registered_adapters": [registered.name for registered in self.adapters]},
             )
         if asked["manifest_hash"] != adapter.manifest_hash:
             raise AdapterRefused(
                 "TRUSTED_ADAPTER_MANIFEST_MISMATCH",
-                f"{root}.manifest_hash is not the one that {adapter.name} is registered with; "
-                f"GET /api/decision/adapters shows what is.",
+                f"{root}.manifest_hash is not the registered hash of {adapter.name}; GET "
+                "/api/decision/adapters shows it.",
                 details={"manifest_hash": asked["manifest_hash"], "registered_manifest_hash": adapter.manifest_hash},
             )
         return accepted_invocation(adapter, asked["input"], root=root)
@@ -134,11 +134,11 @@ class TrustedAdapters:
         try:
             facts = parse(answer, max_depth=MAX_REQUEST_DEPTH)
         except MaterialRefused as error:
-            why = "its facts are not the JSON that the protocol admits"
+            why = "its facts are not valid JSON of the protocol"
             raise failed(adapter.name, "OUTPUT_INVALID", why) from error
         if errors := adapter.output_shape.errors(facts, root="adapter_facts"):
             where = ", ".join(error.field for error in errors[:_MOST_NAMED])
-            raise failed(adapter.name, "OUTPUT_INVALID", f"its facts break its output schema at {where}")
+            raise failed(adapter.name, "OUTPUT_INVALID", f"its facts do not match its output schema at {where}")
         return Facts(facts, is_plain(facts), trusted_adapter(invocation, facts))
 
     def rehearsed(self, invocations: Sequence[Invocation]) -> list[Facts]:
@@ -152,7 +152,7 @@ class TrustedAdapters:
         if not invocations:
             return []
         name = invocations[0].adapter.name
-        busy = f"{REHEARSALS} other requests run adapters beside the ledger, and no more do at a time"
+        busy = f"{REHEARSALS} other replays or simulations are running adapters, which is the limit"
         if not self._asked.acquire(blocking=False):
             raise failed(name, "EXECUTION_TIMEOUT", busy)
         try:
@@ -197,7 +197,7 @@ class TrustedAdapters:
     def _find(self, adapter_id: str, version: str) -> Adapter | None:
         name = f"{adapter_id}@{version}"
         if name in self.damaged:
-            why = "its files are not those that were released, and the release has to be installed again"
+            why = "its files differ from the release; install the release again"
             raise failed(name, "EXECUTION_FAILED", why)
         return find_adapter(self.adapters, adapter_id, version)
 
@@ -220,7 +220,7 @@ def accepted_invocation(adapter: Adapter, given: object, *, root: str = "adapter
 def input_refused(adapter: Adapter, at: str, errors: list[FieldError]) -> AdapterRefused:
     """The refusal of an input that stands at a path."""
     return AdapterRefused(
-        "TRUSTED_ADAPTER_INPUT_INVALID", to_mend(f"{at} is no input of {adapter.name}", errors), errors
+        "TRUSTED_ADAPTER_INPUT_INVALID", to_mend(f"{at} is not an input of {adapter.name}", errors), errors
     )
 
 

@@ -143,18 +143,18 @@ def load_adapter(folder: Path, name: str) -> Adapter:
         manifest = parse(file.with_name(f"{file.name}.json").read_bytes())
         source = file.with_name(f"{file.name}.py").read_bytes()
     except (OSError, MaterialRefused) as error:
-        raise _damaged(name, f"a file of it cannot be read ({error})") from error
+        raise _damaged(name, f"one of its files cannot be read ({error})") from error
     if errors := shape("trusted-adapter-manifest").errors(manifest):
-        raise _damaged(name, f"its manifest has no {errors[0].field} as it should be")
+        raise _damaged(name, f"its manifest has a missing or invalid {errors[0].field}")
     adapter = Adapter(manifest, source)
     if adapter.name != name or manifest_hash(manifest) != adapter.manifest_hash:
-        raise _damaged(name, "its manifest does not hash to its manifest_hash")
+        raise _damaged(name, "its manifest does not match its manifest_hash")
     if hashlib.sha256(source).hexdigest() != manifest["implementation_hash"]:
-        raise _damaged(name, "its source does not hash to its implementation_hash")
+        raise _damaged(name, "its source does not match its implementation_hash")
     return adapter
 
 
 def _damaged(name: str, why: str) -> OperatorError:
     return OperatorError(
-        "ADAPTER_DAMAGED", f"The adapter {name} is not the one that was released: {why}. Install the release again."
+        "ADAPTER_DAMAGED", f"The adapter {name} differs from the released one: {why}. Install the release again."
     )

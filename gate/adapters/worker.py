@@ -142,10 +142,10 @@ class Workers:
             finally:
                 self._free.release()
         except _Unavailable as why:
-            raise failed(adapter.name, "EXECUTION_FAILED", f"no worker can run on this machine, for {why}") from why
+            raise failed(adapter.name, "EXECUTION_FAILED", f"no worker can run on this machine: {why}") from why
         except OSError as error:
             # No descriptor, no memory, no such kind of socket.
-            raise failed(adapter.name, "EXECUTION_FAILED", f"no worker can run now, for {error.strerror}") from error
+            raise failed(adapter.name, "EXECUTION_FAILED", f"no worker can run now: {error.strerror}") from error
         finally:
             self._calls.release()
         return _answered(adapter, ending, answer)
@@ -159,9 +159,9 @@ class Workers:
         try:
             zygote = self._current()
         except OSError as error:
-            return Measures((), f"what forks them cannot be started: {error.strerror}")
+            return Measures((), f"the process that forks them cannot be started: {error.strerror}")
         if not zygote.ready.wait(wait):
-            return Measures((), zygote.failed_before or "what forks them is being started", known=False)
+            return Measures((), zygote.failed_before or "the process that forks them is starting", known=False)
         return Measures(() if zygote.error is not None else zygote.in_force, self._lacking(zygote))
 
     def process_id(self) -> int | None:
@@ -186,7 +186,9 @@ class Workers:
         """
         zygote = self._current()
         if not zygote.ready.wait(WAIT_SECONDS):
-            raise _Unavailable(zygote.failed_before or f"what forks them did not start within {WAIT_SECONDS:g} seconds")
+            raise _Unavailable(
+                zygote.failed_before or f"the process that forks them did not start within {WAIT_SECONDS:g} seconds"
+            )
         if (reason := self._lacking(zygote)) is not None:
             raise _Unavailable(reason)
         return zygote
@@ -214,7 +216,11 @@ class Workers:
         if zygote.error is not None:
             return zygote.error
         missing = [measure for measure in self._required if measure not in zygote.in_force]
-        return f"adapter_isolation asks for what is not in force here: {', '.join(missing)}" if missing else None
+        return (
+            f"adapter_isolation requires measures that are not available here: {', '.join(missing)}"
+            if missing
+            else None
+        )
 
 
 class _Report(TypedDict, total=False):
@@ -285,7 +291,7 @@ class _Zygote:
         told = self._report()
         overdue.cancel()
         if late.is_set():
-            told = {"error": f"what forks them was not ready within {_START_SECONDS:g} seconds"}
+            told = {"error": f"the process that forks them was not ready within {_START_SECONDS:g} seconds"}
         self.in_force, self.error = tuple(told.get("in_force", ())), told.get("error")
         self.tried = time.monotonic()
         if self.error is not None:
@@ -299,7 +305,9 @@ class _Zygote:
         except (OSError, ValueError):
             report = None
         # What died while it wrote may have left any JSON.
-        return report if isinstance(report, dict) else {"error": "what forks them could not be understood"}
+        return (
+            report if isinstance(report, dict) else {"error": "the process that forks them sent an unreadable message"}
+        )
 
     def is_alive(self) -> bool:
         """Whether it still listens."""
@@ -426,9 +434,9 @@ def _answered(adapter: Adapter, ending: tuple[int, int] | None, answer: bytes | 
         AdapterFailed: It did not.
     """
     if answer is None:
-        raise failed(adapter.name, "OUTPUT_INVALID", f"it answers more than {adapter.output_bytes} bytes")
+        raise failed(adapter.name, "OUTPUT_INVALID", f"its answer is larger than {adapter.output_bytes} bytes")
     if ending is None:
-        raise failed(adapter.name, "EXECUTION_FAILED", "what runs it ended, and is started again")
+        raise failed(adapter.name, "EXECUTION_FAILED", "its parent process ended and is being restarted")
     how, status = ending
     if ending == (zygote.EXITED, zygote.ANSWERED):
         return answer
@@ -438,9 +446,11 @@ def _answered(adapter: Adapter, ending: tuple[int, int] | None, answer: bytes | 
     if how == zygote.TIMED_OUT:
         raise failed(adapter.name, "EXECUTION_TIMEOUT", f"it took longer than {adapter.timeout_ms} ms")
     if ending == (zygote.SIGNALLED, signal.SIGSYS):
-        raise failed(adapter.name, "CAPABILITY_DENIED", "it asks the operating system for more than it may")
+        raise failed(adapter.name, "CAPABILITY_DENIED", "it made a system call that is not allowed")
     if how == zygote.SIGNALLED:
-        raise failed(adapter.name, "EXECUTION_FAILED", f"the operating system ended it ({signal.Signals(status).name})")
+        raise failed(
+            adapter.name, "EXECUTION_FAILED", f"the operating system killed it ({signal.Signals(status).name})"
+        )
     if status == zygote.DENIED:
         raise failed(adapter.name, "CAPABILITY_DENIED", told)
     if status == zygote.NOT_JSON:
@@ -457,5 +467,5 @@ def failed(name: str, code: str, why: str) -> AdapterFailed:
     """The error of a call of the adapter of that name; `code` without its prefix, `why` as a clause."""
     return AdapterFailed(
         f"TRUSTED_ADAPTER_{code}",
-        f"The trusted adapter {name} made no facts: {why}. Nothing was recorded, and nothing is approved.",
+        f"The trusted adapter {name} produced no facts: {why}. Nothing was recorded, and nothing is approved.",
     )

@@ -366,7 +366,7 @@ def _plain(value: object) -> object:
     """
     if isinstance(value, dict):
         if any(type(name) is not str for name in value):
-            raise TypeError("the name of a fact is no text")
+            raise TypeError("the name of a fact is not text")
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list):
         return [_plain(item) for item in value]
@@ -386,7 +386,7 @@ def _fault(error: BaseException, file: str) -> str:
         return str(error)
     # By the name that the language has for it: an adapter may make a name of what it was given.
     known = next(kind.__name__ for kind in type(error).__mro__ if vars(builtins).get(kind.__name__) is kind)
-    return f"it raises {known} in line {lines[-1] if lines else 0}"
+    return f"it raised {known} in line {lines[-1] if lines else 0}"
 
 
 def _write(text: bytes) -> None:

@@ -100,7 +100,9 @@ class BaseClient(ABC, Generic[G, H]):
             MaterialRefused: The registry's document is unusable.
         """
         if not isinstance(tries, int) or tries < 1:
-            raise OperatorError("TIMEOUT_INVALID", "tries is how often a call is sent: an integer of at least 1.")
+            raise OperatorError(
+                "TIMEOUT_INVALID", "tries, the number of times a call is sent, must be an integer of at least 1."
+            )
         if registry is None:
             registry = os.environ.get(connection.REGISTRY) or None
         if store is None:
@@ -217,15 +219,17 @@ class BaseClient(ABC, Generic[G, H]):
         if not self._is_pinned:
             raise OperatorError(
                 "KEY_REGISTRY_MISSING",
-                f"The guard needs the keys that records must be signed with; save what GET /api/decision/receipt-keys "
-                f"answers, and give registry= or set {connection.REGISTRY} to the path of that file.",
+                "The guard needs the public keys that sign records. Save the answer of GET "
+                "/api/decision/receipt-keys to a file, and pass its path as registry= or set "
+                f"{connection.REGISTRY}.",
             )
         if isinstance(max_age, bool) or not isinstance(max_age, int | float) or not max_age > 0:
-            raise OperatorError("MAX_AGE_INVALID", "max_age is a number of seconds above zero.")
+            raise OperatorError("MAX_AGE_INVALID", "max_age must be a number of seconds above zero.")
         if recover is not None and not self._can_consult(recover):
             raise OperatorError(
                 "RECOVER_INVALID",
-                "recover is a function that is given AlreadyStarted; a coroutine function only of an AsyncClient.",
+                "recover must be a function that takes AlreadyStarted; a coroutine function works only "
+                "with an AsyncClient.",
             )
         return self._guard(
             proposal,
@@ -258,7 +262,7 @@ class BaseClient(ABC, Generic[G, H]):
 
         def delivery(again: bool) -> Flow[Delivery]:
             if store is None:
-                raise _storeless("There is no store to deliver from")
+                raise _storeless("There is no store to deliver reports from")
             return deliver(store, scope, seconds=seconds, tries=tries, again=again)
 
         courier = Courier(lambda again: engine.run(delivery(again)))
@@ -366,7 +370,7 @@ class Client(BaseClient[Guard, "httpx.BaseTransport"], Endpoints):
 def _seconds(timeout: float) -> float:
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout <= _LONGEST_TIMEOUT:
         raise OperatorError(
-            "TIMEOUT_INVALID", f"timeout is a number of seconds above zero, and at most {_LONGEST_TIMEOUT:g}."
+            "TIMEOUT_INVALID", f"timeout must be a number of seconds above zero and at most {_LONGEST_TIMEOUT:g}."
         )
     return timeout
 
@@ -382,10 +386,10 @@ def _within(store: Store, session: Session | scoped_session[Session]) -> Store:
         return store.within(session)
     raise OperatorError(
         "STORE_SEPARATE",
-        "The guard's store is not in the session's database; make the client with one that is, or leave the "
-        "session out.",
+        "The guard's store is in another database than the session; create the client with a "
+        "store in the session's database, or remove session=.",
     )
 
 
 def _storeless(why: str) -> OperatorError:
-    return OperatorError("INTENTS_MISSING", f"{why}; give store=, or set {connection.INTENTS} to the path of a file.")
+    return OperatorError("INTENTS_MISSING", f"{why}; pass store=, or set {connection.INTENTS} to a file path.")

@@ -112,9 +112,7 @@ class Secret:
         if self._file is not None:
             return Hidden(self._file.value())
         if self._text is None:
-            raise OperatorError(
-                "API_KEY_MISSING", f"No API key was given; set {KEY} or {KEY_FILE}, or name a file with key_file."
-            )
+            raise OperatorError("API_KEY_MISSING", f"There is no API key; set {KEY} or {KEY_FILE}, or pass key_file=.")
         return Hidden(self._text)
 
     def scope_hash(self) -> str | None:
@@ -128,7 +126,9 @@ class Secret:
 
     def __reduce__(self) -> NoReturn:
         """Never pickled."""
-        raise TypeError("A key is not pickled; make another client where it is needed.")
+        raise TypeError(
+            "A client cannot be pickled, because that would copy its API key; create another client instead."
+        )
 
     def __repr__(self) -> str:
         """Where the key is from, and never the key."""
@@ -152,13 +152,15 @@ def service_url(given: str | None) -> str:
     """
     url = given if given is not None else os.environ.get(URL)
     if not url:
-        raise OperatorError("SERVICE_URL_INVALID", f"The service's address was not given; set {URL}, or give it first.")
+        raise OperatorError(
+            "SERVICE_URL_INVALID", f"There is no service address; set {URL}, or pass it as the first argument."
+        )
     # The refused text may hold a key, so it is not repeated.
     if _KEY_LIKE.search(url):
         raise OperatorError(
             "SERVICE_URL_INVALID",
-            f"The service's address carries an API key, and addresses are logged on the way; remove it, give the key "
-            f"by {KEY} or {KEY_FILE}, and rotate it.",
+            "The service's address contains an API key, and addresses end up in logs. Remove it, pass"
+            f" the key by {KEY} or {KEY_FILE}, and rotate the key.",
         )
     try:
         parts = urlsplit(url)
@@ -168,14 +170,13 @@ def service_url(given: str | None) -> str:
     if not usable or not url.isascii() or not url.isprintable() or " " in url:
         raise OperatorError(
             "SERVICE_URL_INVALID",
-            "What was given as the service's address is not an address; write it as https://gate.example or "
-            "http://host:8080.",
+            "The service's address is not a URL; write it as https://gate.example or http://host:8080.",
         )
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment or "?" in url:
         raise OperatorError(
             "SERVICE_URL_INVALID",
-            f"The service's address may hold no user, password, query or fragment; the key goes into {KEY} or "
-            f"{KEY_FILE}.",
+            "The service's address must not contain a user, password, query or fragment; pass the API"
+            f" key by {KEY} or {KEY_FILE}.",
         )
     return url.rstrip("/")
 
@@ -187,7 +188,7 @@ def api_key(key: str | None, key_file: str | os.PathLike[str] | None) -> Secret:
         OperatorError: API_KEY_INVALID: two were given, or a text that is no key.
     """
     if key is not None and key_file is not None:
-        raise OperatorError("API_KEY_INVALID", "Give the API key or a file with it, not both.")
+        raise OperatorError("API_KEY_INVALID", "Pass the API key or a file that contains it, not both.")
     if key is None and key_file is None:
         key, key_file = os.environ.get(KEY) or None, os.environ.get(KEY_FILE) or None
         if key is not None and key_file is not None:
@@ -255,11 +256,13 @@ def _key_in(content: bytes) -> str:
     try:
         return _checked(content.decode("ascii").strip(), "The file's content")
     except UnicodeDecodeError as error:
-        raise MaterialRefused("API_KEY_INVALID", "The file holds no API key: it is not plain text.") from error
+        raise MaterialRefused(
+            "API_KEY_INVALID", "The file does not contain an API key: it is not plain text."
+        ) from error
 
 
 def _checked(key: str, what: str) -> str:
     if not _KEY.fullmatch(key):
         # The text itself may be a key with a stray blank.
-        raise OperatorError("API_KEY_INVALID", f"{what} is no API key: one is a single word of printable characters.")
+        raise OperatorError("API_KEY_INVALID", f"{what} is not an API key: a key is one word of printable characters.")
     return key

@@ -98,7 +98,7 @@ def read_claim(operation: Operation, decision_id: str, key: str | None, input_ha
     if not 1 <= len(key) <= MAX_IDEMPOTENCY_KEY or not key.isascii() or not key.isprintable():
         raise RequestRefused(
             "SVC_API_REQUEST_INVALID",
-            f"x-idempotency-key must be 1 to {MAX_IDEMPOTENCY_KEY} printable ASCII characters; use a plainer key.",
+            f"x-idempotency-key must be 1 to {MAX_IDEMPOTENCY_KEY} printable ASCII characters; use a simpler key.",
         )
     return Claim(operation.name, decision_id, key, input_hash)
 
@@ -166,7 +166,7 @@ def entry_of(entries: Entries, scope_id: str, operation: Operation, used: Used) 
     if used.claimed.input_hash != used.claim.input_hash:
         raise IdempotencyConflict(
             f"SVC_{operation.code}_IDEMPOTENCY_CONFLICT",
-            "The idempotency key was used before with another payload; send that payload, or use a new key.",
+            "The idempotency key was used before with a different payload; send that payload, or use a new key.",
             details={
                 "idempotency_key": used.claim.key,
                 operation.id_member: entry.entry_id,
@@ -181,14 +181,15 @@ def not_as_made(operation: Operation) -> ServiceUnavailable:
     """The answer where a key stands for an entry that is no longer the one that was made for it."""
     return ServiceUnavailable(
         "SVC_STORAGE_UNAVAILABLE",
-        f"The {operation.noun} of this idempotency key is not as it was made; the operator must check the chain.",
+        f"The {operation.noun} of this idempotency key was changed after it was made; the operator"
+        " must run `gate chain check`.",
     )
 
 
 def _cap_reached(cap: int, now: datetime) -> LimitReached:
     return LimitReached(
         "SVC_API_MONTHLY_CAP_EXCEEDED",
-        f"The scope has made the {cap} records that its plan allows in this UTC month; hold the action, and ask the "
-        f"operator for a larger cap.",
+        f"The scope has used up the {cap} records of its plan in this UTC month; hold the action, "
+        "and ask the operator for a higher cap.",
         details={"retry_after": max(1, math.ceil((month_end(now) - now).total_seconds())), "monthly_remaining": 0},
     )

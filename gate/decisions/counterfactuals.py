@@ -136,7 +136,7 @@ def read_counterfactuals(body: object) -> CounterfactualsRequest:
     asked = cast("_CounterfactualsBody", body)
     counts = Counter(scenario["scenario_id"] for scenario in asked["scenarios"])
     repeated = [
-        FieldError(f"scenarios[{index}].scenario_id", "duplicate", "Several scenarios have it; give each its own.")
+        FieldError(f"scenarios[{index}].scenario_id", "duplicate", "Several scenarios have this id; give each its own.")
         for index, scenario in enumerate(asked["scenarios"])
         if counts[scenario["scenario_id"]] > 1
     ]
@@ -194,7 +194,7 @@ def facts_of_scenarios(context: Mapping[str, object], scenarios: Sequence[Scenar
         merged = merge_patch(context, scenario.context_patch)
         faults = _faults({"context": merged}, {"context": f"{at}.context_patch"})
         if scenario.adapter_input_patch is not None:
-            message = "The facts of this decision came with its request; patch them in context_patch.inputs."
+            message = "The facts of this decision came in its request; patch them in context_patch.inputs."
             faults.append(FieldError(f"{at}.adapter_input_patch", "no_adapter", message))
         inputs = merged.get("inputs")
         # Inputs of another type are among the faults.
@@ -261,9 +261,9 @@ def _faults(body: Mapping[str, object], places: Mapping[str, str]) -> list[Field
         if refusal.errors:
             return [FieldError(at(error.field), error.code, error.message) for error in refusal.errors]
         if "forbidden_fields" in refusal.details:
-            message = "A request may not carry it, for only a response does; leave it out of the patch."
+            message = "A request must not contain it, because only a response does; remove it from the patch."
             return [FieldError(at(name), "output_material", message) for name in refusal.details["forbidden_fields"]]
-        message = "The facts of this decision come from its adapter; patch the adapter's input instead."
+        message = "The facts of this decision come from its adapter; use adapter_input_patch instead."
         return [FieldError(at("context.inputs"), "adapter_facts", message)]
     return []
 

@@ -157,8 +157,8 @@ class DecisionGate:
         if request.mode != "rulebook":
             raise ServiceUnavailable(
                 "SVC_ADVISORY_UNCONFIGURED",
-                f"Mode {request.mode} is advisory and no upstream is configured; send mode rulebook for a binding "
-                f"verdict.",
+                f"Mode {request.mode} is advisory, and no advisory upstream is configured; use mode "
+                "rulebook for a binding verdict.",
             )
         rulebook = self.sources.rulebook(caller.scope_id, request)
         invocation = self.sources.invocation(request)

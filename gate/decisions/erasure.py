@@ -79,7 +79,7 @@ def erase(ledger: Ledger, decision_id: str, reason: str, now: datetime) -> Erase
     if not reason.strip() or len(reason) > MAX_REASON or not has_utf8(reason):
         raise OperatorError(
             "ERASURE_REASON_INVALID",
-            f"The reason must have 1 to {MAX_REASON} characters, in UTF-8; say why, and name nobody.",
+            f"The reason must have 1 to {MAX_REASON} characters in UTF-8; give a reason that names nobody.",
         )
     erasures: list[Erasure] = []
 
@@ -88,8 +88,7 @@ def erase(ledger: Ledger, decision_id: str, reason: str, now: datetime) -> Erase
         if "erased" in record:
             raise OperatorError(
                 "DECISION_ALREADY_ERASED",
-                f"The decision {decision_id} was erased at {record['erased'].get('erased_at')}; nothing of it is left "
-                f"to erase.",
+                f"The decision {decision_id} was already erased at {record['erased'].get('erased_at')}.",
             )
         erasure = build(record, stored.request is not None, reason, new_id("era", now), timestamp(now))
         erasures.append(erasure)
@@ -113,8 +112,9 @@ def _overwrite(ledger: Ledger, decision_id: str) -> None:
     if not ledger.store.overwrite():
         raise OperatorError(
             "ERASURE_UNFINISHED",
-            f"The decision {decision_id} is erased, and the ledger's write-ahead log still holds a copy that somebody "
-            f"reads; wait until backups and checks that are under way have ended, and run the command again.",
+            f"The decision {decision_id} is erased, but the ledger's write-ahead log still holds a "
+            "copy that another process is reading. Wait until running backups and checks have ended, "
+            "and run the command again.",
         )
 
 

@@ -192,16 +192,16 @@ def require_verifiable(text: bytes) -> None:
 def _too_large() -> RequestRefused:
     return RequestRefused(
         "SVC_API_QUERY_INVALID",
-        f"The packet is larger than what is verified at a time, {MAX_BYTES} bytes with {MAX_VALUES} commas and "
-        f"brackets; ask for fewer receipts, outcomes or links.",
+        f"The packet is larger than the verify endpoint accepts, {MAX_BYTES} bytes with "
+        f"{MAX_VALUES} commas and brackets; ask for fewer receipts, outcomes or links.",
     )
 
 
 def _damaged(where: str) -> ServiceUnavailable:
     return ServiceUnavailable(
         "SVC_STORAGE_UNAVAILABLE",
-        f"What is stored of the decision is not as it was made ({where}), so that no packet is made of it; the "
-        f"operator must check the chain.",
+        f"The stored decision was changed after it was made ({where}), so no packet is made; the "
+        "operator must run `gate chain check`.",
     )
 
 

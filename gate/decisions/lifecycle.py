@@ -182,7 +182,7 @@ def _read_cited(stored: LinkedBody, decision_id: str) -> Cited:
     try:
         # The strict parser, which takes eight times as long, guards against what others send; this the service wrote.
         record = orjson.loads(stored.body)
-        what = "is not as it was made"
+        what = "was changed after it was made"
         linked = (decision_id, record["record_hash"], record["receipt_hash"])
         if (
             linked == (record["decision_id"], stored.record_hash, stored.receipt_hash)
@@ -195,7 +195,8 @@ def _read_cited(stored: LinkedBody, decision_id: str) -> Cited:
     except (orjson.JSONDecodeError, MaterialRefused, LookupError, TypeError, AttributeError, RecursionError) as error:
         fault = error
     raise ServiceUnavailable(
-        "SVC_STORAGE_UNAVAILABLE", f"What is stored of {decision_id} {what}; the operator must check the chain."
+        "SVC_STORAGE_UNAVAILABLE",
+        f"The stored record of {decision_id} {what}; the operator must run `gate chain check`.",
     ) from fault
 
 
@@ -222,8 +223,8 @@ def _answers(kind: Kind, report: Mapping[str, object], claim: Claim) -> bool:
 def _in_progress(kind: Kind, idempotency_key: str | None) -> IdempotencyConflict:
     return IdempotencyConflict(
         f"SVC_{kind.code}_IDEMPOTENCY_IN_PROGRESS",
-        "Another request with this idempotency key is not finished; wait a moment, and send the same request again to "
-        "hear how it ended.",
+        "Another request with this idempotency key is in progress; wait a moment, and send the "
+        "same request again for its answer.",
         details={"idempotency_key": idempotency_key},
     )
 
@@ -240,6 +241,7 @@ def stored_report(kind: Kind, stored: StoredReport) -> Report:
     leaf = chain.leaf(kind.entry_type, str(report.get("decision_id")), hash_, None)
     if (report.get(kind.hash_member), leaf) != (hash_, stored.link["leaf_hash"]):
         raise ServiceUnavailable(
-            "SVC_STORAGE_UNAVAILABLE", f"What is stored of {what} is not as it was made; the operator must check it."
+            "SVC_STORAGE_UNAVAILABLE",
+            f"In the ledger, {what} was changed after it was made; the operator must run `gate chain check`.",
         )
     return {**report, "audit_chain": stored.link}

@@ -103,7 +103,7 @@ class Rehearsal:
             facts = self._facts(request, invocation)
         else:
             mode = "" if asked.mode == CURRENT else "replay_mode current with "
-            body = self._request(stored, "REPLAY_INPUT_UNAVAILABLE", f"send {mode}an input of your own")
+            body = self._request(stored, "REPLAY_INPUT_UNAVAILABLE", f"send {mode}your own input")
             lineage = _lineage(stored)
             if asked.mode == HISTORICAL:
                 require_evaluator(lineage)
@@ -127,9 +127,7 @@ class Rehearsal:
             LineageMismatch: REPLAY_LINEAGE_MISMATCH.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
-        body = self._request(
-            stored, "COUNTERFACTUAL_INPUT_UNAVAILABLE", "ask about a decision whose request is still kept"
-        )
+        body = self._request(stored, "COUNTERFACTUAL_INPUT_UNAVAILABLE", "use a decision whose request is still stored")
         lineage = _lineage(stored)
         request = request_again(lineage, body)
         rulebook, cited = self._current(stored.scope_id, lineage)
@@ -162,10 +160,10 @@ class Rehearsal:
             try:
                 invocation = self._sources.adapters.pinned(lineage.trusted_adapter, request.adapter["input"])
             except AdapterRefused as error:
-                raise mismatch("the adapter of the record does not take the stored input") from error
+                raise mismatch("the record's adapter does not accept the stored input") from error
             if invocation is None:
                 named = f"{lineage.trusted_adapter.get('adapter_id')}@{lineage.trusted_adapter.get('version')}"
-                raise mismatch(f"this release has not the adapter {named} as the record tells of it")
+                raise mismatch(f"this release does not have the adapter {named} that the record names")
             facts = self._facts(request, invocation)
         require_original_facts(lineage, facts)
         return facts
@@ -213,12 +211,12 @@ class Rehearsal:
             return None
         if dependency is None or request.adapter is None or dependency["adapter_id"] != request.adapter["adapter_id"]:
             raise mismatch(
-                "the version of the rulebook that was registered last takes its facts from elsewhere than the stored "
-                "request has them; send an input of your own"
+                "the latest registered version of the rulebook takes its facts from another source than "
+                "the stored request; send your own input"
             )
         invocation = self._sources.adapters.pinned(dependency, request.adapter["input"])
         if invocation is None:
-            raise mismatch("this release has not the adapter that the rulebook is bound to")
+            raise mismatch("this release does not have the adapter that the rulebook is bound to")
         return invocation
 
     def _current(self, scope_id: str, lineage: Lineage) -> tuple[Rulebook, Registration]:
@@ -234,8 +232,8 @@ class Rehearsal:
             fault = FieldError("input.mode", "enum" if "mode" in body else "required", "It must be rulebook.")
             raise RequestRefused(
                 "SVC_API_REQUEST_INVALID",
-                "A replay decides by a rulebook; send mode rulebook in input, with rulebook or rulebook_ref: it is a "
-                "whole Decision Request, with the facts in context.inputs.",
+                "A replay needs a rulebook. Send a whole Decision Request in input: mode rulebook, "
+                "rulebook or rulebook_ref, and the facts in context.inputs.",
                 [fault],
             )
         plain = is_plain(body)
@@ -267,5 +265,5 @@ def _lineage(stored: StoredDecision) -> Lineage:
     except KeyError:
         linked = False
     if not linked:
-        raise mismatch("the stored record is not the one that its chain link was made for")
+        raise mismatch("the stored record does not match its chain link")
     return lineage

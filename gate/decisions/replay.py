@@ -81,13 +81,13 @@ def read_replay(body: object, modes: Sequence[str] = REPLAY_MODES) -> ReplayRequ
     if mode not in modes:
         raise RequestRefused(
             "REPLAY_MODE_INVALID",
-            "replay_mode is none that this endpoint takes; leave it out, or use one of supported_replay_modes.",
+            "This endpoint does not support that replay_mode; leave it out, or use one of supported_replay_modes.",
             details={"supported_replay_modes": list(modes)},
         )
     if mode == HISTORICAL and "input" in asked:
         raise RequestRefused(
             "REPLAY_INPUT_OVERRIDE_FORBIDDEN",
-            "A historical replay decides the stored request alone; leave input out, or use replay_mode current.",
+            "A historical replay uses the stored request only; remove input, or use replay_mode current.",
         )
     return ReplayRequest(mode, asked.get("input"), asked.get("response_view"))
 
@@ -135,7 +135,7 @@ def lineage_of(record: Record) -> Lineage:
     """
     try:
         if record["record_hash"] != content_hash(envelope(record)):
-            raise mismatch("the stored record does not hash to its record_hash")
+            raise mismatch("the stored record does not match its record_hash")
         contract, registration = record["rulebook_contract"], record["rulebook_registry"]
         return Lineage(
             identity=Identity(
@@ -157,7 +157,7 @@ def lineage_of(record: Record) -> Lineage:
             adapter_facts=record.get("adapter_facts"),
         )
     except (KeyError, TypeError, AttributeError) as error:
-        raise mismatch("the stored record lacks members that every record has") from error
+        raise mismatch("the stored record lacks required fields") from error
 
 
 def require_evaluator(lineage: Lineage) -> None:
@@ -171,7 +171,7 @@ def require_evaluator(lineage: Lineage) -> None:
         raise mismatch(f"the record names the evaluator {named}, and this release has {', '.join(EVALUATORS)}")
     (evaluator,) = lineage.evaluators
     if lineage.schema_hash != EVALUATORS[evaluator]:
-        raise mismatch(f"the record cites another Rulebook v1 schema than the one {evaluator} is frozen with")
+        raise mismatch(f"the record cites another Rulebook v1 schema than the one that belongs to {evaluator}")
 
 
 def request_again(lineage: Lineage, body: DecisionBody) -> DecisionRequest:
@@ -182,10 +182,10 @@ def request_again(lineage: Lineage, body: DecisionBody) -> DecisionRequest:
     """
     told = BINDING_DIRECT if lineage.trusted_adapter is None else BINDING_ADAPTER
     if lineage.binding_mode != told or (lineage.trusted_adapter is None) != ("adapter" not in body):
-        raise mismatch("the record does not say of an adapter what its request says")
+        raise mismatch("the record and its request name different adapters")
     plain = is_plain(body)
     if content_hash(body, plain=plain) != lineage.input_hash:
-        raise mismatch("the stored request does not hash to the record's input_hash")
+        raise mismatch("the stored request does not match the record's input_hash")
     return accepted_request(body, lineage.input_hash, plain=plain)
 
 
@@ -199,7 +199,7 @@ def require_original_facts(lineage: Lineage, facts: Facts) -> None:
         where = "the stored facts do" if facts.trusted_adapter is None else "the facts that the adapter makes now do"
         raise mismatch(f"{where} not hash to the input_hash of the record's attestation")
     if facts.trusted_adapter != lineage.trusted_adapter:
-        raise mismatch("the adapter's invocation is not the one that the record tells of")
+        raise mismatch("the adapter invocation in the request is not the one in the record")
 
 
 def require_original_rulebook(lineage: Lineage, rulebook: object) -> None:
@@ -213,14 +213,15 @@ def require_original_rulebook(lineage: Lineage, rulebook: object) -> None:
         LineageMismatch: It is not.
     """
     if rulebook is None or content_hash(rulebook) != lineage.policy_hash:
-        raise mismatch("no stored rulebook hashes to the record's policy_hash")
+        raise mismatch("no stored rulebook matches the record's policy_hash")
 
 
 def mismatch(what: str) -> LineageMismatch:
     """The refusal of a decision whose lineage does not lead back; `what` is wrong with it, as a clause."""
     return LineageMismatch(
         "REPLAY_LINEAGE_MISMATCH",
-        f"The decision cannot be made again: {what}. Nothing was reinterpreted; the operator should check the chain.",
+        f"The decision cannot be replayed: {what}. Nothing was reinterpreted; the operator should "
+        "run `gate chain check`.",
     )
 
 

@@ -31,7 +31,7 @@ class Signing:
             if signer is not None and signer.not_before is not None and timestamp(now) < signer.not_before:
                 raise ServiceUnavailable(
                     "SVC_SIGNING_UNAVAILABLE",
-                    f"The server's clock says {timestamp(now)}, which is before its key {signer.key_id} was in use "
-                    f"({signer.not_before}); until the operator sets it right, nothing is decided.",
+                    f"The server's clock says {timestamp(now)}, which is before its key {signer.key_id} became"
+                    f" valid ({signer.not_before}). Nothing is decided until the operator corrects the clock.",
                 )
         return signers, now

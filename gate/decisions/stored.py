@@ -22,9 +22,7 @@ from gate.records.envelope import compact_verdict, envelope, erased_members, out
 
 def decision_not_found() -> NotFound:
     """The answer for an id that is unknown, or not of the caller's scope: nobody can tell the two apart."""
-    return NotFound(
-        "SVC_DECISION_NOT_FOUND", "There is no decision of that id in this scope; check the id and the key."
-    )
+    return NotFound("SVC_DECISION_NOT_FOUND", "This scope has no decision with that id; check the id and the API key.")
 
 
 def stored_record(entry: StoredEntry) -> Record:

@@ -125,7 +125,7 @@ def is_plain(value: object) -> bool:
         seen += 1
         if seen > _MOST_CONTAINERS:
             raise MaterialRefused(
-                "SVC_API_JSON_INVALID", "The value has no canonical JSON: it holds itself, or too much."
+                "SVC_API_JSON_INVALID", "The value has no canonical JSON: it contains itself, or too many values."
             )
         for item in stack.pop():
             kind = type(item)

@@ -47,7 +47,7 @@ def _credentials(value: object, path: str, holds: _Secret) -> Iterator[FieldErro
             read = _read_name(name)
             if read.is_credential:
                 # Its path would give it away.
-                yield FieldError(path, "credential", "A name in it looks like a credential; leave that member out.")
+                yield FieldError(path, "credential", "A name in it looks like a credential; remove that field.")
             elif name == "observed_metrics" and not path:
                 # Schemas make these numbers, whatever their names suggest.
                 yield from _credentials(dict.fromkeys(item), name, _Secret.NOTHING)
@@ -57,7 +57,7 @@ def _credentials(value: object, path: str, holds: _Secret) -> Iterator[FieldErro
         for index, item in enumerate(value):
             yield from _credentials(item, f"{path}[{index}]", holds)
     elif _is_credential(value, holds):
-        yield FieldError(path, "credential", "It looks like a credential, which is never stored; leave it out.")
+        yield FieldError(path, "credential", "It looks like a credential, which is never stored; remove it.")
 
 
 def _is_credential(value: object, holds: _Secret) -> bool:

@@ -86,7 +86,7 @@ def _explain(error: jsonschema_rs.ValidationError, where: str) -> list[FieldErro
     if keyword == "required":
         return [FieldError(member(where, error.kind.value), "required", "It is missing; add it.")]
     if keyword == "additionalProperties":
-        message = "It is not a known member here; remove it or check its spelling."
+        message = "It is unknown here; check its spelling or remove it."
         return [FieldError(member(where, name), "unknown_field", message) for name in error.kind.value]
     if keyword == "propertyNames":
         inner = error.kind.value
@@ -106,24 +106,26 @@ def _sentence(error: jsonschema_rs.ValidationError) -> tuple[str, str]:
         "maxLength": ("too_long", lambda: f"It must have at most {_count(value, 'character')}."),
         "minItems": ("too_few", lambda: f"It must have at least {_count(value, 'item')}."),
         "maxItems": ("too_many", lambda: f"It must have at most {_count(value, 'item')}."),
-        "minProperties": ("too_few", lambda: f"It must have at least {_count(value, 'member')}."),
-        "maxProperties": ("too_many", lambda: f"It must have at most {_count(value, 'member')}."),
+        "minProperties": ("too_few", lambda: f"It must have at least {_count(value, 'field')}."),
+        "maxProperties": ("too_many", lambda: f"It must have at most {_count(value, 'field')}."),
         "minimum": ("too_small", lambda: f"It must be at least {value}."),
         "exclusiveMinimum": ("too_small", lambda: f"It must be greater than {value}."),
         "maximum": ("too_large", lambda: f"It must be at most {value}."),
-        "uniqueItems": ("duplicate", lambda: "It names something twice; keep one."),
+        "uniqueItems": ("duplicate", lambda: "It contains the same item twice; keep one."),
     }
-    code, sentence = sentences.get(keyword, (keyword, lambda: "It is not as its schema describes it."))
+    code, sentence = sentences.get(keyword, (keyword, lambda: "It does not match its schema."))
     return code, sentence()
 
 
 FORMS: Final[Mapping[str, str]] = {
     r"^[0-9a-f]{64}$": "64 characters of 0-9 a-f: a SHA-256 in lower-case hex",
-    r"^[a-z][a-z0-9_.:-]{1,119}$": "2 to 120 characters of a-z 0-9 _ . : -, a letter first",
-    r"^[A-Z][A-Z0-9_]{1,79}$": "2 to 80 characters of A-Z 0-9 _, a letter first",
-    r"^[A-Za-z_][A-Za-z0-9_.-]{0,159}$": "1 to 160 characters of A-Z a-z 0-9 _ . -, a letter or _ first",
-    r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,119}$": "1 to 120 characters of A-Z a-z 0-9 _ . : -, a letter or digit first",
-    r"^\S([\s\S]*\S)?$": "text without white space before and after it",
+    r"^[a-z][a-z0-9_.:-]{1,119}$": "2 to 120 characters of a-z 0-9 _ . : -, starting with a letter",
+    r"^[A-Z][A-Z0-9_]{1,79}$": "2 to 80 characters of A-Z 0-9 _, starting with a letter",
+    r"^[A-Za-z_][A-Za-z0-9_.-]{0,159}$": "1 to 160 characters of A-Z a-z 0-9 _ . -, starting with a letter or _",
+    r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,119}$": (
+        "1 to 120 characters of A-Z a-z 0-9 _ . : -, starting with a letter or digit"
+    ),
+    r"^\S([\s\S]*\S)?$": "text without white space at either end",
     r"^https?://[^\s]+$": "a web address that begins with http:// or https://, without white space",
     r"^[A-Z]{3}$": "three capital letters",
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$": "a day written YYYY-MM-DD",
@@ -131,15 +133,15 @@ FORMS: Final[Mapping[str, str]] = {
 """What the patterns of the schemas ask for, for people."""
 
 FORMATS: Final[Mapping[str, str]] = {
-    "date": "a day of the calendar, written YYYY-MM-DD",
-    "date-time": "a moment with its time zone, written as 2026-07-31T09:30:00Z",
-    "time": "a time of day with its time zone, written as 09:30:00Z",
-    "duration": "a length of time, written as P1DT12H",
+    "date": "a calendar date, written YYYY-MM-DD",
+    "date-time": "a time with a time zone, written as 2026-07-31T09:30:00Z",
+    "time": "a time of day with a time zone, written as 09:30:00Z",
+    "duration": "a duration, written as P1DT12H",
     "email": "an e-mail address",
-    "hostname": "the name of a host",
+    "hostname": "a host name",
     "ipv4": "an IPv4 address",
     "ipv6": "an IPv6 address",
-    "uri": "a whole address with its scheme, such as https://example.com/",
+    "uri": "an absolute address with its scheme, such as https://example.com/",
     "uuid": "a UUID, written in hex with four hyphens",
 }
 """What the formats of JSON Schema ask for, for people."""
@@ -174,4 +176,4 @@ def to_mend(what: str, errors: Sequence[FieldError]) -> str:
     if len(named) > 3:
         named[3:] = [f"{len(named) - 3} more"]
     *most, last = named
-    return f"{what}; mend {', '.join(most)}{' and ' if most else ''}{last} (see errors)."
+    return f"{what}; correct {', '.join(most)}{' and ' if most else ''}{last} (see errors)."

@@ -140,8 +140,8 @@ def _wake(courier: Courier, refusal: BaseException) -> None:
         courier.wake()
 
 
-_ENTERED = "A guard is entered once; make another for another run."
-_NOT_ENTERED = "A guard that was not entered cannot be left."
+_ENTERED = "A guard can be entered only once; create another one for another run."
+_NOT_ENTERED = "This guard was not entered, so it cannot be left."
 
 
 class PerFunction(TypedDict, total=False):
@@ -196,7 +196,7 @@ def guarded_async(
 
     def decorate(function: Callable[P, Coroutine[object, None, R]]) -> Callable[P, Coroutine[object, None, R]]:
         if not inspect.iscoroutinefunction(function):
-            raise TypeError(f"{_name_of(function)} is no coroutine function; guard it with a Client.")
+            raise TypeError(f"{_name_of(function)} is not a coroutine function; guard it with a Client.")
         signature = _signature(function)
 
         @wraps(function)
@@ -212,7 +212,7 @@ def guarded_async(
 
 def _arguments(said: Asked, more: PerFunction) -> Mapping[str, object]:
     if unknown := sorted(more.keys() - PerFunction.__optional_keys__):
-        raise TypeError(f"A guarded function takes no {unknown[0]}; a guarded block may.")
+        raise TypeError(f"A guarded function does not take {unknown[0]}; use a guarded block instead.")
     require_one_source(said["facts"], said["adapter"])
     return {**said, **more}
 
@@ -237,16 +237,16 @@ def _ran(result: R) -> R:
         elif callable(cancel := getattr(result, "cancel", None)):
             cancel()
         raise TypeError(
-            f"A guarded function gave back a {type(result).__name__}, whose body would run after the guard was left."
+            f"A guarded function returned a {type(result).__name__}, whose body would run after the guard has ended."
         )
     return result
 
 
 def _signature(function: Callable[..., object]) -> inspect.Signature:
     if isinstance(function, staticmethod | classmethod):
-        raise TypeError("Guard the function itself: put the decorator beneath @staticmethod or @classmethod.")
+        raise TypeError("Guard the function itself: put the decorator below @staticmethod or @classmethod.")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise TypeError(f"{_name_of(function)} is a generator, whose body would run after the guard was left.")
+        raise TypeError(f"{_name_of(function)} is a generator, whose body would run after the guard has ended.")
     return inspect.signature(function)
 
 
@@ -266,4 +266,4 @@ def _require_fit(
     try:
         signature.bind(*args, **_with(None, signature, kwargs))
     except TypeError as error:
-        raise TypeError(f"{name}() cannot be called so: {error}") from None
+        raise TypeError(f"{name}() was called with the wrong arguments: {error}") from None

@@ -97,7 +97,7 @@ def deliver(
                 yield from _hand_over(report, seconds, tries)
             except ApiError as error:
                 if _is_final(error):
-                    log.error("The service will never take a report of %s: %s", report.decision_id, error.code)
+                    log.error("The service permanently refused the report of %s: %s", report.decision_id, error.code)
                     yield from Do(partial(store.refused, report, str(error)))
                     refused += 1
                     continue
@@ -143,8 +143,8 @@ def _require_taken(report: Report, answer: Answer[ExecutionReceipt | OutcomeReco
     if {name: answer.body.get(name) for name in told} != told:
         raise AnswerUnusable(
             "ANSWER_UNUSABLE",
-            f"What answered the report of {report.decision_id} with {answer.status} does not name it; look at what is "
-            f"between this host and the service.",
+            f"The answer {answer.status} to the report of {report.decision_id} does not name that "
+            "report; check for a proxy between this host and the service.",
             status=answer.status,
             request_id=answer.request_id,
         )
@@ -202,7 +202,7 @@ class Courier:
                 except RuntimeError as error:
                     # What waits is kept; the next wake tries again.
                     shift.ended.set()
-                    log.warning("Reports wait, and no thread can be started: %s", error)
+                    log.warning("Reports are waiting, and no thread can be started to deliver them: %s", error)
                     return
                 shift.hear_of_the_end(partial(self.close, LAST_SECONDS))
             self._shift.awake.set()
@@ -253,7 +253,7 @@ class Courier:
                 is_last = shift.closing.is_set()
                 failure = self._once()
                 if failure is not None:
-                    log.warning("Reports wait, or could not be looked for: %s", failure)
+                    log.warning("Reports are waiting, or could not be looked up: %s", failure)
                 if is_last:
                     return
                 if failure is None:

@@ -266,7 +266,7 @@ class _Entry:
             raise error
         said = yield from Consult(partial(recover, error))
         if not isinstance(said, Recovery):
-            raise TypeError(f"A recovery hook returns a Recovery; this one returned {type(said).__name__}.")
+            raise TypeError(f"A recovery hook must return a Recovery; this one returned {type(said).__name__}.")
         if said is Recovery.HOLD:
             raise error
         # That nothing was done is no news of a run that was told to have failed or been skipped.

@@ -40,14 +40,14 @@ def leave(terms: Terms, permit: BasePermit, error: BaseException | None) -> Flow
         if not kept and (yield from _follows_session(store)):
             raise StoreUnavailable(
                 "START_LOST",
-                "The session was rolled back in the body, and with it that the body was started: what was written "
-                "since is not to be committed. Roll back, and enter the guard again.",
+                "The session was rolled back inside the block, and the start of the block with it. Do not"
+                " commit what was written since: roll back, and enter the guard again.",
             )
         if not kept:
             # Somebody settled it while it was running; what it came to is told nevertheless.
             log.error(
-                "%s (intent %s) ended after somebody had settled it: it may be done twice. Its end is told to the "
-                "service besides; compare it with `gate client show %s`.",
+                "%s (intent %s) ended after it had been settled by hand: it may be done twice. Its result"
+                " is reported as well; compare it with `gate client show %s`.",
                 permit.decision_id,
                 permit.intent_id,
                 permit.intent_id,
@@ -64,13 +64,17 @@ def leave(terms: Terms, permit: BasePermit, error: BaseException | None) -> Flow
         try:
             yield from exchange(call_of(_besides(report)), seconds=terms.seconds, tries=terms.tries)
         except GateError as missed:
-            failure.add_note(f"Nor could the service be told: {missed}")
-            log.critical("What became of %s could be kept nowhere: %s", permit.decision_id, failure.code)
+            failure.add_note(f"Nor could the service be reached: {missed}")
+            log.critical("The result of %s could not be stored anywhere: %s", permit.decision_id, failure.code)
             # The body's own error, where there is one, is not hidden behind this one.
             if error is None:
                 raise failure from missed
         else:
-            log.error("What became of %s was told to the service alone: %s", permit.decision_id, failure.code)
+            log.error(
+                "The result of %s was reported to the service but not stored locally: %s",
+                permit.decision_id,
+                failure.code,
+            )
 
 
 def _follows_session(store: Store) -> Flow[bool]:

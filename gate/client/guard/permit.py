@@ -121,7 +121,9 @@ class BasePermit:
             RuntimeError: The body has ended.
         """
         if self._ended:
-            raise RuntimeError("The body has ended and its receipt is made; tell what came of it with outcome().")
+            raise RuntimeError(
+                "The block has ended and its receipt is made; report what came of it with permit.outcome()."
+            )
         if status is not None and status not in EXECUTION_STATUSES:
             raise _invalid("status", f"must be one of {', '.join(EXECUTION_STATUSES)}")
         given = {
@@ -156,13 +158,13 @@ class BasePermit:
     def _outcome(self, status: str, said: Outcome) -> Flow[None]:
         if self._ended and (yield from Do(lambda: self._store.follows_session)):
             raise RuntimeError(
-                "The block has ended, and its session may be committed or not; tell the outcome once it is."
+                "The block has ended, and its session may not be committed yet; report the outcome after the commit."
             )
         if status not in OUTCOME_STATUSES:
             raise _invalid("status", f"must be one of {', '.join(OUTCOME_STATUSES)}")
         metrics = said.get("metrics")
         if metrics is not None and not isinstance(metrics, Mapping):
-            raise _invalid("metrics", "must be a mapping of names to numbers")
+            raise _invalid("metrics", "must be a mapping from names to numbers")
         measured = dict(metrics or {})
         if unknown := sorted(said.keys() - Outcome.__optional_keys__):
             known = ", ".join(sorted(Outcome.__optional_keys__))
@@ -173,7 +175,7 @@ class BasePermit:
             if not is_text(name, _LONGEST_METRIC):
                 raise _invalid("metrics", f"must have names of 1 to {_LONGEST_METRIC} characters")
             if not _is_number(value):
-                raise _invalid(f"metrics.{name}", "must be a finite number, and within 2^53-1 where it is an integer")
+                raise _invalid(f"metrics.{name}", "must be a finite number, and within 2^53-1 if it is an integer")
         body: dict[str, object] = {"outcome_status": status, "action_taken": self.action}
         if measured:
             body["observed_metrics"] = measured
@@ -345,13 +347,13 @@ def _check(name: str, value: object) -> None:
     if name == "evidence_refs":
         refs = value if isinstance(value, list | tuple) and len(value) <= _MAX_REFS else ()
         if not refs or not all(is_text(ref, _LONGEST_REF) for ref in refs):
-            raise _invalid(argument, f"must be a list of 1 to {_MAX_REFS} texts of 1 to {_LONGEST_REF} characters")
+            raise _invalid(argument, f"must be a list of 1 to {_MAX_REFS} strings of 1 to {_LONGEST_REF} characters")
     elif name == "executor":
         parts = value if isinstance(value, Mapping) and value.keys() == {"type", "id"} else {}
         if not parts or not all(is_text(part, _LONGEST_NAME) for part in parts.values()):
             raise _invalid(argument, f"must be a type and an id, each of 1 to {_LONGEST_NAME} characters")
     elif name in _LONGEST and not is_text(value, _LONGEST[name]):
-        raise _invalid(argument, f"must be a text of 1 to {_LONGEST[name]} characters")
+        raise _invalid(argument, f"must be a string of 1 to {_LONGEST[name]} characters")
     _require_no_credential({name: value})
 
 
@@ -371,7 +373,7 @@ def _require_no_credential(body: Mapping[str, object]) -> None:
     for fault in _faults(body):
         name, _, inner = fault.field.partition(".")
         path = ".".join(filter(None, (_ARGUMENTS.get(name, name), inner)))
-        raise _invalid(path, "looks like a credential, which is never stored; leave it out")
+        raise _invalid(path, "looks like a credential, which is never stored; remove it")
 
 
 def _copied(value: object) -> object:

@@ -108,7 +108,7 @@ class Proposal:
         if record.get("idempotency_key") != idempotency_key:
             return "it was made under another idempotency key"
         if canonical(record["action_binding"]) != canonical(self.binding):
-            return "its action_binding is not the one of the action asked for"
+            return "its action_binding is not that of the action you asked for"
         decided = {
             "rulebook_id": record["policy_id"],
             "version": record["policy_version"],
@@ -116,7 +116,7 @@ class Proposal:
         }
         for name, value in self.rulebook.items():
             if decided[name] != value:
-                return f"it was decided by a rulebook whose {name} is {decided[name]}, and {value} was asked for"
+                return f"it was decided by a rulebook with {name} {decided[name]}, but you asked for {value}"
         return self._objection_to_facts(record)
 
     def _objection_to_facts(self, record: DecisionRecord) -> str | None:
@@ -131,16 +131,16 @@ class Proposal:
         if asked is None:
             if binding == BINDING_DIRECT and named is None and "adapter_facts" not in record:
                 return None
-            return "it says that an adapter made its facts, and they were given"
+            return "it says that an adapter made its facts, but you gave the facts yourself"
         if binding != BINDING_ADAPTER or not isinstance(named, Mapping):
-            return f"no adapter made its facts, and those of {asked['adapter_id']}@{asked['version']} were asked for"
+            return f"no adapter made its facts, but you asked for those of {asked['adapter_id']}@{asked['version']}"
         for name in _NAMES_ADAPTER:
             if named.get(name) != asked[name]:
-                return f"the {name} of its adapter is {named.get(name)}, and {asked[name]} was asked for"
+                return f"the {name} of its adapter is {named.get(name)}, but you asked for {asked[name]}"
         if named.get("input_hash") != content_hash(asked["input"]):
-            return "its adapter was given another input than the one asked about"
+            return "its adapter got another input than yours"
         if named.get("output_hash") != content_hash(record.get("adapter_facts")):
-            return "its facts are not those that it says its adapter made"
+            return "its facts are not the ones that its adapter made"
         return None
 
     def is_expected(self, record: DecisionRecord) -> bool:
@@ -195,23 +195,24 @@ def propose(
     """
     for name, value in (("action", action), ("intent", intent)):
         if not isinstance(value, str) and not (name == "intent" and value is None):
-            raise _unusable(name, "It must be a text.")
+            raise _unusable(name, "It must be a string.")
     if not action:
-        raise _unusable("action", "It must not be empty: name the action that is asked for.")
+        raise _unusable("action", "It must not be empty: name the action.")
     if intent == "":
-        raise _unusable("intent", "It must not be empty; leave it out where the action happens once for its target.")
+        raise _unusable("intent", "It must not be empty; leave it out if the action happens once per target.")
     if not isinstance(context, Mapping | None):
-        raise _unusable("context", "It must be a mapping of names to JSON values.")
+        raise _unusable("context", "It must be a mapping from names to JSON values.")
     changed = _target(target)
     named_rulebook, policy = _policy(rulebook)
     said: dict[str, object] = dict(context or {})
     if taken := sorted(said.keys() & (_OWN | OUTPUT_MATERIAL)):
         raise _unusable(
-            f"context.{taken[0]}", "The guard gives it itself, or only a response may carry it; remove it from context."
+            f"context.{taken[0]}",
+            "The guard sets it itself, or only a response may contain it; remove it from context.",
         )
     require_one_source(facts, adapter)
     if facts is not None and not isinstance(facts, Mapping):
-        raise _unusable("facts", "They must be a mapping of names to JSON values.")
+        raise _unusable("facts", "It must be a mapping from names to JSON values.")
     said |= {
         "requested_action": action,
         "target_system": changed.system,
@@ -244,9 +245,9 @@ def require_one_source(facts: object, adapter: object) -> None:
         RequestRefused: SVC_API_REQUEST_INVALID.
     """
     if facts is None and adapter is None:
-        raise _unusable("facts", "There are none; give facts, or with adapter= the adapter that makes them.")
+        raise _unusable("facts", "There are none; pass facts, or adapter= to have an adapter make them.")
     if facts is not None and adapter is not None:
-        raise _unusable("adapter", "The facts come from one place; leave out either adapter or facts.")
+        raise _unusable("adapter", "Facts come from one source; remove either adapter or facts.")
 
 
 def _invocation(adapter: Mapping[str, object]) -> dict[str, object]:
@@ -254,9 +255,9 @@ def _invocation(adapter: Mapping[str, object]) -> dict[str, object]:
         raise _unusable("adapter", "It must be {adapter_id, version, manifest_hash, input}, and nothing else.")
     for name in _NAMES_ADAPTER:
         if not isinstance(adapter[name], str):
-            raise _unusable(f"adapter.{name}", "It must be a text, as list_trusted_adapters() shows it.")
+            raise _unusable(f"adapter.{name}", "It must be a string, as list_trusted_adapters() shows it.")
     if not isinstance(adapter["input"], Mapping):
-        raise _unusable("adapter.input", "It must be a mapping of names to JSON values.")
+        raise _unusable("adapter.input", "It must be a mapping from names to JSON values.")
     return {**adapter, "input": dict(adapter["input"])}
 
 
@@ -268,12 +269,17 @@ def _require_reportable(binding: Mapping[str, object]) -> None:
     from gate.encoding.credentials import credentials
 
     if len(canonical(binding)) > _LONGEST_BINDING:
-        raise _unusable("context", f"What the receipt repeats of it has at most {_LONGEST_BINDING} bytes: {_REPEATED}.")
+        raise _unusable(
+            "context",
+            (f"The receipt repeats these, which may have at most {_LONGEST_BINDING} bytes together: {_REPEATED}."),
+        )
     for fault in credentials(binding):
         name, _, inner = fault.field.partition(".")
         given = {"system": "target", "resource": "target", "mutation": "target", "proposed_action": "action"}
         path = given.get(name) or ".".join(filter(None, ("context", name, inner)))
-        raise _unusable(path, "It looks like a credential, which no receipt may hold; leave it out, or give its id.")
+        raise _unusable(
+            path, "It looks like a credential, which a receipt must not contain; remove it, or give its id."
+        )
 
 
 def _written(body: Mapping[str, object], context: Mapping[str, object]) -> bytes:
@@ -298,7 +304,7 @@ def _written(body: Mapping[str, object], context: Mapping[str, object]) -> bytes
         raise
     if len(written) > _LARGEST - _GUARD_BYTES:
         made_of = "adapter.input" if "adapter" in body else "facts"
-        raise _unusable(made_of, f"A request has at most {_LARGEST} bytes; name what is large by its id.")
+        raise _unusable(made_of, f"A request has at most {_LARGEST} bytes; refer to large data by id.")
     return written
 
 
@@ -306,7 +312,7 @@ def _faults(path: str, value: object) -> Iterator[tuple[str, str]]:
     """What is no JSON in a value: where, and why."""
     if isinstance(value, dict):
         for name, item in value.items():
-            yield from _faults(path, name) if isinstance(name, str) else [(path, f"Its name {name!r} is no text.")]
+            yield from _faults(path, name) if isinstance(name, str) else [(path, f"Its name {name!r} is not a string.")]
             yield from _faults(f"{path}.{name}", item)
     elif isinstance(value, list):
         for index, item in enumerate(value):
@@ -314,11 +320,11 @@ def _faults(path: str, value: object) -> Iterator[tuple[str, str]]:
     elif isinstance(value, float) and not math.isfinite(value):
         yield path, "A number must be finite."
     elif isinstance(value, int) and not isinstance(value, bool) and abs(value) > MAX_SAFE_INTEGER:
-        yield path, "An integer must lie within 2^53-1; give a text."
+        yield path, "An integer must be within 2^53-1; pass a string."
     elif isinstance(value, str) and value.encode("utf-8", "ignore").decode() != value:
-        yield path, "It has half of a surrogate pair, which UTF-8 cannot carry."
+        yield path, "It contains half of a surrogate pair, which UTF-8 cannot encode."
     elif not isinstance(value, str | int | float | None):
-        yield path, f"A {type(value).__name__} is no JSON value; give a number, a text, a list or a dict."
+        yield path, f"A {type(value).__name__} is not a JSON value; pass a number, string, list or dict."
 
 
 def _actions(expected: str | Collection[str] | None) -> frozenset[str] | None:
@@ -326,7 +332,7 @@ def _actions(expected: str | Collection[str] | None) -> frozenset[str] | None:
         return None
     listed = [expected] if isinstance(expected, str) else expected
     if not isinstance(listed, Collection) or not listed or not all(isinstance(each, str) and each for each in listed):
-        raise _unusable("expected_action", "It must be an action label, or a collection of them that is not empty.")
+        raise _unusable("expected_action", "It must be an action label, or a non-empty collection of them.")
     return frozenset(listed)
 
 
@@ -336,11 +342,13 @@ def _target(target: Target | tuple[str, ...]) -> Target:
     except TypeError as error:
         raise _unusable("target", "It must be (system, object id) or Target(system, object_id, mutation).") from error
     if isinstance(target, str) or not all(isinstance(part, str) for part in changed):
-        raise _unusable("target", "Its parts must be texts: (system, object id), such as ('crm', 'deal-1042').")
+        raise _unusable("target", "Its parts must be strings: (system, object id), such as ('crm', 'deal-1042').")
     if any(len(part) > _LONGEST for part in changed):
-        raise _unusable("target", f"Its parts have at most {_LONGEST} characters; name the object by its id.")
+        raise _unusable("target", f"Its parts have at most {_LONGEST} characters; refer to the object by its id.")
     if not changed.system or not changed.object_id:
-        raise _unusable("target", "Its system and object id must not be empty: a decision would bind nothing.")
+        raise _unusable(
+            "target", "Its system and object id must not be empty: the decision would not be bound to anything."
+        )
     return changed
 
 
@@ -352,13 +360,13 @@ def _policy(rulebook: str | Mapping[str, object]) -> tuple[dict[str, str], dict[
     if isinstance(rulebook, str):
         rulebook_id, separator, version = rulebook.partition("@")
         if not (rulebook_id and separator and version):
-            raise _unusable("rulebook", "A reference in text is written rulebook_id@version.")
+            raise _unusable("rulebook", "Write a reference in text as rulebook_id@version.")
         rulebook = {"rulebook_id": rulebook_id, "version": version}
     if not isinstance(rulebook, Mapping):
         raise _unusable("rulebook", "It must be rulebook_id@version, a reference, or a rulebook.")
     named_id = rulebook.get("rulebook_id")
     if not isinstance(named_id, str):
-        raise _unusable("rulebook", "It has no rulebook_id, which names the intent whatever its version; add it.")
+        raise _unusable("rulebook", "It has no rulebook_id; add it. The intent is named by it, whatever the version.")
     if "rules" in rulebook:
         return {"rulebook_id": named_id}, {"rulebook": dict(rulebook)}
     members = dict(rulebook)
@@ -366,7 +374,7 @@ def _policy(rulebook: str | Mapping[str, object]) -> tuple[dict[str, str], dict[
         raise _unusable("rulebook", "A reference has a rulebook_id with a version, a hash, or both, and nothing else.")
     named = {name: value for name, value in members.items() if isinstance(value, str)}
     if len(named) < len(members):
-        raise _unusable("rulebook", "The members of a reference must be texts.")
+        raise _unusable("rulebook", "The fields of a reference must be strings.")
     # The service takes a hash alone; that it is the rulebook of that id and version is seen by the record.
     reference = {"hash": named["hash"]} if "hash" in named else named
     return named, {"rulebook_ref": reference}
@@ -375,6 +383,6 @@ def _policy(rulebook: str | Mapping[str, object]) -> tuple[dict[str, str], dict[
 def _unusable(field: str, message: str) -> RequestRefused:
     return RequestRefused(
         "SVC_API_REQUEST_INVALID",
-        f"The guard cannot ask for this action; mend {field}: {message}",
+        f"The guard cannot ask about this action; correct {field}: {message}",
         [FieldError(field, "invalid", message)],
     )

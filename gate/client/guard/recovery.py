@@ -92,18 +92,16 @@ def settle(store: Store, intent_id: str, *, executed: bool, result: str | None =
         StoreUnavailable: The store cannot be used. Whatever was kept, the same can be said again.
     """
     if result is not None and not is_text(result, LONGEST_RESULT):
-        raise OperatorError("RESULT_INVALID", f"The result must be a text of 1 to {LONGEST_RESULT} characters.")
+        raise OperatorError("RESULT_INVALID", f"The result must be a string of 1 to {LONGEST_RESULT} characters.")
     if result is not None and holds_credential({"execution_result": result}):
-        raise OperatorError(
-            "RESULT_INVALID", "The result looks like a credential, which is never stored; leave it out."
-        )
+        raise OperatorError("RESULT_INVALID", "The result looks like a credential, which is never stored; remove it.")
     intent = known_intent(store, intent_id)
     if intent.state in (State.HELD, State.PERMITTED):
         raise OperatorError(
             "INTENT_NOT_STARTED",
-            f"Attempt {intent.attempt} at the action of {intent_id} was not begun (it is {intent.state}), and there is "
-            f"nothing to settle; a retry of the guard goes on with it."
-            + (" The attempt before it counts no more." if intent.attempt > 1 else ""),
+            f"Attempt {intent.attempt} of {intent_id} was never started (it is {intent.state}), so "
+            "there is nothing to settle; retry the guard to continue."
+            + (" The attempt before it no longer counts." if intent.attempt > 1 else ""),
         )
     record = intent.record if intent.answered else None
     is_unknown = intent.state is State.STARTED and intent.told is None
@@ -112,7 +110,7 @@ def settle(store: Store, intent_id: str, *, executed: bool, result: str | None =
         if not store.settle(intent, report):
             raise OperatorError(
                 "INTENT_SETTLED",
-                f"The end of {intent_id} was told by another process just now; see `gate client show {intent_id}`.",
+                f"Another process has just reported the end of {intent_id}; see `gate client show {intent_id}`.",
             )
         return Settled(intent, report, None if executed else _reopen(store, intent))
     if executed or status_of(intent) not in _MAY_BEGIN_AGAIN:
@@ -120,8 +118,7 @@ def settle(store: Store, intent_id: str, *, executed: bool, result: str | None =
     if result is not None:
         raise OperatorError(
             "RESULT_INVALID",
-            f"The action of {intent_id} was told to have {status_of(intent)}, and no more is told of it; leave the "
-            f"result out.",
+            f"The action of {intent_id} was already reported as {status_of(intent)}; leave the result out.",
         )
     return Settled(intent, None, _reopen(store, intent))
 
@@ -136,7 +133,7 @@ def known_intent(store: Store, intent_id: str) -> Intent:
     # The guard's names are ASCII texts; what is not may be none that a database takes.
     found = store.find(intent_id) if isinstance(intent_id, str) and intent_id.isascii() else None
     if found is None:
-        raise OperatorError("INTENT_UNKNOWN", f"The store has no intent {intent_id}; name one as the guard names it.")
+        raise OperatorError("INTENT_UNKNOWN", f"The store has no intent {intent_id}; check the id.")
     return found
 
 
@@ -152,7 +149,7 @@ def begun(store: Store, intent_id: str) -> tuple[Intent, DecisionRecord]:
     if intent.state not in (State.STARTED, State.REPORTED) or record is None:
         raise OperatorError(
             "INTENT_NOT_STARTED",
-            f"The action of {intent_id} was not begun, or its record is forgotten; there is nothing to report on.",
+            f"The action of {intent_id} was never started, or its record was forgotten; there is nothing to report.",
         )
     return intent, record
 
@@ -205,7 +202,8 @@ def _following(intent: Intent) -> Intent:
 
 def _known_already(intent: Intent) -> OperatorError:
     status = status_of(intent)
-    known = "was told, and is forgotten" if status is None else f"was told before: {status}"
+    known = "was reported, and its record was forgotten" if status is None else f"was told before: {status}"
     return OperatorError(
-        "INTENT_SETTLED", f"The end of {intent.intent_id}, begun at {intent.started_at}, {known}. Nothing was changed."
+        "INTENT_SETTLED",
+        f"The end of {intent.intent_id}, started at {intent.started_at}, {known}. Nothing was changed.",
     )

@@ -20,7 +20,7 @@ _NAMED: Final = 5
 def no_verdict(proposal: Proposal, error: GateError) -> GateUnavailable:
     """The service or the store failed, or the service refuses to decide the request as it is."""
     refused = _is_refusal(error)
-    why = "The service cannot decide what it was asked" if refused else "There is no verdict"
+    why = "The service cannot decide this request" if refused else "There is no verdict"
     return (Undecidable if refused else GateUnavailable)(
         error.code,
         f"{why}, and the action stays held. {error.message}",
@@ -45,7 +45,7 @@ def contended(proposal: Proposal) -> GateUnavailable:
     """Other processes were quicker, again and again."""
     return GateUnavailable(
         "GUARD_CONTENDED",
-        "Other processes keep changing this intent; the action stays held. Try again.",
+        "Other processes keep changing this intent; the action stays held. Retry.",
         intent_id=proposal.intent_id,
     )
 
@@ -54,7 +54,7 @@ def unverified(proposal: Proposal, found: Verification) -> GateUnavailable:
     """The record that was answered does not verify."""
     return GateUnavailable(
         "RECORD_UNVERIFIED",
-        f"The record that was answered does not verify, so that it permits nothing. {found.message} ({found.error})",
+        (f"The record in the answer does not verify, so it permits nothing. {found.message} ({found.error})"),
         intent_id=proposal.intent_id,
         failure=MaterialRefused(str(found.error), str(found.message)),
         verification=found,
@@ -65,8 +65,11 @@ def foreign(proposal: Proposal, record: DecisionRecord, why: str) -> GateUnavail
     """The record verifies, and is about something else."""
     return GateUnavailable(
         "RECORD_FOREIGN",
-        f"The record {record['decision_id']} does not permit this action: {why}. Either what the guard is made with is "
-        f"not what the service has, or somebody in between passed on the answer to something else.",
+        (
+            f"The record {record['decision_id']} does not permit this action: {why}. Either the "
+            "guard's arguments do not match the service's data, or a proxy returned the answer to "
+            "another request."
+        ),
         intent_id=proposal.intent_id,
         record=record,
     )
@@ -76,8 +79,10 @@ def clocks_apart(proposal: Proposal, record: DecisionRecord, now: str, max_age: 
     """The record was asked for just now, and is dated too far from now."""
     return GateUnavailable(
         "PERMIT_EXPIRED",
-        f"The decision is dated {record['created_at']} and it is {now} here, more than {max_age:g} s apart; set both "
-        f"clocks right, or allow a greater max_age.",
+        (
+            f"The decision is dated {record['created_at']} and it is {now} here, more than {max_age:g}"
+            " s apart; correct the clocks, or allow a greater max_age."
+        ),
         intent_id=proposal.intent_id,
         record=record,
     )
@@ -87,8 +92,10 @@ def waited_too_long(proposal: Proposal, record: DecisionRecord, max_age: float) 
     """The start was written in a session, after the permission had grown too old."""
     return GateUnavailable(
         "PERMIT_EXPIRED",
-        f"The database kept the guard waiting for longer than max_age ({max_age:g} s). Roll the session back, and "
-        f"enter the guard again.",
+        (
+            f"The database kept the guard waiting longer than max_age ({max_age:g} s). Roll back the "
+            "session and enter the guard again."
+        ),
         intent_id=proposal.intent_id,
         record=record,
     )
@@ -99,17 +106,17 @@ def not_approved(proposal: Proposal, record: DecisionRecord) -> Blocked | HeldFo
     said = f"{record['application_verdict']}, {record['reason_code']}, decision {record['decision_id']}"
     if record["verdict"] == "no":
         return Blocked("ACTION_BLOCKED", f"The gate says no ({said}).", intent_id=proposal.intent_id, record=record)
-    message = f"The gate asks for a review ({said}); the action is held until its owner has decided."
+    message = f"The gate asks for a review ({said}); the action is held until the person responsible has decided."
     if unusable := _unusable_facts(record["evaluation"]):
         named = ", ".join(unusable[:_NAMED])
-        message = f"The gate cannot decide over these facts: {named} ({said}); {_mend_facts(proposal)}"
+        message = f"The gate cannot decide on these facts: {named} ({said}); {_mend_facts(proposal)}"
     return HeldForReview("ACTION_HELD", message, intent_id=proposal.intent_id, record=record)
 
 
 def _mend_facts(proposal: Proposal) -> str:
     if "adapter" in proposal.body:
-        return "the adapter leaves out or makes otherwise what the rulebook asks for; look at what it was given."
-    return "give them as the rulebook asks for them."
+        return "the adapter omits a field that the rulebook needs, or gives it another type; check the adapter's input."
+    return "send them with the types that the rulebook's input_schema asks for."
 
 
 def _unusable_facts(evaluation: Evaluation | None) -> list[str]:
@@ -146,18 +153,22 @@ def already_started(proposal: Proposal, record: DecisionRecord | None, known: In
     settle = f"`gate client settle {proposal.intent_id}` or a recovery hook"
     if known is None:
         message = (
-            f"The service gave the intent {proposal.intent_id} to another store, or this store lost what it knew: the "
-            f"action may have been done. Find out, and let a recovery hook say so."
+            f"The service gave the intent {proposal.intent_id} to another store, or this store has "
+            "lost its data: the action may have been done. Find out, and tell the guard with a "
+            "recovery hook."
         )
     elif known.state is State.REPORTED and known.told is None:
-        message = f"The action was begun at {known.started_at}; it ended, and how is forgotten. It is not begun again."
+        message = (
+            f"The action was started at {known.started_at} and has ended; its result was forgotten. It"
+            " is not started again."
+        )
     elif known.told is None:
         message = (
-            f"The action was begun at {known.started_at} and its end is not known: it may be going on, or its process "
-            f"died. Find out, and say so with {settle}."
+            f"The action was started at {known.started_at} and its end is unknown: it may still be "
+            f"running, or its process died. Find out, and report it with {settle}."
         )
     else:
         status = status_of(known)
-        message = f"The action was begun at {known.started_at} and ended as {status}; it is not begun again"
-        message += f", unless {settle} says that nothing was done." if may_begin_again(known) else "."
+        message = f"The action was started at {known.started_at} and ended as {status}; it is not started again"
+        message += f", unless {settle} reports that nothing was done." if may_begin_again(known) else "."
     return AlreadyStarted("ACTION_ALREADY_STARTED", message, intent_id=proposal.intent_id, record=record, intent=known)

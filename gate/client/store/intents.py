@@ -220,8 +220,8 @@ def damaged(intent_id: object) -> StoreUnavailable:
     """INTENTS_DAMAGED: what the store says of an intent cannot be read."""
     return StoreUnavailable(
         "INTENTS_DAMAGED",
-        f"What the guard's store says of {intent_id} is damaged, so that nothing is done about it. Look at the disk, "
-        f"find out what became of the action, and put the store right from what is known.",
+        f"The guard's store holds damaged data about {intent_id}, so the action stays held. Check "
+        "the disk, find out what became of the action, and repair the store.",
     )
 
 

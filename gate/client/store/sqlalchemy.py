@@ -53,7 +53,7 @@ try:
 except ImportError as _error:
     raise ImportError(
         "gate.client.store.sqlalchemy needs SQLAlchemy 2, which is not installed: pip install "
-        "'.[sqlalchemy]'. SqliteStore needs nothing."
+        "'.[sqlalchemy]'. SqliteStore needs no extra package."
     ) from _error
 
 log = logging.getLogger("gate.client")
@@ -184,8 +184,8 @@ class SqlAlchemyStore(SqlStore):
         if not isinstance(own, Session):
             raise OperatorError(
                 "STORE_SEPARATE",
-                f"session is a {type(session).__name__}, in whose transaction the guard cannot write; give a "
-                f"sqlalchemy.orm.Session.",
+                f"session is a {type(session).__name__}, and the guard cannot write in its transaction; "
+                "pass a sqlalchemy.orm.Session.",
             )
         return _Within(self, own)
 
@@ -257,7 +257,7 @@ class SqlAlchemyStore(SqlStore):
         # Without an SQLSTATE nothing was sent, and the driver may name anything that it was given to connect with.
         code = getattr(said, "sqlstate", None) or getattr(said, "pgcode", None)
         if self._dialect == "postgresql" and code is None:
-            return f"it was not reached: {type(said).__name__}"
+            return f"it could not be reached: {type(said).__name__}"
         return str(said).strip().partition("\n")[0].partition(" with text ")[0]
 
     @property
@@ -266,7 +266,7 @@ class SqlAlchemyStore(SqlStore):
         return f"in the {self._dialect} database {self._engine.url.database or ''}".rstrip()
 
     def _unavailable(self, why: str, do: str = "") -> StoreUnavailable:
-        mend = "See that the database answers and has the tables of create_tables()."
+        mend = "Check that the database is reachable and has the tables of create_tables()."
         return unavailable(self._where, why, do or mend)
 
 
@@ -311,7 +311,7 @@ class _Within(SqlAlchemyStore):
         if self._has_ended():
             # Committed in the body, and what is written through the session now may never be. Rolled back, and there
             # is nothing to write to.
-            log.warning("A session's transaction ended within a guarded block; end it after the block.")
+            log.warning("A transaction of the session ended inside a guarded block; end it after the block.")
             return self._run(steps)
         return self._run_within(self._session, steps)
 

@@ -92,7 +92,7 @@ TABLES: Final = (
 _APPLICATION: Final = 0x67617465
 _POLL: Final = 0.0002
 _SMALLEST_PAGE: Final = 512
-_DATABASE_OF_ANOTHER: Final = "it is a database of something else"
+_DATABASE_OF_ANOTHER: Final = "it belongs to another application"
 _GIVE_ITS_OWN: Final = "Give the guard a file of its own."
 
 
@@ -247,7 +247,7 @@ class SqliteStore(SqlStore):
             if self._opened is None:
                 self._opened = self._open()
             if self._opened.process != os.getpid():
-                raise self._unavailable("it was opened before a fork that Python did not hear of")
+                raise self._unavailable("it was opened before a fork that Python did not notice")
             yield self._opened
         except (sqlite3.Error, OSError) as error:
             raise self._unavailable(_reason(error)) from error
@@ -308,7 +308,7 @@ class SqliteStore(SqlStore):
                 connection.execute("COMMIT")
         identity: str | None = dict(connection.execute(IDENTITY).fetchall()).get("identity")
         if identity is None:
-            raise self._unavailable("it has lost its identity", "Put back a copy of the file that has one.")
+            raise self._unavailable("it has lost its identity", "Restore a copy of the file that has its identity.")
         return identity
 
     def _close(self) -> None:
@@ -341,8 +341,10 @@ class SqliteStore(SqlStore):
             pass
         raise self._unavailable(
             "its file was removed or replaced while it was open",
-            "Put the same file back in its place, never an older copy of it, and start the process again; an older or "
-            "empty store would let what was done happen once more.",
+            (
+                "Restore the same file, never an older copy, and restart the process; with an older or "
+                "empty store, an action could happen twice."
+            ),
         )
 
     def _files(self) -> Sequence[tuple[int, int]]:
@@ -350,7 +352,7 @@ class SqliteStore(SqlStore):
         return [(stat.st_dev, stat.st_ino) for stat in found]
 
     def _unavailable(self, why: str, do: str = "") -> StoreUnavailable:
-        mend = "See that it is a file on a local disk with room left, that this user may write."
+        mend = "Check that it is a file on a local disk with free space, and that this user may write to it."
         return unavailable(str(self._path), why, do or mend)
 
 

@@ -198,8 +198,9 @@ def of_another_release(where: str, version: object) -> StoreUnavailable:
     """INTENTS_VERSION: the tables are of a version that this release does not know."""
     return StoreUnavailable(
         "INTENTS_VERSION",
-        f"The guard's store {where} has version {version}, and this release knows version {VERSION}. Use the release "
-        f"that wrote it, or a later one; an empty store would let everything happen once more.",
+        f"The guard's store {where} has version {version}, but this release knows version "
+        f"{VERSION}. Use the release that wrote it, or a later one; with an empty store, every "
+        "action could happen again.",
     )
 
 

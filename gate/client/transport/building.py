@@ -89,7 +89,7 @@ def member(name: str, value: str, elsewhere: Collection[str] = ()) -> str:
     """
     if value in elsewhere:
         noun = name.removesuffix("_id")
-        raise _refused(name, "path", f"{value!r} is no id of a {noun}, but another endpoint's name")
+        raise _refused(name, "path", f"{value!r} is not an id of a {noun} but the name of another endpoint")
     # Servers and proxies decode paths before they look where these lead, so that %2F is a slash to them.
     if value in ("", ".", "..") or "/" in value:
         raise _refused(name, "path", f"{value!r} leads elsewhere in a path")
@@ -125,7 +125,7 @@ def readiness(content: bytes) -> Any:
     """
     told = json_object(content)
     if "status" not in told:
-        raise MaterialRefused("SVC_API_JSON_INVALID", "The body says nothing of readiness.")
+        raise MaterialRefused("SVC_API_JSON_INVALID", "The body does not report readiness.")
     return told
 
 
@@ -133,11 +133,11 @@ def _headers(view: str | None, request_id: str | None) -> dict[str, str]:
     headers = {}
     if view is not None:
         if view not in VIEWS:
-            raise _refused("view", "enum", f"{view!r} is none of {', '.join(VIEWS)}")
+            raise _refused("view", "enum", f"{view!r} is not one of {', '.join(VIEWS)}")
         headers["x-decision-response-view"] = view
     if request_id is not None:
         if not _REQUEST_ID.fullmatch(request_id):
-            raise _refused("request_id", "pattern", "It must be 1 to 160 of A-Z a-z 0-9 . _ : / + = @ -")
+            raise _refused("request_id", "pattern", "It must be 1 to 160 characters of A-Z a-z 0-9 . _ : / + = @ -")
         headers["x-request-id"] = request_id
     return headers
 
@@ -157,19 +157,19 @@ def _shown(name: str, value: str | int | float | datetime) -> str:
 
 def _time(name: str, moment: datetime) -> str:
     if moment.utcoffset() is None:
-        raise _refused(name, "format", f"{moment.isoformat()} names no time zone; send an aware datetime, as in UTC")
+        raise _refused(
+            name, "format", f"{moment.isoformat()} has no time zone; pass an aware datetime, for example in UTC"
+        )
     try:
         # Nothing made at that moment or later has an earlier timestamp.
         return not_before(moment)
     except OverflowError as error:
-        raise _refused(name, "range", f"{moment.isoformat()} lies outside the years 1 to 9999 in UTC") from error
+        raise _refused(name, "range", f"{moment.isoformat()} is outside the years 1 to 9999 in UTC") from error
 
 
 def _encoded(body: Mapping[str, object]) -> bytes:
     if not isinstance(body, Mapping):
-        raise MaterialRefused(
-            "SVC_API_JSON_INVALID", f"The body is of type {type(body).__name__}; send a mapping, as of a JSON object."
-        )
+        raise MaterialRefused("SVC_API_JSON_INVALID", f"The body is of type {type(body).__name__}; pass a mapping.")
     return canonical(dict(body))
 
 

@@ -135,7 +135,7 @@ def json_object(content: bytes) -> Any:
     """
     value = parse_document(content)
     if not isinstance(value, dict):
-        raise MaterialRefused("SVC_API_JSON_INVALID", "The body is no JSON object.")
+        raise MaterialRefused("SVC_API_JSON_INVALID", "The body is not a JSON object.")
     return value
 
 
@@ -162,7 +162,7 @@ _BY_STATUS: Final[Mapping[int, type[ApiError]]] = {
 
 def _error(call: Call[object], raw: RawAnswer, tries: int) -> ApiError:
     if raw.status < 400:
-        return _unusable(call, raw, f"It answered {raw.status}, which this service never does here.", tries)
+        return _unusable(call, raw, f"It answered {raw.status}, which this endpoint never does.", tries)
     kind = _BY_STATUS.get(raw.status, ServiceFailed if raw.status >= 500 else Refused)
     told = _told(raw.content)
     code, message = told.get("error"), told.get("message")
@@ -190,7 +190,7 @@ def _shown(text: str) -> str:
 def _unusable(call: Call[object], raw: RawAnswer, why: str, tries: int) -> AnswerUnusable:
     return AnswerUnusable(
         "ANSWER_UNUSABLE",
-        f"What answered {call.method} {call.path} is not usable as an answer of the service. {why}",
+        f"The answer to {call.method} {call.path} is not a valid answer of the service. {why}",
         status=raw.status,
         request_id=_request_id(raw.headers),
         tries=tries,

@@ -35,7 +35,7 @@ class Endpoint(Generic[P, T]):
         @wraps(self._operation)
         def method(*args: P.args, **kwargs: P.kwargs) -> T:
             if client is None:
-                raise TypeError(f"{self._operation.__name__} is a method of a client; make one first.")
+                raise TypeError(f"{self._operation.__name__} is a method of a client; create a client first.")
             return client.send(self._operation(*args, **kwargs)).body
 
         return method
@@ -56,7 +56,7 @@ class AsyncEndpoint(Generic[P, T]):
         @wraps(self._operation)
         async def method(*args: P.args, **kwargs: P.kwargs) -> T:
             if client is None:
-                raise TypeError(f"{self._operation.__name__} is a method of a client; make one first.")
+                raise TypeError(f"{self._operation.__name__} is a method of a client; create a client first.")
             return (await client.send(self._operation(*args, **kwargs))).body
 
         return method

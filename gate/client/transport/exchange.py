@@ -47,7 +47,7 @@ def exchange(call: Call[T], *, seconds: float, tries: int) -> Flow[Answer[T]]:
             if number >= tries or not may_be_sent_again(call, error) or time.monotonic() + pause >= deadline:
                 raise
         yield from Pause(pause)
-    raise AssertionError("a count has no end")
+    raise AssertionError("a count is missing its end")
 
 
 def _pause(number: int) -> float:

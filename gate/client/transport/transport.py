@@ -138,7 +138,7 @@ def _joined(call: Call[object], response: httpx.Response, parts: Iterator[bytes]
         _add(call, response, content, part)
         # For a transport of the caller's own, whose steps have no common deadline.
         if time.monotonic() > deadline:
-            raise httpx.ReadTimeout("the answer was not whole in time")
+            raise httpx.ReadTimeout("the answer was incomplete at the deadline")
     return bytes(content)
 
 
@@ -152,7 +152,7 @@ async def _joined_async(call: Call[object], response: httpx.Response, parts: Asy
 
 def _check_encoding(call: Call[object], response: httpx.Response) -> None:
     if response.headers.get("content-encoding", "identity") != "identity":
-        raise _unusable(call, response, "It is compressed, which was not asked for.")
+        raise _unusable(call, response, "It is compressed, although the client did not ask for that.")
 
 
 def _add(call: Call[object], response: httpx.Response, content: bytearray, part: bytes) -> None:
@@ -162,7 +162,7 @@ def _add(call: Call[object], response: httpx.Response, content: bytearray, part:
 
 
 def _unusable(call: Call[object], response: httpx.Response, why: str) -> ApiError:
-    message = f"What answered {call.method} {call.path} is not usable as an answer of the service. {why}"
+    message = f"The answer to {call.method} {call.path} is not a valid answer of the service. {why}"
     return AnswerUnusable("ANSWER_UNUSABLE", message, status=response.status_code)
 
 
@@ -171,12 +171,13 @@ def _unreachable(call: Call[object], error: Exception, seconds: float) -> Unreac
     if isinstance(error, _TIMED_OUT):
         return Unreachable(
             "GATE_TIMED_OUT",
-            f"{where} had no whole answer in {max(0.0, seconds):.3g} s; whether the service took it in is not known.",
+            f"{where} gave no complete answer in {max(0.0, seconds):.3g} s; the service may or may not"
+            " have processed the request.",
         )
     return Unreachable(
         "GATE_UNREACHABLE",
-        f"{where} had no answer ({type(error).__name__}: {error}); check the address, the network and that the service "
-        f"runs.",
+        f"{where} gave no answer ({type(error).__name__}: {error}); check the address, the network"
+        " and that the service is running.",
     )
 
 
@@ -250,7 +251,7 @@ _PIECE: Final = 64 * 1024
 
 def _check_time(error: type[httpcore.TimeoutException]) -> None:
     if _now.deadline is not None and time.monotonic() >= _now.deadline:
-        raise error("the answer was not whole in time")
+        raise error("the answer was incomplete at the deadline")
 
 
 class _DeadlineBackend(httpcore.SyncBackend):
@@ -277,7 +278,7 @@ class _DeadlineBackend(httpcore.SyncBackend):
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
                 if left == 1:
                     raise
-        raise httpcore.ConnectError("the name has no address")
+        raise httpcore.ConnectError("the host name has no address")
 
 
 class _DeadlineTransport(httpx.BaseTransport):

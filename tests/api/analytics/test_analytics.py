@@ -116,8 +116,8 @@ def decisions(report: ReportDocument) -> object:
 def assert_unavailable(error: GateError) -> None:
     """Asserts that an error is one that a caller knows what to do about."""
     assert (error.code, error.details) == ("SVC_REPORT_UNAVAILABLE", {"retry_after": 5})
-    assert "Deciding goes on" in error.message
-    assert error.message.endswith("again in a few seconds.")
+    assert "Decisions are not affected" in error.message
+    assert error.message.endswith("retry in a few seconds.")
 
 
 class Served:

@@ -77,7 +77,7 @@ class TestList:
         told = run_gate("adapters", "list", "--home", str(walled))
         assert told.returncode == 0
         assert told.stderr == (
-            "gate: No adapter can run here, for adapter_isolation asks for what is not in force here: a_moat.\n"
+            "gate: No adapter can run here: adapter_isolation requires measures that are not available here: a_moat.\n"
         )
         assert f"Workers are held here by {', '.join(listed['in_force'])}." in told.stdout
 
@@ -153,7 +153,7 @@ class TestRun:
             (tmp_path / "var").symlink_to(walled)
         told = refused(run_gate("adapters", "run", "solana_execution_gate", "--input", transfer, "--json", *named))
         assert told["error"] == "TRUSTED_ADAPTER_EXECUTION_FAILED"
-        assert "adapter_isolation asks for what is not in force here: a_moat" in told["message"]
+        assert "adapter_isolation requires measures that are not available here: a_moat" in told["message"]
 
     def test_an_instance_that_is_named_and_not_there_is_refused(self, transfer: str, tmp_path: Path) -> None:
         nowhere = str(tmp_path / "nowhere")
@@ -166,7 +166,7 @@ class TestRun:
         told = refused(run_gate("adapters", "run", "refund_facts", "--input", str(file), "--json"))
         assert told["error"] == "TRUSTED_ADAPTER_INPUT_INVALID"
         assert {(error["field"], error["message"]) for error in told["errors"]} == {
-            ("input.as_of", "It must be a day of the calendar, written YYYY-MM-DD."),
+            ("input.as_of", "It must be a calendar date, written YYYY-MM-DD."),
             ("input.payment.currency", "It must be three capital letters."),
         }
 

@@ -841,7 +841,7 @@ class TestWhatIsTold:
         ("told", "why"),
         [
             ({"status": "great"}, "status must be one of succeeded, failed, partial, reverted, pending, review."),
-            ({"metrics": ["x"]}, "metrics must be a mapping of names to numbers."),
+            ({"metrics": ["x"]}, "metrics must be a mapping from names to numbers."),
             ({"metrics": {"": 1}}, "metrics must have names of 1 to 120 characters."),
             ({"metrics": {"x" * 121: 1}}, "metrics must have names of 1 to 120 characters."),
             (

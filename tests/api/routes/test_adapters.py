@@ -609,7 +609,7 @@ class TestUnavailable:
             assert caller.decide(sample_request())["verdict"] == "yes"
             refused(held.result(), 502, "TRUSTED_ADAPTER_EXECUTION_FAILED")
         assert (status["ok"], status["trusted_adapters"]["ready"]) == (True, False)
-        assert status["trusted_adapters"]["reason"] == "No adapter can run, for what forks them is being started."
+        assert status["trusted_adapters"]["reason"] == "No adapter can run: the process that forks them is starting."
         instance.adapters.close()
 
     def test_a_damaged_adapter_is_told_and_the_others_run(self, caller: Caller, release: Release) -> None:
@@ -617,7 +617,7 @@ class TestUnavailable:
         decided = caller.decide(SOLANA_REQUEST)
         other = release([adapter for adapter in EVERY if adapter is not SOLANA], damaged=[SOLANA.name])
         body = refused(other.send(SOLANA_REQUEST), 502, "TRUSTED_ADAPTER_EXECUTION_FAILED")
-        assert "installed again" in body["message"]
+        assert "install the release again" in body["message"]
         refused(other.ask(decided, "replay", {}), 502, "TRUSTED_ADAPTER_EXECUTION_FAILED")
         assert other.decide(REFUND_REQUEST)["verdict"] == "yes"
         assert other.decide(sample_request())["verdict"] == "yes"
@@ -892,7 +892,7 @@ class TestReplay:
         moved = next(request for name, (request, _) in SOURCES.items() if name not in (first, "echo"))
         caller.decide({**moved, "rulebook": stricter_rulebook()})
         body = refused(caller.ask(record, "diff"), 409, "REPLAY_LINEAGE_MISMATCH")
-        assert "send an input of your own" in body["message"]
+        assert "send your own input" in body["message"]
         answer = caller.answer(record, "diff", {"input": {**moved, "rulebook": stricter_rulebook()}})
         assert answer["decision"]["verdict"] == "no"
         assert caller.answer(record, "replay")["replay_status"] == "matched"

@@ -279,15 +279,15 @@ def test_an_outcome_holds_at_most_64_metrics(caller: Caller, number: int, status
     if status == 422:
         (fault,) = refused(response, 422, "SVC_API_REQUEST_INVALID")["errors"]
         assert (fault["field"], fault["code"]) == ("observed_metrics", "too_many")
-        assert fault["message"] == "It must have at most 64 members."
+        assert fault["message"] == "It must have at most 64 fields."
 
 
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (KINDS[0], "The body is not an execution receipt; mend colour and execution_status (see errors)."),
-        (KINDS[1], "The body is not an outcome; mend colour and outcome_status (see errors)."),
-        (KINDS[2], "The body is not a CRM sync; mend colour and sync_status (see errors)."),
+        (KINDS[0], "The body is not an execution receipt; correct colour and execution_status (see errors)."),
+        (KINDS[1], "The body is not an outcome; correct colour and outcome_status (see errors)."),
+        (KINDS[2], "The body is not a CRM sync; correct colour and sync_status (see errors)."),
     ],
 )
 def test_a_refusal_says_what_the_body_is_not_and_what_to_mend(caller: Caller, kind: Kind, message: str) -> None:

@@ -249,7 +249,7 @@ class TestAdaptersThatCannotRun:
         assert line == {
             "level": "warning",
             "event": "adapters_not_ready",
-            "reason": "No adapter can run, for adapter_isolation asks for what is not in force here: a_moat.",
+            "reason": "No adapter can run: adapter_isolation requires measures that are not available here: a_moat.",
             "required": ["no_new_privs", "seccomp", "rlimits"],
             "in_force": report["trusted_adapters"]["in_force"],
         }
@@ -261,7 +261,7 @@ def test_the_start_logs_nothing_of_adapters_that_can_run_or_were_not_tried(
 ) -> None:
     log = BytesIO()
     starting = readiness.readiness(instance, wait=0)
-    assert starting["trusted_adapters"]["reason"] == "No adapter can run, for what forks them is being started."
+    assert starting["trusted_adapters"]["reason"] == "No adapter can run: the process that forks them is starting."
     assert instance.adapters.measures().known
     told = {"known": client.get(STATUS).get_json(), "starting": starting}
     told |= {"away": readiness.closed(instance.settings, "It is away."), "nothing": {}}

@@ -375,8 +375,8 @@ class TestCurrent:
         told = refused(caller.ask(caller.decide(), "diff", {"input": body}), 422, "SVC_API_REQUEST_INVALID")
         assert told["errors"] == [{"field": "input.mode", "code": code, "message": "It must be rulebook."}]
         assert told["message"] == (
-            "A replay decides by a rulebook; send mode rulebook in input, with rulebook or rulebook_ref: it is a whole "
-            "Decision Request, with the facts in context.inputs."
+            "A replay needs a rulebook. Send a whole Decision Request in input: mode rulebook, rulebook or rulebook_ref, "
+            "and the facts in context.inputs."
         )
 
     def test_an_input_under_a_version_that_is_bound_to_another_body_conflicts(self, caller: Caller) -> None:
@@ -562,9 +562,9 @@ class TestEveryEndpoint:
         code = "COUNTERFACTUAL_INPUT_UNAVAILABLE" if endpoint == "counterfactuals" else "REPLAY_INPUT_UNAVAILABLE"
         told = refused(caller.ask(record, endpoint, body_of(endpoint)), 422, code)
         remedy = {
-            "replay": "send replay_mode current with an input of your own",
-            "diff": "send an input of your own",
-            "counterfactuals": "ask about a decision whose request is still kept",
+            "replay": "send replay_mode current with your own input",
+            "diff": "send your own input",
+            "counterfactuals": "use a decision whose request is still stored",
         }[endpoint]
         assert told["message"] == f"The request of this decision was erased; {remedy}."
         if endpoint != "counterfactuals":

@@ -345,7 +345,7 @@ class TestEffectiveness:
         give_reports(client.application, NO_REPORTS)
         body = get(client, key, EFFECTIVENESS).get_json()
         assert (body["error"], "retry_after" in body) == ("SVC_REPORT_UNAVAILABLE", False)
-        assert "Deciding goes on" in body["message"]
+        assert "Decisions are not affected" in body["message"]
         assert "key" not in body["message"]
 
     @pytest.mark.parametrize(

@@ -252,7 +252,7 @@ class TestRehearsed:
             asked = [pool.submit(rehearse, number) for number in range(60)]
             try:
                 done = list(islice(as_completed(asked, timeout=60), 60 - 32))
-                assert {"other requests run adapters" in each.result() for each in done} == {True}
+                assert {"other replays or simulations are running adapters" in each.result() for each in done} == {True}
             finally:
                 waiting.set()
         assert sum(each.result() == "" for each in asked) == 32
@@ -271,10 +271,10 @@ class TestRehearsed:
 def test_a_damaged_adapter_makes_no_facts() -> None:
     whole = registered()[0]
     opened = TrustedAdapters(registered()[1:], Workers(registered()[1:]), damaged=[whole.name])
-    with pytest.raises(AdapterFailed, match="has to be installed again") as failure:
+    with pytest.raises(AdapterFailed, match="install the release again") as failure:
         opened.invocation(invocation_of(whole, {}))
     assert failure.value.code == "TRUSTED_ADAPTER_EXECUTION_FAILED"
-    with pytest.raises(AdapterFailed, match="has to be installed again"):
+    with pytest.raises(AdapterFailed, match="install the release again"):
         opened.pinned(whole.dependency, {})
     assert opened.pinned({**whole.dependency, "version": "9.9.9"}, {}) is None
 

@@ -146,10 +146,10 @@ def test_a_start_that_hangs_is_told_and_waited_for_by_calls_alone(
     hanging: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hanging.start()
-    assert hanging.measures(wait=0) == Measures((), "what forks them is being started", known=False)
+    assert hanging.measures(wait=0) == Measures((), "the process that forks them is starting", known=False)
     with ThreadPoolExecutor(2) as pool:
         calls = [pool.submit(_code, hanging, _KIND) for _ in range(2)]
-        assert hanging.measures(wait=0) == Measures((), "what forks them is being started", known=False)
+        assert hanging.measures(wait=0) == Measures((), "the process that forks them is starting", known=False)
         assert not any(call.done() for call in calls)
         process = hanging.process_id()
         assert process is not None
@@ -183,7 +183,7 @@ def test_one_that_does_not_read_what_it_is_told_is_ended(hanging: Workers, monke
     # More than the pipe to it holds.
     made = Workers([adapter("large", f"# {'x' * 200_000}{KIND}")])
     try:
-        assert made.measures().reason == "what forks them was not ready within 0.3 seconds"
+        assert made.measures().reason == "the process that forks them was not ready within 0.3 seconds"
     finally:
         made.close()
 

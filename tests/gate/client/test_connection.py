@@ -65,7 +65,7 @@ class TestAddress:
         with pytest.raises(OperatorError) as refused:
             Client(url)
         assert refused.value.message == (
-            "What was given as the service's address is not an address; write it as https://gate.example or "
+            "The service's address is not a URL; write it as https://gate.example or "
             "http://host:8080."
         )
 
@@ -73,7 +73,7 @@ class TestAddress:
         "form", ["https://{}@gate.example", "https://gate.example/{}", "https://gate.example/?k={}"]
     )
     def test_a_key_in_it_is_refused_and_not_repeated(self, form: str) -> None:
-        with pytest.raises(OperatorError, match="carries an API key") as refused:
+        with pytest.raises(OperatorError, match="contains an API key") as refused:
             Client(form.format(KEY))
         assert KEY not in str(refused.value)
 
@@ -182,7 +182,7 @@ class TestKey:
             shown += [repr(each), str(vars(each)), repr(vars(vars(each)["_credentials"]))]
         for error in (refused.value, unreachable.value):
             shown += traceback.TracebackException.from_exception(error, capture_locals=True).format()
-        with pytest.raises(TypeError, match="not pickled"):
+        with pytest.raises(TypeError, match="cannot be pickled"):
             copy.deepcopy(client._credentials)
         assert KEY not in "".join(shown)
         assert "notToBeSeenAnywhere" not in "".join(shown)

@@ -65,15 +65,15 @@ SCENARIO = {"scenario_id": "thin", "label": "Thin", "context_patch": {}}
         ),
         ("crm-sync-request", {"crm_object_id": 7}, "It must be a string, and is an integer."),
         ("crm-sync-request", {"crm_object_id": ""}, "It must have at least 1 character."),
-        ("crm-sync-request", {"mapped_fields": {}}, "It must have at least 1 member."),
-        ("outcome-request", {"observed_metrics": {f"m{n}": n for n in range(65)}}, "It must have at most 64 members."),
+        ("crm-sync-request", {"mapped_fields": {}}, "It must have at least 1 field."),
+        ("outcome-request", {"observed_metrics": {f"m{n}": n for n in range(65)}}, "It must have at most 64 fields."),
         ("outcome-request", {"action_executed": None}, "It must be true or false, and is null."),
         ("execution-request", {"evidence_refs": []}, "It must have at least 1 item."),
         ("counterfactuals-request", {"scenarios": []}, "It must have at least 1 item."),
         (
             "counterfactuals-request",
             {"scenarios": [{**SCENARIO, "scenario_id": "more margin"}]},
-            "It must be 1 to 120 characters of A-Z a-z 0-9 _ . : -, a letter or digit first.",
+            "It must be 1 to 120 characters of A-Z a-z 0-9 _ . : -, starting with a letter or digit.",
         ),
         ("replay-request", [], "It must be an object, and is an array."),
     ],
@@ -88,12 +88,12 @@ def test_what_is_wrong_is_told_in_a_sentence(name: str, value: Any, said: str) -
 @pytest.mark.parametrize(
     ("asked", "sent", "said"),
     [
-        ({"format": "date"}, "2026-02-30", "It must be a day of the calendar, written YYYY-MM-DD."),
-        ({"format": "date"}, "31.07.2026", "It must be a day of the calendar, written YYYY-MM-DD."),
+        ({"format": "date"}, "2026-02-30", "It must be a calendar date, written YYYY-MM-DD."),
+        ({"format": "date"}, "31.07.2026", "It must be a calendar date, written YYYY-MM-DD."),
         (
             {"format": "date-time"},
             "2026-07-31",
-            "It must be a moment with its time zone, written as 2026-07-31T09:30:00Z.",
+            "It must be a time with a time zone, written as 2026-07-31T09:30:00Z.",
         ),
         ({"format": "idn-hostname"}, "-", "It must be of the format idn-hostname."),
         ({"pattern": "^[A-Z]{3}$"}, "eur", "It must be three capital letters."),
@@ -138,4 +138,4 @@ def test_what_is_said_of_moments_and_times_gives_an_example_that_is_taken() -> N
 )
 def test_a_refusal_names_the_first_members_to_mend(fields: list[str], named: str) -> None:
     errors = [FieldError(field, "type", "It is wrong.") for field in fields]
-    assert to_mend("The body is not an outcome", errors) == f"The body is not an outcome; mend {named} (see errors)."
+    assert to_mend("The body is not an outcome", errors) == f"The body is not an outcome; correct {named} (see errors)."

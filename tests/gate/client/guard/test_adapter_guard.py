@@ -231,7 +231,7 @@ class TestAYes:
         assert blocked.value.record["adapter_facts"]["quorum_signed"] is False
         over_more = rulebook_over("treasury_claims", "claim", "number", 1)
         with (
-            pytest.raises(HeldForReview, match=r"claim \(missing\).*the adapter leaves out or makes otherwise"),
+            pytest.raises(HeldForReview, match=r"claim \(missing\).*the adapter omits a field that the rulebook needs"),
             gate.guard(over_more, adapter=transfer(), **NAMED),
         ):
             raise AssertionError("the body ran")
@@ -279,17 +279,17 @@ class TestTheArguments:
     @pytest.mark.parametrize(
         ("said", "field", "sentence"),
         [
-            ({"facts": FACTS, "adapter": transfer()}, "adapter", "leave out either adapter or facts"),
-            ({"facts": {}, "adapter": transfer()}, "adapter", "leave out either adapter or facts"),
-            ({}, "facts", "give facts, or with adapter= the adapter that makes them"),
-            ({"facts": None, "adapter": None}, "facts", "give facts, or"),
+            ({"facts": FACTS, "adapter": transfer()}, "adapter", "remove either adapter or facts"),
+            ({"facts": {}, "adapter": transfer()}, "adapter", "remove either adapter or facts"),
+            ({}, "facts", "pass facts, or adapter= to have an adapter make them"),
+            ({"facts": None, "adapter": None}, "facts", "pass facts, or"),
             ({"adapter": {}}, "adapter", "adapter_id, version, manifest_hash, input"),
             ({"adapter": "solana_execution_gate@1.0.0"}, "adapter", "adapter_id, version, manifest_hash, input"),
             ({"adapter": transfer() | {"verdict": "yes"}}, "adapter", "and nothing else"),
-            ({"adapter": {**transfer(), "manifest_hash": None}}, "adapter.manifest_hash", "must be a text"),
-            ({"adapter": {**transfer(), "version": 1}}, "adapter.version", "must be a text"),
+            ({"adapter": {**transfer(), "manifest_hash": None}}, "adapter.manifest_hash", "must be a string"),
+            ({"adapter": {**transfer(), "version": 1}}, "adapter.version", "must be a string"),
             ({"adapter": {**transfer(), "input": [1]}}, "adapter.input", "must be a mapping"),
-            ({"adapter": transfer({"x": "y" * 1_100_000})}, "adapter.input", "name what is large by its id"),
+            ({"adapter": transfer({"x": "y" * 1_100_000})}, "adapter.input", "refer to large data by id"),
         ],
     )
     def test_what_cannot_be_asked_is_refused_before_it_is_with_what_to_do(
@@ -376,9 +376,9 @@ class TestAnAnswerThatWasChanged:
         [
             (
                 {"adapter_id": "lenient_gate"},
-                "the adapter_id of its adapter is lenient_gate, and solana_execution_gate",
+                "the adapter_id of its adapter is lenient_gate, but you asked for solana_execution_gate",
             ),
-            ({"version": "1.0.1"}, "the version of its adapter is 1.0.1, and 1.0.0 was asked for"),
+            ({"version": "1.0.1"}, "the version of its adapter is 1.0.1, but you asked for 1.0.0"),
             ({"version": None}, "the version of its adapter is None"),
             ({"manifest_hash": OTHER_HASH}, f"the manifest_hash of its adapter is {OTHER_HASH}"),
         ],
@@ -443,7 +443,7 @@ class TestAnAnswerThatWasChanged:
         told = {**SOLANA.dependency, "input_hash": content_hash(None), "output_hash": content_hash(FACTS)}
         service.rewrite = rewriting(lambda record, request: lie(request, FACTS, told))
         with (
-            pytest.raises(GateUnavailable, match="an adapter made its facts, and they were given") as foreign,
+            pytest.raises(GateUnavailable, match="an adapter made its facts, but you gave the facts yourself") as foreign,
             gate.guard(RULEBOOK, FACTS, **NAMED),
         ):
             raise AssertionError("the body ran")
@@ -661,9 +661,9 @@ class TestAFunction:
     ) -> None:
         client = AsyncClient("http://gate.example", key="dgk_1_2", registry={"keys": []}, store=store)
         for guarded in (gate.guarded, client.guarded):
-            with pytest.raises(RequestRefused, match="leave out either adapter or facts"):
+            with pytest.raises(RequestRefused, match="remove either adapter or facts"):
                 guarded(RULEBOOK, facts=dict, adapter=transfer, **NAMED)
-            with pytest.raises(RequestRefused, match="give facts, or with adapter="):
+            with pytest.raises(RequestRefused, match="pass facts, or adapter="):
                 guarded(RULEBOOK, **NAMED)
 
 
@@ -690,7 +690,7 @@ class TestInAnEventLoop:
     def test_refusals_and_unusable_arguments_are_the_same(self, make_async: Callable[[], AsyncClient]) -> None:
         async def main() -> None:
             async with make_async() as gate:
-                with pytest.raises(RequestRefused, match="leave out either adapter or facts"):
+                with pytest.raises(RequestRefused, match="remove either adapter or facts"):
                     gate.guard(RULEBOOK, FACTS, adapter=transfer(), **NAMED)
                 for adapter, code in (
                     (transfer({}), "TRUSTED_ADAPTER_INPUT_INVALID"),

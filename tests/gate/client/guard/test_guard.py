@@ -273,7 +273,7 @@ class TestAYes:
         once = guarding(gate)
         with once:
             pass
-        with pytest.raises(RuntimeError, match="entered once"), once:
+        with pytest.raises(RuntimeError, match="entered only once"), once:
             pass
 
 
@@ -543,7 +543,7 @@ class TestOnce:
     def test_a_hook_must_say_one_of_three_things(self, gate: Client) -> None:
         with pytest.raises(ZeroDivisionError), guarding(gate):
             raise ZeroDivisionError
-        with pytest.raises(TypeError, match="returns a Recovery"), guarding(gate, recover=lambda found: True):
+        with pytest.raises(TypeError, match="must return a Recovery"), guarding(gate, recover=lambda found: True):
             raise AssertionError("the body ran")
 
     def test_a_store_that_does_not_know_the_intent_is_not_given_it_again(
@@ -936,7 +936,7 @@ class TestWithinASession:
 
         monkeypatch.setattr(SqlAlchemyStore, "start", slow)
         with Session(engine) as session:
-            with pytest.raises(GateUnavailable, match="Roll the session back"), guarding(shop, session=session):
+            with pytest.raises(GateUnavailable, match="Roll back the session"), guarding(shop, session=session):
                 raise AssertionError("the body ran")
             session.rollback()
 
@@ -1007,10 +1007,10 @@ class TestWithinASession:
         with Session(engine) as session:
             with guarding(shop, session=session, intent="other") as other:
                 pass
-            with pytest.raises(RuntimeError, match="may be committed or not"):
+            with pytest.raises(RuntimeError, match="may not be committed yet"):
                 other.outcome("succeeded")
             session.rollback()
-        with pytest.raises(RuntimeError, match="may be committed or not"):
+        with pytest.raises(RuntimeError, match="may not be committed yet"):
             other.outcome("succeeded")
 
     def test_a_store_in_a_file_of_its_own_has_no_part_in_a_session(self, gate: Client, engine: Engine) -> None:
@@ -1107,7 +1107,7 @@ class TestArguments:
             deep = [deep]
         with pytest.raises(MaterialRefused):
             guarding(gate, {"discount_percent": deep})
-        with pytest.raises(RequestRefused, match="mend facts"):
+        with pytest.raises(RequestRefused, match="correct facts"):
             guarding(gate, {"discount_percent": "x" * 2_000_000})
 
     def test_facts_that_are_changed_afterwards_are_not_what_was_asked(self, gate: Client) -> None:
@@ -1138,7 +1138,7 @@ class TestArguments:
                 raise AssertionError("the body ran")
             assert refused.value.code == "RECORD_FOREIGN"
             (name,) = named
-            assert f"a rulebook whose {name} is" in refused.value.message
+            assert f"a rulebook with {name}" in refused.value.message
         with (
             pytest.raises(AlreadyStarted),
             gate.guard(
@@ -1184,7 +1184,7 @@ class TestDecorator:
 
         unfit: Any = grant
         for arguments in ((), ("deal", None), ("deal", 1, 2)):
-            with pytest.raises(TypeError, match=r"grant\(\) cannot be called so"):
+            with pytest.raises(TypeError, match=r"grant\(\) was called with the wrong arguments"):
                 unfit(*arguments)
         assert service.asked("/api/decide") == 0
         assert grant("deal") == "deal"
@@ -1238,7 +1238,7 @@ class TestDecorator:
         guarded = gate.guarded(sample_rulebook(), facts=lambda: YES, action="approve_discount", target=("crm", "deal"))(
             function
         )
-        with pytest.raises(TypeError, match="gave back"):
+        with pytest.raises(TypeError, match="returned"):
             guarded()
         assert executions(gate, seen[0])[0]["execution_status"] == "failed"
 
@@ -1256,7 +1256,7 @@ class TestDecorator:
         )
 
         async def main() -> None:
-            with pytest.raises(TypeError, match="gave back a Task"):
+            with pytest.raises(TypeError, match="returned a Task"):
                 guarded()
             await asyncio.sleep(0)
 
@@ -1265,6 +1265,6 @@ class TestDecorator:
 
     def test_the_async_one_takes_coroutine_functions_alone(self, store: SqliteStore) -> None:
         client = AsyncClient("http://gate.example", key="dgk_1_2", registry={"keys": []}, store=store)
-        with pytest.raises(TypeError, match="no coroutine function"):
+        with pytest.raises(TypeError, match="is not a coroutine function"):
             client.guarded(sample_rulebook(), facts=dict, action="a", target=("crm", "deal"))(lambda: None)  # type: ignore[arg-type, return-value]
         asyncio.run(client.close())

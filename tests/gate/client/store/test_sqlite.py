@@ -206,8 +206,8 @@ def scribbled(file: Path) -> None:
 
 UNUSABLE: Final[list[tuple[str, Callable[[Path], object], str, str]]] = [
     ("a newer release's", newer, "INTENTS_VERSION", "has version 2"),
-    ("another program's", lambda file: changed(file, "CREATE TABLE t (x)"), "INTENTS_UNAVAILABLE", "something else"),
-    ("marked by another", lambda file: changed(file, "PRAGMA user_version=1"), "INTENTS_UNAVAILABLE", "something else"),
+    ("another program's", lambda file: changed(file, "CREATE TABLE t (x)"), "INTENTS_UNAVAILABLE", "another application"),
+    ("marked by another", lambda file: changed(file, "PRAGMA user_version=1"), "INTENTS_UNAVAILABLE", "another application"),
     ("no database", lambda file: file.write_text("{}" * 500), "INTENTS_UNAVAILABLE", "no database"),
     ("a folder", lambda file: file.mkdir(), "INTENTS_UNAVAILABLE", "no database"),
     ("cut", cut, "INTENTS_UNAVAILABLE", "malformed|disk I/O"),
@@ -226,8 +226,8 @@ NO_STORES: Final[list[tuple[str, Callable[[Path], object], str]]] = [
     ("a letter", lambda file: file.write_text("x"), "it is no database"),
     ("a text", lambda file: file.write_text("# How to use it\n" * 100), "it is no database"),
     ("a header", lambda file: file.write_bytes(b"SQLite format 3\0" + bytes(1000)), "it is no database"),
-    ("another program's", lambda file: changed(file, "CREATE TABLE t (x)"), "it is a database of something else"),
-    ("another program's, in WAL", of_another_in_wal, "it is a database of something else"),
+    ("another program's", lambda file: changed(file, "CREATE TABLE t (x)"), "it belongs to another application"),
+    ("another program's, in WAL", of_another_in_wal, "it belongs to another application"),
 ]
 
 
@@ -373,7 +373,7 @@ class TestRefusals:
         taken.rename(kept)
         with pytest.raises(StoreUnavailable, match="removed or replaced") as refusal:
             store.start(intent, AT, BY)
-        assert "Put the same file back in its place, never an older copy of it" in refusal.value.message
+        assert "Restore the same file, never an older copy" in refusal.value.message
         taken.touch()
         with pytest.raises(StoreUnavailable, match="removed or replaced"):
             store.start(intent, AT, BY)
@@ -436,7 +436,7 @@ class TestBaseInstall:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
         assert done.stderr.splitlines()[-1] == (
             "ImportError: gate.client.store.sqlalchemy needs SQLAlchemy 2, which is not installed: pip install "
-            "'.[sqlalchemy]'. SqliteStore needs nothing."
+            "'.[sqlalchemy]'. SqliteStore needs no extra package."
         )
 
 
