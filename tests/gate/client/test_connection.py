@@ -65,8 +65,7 @@ class TestAddress:
         with pytest.raises(OperatorError) as refused:
             Client(url)
         assert refused.value.message == (
-            "The service's address is not a URL; write it as https://gate.example or "
-            "http://host:8080."
+            "The service's address is not a URL; write it as https://gate.example or http://host:8080."
         )
 
     @pytest.mark.parametrize(

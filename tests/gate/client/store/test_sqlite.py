@@ -206,8 +206,18 @@ def scribbled(file: Path) -> None:
 
 UNUSABLE: Final[list[tuple[str, Callable[[Path], object], str, str]]] = [
     ("a newer release's", newer, "INTENTS_VERSION", "has version 2"),
-    ("another program's", lambda file: changed(file, "CREATE TABLE t (x)"), "INTENTS_UNAVAILABLE", "another application"),
-    ("marked by another", lambda file: changed(file, "PRAGMA user_version=1"), "INTENTS_UNAVAILABLE", "another application"),
+    (
+        "another program's",
+        lambda file: changed(file, "CREATE TABLE t (x)"),
+        "INTENTS_UNAVAILABLE",
+        "another application",
+    ),
+    (
+        "marked by another",
+        lambda file: changed(file, "PRAGMA user_version=1"),
+        "INTENTS_UNAVAILABLE",
+        "another application",
+    ),
     ("no database", lambda file: file.write_text("{}" * 500), "INTENTS_UNAVAILABLE", "no database"),
     ("a folder", lambda file: file.mkdir(), "INTENTS_UNAVAILABLE", "no database"),
     ("cut", cut, "INTENTS_UNAVAILABLE", "malformed|disk I/O"),
