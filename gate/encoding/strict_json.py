@@ -1,15 +1,16 @@
 """JSON as the protocol admits it: I-JSON (RFC 7493), with every doubtful input refused instead of repaired.
 
-Refused, as docs/wire-format.md lists: malformed JSON, duplicate member names, NaN, Infinity, numbers that overflow a
-double, lone surrogates, invalid UTF-8, integers beyond 2^53-1 unless the token is exactly its double's canonical
-text, and nesting beyond a bound. A value that a parser silently repairs (the last of two equal keys, 1e400 read as
-infinity) could turn a refusal into an approval.
+Refused, as docs/wire-format.md lists: malformed JSON, duplicate member names, NaN, Infinity, numbers that overflow or
+underflow a double or lose digits in it, lone surrogates, invalid UTF-8, integers beyond 2^53-1 unless the token is
+exactly its double's canonical text, and nesting beyond a bound. A value that a parser silently repairs (the last of two
+equal keys, 1e400 read as infinity, 9.9999999999999999999 read as 10) could turn a refusal into an approval.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any, Final, NoReturn, TypeAlias
 
 import rfc8785
@@ -126,10 +127,51 @@ def _integer(token: str) -> int | float:
 
 
 def _fraction(token: str) -> float:
+    # Before any arithmetic: exact arithmetic over a token that fills a body would take minutes.
+    if len(token) > _LONGEST_FRACTION:
+        raise _refused(
+            f"The number {_shown(token)} has {len(token)} characters; write it in at most {_LONGEST_FRACTION}."
+        )
     value = float(token)
     if math.isinf(value):
         raise _refused(f"The number {_shown(token)} is too large for a double; send a smaller number.")
-    return value
+    # Every decimal of at most 15 digits stands for one normal double: most numbers need no exact arithmetic.
+    if (len(token) <= _SHORT and abs(value) >= _NORMAL) or repr(value) == token or _stands_for(token, value):
+        return value
+    raise _refused(
+        f"The number {_shown(token)} would be changed to {value!r}; send at most 17 digits, or send it as a string."
+    )
+
+
+# %.17g of the smallest double takes 24 characters, its %f without any loss 1,077.
+_LONGEST_FRACTION: Final = 1_100
+_SHORT: Final = 16
+_NORMAL: Final = 1e-300
+_DECIMAL: Final = re.compile(r"-?([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?")
+
+
+def _stands_for(token: str, value: float) -> bool:
+    """Whether a decimal differs from its double by at most half the weight of its last non-zero digit, exactly.
+
+    Any correct printer's output does: the shortest form, `%.17g`, `%.20f`, trailing zeros. A number that lost digits or
+    became 0 does not. docs/wire-format.md, "Input".
+    """
+    parts = _DECIMAL.fullmatch(token)
+    if parts is None:
+        return False
+    whole, fraction, exponent = parts.groups()
+    digits = (whole + (fraction or "")).lstrip("0")
+    significant = digits.rstrip("0")
+    if not significant or value == 0:
+        return not significant
+    # The double is finite and not 0, so the exponent is small.
+    weight = int(exponent or "0") - len(fraction or "") + len(digits) - len(significant)
+    above, below = abs(value).as_integer_ratio()
+    if weight >= 0:
+        unit: int = 10**weight * below
+        return 2 * abs(int(significant) * unit - above) <= unit
+    power: int = 10**-weight
+    return 2 * abs(int(significant) * below - above * power) <= below
 
 
 def _constant(token: str) -> NoReturn:

@@ -1,7 +1,7 @@
 """A Decision Request, read from the body of `POST /api/decide`.
 
-`check_request` raises for the first thing that is wrong, in the order that docs/errors.md fixes: shape, binding mode,
-output material, conflicts between the parts.
+`check_request` raises for the first fault, in the order that docs/errors.md fixes: binding mode, output material,
+shape, conflicts between the parts.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, BINDING_MODES, OUTPUT_M
 from gate.records.envelope import input_material
 
 if TYPE_CHECKING:
+    from gate.encoding.strict_json import Json, JsonObject
     from gate.records.documents import DecisionBody, DecisionContext, RulebookPointer
 
 
@@ -70,14 +71,15 @@ def check_request(body: object, *, root: str = "") -> DecisionBody:
         root: What to call the body in the paths of errors; nothing where empty.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID, RULEBOOK_BINDING_MODE_UNSUPPORTED, RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN,
+        RequestRefused: RULEBOOK_BINDING_MODE_UNSUPPORTED, RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN, SVC_API_REQUEST_INVALID,
             RULEBOOK_BINDING_MODE_CONFLICT or TRUSTED_ADAPTER_INPUT_CONFLICT, whichever comes first.
     """
     binds = isinstance(body, dict) and body.get("mode") == "rulebook"
+    # Before the shape, so that no other fault hides an attempt to bring a verdict along. Advisory contexts stay free.
+    if isinstance(body, dict) and (binds or not body.keys().isdisjoint(BINDING_MEMBERS)):
+        _check_binding_mode(body)
+        _check_output_material(body, root)
     shaped = _shaped(body, binds, root)
-    _check_binding_mode(shaped)
-    if binds:
-        _check_output_material(shaped, root)
     _check_conflicts(shaped, binds)
     return shaped
 
@@ -105,10 +107,8 @@ def accepted_request(body: DecisionBody, input_hash: str, *, plain: bool = False
 
 
 def _shaped(body: object, binds: bool, root: str) -> DecisionBody:
-    # Of its shape where this returns, but for output material at the root, which has a code of its own.
     shaped = cast("DecisionBody", body)
-    seen = {name: value for name, value in shaped.items() if name not in ROOT_OUTPUT_MATERIAL} if binds else body
-    errors = shape("decision-request").errors(seen, root=root)
+    errors = shape("decision-request").errors(body, root=root)
     if not errors and binds and not {"rulebook", "rulebook_ref"} & shaped.keys():
         message = "Mode rulebook needs it, or rulebook_ref; add one of them."
         errors = [FieldError(member(root, "rulebook"), "required", message)]
@@ -130,7 +130,7 @@ def _invalid(errors: list[FieldError], root: str) -> RequestRefused:
     return RequestRefused("SVC_API_REQUEST_INVALID", to_mend(what, errors), errors)
 
 
-def _check_binding_mode(body: DecisionBody) -> None:
+def _check_binding_mode(body: JsonObject) -> None:
     binding_mode = body.get("binding_mode", BINDING_DIRECT)
     if binding_mode not in BINDING_MODES:
         raise RequestRefused(
@@ -140,25 +140,28 @@ def _check_binding_mode(body: DecisionBody) -> None:
         )
 
 
-def _check_output_material(body: DecisionBody, root: str) -> None:
+def _check_output_material(body: JsonObject, root: str) -> None:
     forbidden = list(islice(_forbidden(body, root), MAX_ERRORS))
     if forbidden:
         raise RequestRefused(
             "RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN",
-            "The request carries members that only a response may carry; remove those in forbidden_fields.",
+            "The request contains fields that only a response may contain; remove those in forbidden_fields.",
             details={"forbidden_fields": sorted(forbidden)},
         )
 
 
-def _forbidden(body: DecisionBody, root: str) -> Iterator[str]:
-    context, at = body.get("context", {}), member(root, "context")
+def _forbidden(body: JsonObject, root: str) -> Iterator[str]:
     yield from (member(root, name) for name in body if name in ROOT_OUTPUT_MATERIAL)
-    yield from (member(at, name) for name in context if name in OUTPUT_MATERIAL)
-    yield from _output_material(context.get("inputs"), member(at, "inputs"))
-    yield from _output_material(body.get("adapter", {}).get("input"), member(member(root, "adapter"), "input"))
+    context, adapter = body.get("context"), body.get("adapter")
+    if isinstance(context, dict):
+        at = member(root, "context")
+        yield from (member(at, name) for name in context if name in OUTPUT_MATERIAL)
+        yield from _output_material(context.get("inputs"), member(at, "inputs"))
+    if isinstance(adapter, dict):
+        yield from _output_material(adapter.get("input"), member(member(root, "adapter"), "input"))
 
 
-def _output_material(value: object, path: str) -> Iterator[str]:
+def _output_material(value: Json, path: str) -> Iterator[str]:
     if isinstance(value, dict):
         for name, item in value.items():
             if name in OUTPUT_MATERIAL:

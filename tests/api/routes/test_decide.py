@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
 
@@ -11,15 +14,18 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from api.http.requests import MAX_BODY
 from gate.clock import utc_now
 from gate.decisions.claims import MAX_IDEMPOTENCY_KEY
 from gate.encoding.canonical import content_hash
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Scope
 from tests.api.deciding import chain_size, decide, refused
+from tests.end_to_end.support import ROOT
 from tests.independent import verifier
+from tests.support.documentation import section
 from tests.support.rulebooks import change
-from tests.support.samples import cases, sample_request, sample_rulebook
+from tests.support.samples import LimitClock, cases, sample_request, sample_rulebook
 
 
 def test_an_approval_is_a_signed_chained_record_that_verifies_elsewhere(
@@ -99,55 +105,103 @@ def test_a_refused_request_leaves_no_record_and_claims_no_key(
     for path, value in case.get("set", {}).items():
         change(body, path, value)
     answer = refused(decide(client, key, body, x_idempotency_key="k"), case["status"], case["error"])
-    for field, code in case.get("fields", []):
-        assert (field, code) in [(error["field"], error["code"]) for error in answer["errors"]]
+    for name, code in case.get("fields", []):
+        assert (name, code) in [(error["field"], error["code"]) for error in answer["errors"]]
     assert case.get("details", {}).items() <= answer.items()
     assert chain_size(instance, scope) == 0
     assert decide(client, key, sample_request(), x_idempotency_key="k").headers["x-idempotency-status"] == "created"
 
 
-# Each request is wrong in several ways at once; what is checked first answers.
-@pytest.mark.parametrize(
-    ("status", "error", "wrong"),
-    [
-        (422, "SVC_API_REQUEST_INVALID", ["nothing", "binding", "output", "inputs"]),
-        (422, "SVC_API_REQUEST_INVALID", ["shape", "binding", "output", "conflict", "inputs", "rulebook"]),
-        (422, "RULEBOOK_BINDING_MODE_UNSUPPORTED", ["binding", "output", "conflict", "inputs", "rulebook"]),
-        (422, "RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN", ["output", "conflict", "inputs", "rulebook"]),
-        (422, "RULEBOOK_BINDING_MODE_CONFLICT", ["conflict", "inputs", "rulebook"]),
-        (422, "TRUSTED_ADAPTER_INPUT_CONFLICT", ["inputs", "rulebook"]),
-        (422, "RULEBOOK_INVALID", ["adapter", "rulebook"]),
-        (422, "TRUSTED_ADAPTER_NOT_REGISTERED", ["adapter", "version"]),
-        (409, "RULEBOOK_VERSION_CONFLICT", ["version"]),
-    ],
-)
-def test_of_several_faults_the_first_in_order_answers(
-    client: FlaskClient, key: str, status: int, error: str, wrong: list[str]
+@dataclass
+class Wrong:
+    """A decide request that faults are put into."""
+
+    path: str = "/api/decide"
+    method: str = "POST"
+    headers: dict[str, str] = field(default_factory=lambda: {"content-type": "application/json"})
+    body: dict[str, Any] = field(default_factory=sample_request)
+    raw: bytes | None = None
+
+
+def _registered_anew(wrong: Wrong) -> None:
+    wrong.body["rulebook"]["rules"][0]["condition"]["value"] = 14
+
+
+def _unregistered_adapter(wrong: Wrong) -> None:
+    wrong.body["adapter"] = {"adapter_id": "a", "version": "1", "manifest_hash": "0" * 64, "input": {}}
+    wrong.body["context"].pop("inputs", None)
+
+
+# By its status and code, what puts a fault into a request that has every later one already, from the last to the first.
+FAULTS: dict[tuple[int, str], Callable[[Wrong], object]] = {
+    (404, "SVC_API_NOT_FOUND"): lambda wrong: setattr(wrong, "path", "/api/decides"),
+    (405, "SVC_API_METHOD_NOT_ALLOWED"): lambda wrong: setattr(wrong, "method", "PUT"),
+    (413, "SVC_API_PAYLOAD_TOO_LARGE"): lambda wrong: setattr(wrong, "raw", b"{" * (MAX_BODY + 1)),
+    (415, "SVC_API_MEDIA_TYPE_UNSUPPORTED"): lambda wrong: wrong.headers.update({"content-type": "text/plain"}),
+    (401, "SVC_API_UNAUTHORIZED"): lambda wrong: wrong.headers.update({"x-api-key": "dgk_unknown"}),
+    (429, "SVC_API_RATE_LIMITED"): lambda wrong: wrong.headers.update({"x-api-key": wrong.headers["exhausted"]}),
+    (400, "SVC_API_JSON_INVALID"): lambda wrong: setattr(wrong, "raw", b"{"),
+    (422, "SVC_API_REQUEST_INVALID"): lambda wrong: wrong.headers.update(
+        {"x-idempotency-key": "k" * (MAX_IDEMPOTENCY_KEY + 1)}
+    ),
+    (409, "SVC_API_IDEMPOTENCY_CONFLICT"): lambda wrong: wrong.headers.update({"x-idempotency-key": "used"}),
+    (422, "RULEBOOK_BINDING_MODE_UNSUPPORTED"): lambda wrong: wrong.body.update(binding_mode=None),
+    (422, "RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN"): lambda wrong: wrong.body.update(verdict="yes"),
+    (422, "SVC_API_REQUEST_INVALID of the body"): lambda wrong: wrong.body.update(colour="red"),
+    (422, "RULEBOOK_BINDING_MODE_CONFLICT"): lambda wrong: wrong.body.update(rulebook_ref={"hash": "0" * 64}),
+    (422, "TRUSTED_ADAPTER_INPUT_CONFLICT"): lambda wrong: wrong.body["context"].update(inputs={}),
+    (422, "RULEBOOK_INVALID"): lambda wrong: wrong.body["rulebook"].update(rules=[]),
+    (422, "TRUSTED_ADAPTER_NOT_REGISTERED"): _unregistered_adapter,
+    (409, "RULEBOOK_VERSION_CONFLICT"): _registered_anew,
+    (429, "SVC_API_MONTHLY_CAP_EXCEEDED"): lambda wrong: None,
+}
+# On the page beside these: they exclude what comes later in the list, and have tests of their own.
+ALONE = {
+    "SVC_ADVISORY_UNCONFIGURED",
+    "RULEBOOK_REF_UNKNOWN",
+    "TRUSTED_ADAPTER_INVALID",
+    "TRUSTED_ADAPTER_MANIFEST_MISMATCH",
+    "TRUSTED_ADAPTER_INPUT_INVALID",
+    "SVC_SIGNING_UNAVAILABLE",
+    "SVC_STORAGE_UNAVAILABLE",
+}
+
+
+def test_the_page_lists_the_checks_in_the_order_that_is_tested() -> None:
+    page = (ROOT / "docs" / "errors.md").read_text()
+    steps = section(page, "## Order of checks").partition("\nAt execution")[0].partition("Two calls")[0]
+    listed = re.findall(r"`((?:SVC|RULEBOOK|TRUSTED)_[A-Z_]+)`", steps)
+    ordered = [code for code in dict.fromkeys(listed) if code not in ALONE]
+    assert ordered == list(dict.fromkeys(code.removesuffix(" of the body") for _, code in FAULTS))
+    assert listed.count("SVC_API_REQUEST_INVALID") == 2
+    assert set(listed) >= ALONE
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault[1])
+def test_of_several_faults_the_first_in_the_order_of_the_page_answers(
+    client: FlaskClient,
+    key: str,
+    instance: Instance,
+    scope: Scope,
+    limit_clock: LimitClock,
+    fault: tuple[int, str],
 ) -> None:
-    assert decide(client, key, sample_request()).status_code == 200
-    body = sample_request()
-    adapter = {"adapter_id": "a", "version": "1", "manifest_hash": "0" * 64, "input": {}}
-    for fault in wrong:
-        if fault == "nothing":
-            del body["rulebook"]
-        elif fault == "shape":
-            body["colour"] = "red"
-        elif fault == "binding":
-            body["binding_mode"] = "customer_executable_rulebook"
-        elif fault == "output":
-            body["context"]["inputs"]["action"] = "x"
-        elif fault == "conflict":
-            body["rulebook_ref"] = {"rulebook_id": "x", "version": "1"}
-        elif fault == "inputs":
-            body["adapter"] = adapter
-        elif fault == "adapter":
-            body["adapter"] = adapter
-            body["context"].pop("inputs", None)
-        elif fault == "rulebook":
-            body["rulebook"]["rules"] = []
-        elif fault == "version":
-            body["rulebook"]["rules"][0]["condition"]["value"] = 14
-    refused(decide(client, key, body), status, error)
+    directory = instance.ledger.directory
+    exhausted, _ = directory.create_key(scope, FULL_ACCESS, None, utc_now())
+    directory.set_plan(scope, "starter", utc_now(), monthly_cap=1)
+    assert decide(client, key, sample_request(), x_idempotency_key="used").status_code == 200
+    for _ in range(20):
+        client.post("/api/decide", data=b"{}", headers={"x-api-key": exhausted, "content-type": "application/json"})
+    wrong = Wrong()
+    wrong.headers |= {"x-api-key": key, "exhausted": exhausted}
+    order = list(FAULTS)
+    for later in reversed(order[order.index(fault) :]):
+        FAULTS[later](wrong)
+    raw = wrong.raw if wrong.raw is not None else json.dumps(wrong.body).encode()
+    response = client.open(wrong.path, method=wrong.method, data=raw, headers=wrong.headers)
+    status, code = fault
+    assert (response.status_code, response.get_json()["error"]) == (status, code.removesuffix(" of the body"))
+    assert chain_size(instance, scope) == 1
 
 
 def test_checks_before_the_body_come_in_order(client: FlaskClient, key: str) -> None:

@@ -375,8 +375,8 @@ class TestCurrent:
         told = refused(caller.ask(caller.decide(), "diff", {"input": body}), 422, "SVC_API_REQUEST_INVALID")
         assert told["errors"] == [{"field": "input.mode", "code": code, "message": "It must be rulebook."}]
         assert told["message"] == (
-            "A replay needs a rulebook. Send a whole Decision Request in input: mode rulebook, rulebook or rulebook_ref, "
-            "and the facts in context.inputs."
+            "A replay needs a rulebook. Send a whole Decision Request in input: mode rulebook, rulebook or "
+            "rulebook_ref, and the facts in context.inputs."
         )
 
     def test_an_input_under_a_version_that_is_bound_to_another_body_conflicts(self, caller: Caller) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
+from decimal import Context, Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, MAX_VALUES, parse, parse_document
 from gate.errors import MaterialRefused
@@ -44,6 +48,49 @@ def test_no_case_stands_twice_in_the_corpus() -> None:
 def test_every_json_value_is_read_as_itself(value: Any) -> None:
     assert parse(json.dumps(value).encode()) == value
     assert parse(json.dumps(value, ensure_ascii=False).encode()) == value
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 40))
+def test_a_double_is_read_as_itself_however_exactly_it_is_written(value: float, zeros: int) -> None:
+    """Whatever a correct printer makes of it: the shortest form, 17 significant digits or more, 20 decimals or more."""
+    exact = format(Decimal(value), "f")
+    exponent = format(Decimal(value), "e")
+    shortest = repr(value) if "." in repr(value) else repr(value).replace("e", ".0e")
+    mantissa, e, power = shortest.partition("e")
+    texts = [
+        shortest,
+        f"{mantissa}{'0' * zeros}{e}{power}",
+        f"{value:.17g}",
+        f"{value:.{17 + zeros}g}",
+        f"{value:.21e}",
+    ]
+    texts += [text for text in (exact, exponent) if len(text) <= 1100]
+    # As integers these have a rule of their own, and rounded to nothing they are no longer this double.
+    texts = [text for text in texts if set(text) & set(".e")]
+    texts += [f"{value:.{20 + zeros}f}"] if abs(value) >= 1e-4 and len(f"{value:.60f}") < 1100 else []
+    for text in texts:
+        assert parse(text.encode()) == value, text
+
+
+@given(st.from_regex(r"-?(0|[1-9][0-9]{0,24})\.[0-9]{1,40}([eE][+-]?[0-9]{1,3})?", fullmatch=True))
+@example("9.9999999999999999999")
+@example("-1.0e-400")
+@example("9007199254740991.4")
+def test_a_number_is_read_exactly_when_it_lost_no_digit(token: str) -> None:
+    value, number = float(token), Fraction(token)
+    if math.isinf(value):
+        lossless = False
+    else:
+        digits = Decimal(token).normalize(Context(prec=200)).as_tuple()
+        assert isinstance(digits.exponent, int)
+        lossless = number == 0 or (value != 0 and abs(number - Fraction(value)) <= Fraction(10) ** digits.exponent / 2)
+    try:
+        read = parse(token.encode())
+    except MaterialRefused:
+        assert not lossless
+    else:
+        assert lossless
+        assert read == value
 
 
 @pytest.mark.parametrize(
