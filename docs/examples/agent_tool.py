@@ -89,7 +89,6 @@ class Toolbox:
                 target=lambda call: Target(call.arguments["system"], call.arguments["object"], kind),
                 intent=lambda call: f"{self._task}/{call.call_id}",
                 context={"workflow": self._task, "actor": {"type": "agent", "id": self._agent}},
-                expected_action="run_agent_action",
             )
             async def run(call: ToolCall, *, permit: AsyncPermit | None = None) -> Result:
                 if permit is None:

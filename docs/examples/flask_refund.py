@@ -101,7 +101,6 @@ def create_app(client: Client, shop: Shop, payments: Payments) -> Flask:
                 target=Target("payments", payment_id, "refund.create"),
                 intent=refund_id,
                 context=context,
-                expected_action="issue_refund",
             ) as permit:
                 paid = payments.refund(
                     payment_id, amount, currency, reference=permit.intent_id, note=permit.decision_id

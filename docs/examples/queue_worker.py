@@ -229,7 +229,6 @@ class Worker:
             target=Target("payments", refund.payment_id, "refund.create"),
             intent=message_id,
             context={"workflow": "refund_queue", "amount": refund.amount, "currency": refund.currency},
-            expected_action="issue_refund",
             recover=self._recover,
         ) as permit:
             paid = self._payments.refund(

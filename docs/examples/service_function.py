@@ -89,7 +89,6 @@ def refund_to_balance(session: Session, client: Client, *, order_id: str, refund
         target=Target("balances", customer.customer_id, "balance.credit"),
         intent=refund_id,
         context={"workflow": "balance_refund", "source_record_id": order_id, "subject": customer.customer_id},
-        expected_action="issue_refund",
         session=session,
     ) as permit:
         # From here to the commit nobody else pays this customer, and nobody may have since the facts were read.

@@ -167,7 +167,7 @@ class BaseClient(ABC, Generic[G, H]):
         target: Target | tuple[str, ...],
         intent: str | None = None,
         context: Mapping[str, object] | None = None,
-        expected_action: str | Collection[str] | None = None,
+        outcome_action: str | Collection[str] | None = None,
         max_age: float = MAX_AGE,
         recover: Callable[[AlreadyStarted], object] | None = None,
         timeout: float | None = None,
@@ -180,7 +180,8 @@ class BaseClient(ABC, Generic[G, H]):
             facts: The facts that it decides over; JSON values. Either these, or `adapter`.
             adapter: The trusted adapter that makes the facts, and what it is given: {adapter_id, version,
                 manifest_hash, input}. `list_trusted_adapters` shows those that there are.
-            action: The action that is asked for, such as `issue_refund`.
+            action: The action that you are about to take, such as `issue_refund`; part of the intent and of the
+                record's action_binding.
             target: What it changes: (system, object id), or `Target` with the mutation.
             intent: What tells this doing of the action from another on the same target: the order of a refund, the id
                 of a message. Where it is left out, the action happens once for its target, ever. Facts, what makes
@@ -188,7 +189,7 @@ class BaseClient(ABC, Generic[G, H]):
                 changed.
             context: Further members of the request's context: workflow, source_record_id, actor, subject, amount,
                 currency and what else the rulebook's owner wants to see.
-            expected_action: The action label, or labels, that a yes must carry.
+            outcome_action: The action, or actions, of the rulebook's outcome that allow the body; default: `action`.
             max_age: How old the verdict may be when the body begins, in seconds.
             recover: Called with AlreadyStarted where the action was begun before; returns a `Recovery`.
             timeout: How long the decision may take with all its tries, in seconds.
@@ -213,7 +214,7 @@ class BaseClient(ABC, Generic[G, H]):
             target=target,
             intent=intent,
             context=context,
-            expected_action=expected_action,
+            outcome_action=outcome_action,
         )
         kept = self._kept_in()
         if not self._is_pinned:

@@ -128,9 +128,7 @@ def opened(place: str) -> Iterator[Store]:
 
 def guard_of(client: Client, asked: Mapping[str, Any]) -> Guard:
     """The guard with arguments that were kept as JSON."""
-    return client.guard(
-        asked["rulebook"], asked["facts"], action=asked["action"], target=tuple(asked["target"]), expected_action="buy"
-    )
+    return client.guard(asked["rulebook"], asked["facts"], action=asked["action"], target=tuple(asked["target"]))
 
 
 def became_of(client: Client, asked: Mapping[str, Any]) -> str:

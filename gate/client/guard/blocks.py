@@ -151,7 +151,7 @@ class PerFunction(TypedDict, total=False):
 
     intent: str | Callable[..., str | None] | None
     context: Mapping[str, object] | Callable[..., Mapping[str, object] | None] | None
-    expected_action: str | Collection[str] | None
+    outcome_action: str | Collection[str] | None
     max_age: float
     recover: Callable[[AlreadyStarted], object] | None
     timeout: float | None

@@ -213,7 +213,7 @@ class _Entry:
             raise no_verdict(self._proposal, error) from error
         if why is not None:
             raise foreign(self._proposal, record, why)
-        if record["verdict"] == "yes" and not self._proposal.is_expected(record):
+        if record["verdict"] == "yes" and not self._proposal.approves(record):
             raise unexpected(self._proposal, record)
 
     def _start(self, intent: Intent, record: DecisionRecord) -> Flow[Intent | None]:

@@ -68,7 +68,7 @@ class Proposal:
         target: What is changed.
         binding: The action binding that a record must have.
         rulebook: What the record must say of its rulebook, as far as it was named: rulebook_id, version, hash.
-        actions: The action labels that a yes may carry; None for any.
+        actions: The action labels that a yes may carry.
     """
 
     intent_id: str
@@ -77,7 +77,7 @@ class Proposal:
     target: Target
     binding: Mapping[str, object]
     rulebook: Mapping[str, str]
-    actions: frozenset[str] | None
+    actions: frozenset[str]
 
     def request(self, *, attempt: int, store: str, nonce: str, question: int | None = None) -> bytes:
         """The Decision Request of one attempt, as it is sent; `question` as `question_of` gives it, where it is not the
@@ -143,9 +143,9 @@ class Proposal:
             return "its facts are not the ones that its adapter made"
         return None
 
-    def is_expected(self, record: DecisionRecord) -> bool:
-        """Whether a yes carries an action label that was expected."""
-        return self.actions is None or record["action"] in self.actions
+    def approves(self, record: DecisionRecord) -> bool:
+        """Whether a yes allows this action: a rulebook may approve another one than it was asked about."""
+        return record["action"] in self.actions
 
 
 def idempotency_key(intent_id: str, number: int) -> str:
@@ -184,7 +184,7 @@ def propose(
     target: Target | tuple[str, ...],
     intent: str | None = None,
     context: Mapping[str, object] | None = None,
-    expected_action: str | Collection[str] | None = None,
+    outcome_action: str | Collection[str] | None = None,
 ) -> Proposal:
     """The action that a guard is made for, with the arguments of `Client.guard`.
 
@@ -234,7 +234,7 @@ def propose(
         target=changed,
         binding=binding,
         rulebook=named_rulebook,
-        actions=_actions(expected_action),
+        actions=_actions(action if outcome_action is None else outcome_action),
     )
 
 
@@ -327,12 +327,10 @@ def _faults(path: str, value: object) -> Iterator[tuple[str, str]]:
         yield path, f"A {type(value).__name__} is not a JSON value; pass a number, string, list or dict."
 
 
-def _actions(expected: str | Collection[str] | None) -> frozenset[str] | None:
-    if expected is None:
-        return None
+def _actions(expected: str | Collection[str]) -> frozenset[str]:
     listed = [expected] if isinstance(expected, str) else expected
     if not isinstance(listed, Collection) or not listed or not all(isinstance(each, str) and each for each in listed):
-        raise _unusable("expected_action", "It must be an action label, or a non-empty collection of them.")
+        raise _unusable("outcome_action", "It must be an action label, or a non-empty collection of them.")
     return frozenset(listed)
 
 

@@ -131,12 +131,13 @@ def _unusable_facts(evaluation: Evaluation | None) -> list[str]:
 
 
 def unexpected(proposal: Proposal, record: DecisionRecord) -> GateUnavailable:
-    """The verdict is yes, with an action label that was not expected."""
-    expected = ", ".join(sorted(proposal.actions or ()))
+    """The verdict is yes, and the rulebook's outcome allows another action than the guarded one."""
+    allowed, expected = record["action"], " or ".join(map(repr, sorted(proposal.actions)))
     return GateUnavailable(
         "ACTION_UNEXPECTED",
-        f"The gate approves {record['action']!r}, and expected_action is {expected}; the action stays held. Mend the "
-        f"rulebook's outcome or the guard.",
+        f"The gate approves {allowed!r}, but this guard is for {expected}; the action stays held. Correct the outcome "
+        f"of rule {record['matched_rule_id'] or 'default'} or the guard; if the two names mean one action, pass "
+        f"outcome_action={allowed!r}.",
         intent_id=proposal.intent_id,
         record=record,
     )

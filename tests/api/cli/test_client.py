@@ -332,7 +332,7 @@ class TestFlush:
         for nowhere in ((), ("--url", "")):
             told = refused(shop.gate("flush", *nowhere), "SERVICE_URL_INVALID")
             assert told == "The service's address was not given; give it with --url, or set GATE_URL."
-        assert "is not an address" in refused(shop.gate("flush", "--url", "ftp://gate"), "SERVICE_URL_INVALID")
+        assert "is not a URL" in refused(shop.gate("flush", "--url", "ftp://gate"), "SERVICE_URL_INVALID")
         told = refused(shop.gate("flush", *url), "API_KEY_MISSING")
         assert told == (
             "No API key was given; name the file that holds it with --key-file, or set GATE_API_KEY_FILE or "
@@ -349,7 +349,7 @@ class TestFlush:
         url = ("--url", shop.service.url)
         for command in (["flush"], ["settle", "int_1", "--executed"]):
             assert "rotate it" in refused(shop.gate(*command, *url, "--key-file", key), "API_KEY_INVALID")
-        assert "rotate it" in refused(shop.gate("flush", "--url", f"https://gate/{key}"), "SERVICE_URL_INVALID")
+        assert "rotate the key" in refused(shop.gate("flush", "--url", f"https://gate/{key}"), "SERVICE_URL_INVALID")
         refused(shop.gate("flush", f"--api-key={key}"), "USAGE_INVALID")
 
 
@@ -485,7 +485,7 @@ class TestSettle:
         assert (shown["executed"], shown["next_attempt"], shown["delivery"]["delivered"]) == (False, 2, 1)
         assert shop.told(permit) == [("skipped", "found out in recovery")]
         assert (shop.kept(permit)["state"], shop.kept(permit)["attempt"]) == ("held", 2)
-        assert "not begun" in refused(shop.gate("settle", permit.intent_id, "--executed"), "INTENT_NOT_STARTED")
+        assert "never started" in refused(shop.gate("settle", permit.intent_id, "--executed"), "INTENT_NOT_STARTED")
         with shop.client() as client:
             with shop.guard(client, order, facts) as second:
                 assert second.decision_id != permit.decision_id
@@ -614,7 +614,7 @@ class TestSettle:
         monkeypatch.setattr("api.cli.client.SqliteStore", OvertakenStore)
         permit = shop.begin()
         told = refused(shop.gate("settle", permit.intent_id, "--not-executed"), "INTENT_SETTLED")
-        assert "by another process just now" in told
+        assert "Another process has just reported" in told
         assert shop.kept(permit)["execution"]["execution_status"] == "executed"
 
 
@@ -631,7 +631,7 @@ class TestForget:
         assert (shown["state"], shown["request"], shown["record"], shown["execution"]) == ("reported", None, None, None)
         assert "were forgotten" in said(shop.gate("show", permit.intent_id))
         told = refused(shop.gate("settle", permit.intent_id, "--not-executed"), "INTENT_SETTLED")
-        assert "was told, and is forgotten" in told
+        assert "was reported, and its record was forgotten" in told
         with pytest.raises(AlreadyStarted):
             shop.begin(order=order)
 
@@ -823,7 +823,7 @@ class TestWhatIsTold:
     def test_a_metric_that_is_no_number_is_named(self, shop: Shop, value: Any) -> None:
         with pytest.raises(RequestRefused) as refusal:
             shop.do("mute").outcome("succeeded", metrics={"margin": 0.5, "hours": value})
-        what = "must be a finite number, and within 2^53-1 where it is an integer."
+        what = "must be a finite number, and within 2^53-1 if it is an integer."
         assert refusal.value.message == f"The report cannot be made: metrics.hours {what}"
         assert refusal.value.errors == [FieldError("metrics.hours", "invalid", f"It {what}")]
 
@@ -849,8 +849,8 @@ class TestWhatIsTold:
                 "metrics has more than 64 numbers; report the ones that matter.",
             ),
             ({"executed": "yes"}, "executed must be True or False."),
-            ({"external_ref": ""}, "external_ref must be a text of 1 to 200 characters."),
-            ({"evidence_refs": "e"}, "evidence_refs must be a list of 1 to 64 texts of 1 to 500 characters."),
+            ({"external_ref": ""}, "external_ref must be a string of 1 to 200 characters."),
+            ({"evidence_refs": "e"}, "evidence_refs must be a list of 1 to 64 strings of 1 to 500 characters."),
             (
                 {"reference": "r-1"},
                 "reference is unknown; an outcome can have evidence_refs, executed, external_ref, metrics.",
@@ -867,7 +867,9 @@ class TestWhatIsTold:
         with shop.client("mute") as client, shop.guard(client, new_order()) as permit:
             with pytest.raises(RequestRefused) as refusal:
                 permit.describe(result="")
-            assert refusal.value.message == "The report cannot be made: result must be a text of 1 to 2000 characters."
+            assert (
+                refusal.value.message == "The report cannot be made: result must be a string of 1 to 2000 characters."
+            )
             with pytest.raises(
                 RequestRefused, match=r"executor must be a type and an id, each of 1 to 200 characters\."
             ):

@@ -69,7 +69,11 @@ YES: Final = {
 }
 NO: Final = YES | {"quorum_signed": False, "recipient_verified": False, "evidence_level": "thin"}
 FACTS: Final = {"decision_score": 99}
-NAMED: Final[dict[str, Any]] = {"action": "transfer", "target": ("treasury", "transfer-7")}
+NAMED: Final[dict[str, Any]] = {
+    "action": "transfer",
+    "target": ("treasury", "transfer-7"),
+    "outcome_action": "approve_it",
+}
 
 
 def transfer(given: dict[str, Any] = YES, **changes: Any) -> dict[str, Any]:
@@ -636,6 +640,7 @@ class TestAFunction:
             RULEBOOK,
             adapter=adapter,
             action="transfer",
+            outcome_action="approve_it",
             target=lambda transfer_id, amount: ("treasury", transfer_id),
         )
         def send(transfer_id: str, amount: float, permit: Permit | None = None) -> Any:
@@ -675,7 +680,9 @@ class TestInAnEventLoop:
                     assert permit.record["adapter_facts"]["decision_score"] == 99
 
                 @gate.guarded(
-                    RULEBOOK, adapter=lambda name: transfer(), action="transfer", target=lambda name: ("treasury", name)
+                    RULEBOOK,
+                    adapter=lambda name: transfer(),
+                    **{**NAMED, "target": lambda name: ("treasury", name)},
                 )
                 async def send(name: str, permit: AsyncPermit | None = None) -> str:
                     assert permit

@@ -315,12 +315,29 @@ class TestAnythingElse:
         assert permit.intent.attempt == 2
         assert permit.decision_id != held.value.decision_id
 
-    def test_a_yes_for_another_action_than_expected_permits_nothing(self, gate: Client) -> None:
-        with pytest.raises(GateUnavailable) as refused, guarding(gate, expected_action="approve_everything"):
-            raise AssertionError("the body ran")
-        assert refused.value.code == "ACTION_UNEXPECTED"
-        assert "'approve_discount', and expected_action is approve_everything" in refused.value.message
-        assert runs(gate, expected_action=["approve_discount", "other"]).action == "approve_discount"
+    @pytest.mark.parametrize(
+        ("said", "expected"),
+        [
+            ({"action": "issue_refund"}, "'issue_refund'"),
+            ({"outcome_action": "approve_everything"}, "'approve_everything'"),
+            ({"outcome_action": ["b", "a"]}, "'a' or 'b'"),
+        ],
+    )
+    def test_a_yes_whose_outcome_approves_another_action_runs_nothing(
+        self, gate: Client, said: dict[str, Any], expected: str
+    ) -> None:
+        for _ in range(2):
+            with pytest.raises(GateUnavailable) as refused, guarding(gate, **said):
+                raise AssertionError("the body ran")
+            assert refused.value.code == "ACTION_UNEXPECTED"
+            assert f"The gate approves 'approve_discount', but this guard is for {expected};" in refused.value.message
+            assert "pass outcome_action='approve_discount'" in refused.value.message
+        assert gate.flush().delivered == 0
+
+    def test_an_action_that_the_rulebook_names_otherwise_runs_under_both_names(self, gate: Client) -> None:
+        permit = runs(gate, action="discount", outcome_action=["approve_discount", "other"])
+        assert permit.action == "approve_discount"
+        assert permit.record["action_binding"]["proposed_action"] == "discount"
 
     def test_without_a_store_or_a_pinned_key_there_is_no_guard(self, make: Callable[..., Client]) -> None:
         with pytest.raises(OperatorError, match="INTENTS_MISSING"):
@@ -387,7 +404,7 @@ class TestOnce:
             runs(gate, target=("erp", "deal-1042")).intent_id,
             runs(gate, target=("crm", "deal-1042", "discount.update")).intent_id,
             runs(gate, intent="renewal").intent_id,
-            runs(gate, action="approve_other_discount").intent_id,
+            runs(gate, action="approve_other_discount", outcome_action="approve_discount").intent_id,
         }
         assert len(ids) == 6
 
@@ -1027,9 +1044,9 @@ class TestArguments:
             ("intent", {"intent": 7}),
             ("intent", {"intent": ""}),
             ("context", {"context": ["x"]}),
-            ("expected_action", {"expected_action": 7}),
-            ("expected_action", {"expected_action": []}),
-            ("expected_action", {"expected_action": ["a", ""]}),
+            ("outcome_action", {"outcome_action": 7}),
+            ("outcome_action", {"outcome_action": []}),
+            ("outcome_action", {"outcome_action": ["a", ""]}),
             ("target", {"target": "crm"}),
             ("target", {"target": ("crm",)}),
             ("target", {"target": ("crm", "")}),
