@@ -5,6 +5,7 @@
     http           what every request meets
     routes         a blueprint a noun
     description    the OpenAPI document and the pages made of it
+    keeper         signed checkpoints, kept while the service runs
     analytics      the process that computes reports, and asking it
     cli            the `gate` command
 

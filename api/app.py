@@ -28,6 +28,7 @@ from api.http.placement import keep_to_one
 from api.http.readiness import Readiness
 from api.http.requests import assign_request_id, finish_response, others_working
 from api.http.state import NO_REPORTS, Operations, State
+from api.keeper import read_state
 from api.routes import (
     adapters,
     chains,
@@ -45,6 +46,7 @@ from api.routes import (
     service,
     verification,
 )
+from gate.clock import utc_now
 from gate.errors import GateError, ServiceUnavailable
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import METRICS_FILE, Settings, load_settings
@@ -144,7 +146,7 @@ def attach(
     metrics = metrics or Metrics()
     instance.ledger.entries.observe(metrics)
     instance.adapters.waiting = others_working
-    watched = Readiness(lambda: readiness.readiness(instance, wait=0), log)
+    watched = Readiness(lambda: readiness.readiness(instance, wait=0, keeper=read_state(utc_now())), log)
     app.extensions["gate.operations"] = Operations(
         log, metrics, watched, instance.settings.metrics_token, lambda: _gauges(instance, watched)
     )
@@ -177,6 +179,12 @@ def _gauges(instance: Instance, watched: Readiness) -> dict[str, tuple[str, floa
         "1 if trusted adapters can run under the setting adapter_isolation.",
         watched.report()["trusted_adapters"]["ready"],
     )
+    checkpoints = watched.report()["checkpoints"]
+    gauges["gate_checkpoints_refused"] = (
+        "Chains that do not contain their last kept checkpoint.",
+        checkpoints.get("refused", 0),
+    )
+    gauges["gate_checkpoints_ready"] = ("1 if checkpoints of all chains are kept as they grow.", checkpoints["ready"])
     with suppress(GateError, OSError):
         store, totals = instance.ledger.store, instance.ledger.entries.totals()
         gauges |= {

@@ -29,6 +29,7 @@ MIGRATION: Final = "rulebook_migration_v1"
 
 CHAIN: Final = "decision_chain_v1"
 CHECKPOINT: Final = "decision_checkpoint_v1"
+CHECKPOINT_EPOCH: Final = "decision_checkpoint_epoch_v1"
 MERKLE_STRATEGY: Final = "rolling_sha256_pair_v1"
 RULEBOOK_ATTESTATION: Final = "rulebook_attestation_v1"
 RULEBOOK_ATTESTATION_SIGNATURE: Final = "rulebook_attestation_signature_v1"

@@ -8,15 +8,14 @@ from typing import Annotated
 import typer
 
 from api.cli.checkpoint import read_checkpoint
+from api.cli.checkpoints import begin_epoch, make_checkpoint
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say
-from gate.clock import utc_now
 from gate.errors import OperatorError
-from gate.ids import timestamp
 from gate.instance.audit import check_chain, check_checkpoint
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
-from gate.proof import chain
+from gate.proof.checkpoint import Checkpoint
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Check audit chains, and sign checkpoints of them.")
 
@@ -47,23 +46,8 @@ def check(
     raise typer.Exit(0 if whole else 1)
 
 
-@app.command("checkpoint")
-def make_checkpoint(
-    scope: Annotated[str, typer.Option(help="The scope whose chain to sign.")],
-    home: Home = DEFAULT_HOME,
-    database_url: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
-    """Print a signed checkpoint of a chain in JSON. Keep it where the instance's operators cannot change it."""
-    with instance_at(home, database_url) as instance:
-        found = instance.ledger.directory.scope(scope)
-        signer = instance.signers().receipt
-        if signer is None:
-            raise OperatorError(
-                "SIGNING_OFF", "Receipt signing is off, and an unsigned checkpoint would prove nothing."
-            )
-        head = instance.ledger.entries.head(found.scope_id)
-        print_json(chain.checkpoint(head, timestamp(utc_now()), signer))
+app.command("checkpoint")(make_checkpoint)
+app.command("epoch")(begin_epoch)
 
 
 def _scopes(instance: Instance, name: str | None) -> list[Scope]:
@@ -83,7 +67,7 @@ def chain_result(instance: Instance, scope: Scope) -> dict[str, object]:
     }
 
 
-def _checkpoint_result(instance: Instance, scopes: list[Scope], checkpoint: chain.Checkpoint) -> dict[str, object]:
+def _checkpoint_result(instance: Instance, scopes: list[Scope], checkpoint: Checkpoint) -> dict[str, object]:
     chain_id = checkpoint["chain_id"]
     found = next((scope for scope in scopes if scope.chain_id == chain_id), None)
     if found is None:

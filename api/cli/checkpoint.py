@@ -7,7 +7,7 @@ from pathlib import Path
 from api.cli.options import read_json
 from gate.encoding.canonical import with_integers
 from gate.errors import OperatorError
-from gate.proof.chain import Checkpoint
+from gate.proof.checkpoint import Checkpoint
 from gate.verify.checkpoint import is_checkpoint
 
 
@@ -22,7 +22,6 @@ def read_checkpoint(path: Path) -> Checkpoint:
     if not is_checkpoint(document):
         raise OperatorError(
             "CHECKPOINT_INVALID",
-            f"{path} is no checkpoint: its members are not those of one; name a file with what `gate chain checkpoint` "
-            f"prints.",
+            f"{path} does not hold a checkpoint; name a file with the output of `gate chain checkpoint --scope NAME`.",
         )
     return document

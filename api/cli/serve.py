@@ -35,6 +35,7 @@ from api.http.metrics import DIRECTORY_VARIABLE, make_directory
 from api.http.placement import PROCESSORS_VARIABLE, processors_to_keep_to
 from api.http.readiness import Report
 from api.http.turns import PORT_VARIABLE, SECONDS_VARIABLE, WAITING
+from api.keeper import STATE_VARIABLE, Keeper
 from gate.errors import OperatorError
 from gate.instance.instance import create_metrics_token
 from gate.ledger.access.limits import replace_damaged_limits
@@ -71,7 +72,7 @@ def serve(
         replace_damaged_limits(instance.ledger.store)
         create_metrics_token(home)
         key_file = demo_key_file(instance) if demo else None
-        ledger_url, base_url = instance.settings.ledger_url, instance.settings.base_url
+        settings, ledger_url, base_url = instance.settings, instance.settings.ledger_url, instance.settings.base_url
         log = open_log(instance.settings.log_level)
     if base_url != url and not as_json:
         say(f"Records cite {base_url}, as base_url in {home / 'settings.toml'} says.")
@@ -83,6 +84,7 @@ def serve(
     os.environ[PORT_VARIABLE] = str(port)
     metrics = make_directory()
     os.environ[DIRECTORY_VARIABLE] = str(metrics)
+    os.environ[STATE_VARIABLE] = str(metrics / "checkpoints.json")
     os.environ[ADDRESS_VARIABLE] = ""
     if analytics and not is_installed() and not as_json:
         say("Reports about policies need the extra `workbench`, which is not installed; everything else works.")
@@ -113,7 +115,9 @@ def serve(
     try:
         with analytics_process(home.absolute(), metrics, os.getpid()) if computes else nullcontext("") as address:
             os.environ[ADDRESS_VARIABLE] = address
-            server.serve()
+            # Its last round comes after the workers have answered their last requests.
+            with Keeper(settings, metrics / "checkpoints.json", log):
+                server.serve()
     finally:
         shutil.rmtree(metrics, ignore_errors=True)
 

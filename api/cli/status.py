@@ -60,7 +60,10 @@ def status(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json:
         parts = {name: part for name, part in report.items() if isinstance(part, dict) and "ready" in part}
         table(
             ["part", "ready", "reason"],
-            [[name, "yes" if part["ready"] else "no", part.get("reason")] for name, part in parts.items()],
+            [
+                [name, "yes" if part["ready"] else "no", part.get("reason") or part.get("note")]
+                for name, part in parts.items()
+            ],
         )
         if storage:
             say("")

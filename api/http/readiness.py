@@ -13,12 +13,15 @@ from typing import Final, NotRequired, TypedDict, cast
 
 from structlog.typing import FilteringBoundLogger
 
+from api.keeper import KeeperState, state_of
 from gate import __version__, labels
 from gate.adapters.containment import BASELINE
 from gate.adapters.worker import WAIT_SECONDS
+from gate.clock import utc_now
 from gate.contract.published import GoldenCase, golden_cases
 from gate.encoding.canonical import content_hash
 from gate.errors import GateError, ServiceUnavailable, StorageUnavailable
+from gate.ids import timestamp
 from gate.instance.instance import Instance
 from gate.instance.keys import KeyRing
 from gate.instance.settings import Settings
@@ -43,6 +46,15 @@ class AdaptersPart(Part):
     in_force: NotRequired[list[str]]
 
 
+class CheckpointsPart(Part):
+    """Whether checkpoints are kept, when every chain was last looked at, and how many contradict their last one."""
+
+    kept: bool
+    looked_at: str | None
+    refused: int
+    note: NotRequired[str]
+
+
 class Report(TypedDict):
     """The report on readiness, as it is answered."""
 
@@ -58,12 +70,19 @@ class Report(TypedDict):
     auth: Part
     backends: Part
     disk: Part
+    checkpoints: CheckpointsPart
     trusted_adapters: AdaptersPart
     contracts: dict[str, str]
 
 
 MIN_FREE_DISK: Final = 64 * 1024 * 1024
 """How many bytes have to be free where the ledger is; its write-ahead log alone may take a quarter of them."""
+
+NOTHING_KEPT: Final = (
+    "No checkpoints are kept: receipt signing is off, or the service runs without `gate serve`. A history that was "
+    "rewritten in the database would not show."
+)
+"""What the part `checkpoints` notes where none are kept."""
 
 _FRESH_SECONDS: Final = 1.0
 # The parts without which the service is ready all the same.
@@ -107,8 +126,8 @@ class Readiness:
 
     def report(self) -> Report:
         """The report: {ok, status, version, interface_version, signing, rulebook_runtime, ledger, idempotency,
-        registries, auth, backends, disk, trusted_adapters, contracts}. Each part says `ready`, and `reason` where it is
-        not; trusted_adapters alone takes nothing from `ok`.
+        registries, auth, backends, disk, checkpoints, trusted_adapters, contracts}. Each part says `ready`, and
+        `reason` where it is not; trusted_adapters alone takes nothing from `ok`.
         """
         with self._lock:
             if self._report is None or time.monotonic() >= self._until:
@@ -136,12 +155,13 @@ def reasons(report: Mapping[str, object]) -> dict[str, str]:
     }
 
 
-def readiness(instance: Instance, *, wait: float = WAIT_SECONDS) -> Report:
+def readiness(instance: Instance, *, wait: float = WAIT_SECONDS, keeper: KeeperState | None = None) -> Report:
     """The report on an open instance. It writes to the ledger, and waits until that is durable.
 
     Args:
         instance: The instance.
         wait: How long to wait until it is known whether adapters can run, in seconds.
+        keeper: How the checkpoints of a running service stand; None to compare the kept ones with the chains now.
     """
     ledger, settings = instance.ledger, instance.settings
     return _report(
@@ -161,6 +181,7 @@ def readiness(instance: Instance, *, wait: float = WAIT_SECONDS) -> Report:
             "auth": _part("The tables of API keys and rate limits", ledger.directory.probe, instance.limiter.probe),
             "backends": {"ready": True},
             "disk": _part("The ledger's disk", lambda: _require_room(ledger.store.disk_left())),
+            "checkpoints": _checkpoints(instance, keeper),
         },
     )
 
@@ -173,7 +194,9 @@ def closed(settings: Settings | None, reason: str) -> Report:
         reason: Why it cannot be opened.
     """
     unknown: Part = {"ready": False, "reason": "Unknown while the ledger cannot be opened."}
-    parts = dict.fromkeys(("signing", "idempotency", "registries", "auth", "disk", "trusted_adapters"), unknown)
+    parts = dict.fromkeys(
+        ("signing", "idempotency", "registries", "auth", "disk", "checkpoints", "trusted_adapters"), unknown
+    )
     if settings is not None:
         parts["signing"] = _part("A signing key", lambda: _require_keys(settings))
     return _report(
@@ -219,6 +242,7 @@ def _report(settings: Settings | None, found: dict[str, Part]) -> Report:
             "trusted_adapters": "ready" if found["trusted_adapters"]["ready"] else "unavailable",
         },
         "disk": {},
+        "checkpoints": {},
         "trusted_adapters": {"adapters_url": "/api/decision/adapters"},
     }
     parts = {name: {**found[name], **facts} for name, facts in about.items()}
@@ -261,6 +285,26 @@ def _adapters(instance: Instance, wait: float) -> AdaptersPart:
         part["reason"] = f"No adapter can run: {measures.reason}."
     elif damaged:
         part["reason"] = f"These adapters are damaged: {', '.join(damaged)}. The others run. Install the release again."
+    return part
+
+
+def _checkpoints(instance: Instance, keeper: KeeperState | None) -> CheckpointsPart:
+    state = keeper
+    if state is None:
+        try:
+            state = state_of(instance.checkpoints.look(utc_now()), timestamp(utc_now()))
+        except GateError as error:
+            state = {"kept": True, "looked_at": None, "refused": 0, "reason": error.message}
+    part: CheckpointsPart = {
+        "ready": "reason" not in state,
+        "kept": state["kept"],
+        "looked_at": state["looked_at"],
+        "refused": state["refused"],
+    }
+    if "reason" in state:
+        part["reason"] = state["reason"]
+    if not state["kept"]:
+        part["note"] = NOTHING_KEPT
     return part
 
 

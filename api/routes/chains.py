@@ -53,13 +53,13 @@ def get_checkpoint(chain_id: str) -> Response:
     head = instance.ledger.entries.head(authority.scope_id)
     if head.chain_id != chain_id:
         raise _not_found()
-    signer = instance.signers().receipt
-    if signer is None:
+    checkpoint = instance.checkpoints.sign(authority.scope_id, head, timestamp(utc_now()))
+    if checkpoint is None:
         raise ServiceUnavailable(
             "SVC_SIGNING_UNAVAILABLE",
             "Receipt signing is off, so there is no key to sign a checkpoint with; turn on receipt_signing.",
         )
-    return json_response(chain.checkpoint(head, timestamp(utc_now()), signer))
+    return json_response(checkpoint)
 
 
 def _not_found() -> NotFound:

@@ -31,7 +31,8 @@ def export_packet(decision_id: str) -> Response:
         with_input=query_boolean("include_input", default=False),
     )
     serving = state()
-    export = PacketExport(serving.instance.ledger, serving.gate.signing, serving.instance.trust, serving.reports)
+    instance = serving.instance
+    export = PacketExport(instance.ledger, serving.gate.signing, instance.trust, serving.reports, instance.checkpoints)
     packet = export.packet(authority, decision_id, parts)
     headers = {"x-decision-packet-version": PACKET, "x-decision-packet-hash": packet["packet_hash"]}
     response = json_response(packet, headers=headers)

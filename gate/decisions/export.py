@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Protocol
 
 from gate.decisions.stored import decision_not_found, stored_record, stored_request
 from gate.encoding.strict_json import MAX_VALUES, exceeds_values
@@ -27,6 +27,8 @@ from gate.policy.questions import (
 )
 from gate.policy.reports import confidence_report
 from gate.proof import chain
+from gate.proof.chain import Head
+from gate.proof.checkpoint import Checkpoint
 from gate.records.documents import Packet, PolicyIntelligence, Record, Report
 from gate.records.packet import build_packet, links_to_retain
 from gate.records.record import Signers
@@ -56,6 +58,17 @@ class Parts:
     with_input: bool = False
 
 
+class SignsCheckpoints(Protocol):
+    """Signs checkpoints of chains; `gate.instance.checkpoints` does."""
+
+    def sign(self, scope_id: str, head: Head, issued_at: str) -> Checkpoint | None:
+        """A signed checkpoint; None where signing is off.
+
+        Raises:
+            ServiceUnavailable: The chain contradicts a kept checkpoint, or it cannot be signed now.
+        """
+
+
 class PacketExport:
     """Exports the decisions of a ledger."""
 
@@ -65,6 +78,7 @@ class PacketExport:
         signing: Callable[[], tuple[Signers, datetime]],
         trust: Callable[[], Trust],
         reports: Reports,
+        checkpoints: SignsCheckpoints,
     ) -> None:
         """Composes an export.
 
@@ -73,7 +87,9 @@ class PacketExport:
             signing: What signs now, and the moment; raises ServiceUnavailable where that cannot be said.
             trust: What the instance trusts when it verifies.
             reports: Answers what is counted elsewhere.
+            checkpoints: Signs the checkpoint of the retained links.
         """
+        self._checkpoints = checkpoints
         self._reports = reports
         self._ledger = ledger
         self._signing = signing
@@ -118,15 +134,15 @@ class PacketExport:
         if exceeds_values(history.decision.body, *(report.body for report in reports)):
             raise _too_large()
         record = stored_record(history.decision)
-        signers, now = self._signing()
+        _, now = self._signing()
         exported_at = timestamp(now)
         executions = [_report(report) for report in history.executions]
         outcomes = [_report(report) for report in history.outcomes]
         links = None if parts.links is None else links_to_retain(history.links, executions, outcomes)
-        checkpoint = None
         # Reports are not signed; through the links up to the last one, the checkpoint's signature covers them (ADR 7).
-        if links is not None and signers.receipt is not None:
-            checkpoint = chain.checkpoint(chain.head_of(links[-1]), exported_at, signers.receipt)
+        checkpoint = None
+        if links is not None:
+            checkpoint = self._checkpoints.sign(scope_id, chain.head_of(links[-1]), exported_at)
         return build_packet(
             record,
             executions,

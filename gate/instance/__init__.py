@@ -6,5 +6,9 @@
     audit       `gate chain check`: the ledger recomputed from its own bytes
     backup      an instance in one file, and laid out anew from it
 
+    checkpoints         signing and keeping checkpoints of every chain
+    checkpoint_log      the file that keeps them
+    kept_checkpoints    comparing every kept checkpoint with the chains
+
 The edge of the domain: files, the environment and the clock come in here.
 """

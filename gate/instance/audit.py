@@ -19,6 +19,7 @@ from gate.ledger.chain.writer import SEARCHABLE, Claim, Claimed
 from gate.ledger.stores.store import read_object
 from gate.proof import chain
 from gate.proof.chain import Break
+from gate.proof.checkpoint import Checkpoint, contradicts
 from gate.records.documents import DecisionBody, OutcomeRecord, Record, Report
 from gate.records.envelope import erased_members
 from gate.records.receipts import CITED, CRM_SYNCS, KINDS, OUTCOMES, Kind, report_hash, report_link, text
@@ -81,13 +82,13 @@ def check_checkpoint(instance: Instance, scope_id: str, document: object) -> str
     if fault is not None:
         return fault
     entry = instance.ledger.entries.at(scope_id, document["chain_size"])
-    contradicted = chain.contradicts(document, None if entry is None else entry.link)
+    contradicted = contradicts(document, None if entry is None else chain.head_of(entry.link))
     if contradicted:
         return f"The chain no longer has what it saw: {', '.join(contradicted)} at position {document['chain_size']}."
     return None
 
 
-def _signature_fault(trust: Trust, document: chain.Checkpoint) -> str | None:
+def _signature_fault(trust: Trust, document: Checkpoint) -> str | None:
     found = judge_checkpoint(document, trust, None)
     if found.holds is None:
         return f"Its key {document['key_id']} is none of this instance's receipt keys."

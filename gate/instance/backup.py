@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from gate.errors import OperatorError, ServiceUnavailable
-from gate.instance.instance import Instance
+from gate.instance.instance import Instance, open_instance
 from gate.instance.keys import read_hmac_secret, write_private
 from gate.instance.settings import FILE_NAME, load_settings
 from gate.ledger import open_ledger, open_store, schema
@@ -97,6 +97,8 @@ def restore_backup(file: Path, home: Path, database_url: str | None, now: dateti
     Raises:
         OperatorError: BACKUP_UNREADABLE, INSTANCE_EXISTS, LEDGER_EXISTS, INSTANCE_UNWRITABLE, HMAC_SECRET_UNUSABLE
             where the instance signs with a secret that is not there, or what `open_ledger` raises.
+        ServiceUnavailable: SVC_CHECKPOINT_UNAVAILABLE: the instance is restored, and the log of its checkpoints cannot
+            be written; `gate chain epoch` does that later.
     """
     if (home / FILE_NAME).exists():
         raise OperatorError("INSTANCE_EXISTS", f"There is an instance in {home}; name a directory that has none.")
@@ -120,12 +122,21 @@ def restore_backup(file: Path, home: Path, database_url: str | None, now: dateti
         raise OperatorError(
             "INSTANCE_UNWRITABLE", f"No instance can be laid out in {home}: {_reason(error)}."
         ) from error
-    ledger = open_ledger(ledger_url)
-    try:
-        with ledger.operator_log.recording("instance.restored", str(file.absolute()), now):
+    with closing(open_instance(load_settings(home, database_url=database_url))) as instance:
+        with instance.ledger.operator_log.recording("instance.restored", str(file.absolute()), now):
             pass
-    finally:
-        ledger.close()
+        if instance.signers().receipt is not None:
+            # The lost ledger may have gone on after the backup, and so may this host's kept checkpoints of it.
+            instance.checkpoints.begin_epoch(_restored_from(file), now)
+
+
+def _restored_from(file: Path) -> str:
+    """The reason of the epoch that a restore begins: it names the backup by its name and its digest."""
+    with file.open("rb") as opened:
+        opened.seek(-64, os.SEEK_END)
+        digest = opened.read().decode()
+    name = file.name.encode("utf-8", "backslashreplace").decode()
+    return f"Restored from the backup {name[:300]} with SHA-256 {digest}."
 
 
 def _reason(error: OSError | sqlite3.Error) -> str:

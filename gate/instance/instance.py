@@ -17,6 +17,8 @@ from gate.clock import utc_now
 from gate.decisions.decide import DecisionGate
 from gate.decisions.lifecycle import Lifecycle
 from gate.errors import OperatorError
+from gate.instance.checkpoint_log import CheckpointLog
+from gate.instance.checkpoints import Checkpoints
 from gate.instance.keys import KeyRing, hmac_signer, write_private
 from gate.instance.settings import DEFAULT_BASE_URL, FILE_NAME, INITIAL_FILE, METRICS_FILE, Settings, load_settings
 from gate.ledger import Ledger, open_ledger, open_store, schema
@@ -79,6 +81,16 @@ class Instance:
             hmac_key_id=None if self._hmac is None else self._hmac.key_id,
             attestation_keys=self.registry_keys.registry(),
             source="server",
+        )
+
+    @cached_property
+    def checkpoints(self) -> Checkpoints:
+        """The checkpoints that this instance signs, and keeps on this host."""
+        return Checkpoints(
+            self.ledger,
+            CheckpointLog(self.settings.checkpoint_log_file),
+            lambda: self.signers().receipt,
+            self.trust,
         )
 
     def gate(self, clock: Callable[[], datetime] = utc_now) -> DecisionGate:

@@ -55,6 +55,7 @@ TAKES: Final[Mapping[str, tuple[str, str | list[str]]]] = {
     "metrics_token_file": ("the path of a file", "/etc/decision-gate/metrics.token"),
     "log_level": ("info, warning or error", "warning"),
     "lake": ("the path of a directory", "/srv/gate/lake"),
+    "checkpoint_log": ("the path of a file", "/srv/gate-checkpoints/checkpoints.jsonl"),
     "personal_fields": ("a list of strings", ["inputs.customer.email", "target_object_id"]),
     "adapter_isolation": ("a list of strings", ["clock_stopped", "network_namespace"]),
 }
@@ -74,6 +75,8 @@ class Settings(BaseSettings):
         metrics_token_file: A file with the token that opens the metrics; by default `metrics.token` in the home.
         log_level: info (every request), warning or error.
         lake: The directory that the ledger is exported to for reports; by default `lake` in the home directory.
+        checkpoint_log: The file that the service keeps its signed checkpoints in; by default `checkpoints.jsonl` in the
+            home directory. Each host needs its own.
         personal_fields: What the export leaves out: facts as `inputs.<path>`, or columns of the lake by their names.
         adapter_isolation: Measures without which no adapter runs, of those in gate/adapters/containment.py; the
             baseline is always required.
@@ -90,6 +93,7 @@ class Settings(BaseSettings):
     metrics_token_file: Path | None = None
     log_level: Literal["info", "warning", "error"] = "info"
     lake: Path | None = None
+    checkpoint_log: Path | None = None
     personal_fields: tuple[str, ...] = ()
     adapter_isolation: tuple[str, ...] = ()
 
@@ -119,6 +123,11 @@ class Settings(BaseSettings):
     def lake_directory(self) -> Path:
         """Where the lake lies."""
         return self.lake or self.home / "lake"
+
+    @property
+    def checkpoint_log_file(self) -> Path:
+        """Where checkpoints are kept."""
+        return self.checkpoint_log or self.home / "checkpoints.jsonl"
 
     @property
     def schema_url(self) -> str:

@@ -1,8 +1,7 @@
-"""The audit chain `decision_chain_v1`: leaves, rolling Merkle roots, links and signed checkpoints.
+"""The audit chain `decision_chain_v1`: leaves, rolling Merkle roots and links.
 
 One chain a scope; every stored record is an entry. A link binds the link before it, so that no entry can be changed,
-dropped or moved without every later link changing; a checkpoint kept by someone else makes a rewritten or shortened
-chain visible to anyone who later reads it.
+dropped or moved without every later link changing. Signed checkpoints of a chain are in `checkpoint`.
 
     link = append(head, entry)         extends a chain
     find_break(links)                  says where retained links do not hold
@@ -10,13 +9,12 @@ chain visible to anyone who later reads it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Literal, TypedDict
+from typing import Final, TypedDict
 
-from gate.encoding.canonical import canonical, content_hash
-from gate.labels import CHAIN, CHECKPOINT, MERKLE_STRATEGY
-from gate.proof.signing import Signer
+from gate.encoding.canonical import content_hash
+from gate.labels import CHAIN, MERKLE_STRATEGY
 
 
 class LinkMaterial(TypedDict):
@@ -66,24 +64,6 @@ class Linked(TypedDict):
     policy_id: str
     policy_version: str
     created_at: str
-
-
-class CheckpointStatement(TypedDict):
-    """What a checkpoint's signature is over."""
-
-    checkpoint_version: str
-    chain_id: str
-    chain_size: int
-    merkle_root: str | None
-    link_hash: str | None
-    issued_at: str
-    key_id: str
-
-
-class Checkpoint(CheckpointStatement):
-    """A signed statement of a chain's size and root."""
-
-    signature: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,53 +263,3 @@ def find_break(links: Iterable[Link], *, start: Head | None = None, end: Head | 
     if end is not None and end != (head or Head(end.chain_id)):
         return Break(end.size, "The chain's head is not what its last link gives.")
     return None
-
-
-def checkpoint(head: Head, issued_at: str, signer: Signer) -> Checkpoint:
-    """A signed statement of a chain's size and root; the signature is over the canonical bytes of the rest."""
-    statement: CheckpointStatement = {
-        "checkpoint_version": CHECKPOINT,
-        "chain_id": head.chain_id,
-        "chain_size": head.size,
-        "merkle_root": head.merkle_root,
-        "link_hash": head.link_hash,
-        "issued_at": issued_at,
-        "key_id": signer.key_id,
-    }
-    return {**statement, "signature": signer.sign(canonical(statement))}
-
-
-CHECKPOINT_MEMBERS: Final[Mapping[str, type | tuple[type, ...]]] = {
-    "checkpoint_version": str,
-    "chain_id": str,
-    "chain_size": int,
-    "merkle_root": (str, type(None)),
-    "link_hash": (str, type(None)),
-    "issued_at": str,
-    "key_id": str,
-    "signature": str,
-}
-"""The members that a checkpoint has, and no other, with their types."""
-
-
-def checkpoint_payload(document: Mapping[str, object]) -> bytes:
-    """The bytes that a checkpoint's signature is over."""
-    return canonical({name: value for name, value in document.items() if name != "signature"})
-
-
-def contradicts(document: Checkpoint, link: Link | None) -> Sequence[str]:
-    """Which members of a checkpoint the chain's link at position chain_size contradicts; empty where it holds.
-
-    Args:
-        document: The checkpoint.
-        link: The link at that position; None where the chain is shorter.
-    """
-    # An empty chain begins every chain: a checkpoint of it holds of whatever was appended since.
-    if document["chain_size"] == 0:
-        return []
-    if link is None:
-        return ["chain_size"]
-    return [name for name in _SEEN if document[name] != link[name]]
-
-
-_SEEN: Final[tuple[Literal["chain_id", "merkle_root", "link_hash"], ...]] = ("chain_id", "merkle_root", "link_hash")

@@ -16,7 +16,8 @@ from typing import NotRequired, TypedDict
 
 from gate.encoding.strict_json import JsonObject
 from gate.policy.confidence import DecisionConfidence
-from gate.proof.chain import Checkpoint, Link, RecordLink
+from gate.proof.chain import Link, RecordLink
+from gate.proof.checkpoint import Checkpoint
 from gate.rulebooks.documents import (
     AdapterDependency,
     Evaluation,

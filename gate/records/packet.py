@@ -16,7 +16,8 @@ from gate.labels import PACKET
 from gate.records.receipts import EXECUTIONS, OUTCOMES, Kind
 
 if TYPE_CHECKING:
-    from gate.proof.chain import Checkpoint, Link
+    from gate.proof.chain import Link
+    from gate.proof.checkpoint import Checkpoint
     from gate.records.documents import (
         Packet,
         PacketChain,

@@ -1,11 +1,12 @@
-"""A checkpoint that came with a packet, or that a verifier kept: its members, its signature, and what it saw."""
+"""Checkpoints and epochs that came with a packet, or that someone kept: their members and their signatures."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeGuard
 
-from gate.labels import CHECKPOINT
-from gate.proof.chain import CHECKPOINT_MEMBERS, Checkpoint, checkpoint_payload
+from gate.labels import CHECKPOINT, CHECKPOINT_EPOCH
+from gate.proof.checkpoint import CHECKPOINT_MEMBERS, EPOCH_MEMBERS, Checkpoint, Epoch, signed_payload
 from gate.verify.result import Trust
 from gate.verify.signature import Judgement, Signed, judge
 
@@ -21,19 +22,37 @@ def is_checkpoint(document: object) -> TypeGuard[Checkpoint]:
     )
 
 
+def is_epoch(document: object) -> TypeGuard[Epoch]:
+    """Whether a JSON value has exactly the members of an epoch, with their type and version."""
+    return (
+        isinstance(document, dict)
+        and set(document) == EPOCH_MEMBERS
+        and all(isinstance(value, str) for value in document.values())
+        and document["checkpoint_epoch_version"] == CHECKPOINT_EPOCH
+    )
+
+
 def judge_checkpoint(document: Checkpoint, trust: Trust, untrusted_key: str | None) -> Judgement:
     """Judges the signature of a checkpoint; the text before its first colon names the algorithm.
 
     Raises:
         MaterialRefused: PUBLIC_KEY_INVALID, or the checkpoint has no canonical JSON.
     """
-    signature = document["signature"]
-    signed = Signed(
-        "checkpoint",
-        document["key_id"],
-        signature.partition(":")[0],
-        signature,
-        checkpoint_payload(document),
-        document["issued_at"],
-    )
+    return _judge("checkpoint", document, document["issued_at"], trust, untrusted_key)
+
+
+def judge_epoch(document: Epoch, trust: Trust) -> Judgement:
+    """Judges the signature of an epoch, as `judge_checkpoint` does.
+
+    Raises:
+        MaterialRefused: The epoch has no canonical JSON.
+    """
+    return _judge("epoch", document, document["begun_at"], trust, None)
+
+
+def _judge(
+    what: str, document: Mapping[str, object], signed_at: str, trust: Trust, untrusted_key: str | None
+) -> Judgement:
+    key_id, signature = str(document["key_id"]), str(document["signature"])
+    signed = Signed(what, key_id, signature.partition(":")[0], signature, signed_payload(document), signed_at)
     return judge(signed, trust, untrusted_key)

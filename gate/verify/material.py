@@ -12,7 +12,7 @@ from typing import Final
 
 from gate.encoding.strict_json import Json, JsonObject
 from gate.errors import FieldError, RequestRefused
-from gate.proof.chain import Checkpoint
+from gate.proof.checkpoint import Checkpoint
 from gate.proof.signing import raw_public_key
 from gate.verify.checkpoint import is_checkpoint
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard, cast
 from gate.encoding.canonical import canonical
 from gate.proof import chain
 from gate.proof.chain import link_material
+from gate.proof.checkpoint import contradicts
 from gate.records.packet import MAX_ITEMS, hidden_reports, verification_hints
 from gate.records.receipts import Kind, report_link
 from gate.verify.checkpoint import is_checkpoint, judge_checkpoint
@@ -19,7 +20,8 @@ from gate.verify.result import Trust
 
 if TYPE_CHECKING:
     from gate.encoding.strict_json import JsonObject
-    from gate.proof.chain import Checkpoint, Link
+    from gate.proof.chain import Link
+    from gate.proof.checkpoint import Checkpoint
     from gate.records.documents import Report
 
 _CHAIN_MEMBERS: Final[Mapping[str, type]] = {
@@ -202,7 +204,7 @@ def _check_seen(
     result.note(step, f"{place}.key", found.trusted)
     signed = bool(found.holds and found.trusted)
     if link is not None and (signed or place == _CHECKPOINT):
-        wrong = chain.contradicts(document, link)
+        wrong = contradicts(document, chain.head_of(link))
         # A packet is held against the checkpoint that was kept; the one that it carries, against the packet.
         seen: Mapping[str, object] = document
         held: Mapping[str, object] = link

@@ -28,6 +28,7 @@ from gate.policy.questions import AnomaliesQuestion, BenchmarksQuestion, Confide
 from gate.policy.reports import confidence_report
 from gate.proof import chain
 from gate.proof.chain import link_material
+from gate.proof.checkpoint import sign_checkpoint
 from gate.proof.signing import Ed25519Signer, KeyRegistry, PublicKey, Signer
 from gate.records.attestation import registration
 from gate.records.envelope import input_material
@@ -245,7 +246,7 @@ def make_packet(
             "patterns": [pattern for pattern in (find_pattern(policy_id),) if pattern is not None],
         },
         links=retained,
-        checkpoint=None if signer is None else chain.checkpoint(chain.head_of(retained[-1]), timestamp(NOW), signer),
+        checkpoint=None if signer is None else sign_checkpoint(chain.head_of(retained[-1]), timestamp(NOW), signer),
         with_input=with_input,
         request_body=sample_request(),
     )

@@ -9,6 +9,7 @@ import orjson
 
 from gate.encoding.canonical import content_hash
 from gate.proof import chain
+from gate.proof.checkpoint import sign_checkpoint
 from gate.proof.signing import Ed25519Signer
 from gate.records.envelope import envelope, integrity, receipt_material, receipt_payload
 from gate.records.packet import REPORT_HASHES, packet_hash
@@ -227,7 +228,7 @@ class Forger:
         part = self.packet["audit_chain"]
         last = chain.head_of(part["retained_links"][-1])
         hints = part["verification_hints"]
-        hints["checkpoint"] = chain.checkpoint(last, hints["checkpoint"]["issued_at"], signer)
+        hints["checkpoint"] = sign_checkpoint(last, hints["checkpoint"]["issued_at"], signer)
 
     def packet_hash(self) -> None:
         """The packet's own hash."""

@@ -2982,6 +2982,11 @@ class Status(TypedDict):
     """What is wired besides, and how."""
     disk: StatusPart
     """Whether the ledger's disk has room."""
+    checkpoints: StatusPart
+    """Whether the service keeps signed checkpoints of every chain (kept), when it last looked at all of them
+    (looked_at, UTC or null), and how many chains no longer contain the last checkpoint that was kept (refused). note
+    says why none are kept.
+    """
     trusted_adapters: StatusPart
     """What can be invoked, and what holds a worker on the service's machine: registered, required and in_force.
     Where none can run, ok is as it is without them.

@@ -4,7 +4,7 @@ but an erasure.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -209,6 +209,17 @@ class Entries:
         with self._store.read() as connection:
             return _head(connection, scope_id)
 
+    def heads_at(self, scope_id: str, positions: Collection[int]) -> dict[int, Head]:
+        """The heads that a scope's chain had at some positions; without those that it does not reach.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        with self._store.read() as connection:
+            chain_id = _head(connection, scope_id).chain_id
+            rows = connection.execute(_HEADS_AT, {"scope": scope_id, "positions": list(positions)})
+            return {row.position: Head(chain_id, row.position, row.merkle_root, row.link_hash) for row in rows}
+
     def latest_links(self, scope_id: str, limit: int) -> tuple[Head, list[Link]]:
         """A scope's head and its last links, ascending, seen at one moment."""
         with self._store.read() as connection:
@@ -251,6 +262,9 @@ _DECISION: Final = _ENTRY.where(entries.c.decision_id == bindparam("id"), entrie
 _LINKED_BODY: Final = Statement(_DECISION.with_only_columns(*(entries.c[name] for name in LinkedBody.__slots__)))
 _LINK: Final = select(*(column for column in entries.c if column.name not in ("body", "request", "confidence"))).where(
     entries.c.scope_id == bindparam("scope")
+)
+_HEADS_AT: Final = select(entries.c.position, entries.c.merkle_root, entries.c.link_hash).where(
+    entries.c.scope_id == bindparam("scope"), entries.c.position.in_(bindparam("positions", expanding=True))
 )
 _HEAD: Final = select(chain_heads).where(chain_heads.c.scope_id == bindparam("scope"))
 _TOTALS: Final = select(func.count(), func.coalesce(func.sum(chain_heads.c.chain_size), 0))

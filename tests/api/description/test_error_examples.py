@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from sqlalchemy import update
 from werkzeug.test import TestResponse
 
 from api.app import create_app
@@ -24,6 +25,7 @@ from gate.encoding.strict_json import parse
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
 from gate.ledger.chain.writer import Claim
+from gate.ledger.tables import entries
 from gate.records.receipts import KINDS, Kind
 from tests.gate.adapters.support import adapter as make_adapter
 from tests.support.reports import LateReports, give_reports
@@ -229,6 +231,16 @@ def signing(caller: Caller) -> TestResponse:
     return caller.decide()
 
 
+def checkpoint_refused(caller: Caller) -> TestResponse:
+    caller.decide()
+    caller.instance.checkpoints.keep(utc_now())
+    with caller.instance.ledger.store.write() as connection:
+        connection.execute(update(entries).values(link_hash="f" * 64))
+    caller.decide()
+    chain_id = caller.instance.ledger.directory.scopes()[0].chain_id
+    return caller.client.get(f"/api/decision/chains/{chain_id}/checkpoint", headers=caller.headers)
+
+
 def report_unavailable(caller: Caller) -> TestResponse:
     message = (
         "What counts for this report is still catching up with the ledger. Deciding goes on; ask for the report again "
@@ -283,6 +295,7 @@ PROVOKED: dict[str, Provoke] = {
     **{f"SVC_{kind.code}_RECORD_MISMATCH": report_mismatch(kind) for kind in KINDS},
     "SVC_STORAGE_UNAVAILABLE": storage,
     "SVC_SIGNING_UNAVAILABLE": signing,
+    "SVC_CHECKPOINT_UNAVAILABLE": checkpoint_refused,
     "SVC_REPORT_UNAVAILABLE": report_unavailable,
     "SVC_API_PAYLOAD_TOO_LARGE": too_large,
     "SVC_INTERNAL_ERROR": internal,
@@ -332,6 +345,7 @@ def test_every_code_is_explained_and_no_other() -> None:
 
 
 def _shape(value: Any) -> Any:
-    """A body without what differs between two calls: ids, hashes and seconds."""
+    """A body without what differs between two calls: ids, hashes, dates, positions and seconds."""
     text = re.sub(r"(req|dec)_[0-9a-f]+|[0-9a-f]{24,64}", "<id>", str(value))
+    text = re.sub(r"\d{4}-\d\d-\d\dT[0-9:.]+Z|position \d+", "<place>", text)
     return re.sub(r"'retry_after': \d+|in \d+ seconds?", "<seconds>", text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -15,6 +16,7 @@ from flask.testing import FlaskClient
 
 from api.app import create_app
 from api.errors import codes
+from api.keeper import STATE_VARIABLE
 from gate import labels
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
@@ -23,6 +25,7 @@ from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
 from gate.proof import chain
 from gate.proof.chain import link_material
+from gate.proof.checkpoint import sign_checkpoint
 from gate.records.views import project
 from gate.verify import verify_packet, verify_record
 from tests.contract.frozen import current
@@ -250,7 +253,7 @@ def test_the_chain_examples_hold() -> None:
     assert shown["retained_links"] == [link]
     head = chain.Head("chain_test", 1, link["merkle_root"], link["link_hash"])
     assert (shown["chain_size"], shown["merkle_root"], shown["head_link_hash"]) == (1, head.merkle_root, head.link_hash)
-    assert example("checkpoint") == chain.checkpoint(head, timestamp(NOW), RECEIPT_SIGNER)
+    assert example("checkpoint") == sign_checkpoint(head, timestamp(NOW), RECEIPT_SIGNER)
 
 
 @pytest.mark.parametrize(
@@ -267,9 +270,13 @@ def test_the_chain_examples_hold() -> None:
     ],
 )
 def test_the_examples_of_public_answers_are_what_the_service_answers(
-    client: FlaskClient, instance: Instance, name: str, path: str
+    client: FlaskClient, instance: Instance, name: str, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert instance.adapters.measures().reason is None
+    state = tmp_path / "checkpoints.json"
+    state.write_bytes(b'{"kept": true, "looked_at": "2026-06-11T12:30:45.000Z", "refused": 0}')
+    monkeypatch.setenv(STATE_VARIABLE, str(state))
+    monkeypatch.setattr("api.app.utc_now", lambda: NOW)
     answered = client.get(path).get_data(as_text=True).replace("http://gate.example", "https://gate.example")
     assert parse(answered.encode()) == example(name)
 

@@ -177,7 +177,7 @@ def test_a_backup_is_private_and_alone(used: Instance, tmp_path: Path) -> None:
     home = tmp_path / "again"
     assert {stat.S_IMODE(file.stat().st_mode) for file in home.rglob("*") if file.is_file()} == {0o600}
     assert {stat.S_IMODE(file.stat().st_mode) for file in (home, home / "keys")} == {0o700}
-    names = {"ledger.db", "ledger.db.lock", "keys", "settings.toml"}
+    names = {"ledger.db", "ledger.db.lock", "keys", "settings.toml", "checkpoints.jsonl", "checkpoints.jsonl.lock"}
     assert {file.name for file in home.iterdir()} == names
 
 

@@ -1,4 +1,4 @@
-"""The audit chain: links for every entry type, tampering with every member, checkpoints."""
+"""The audit chain: links for every entry type, tampering with every member."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from gate.labels import ENTRY_TYPES
 from gate.proof import chain
 from gate.proof.chain import Entry, Head
-from gate.proof.signing import verify_ed25519
 from tests.independent import verifier
-from tests.support.samples import RECEIPT_KEYS, RECEIPT_SIGNER
 
 
 def entry(number: int) -> Entry:
@@ -136,41 +134,6 @@ def test_a_record_carries_its_place_in_the_chain() -> None:
             "merkle_root",
         )
     }
-
-
-def made_checkpoint() -> Any:
-    return chain.checkpoint(chain.head_of(links(5)[-1]), "2026-06-11T13:00:00.000Z", RECEIPT_SIGNER)
-
-
-def test_a_checkpoint_is_signed_over_all_of_its_members() -> None:
-    made = made_checkpoint()
-    assert set(made) == {
-        "checkpoint_version",
-        "chain_id",
-        "chain_size",
-        "merkle_root",
-        "link_hash",
-        "issued_at",
-        "key_id",
-        "signature",
-    }
-    assert verifier.checkpoint_failures(made, RECEIPT_KEYS.to_dict()) == []
-    for name in set(made) - {"signature"}:
-        changed = made | {name: 6 if name == "chain_size" else f"{made[name]}0"}
-        payload = chain.checkpoint_payload(changed)
-        assert not verify_ed25519(RECEIPT_SIGNER.public_key, payload, made["signature"]), name
-        assert verifier.checkpoint_failures(changed, RECEIPT_KEYS.to_dict()) != [], name
-
-
-def test_a_checkpoint_shows_a_rewritten_and_a_shortened_chain() -> None:
-    made = made_checkpoint()
-    whole = links(5)
-    assert chain.contradicts(made, whole[4]) == []
-    assert chain.contradicts(made, None) == ["chain_size"]
-    head = chain.head_of(whole[3])
-    rewritten = chain.append(head, entry(9))
-    assert chain.contradicts(made, rewritten) == ["merkle_root", "link_hash"]
-    assert chain.contradicts(chain.checkpoint(Head("c"), "2026-06-11T13:00:00.000Z", RECEIPT_SIGNER), None) == []
 
 
 @given(st.lists(st.integers(min_value=0, max_value=59), min_size=1, max_size=12))

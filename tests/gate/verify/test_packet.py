@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from gate.encoding.canonical import canonical, with_integers
 from gate.ids import timestamp
 from gate.proof import chain
-from gate.proof.chain import Head, checkpoint
+from gate.proof.chain import Head
+from gate.proof.checkpoint import sign_checkpoint
 from gate.proof.signing import Ed25519Signer, HmacSigner, KeyRegistry
 from gate.records.packet import packet_hash
 from gate.records.record import Signers
@@ -144,7 +145,7 @@ def test_a_checkpoint_that_the_verifier_kept_signs_the_reports_up_to_it() -> Non
     last = {collection: packet[collection][0]["audit_chain"]["chain_position"] for collection in COLLECTIONS}
     for link in links:
         head = Head("chain_test", link["chain_position"], link["merkle_root"], link["link_hash"])
-        result = verify_packet(packet, TRUST, checkpoint=checkpoint(head, LATER, RECEIPT_SIGNER))
+        result = verify_packet(packet, TRUST, checkpoint=sign_checkpoint(head, LATER, RECEIPT_SIGNER))
         assert result.verified
         covered = {name: position <= link["chain_position"] for name, position in last.items()}
         assert {name: f"{name}[0]" not in result.unsigned for name in last} == covered
@@ -445,7 +446,7 @@ def test_a_checkpoint_that_the_verifier_kept_counts_where_its_link_is_retained(s
     packet = make_packet()
     links = {link["chain_position"]: link for link in packet["audit_chain"]["retained_links"]}
     link = links.get(size, packet["audit_chain"]["retained_links"][0])
-    kept = checkpoint(Head("chain_test", size, link["merkle_root"], link["link_hash"]), LATER, OTHER)
+    kept = sign_checkpoint(Head("chain_test", size, link["merkle_root"], link["link_hash"]), LATER, OTHER)
     trust = replace(TRUST, receipt_keys=KeyRegistry((*RECEIPT_KEYS.keys, public_key(OTHER)), None))
     result = verify_packet(packet, trust, checkpoint=kept)
     assert result.verified is (size in links)
@@ -458,7 +459,7 @@ def test_a_checkpoint_that_the_verifier_kept_counts_where_its_link_is_retained(s
 def test_a_checkpoint_of_another_chain_is_told_apart_from_a_changed_packet() -> None:
     packet = make_packet()
     last = packet["audit_chain"]["retained_links"][-1]
-    foreign = checkpoint(
+    foreign = sign_checkpoint(
         Head("chain_other", last["chain_position"], last["merkle_root"], last["link_hash"]), LATER, RECEIPT_SIGNER
     )
     result = verify_packet(packet, TRUST, checkpoint=foreign)
@@ -488,7 +489,7 @@ def test_a_packet_that_contradicts_a_kept_checkpoint_is_not_verified(name: str) 
     last = packet["audit_chain"]["retained_links"][-1]
     seen = {**last, name: "0" * 64}
     head = Head(seen["chain_id"], seen["chain_position"], seen["merkle_root"], seen["link_hash"])
-    result = verify_packet(packet, TRUST, checkpoint=checkpoint(head, LATER, RECEIPT_SIGNER))
+    result = verify_packet(packet, TRUST, checkpoint=sign_checkpoint(head, LATER, RECEIPT_SIGNER))
     assert (result.verified, result.error) == (False, "PACKET_INTEGRITY_FAILED")
     assert result.steps["intelligence_and_chain"].failed == [f"checkpoint.{name}"]
 

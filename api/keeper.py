@@ -1,0 +1,168 @@
+"""Keeping checkpoints while the service runs: a thread of `gate serve`, and its state for the workers to read.
+
+The thread looks at every chain twice a minute, and once more after the last request was answered. The workers learn how
+that went from a small file.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Final, NotRequired, TypedDict
+
+import orjson
+from structlog.typing import FilteringBoundLogger
+
+from gate.clock import utc_now
+from gate.errors import GateError
+from gate.ids import parse_timestamp, timestamp
+from gate.instance.checkpoints import Refusal, Round
+from gate.instance.instance import Instance, open_instance
+from gate.instance.keys import write_private
+from gate.instance.settings import Settings
+
+STATE_VARIABLE: Final = "GATE_CHECKPOINT_STATE"
+"""The environment variable with the path of the file that says how the last round went."""
+
+INTERVAL: Final = 30.0
+"""Seconds between two rounds, so that every minute with writes has one."""
+
+_OVERDUE_SECONDS: Final = 4 * INTERVAL
+
+
+class KeeperState(TypedDict):
+    """How the last round went: whether checkpoints are kept at all (not where receipt signing is off), when every chain
+    was last looked at (UTC; None before the first time), how many chains contradict their last kept checkpoint, and why
+    no checkpoint was kept, of those chains or of any.
+    """
+
+    kept: bool
+    looked_at: str | None
+    refused: int
+    reason: NotRequired[str]
+
+
+class Keeper:
+    """Keeps the checkpoints of an instance in a thread of its own while a `with` block runs."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        state: Path,
+        log: FilteringBoundLogger,
+        *,
+        interval: float = INTERVAL,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        """Composes a keeper.
+
+        Args:
+            settings: The instance's settings.
+            state: The file that says how the last round went.
+            log: Where refusals are logged.
+            interval: Seconds between two rounds.
+            clock: Gives the current moment.
+        """
+        self._settings = settings
+        self._file = state
+        self._log = log
+        self._interval = interval
+        self._clock = clock
+        self._instance: Instance | None = None
+        self._state: KeeperState = {"kept": True, "looked_at": None, "refused": 0}
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
+
+    def __enter__(self) -> Keeper:
+        """Starts the thread, whose first round is at once."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends the thread, after a last round."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._round()
+            while not self._stopping.wait(self._interval):
+                self._round()
+            self._round()
+        finally:
+            if self._instance is not None:
+                self._instance.close()
+
+    def _round(self) -> None:
+        before = self._state
+        try:
+            if self._instance is None:
+                self._instance = open_instance(self._settings)
+            found = self._instance.checkpoints.keep(self._clock())
+        except (GateError, OSError) as error:
+            reason = error.message if isinstance(error, GateError) else f"{error}."
+            self._state = {**before, "reason": reason}
+        else:
+            self._state = state_of(found, timestamp(self._clock()))
+        self._log_change(before)
+        # The next round writes the file again.
+        with suppress(OSError):
+            write_private(self._file, orjson.dumps(self._state))
+
+    def _log_change(self, before: KeeperState) -> None:
+        was, now = before.get("reason"), self._state.get("reason")
+        if now is not None and now != was:
+            self._log.error("checkpoints_refused", reason=now, chains=self._state["refused"])
+        elif now is None and was is not None:
+            self._log.info("checkpoints_kept")
+
+
+def state_of(found: Round | None, at: str) -> KeeperState:
+    """The state after a round.
+
+    Args:
+        found: What the round found; None where signing is off.
+        at: UTC timestamp.
+    """
+    if found is None:
+        return {"kept": False, "looked_at": at, "refused": 0}
+    state: KeeperState = {"kept": True, "looked_at": at, "refused": len(found.refused)}
+    if found.refused:
+        state["reason"] = _refused(found.refused)
+    return state
+
+
+def read_state(now: datetime) -> KeeperState:
+    """What the keeper of this service last said; `kept` is false where none runs beside this process.
+
+    A keeper that has looked at nothing for two minutes is a reason, too.
+
+    Args:
+        now: The current moment.
+    """
+    file = os.environ.get(STATE_VARIABLE)
+    if not file:
+        return {"kept": False, "looked_at": None, "refused": 0}
+    try:
+        state: KeeperState = orjson.loads(Path(file).read_bytes())
+    except FileNotFoundError:
+        return {"kept": True, "looked_at": None, "refused": 0}
+    except (OSError, ValueError):
+        return {"kept": True, "looked_at": None, "refused": 0, "reason": "The state of the checkpoints is unreadable."}
+    looked_at = state["looked_at"]
+    overdue = looked_at is not None and (now - parse_timestamp(looked_at)).total_seconds() > _OVERDUE_SECONDS
+    if overdue and "reason" not in state:
+        state["reason"] = f"No chain has been looked at since {looked_at}; restart the service."
+    return state
+
+
+def _refused(refused: tuple[Refusal, ...]) -> str:
+    chains = "1 chain does" if len(refused) == 1 else f"{len(refused)} chains do"
+    return (
+        f"{chains} not contain the last checkpoint that was kept, so none is signed: the history was cut or rewritten. "
+        f"Run `gate chain check`."
+    )
