@@ -212,7 +212,8 @@ class TestProxy:
         assert "proxy_pass_request_headers off;" in self.CONFIG
         passed = {name.lower() for name in re.findall(r"proxy_set_header (\S+) \$http", self.CONFIG)}
         sources = "".join(file.read_text() for file in (ROOT / "api").rglob("*.py"))
-        read = set(re.findall(r'request\.headers\.get\("([\w-]+)"', sources))
+        read = {*re.findall(r'request\.headers\.get\("([\w-]+)"', sources)}
+        read |= {*re.findall(r'"([\w-]+)" in request\.headers', sources)}
         # Only operators send the token, and nginx says itself how long a body is.
         assert read - passed == {"x-metrics-token", "transfer-encoding"}
         # What a published document is asked for with, once it is known.
