@@ -107,7 +107,7 @@ def _object(pairs: list[tuple[str, Json]]) -> JsonObject:
         seen: set[str] = set()
         for name, _ in pairs:
             if name in seen:
-                raise _refused(f"The member {_shown(name)!r} stands twice in one object; keep one of the two.")
+                raise _refused(f"The field {_shown(name)!r} appears twice in one object; remove one of the two.")
             seen.add(name)
     return members
 
@@ -175,7 +175,7 @@ def _stands_for(token: str, value: float) -> bool:
 
 
 def _constant(token: str) -> NoReturn:
-    raise _refused(f"{token} is not JSON; leave the member out or send a number.")
+    raise _refused(f"{token} is not JSON; leave the field out or send a number.")
 
 
 def _depth(value: Json) -> int:

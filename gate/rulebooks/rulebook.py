@@ -89,7 +89,7 @@ def load(body: object, *, root: str = "") -> Rulebook:
     if errors := find_errors(body, root=root):
         raise RulebookRefused(
             "RULEBOOK_INVALID",
-            f"The rulebook breaks Rulebook v1 in {_count(len(errors), 'place')}; mend each of the members listed.",
+            f"The rulebook breaks Rulebook v1 in {_count(len(errors), 'place')}; correct each field listed.",
             errors,
         )
     plain = is_plain(body)

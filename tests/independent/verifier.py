@@ -22,6 +22,7 @@ PROTOCOL_VERSION = "decision_protocol_v1"
 RECORD_VERSION = "decision_record_v1"
 CHAIN_VERSION = "decision_chain_v1"
 CHECKPOINT_VERSION = "decision_checkpoint_v1"
+EPOCH_VERSION = "decision_checkpoint_epoch_v1"
 ATTESTATION_VERSION = "rulebook_attestation_v1"
 ATTESTATION_SIGNATURE_VERSION = "rulebook_attestation_signature_v1"
 REGISTRY_VERSION = "decision_rulebook_registry_v1"
@@ -198,6 +199,8 @@ AUDIT_CHAIN_MEMBERS = (
     "link_hash",
     "merkle_root",
 )
+
+EPOCH_MEMBERS = ("checkpoint_epoch_version", "reason", "begun_at", "key_id", "signature")
 
 CHECKPOINT_MEMBERS = (
     "checkpoint_version",
@@ -1160,6 +1163,22 @@ def checkpoint_failures(checkpoint: Any, receipt_keys: Any) -> list[str]:
     if key is not None:
         message = canonical(_without(checkpoint, "signature"))
         _check_prefixed_ed25519(findings, "checkpoint signature", key[0], checkpoint.get("signature"), message)
+    return findings.failures
+
+
+def epoch_failures(epoch: Any, receipt_keys: Any) -> list[str]:
+    """Every check of a checkpoint epoch by itself; empty where all hold."""
+    findings = _Findings()
+    if not findings.canonical_input("epoch", epoch):
+        return findings.failures
+    findings.equal("epoch members", sorted(epoch), sorted(EPOCH_MEMBERS))
+    findings.equal("checkpoint_epoch_version", epoch.get("checkpoint_epoch_version"), EPOCH_VERSION)
+    findings.require(_text(epoch.get("reason")) != "", "reason is empty")
+    findings.require(_is_timestamp(epoch.get("begun_at")), "begun_at is not a timestamp")
+    key = _ed25519_key(findings, "epoch signature", receipt_keys, epoch.get("key_id"), epoch.get("begun_at"))
+    if key is not None:
+        message = canonical(_without(epoch, "signature"))
+        _check_prefixed_ed25519(findings, "epoch signature", key[0], epoch.get("signature"), message)
     return findings.failures
 
 

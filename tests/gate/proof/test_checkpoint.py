@@ -8,9 +8,10 @@ from gate.proof import chain
 from gate.proof.chain import Head
 from gate.proof.checkpoint import contradicts, sign_checkpoint, sign_epoch, signed_payload
 from gate.proof.signing import verify_ed25519
+from gate.verify.checkpoint import judge_epoch
 from tests.gate.proof.test_chain import entry, links
 from tests.independent import verifier
-from tests.support.samples import RECEIPT_KEYS, RECEIPT_SIGNER
+from tests.support.samples import RECEIPT_KEYS, RECEIPT_SIGNER, TRUST
 
 ISSUED_AT = "2026-06-11T13:00:00.000Z"
 
@@ -53,7 +54,8 @@ def test_a_checkpoint_shows_a_rewritten_and_a_shortened_chain() -> None:
 def test_an_epoch_is_signed_over_all_of_its_members() -> None:
     made: Any = sign_epoch("Restored from the backup of Tuesday.", ISSUED_AT, RECEIPT_SIGNER)
     assert set(made) == {"checkpoint_epoch_version", "reason", "begun_at", "key_id", "signature"}
-    assert verify_ed25519(RECEIPT_SIGNER.public_key, signed_payload(made), made["signature"])
-    for name in set(made) - {"signature"}:
-        payload = signed_payload(made | {name: f"{made[name]}0"})
-        assert not verify_ed25519(RECEIPT_SIGNER.public_key, payload, made["signature"]), name
+    assert verifier.epoch_failures(made, RECEIPT_KEYS.to_dict()) == []
+    for name in made:
+        changed = made | {name: f"{made[name]}0"}
+        assert judge_epoch(changed, TRUST).holds is not True, name
+        assert verifier.epoch_failures(changed, RECEIPT_KEYS.to_dict()) != [], name
