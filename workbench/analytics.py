@@ -97,7 +97,7 @@ class Analytics:
         if not self._turns.acquire(timeout=_PATIENCE):
             raise ServiceUnavailable(
                 "SVC_REPORT_UNAVAILABLE",
-                "Other reports are being computed. Deciding goes on meanwhile; ask again in a few seconds.",
+                "Too many reports are being computed. Decisions are not affected; retry in a few seconds.",
                 details={"retry_after": 5},
             )
         try:
@@ -116,8 +116,8 @@ def _frozen_readable() -> Iterator[None]:
     except OperatorError as error:
         raise ServiceUnavailable(
             "SVC_REPORT_UNAVAILABLE",
-            f"What was frozen of the last month cannot be read ({error.code}), and the operator must look at the lake. "
-            f"Deciding goes on without it.",
+            f"Last month's benchmarks cannot be read ({error.code}); the operator must check the lake. Decisions are "
+            f"not affected.",
         ) from error
 
 

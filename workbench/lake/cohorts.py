@@ -240,7 +240,7 @@ def _chain(ledger: Ledger, lake: Path, personal: Personal, scope_id: str, month:
         # All the others wait for this scope, so the operator must learn which it is.
         raise ServiceUnavailable(
             error.code,
-            f"The benchmarks of {month} cannot be frozen before the scope {scope_id} can be read. {error.message}",
+            f"The benchmarks of {month} wait for the scope {scope_id}, which cannot be read. {error.message}",
             details=error.details,
         ) from error
 

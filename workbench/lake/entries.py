@@ -320,8 +320,8 @@ def _read(decoder: msgspec.json.Decoder[_Body], row: FollowedEntry, text: bytes)
 def _unreadable(row: FollowedEntry, why: str) -> OperatorError:
     return OperatorError(
         ENTRY_UNREADABLE,
-        f"The {row.entry_type} at chain position {row.position} cannot be exported ({why}); `gate chain check` tells "
-        f"what is damaged. What stands before it is in the lake.",
+        f"The {row.entry_type} at chain position {row.position} cannot be exported ({why}). The entries before it are "
+        f"in the lake; run `gate chain check` to see the damage.",
     )
 
 

@@ -77,9 +77,9 @@ class Exporter:
         if back := sorted(set(found.personal) - set(new.personal)):
             raise OperatorError(
                 "LAKE_LEAVES_OUT_MORE",
-                f"The lake of scope {found.scope} leaves out {', '.join(back)}, and personal_fields does not: "
-                f"a service that runs has to be started again after a change. To keep it again, remove the "
-                f"folder scope={found.scope_id}.",
+                f"The lake of scope {found.scope} leaves out {', '.join(back)}, and the setting personal_fields no "
+                f"longer does. Restart the service if you changed it. To export these fields again, remove the folder "
+                f"scope={found.scope_id}.",
             )
         return found if found.personal == new.personal else replace(new, generation=found.generation)
 
@@ -222,9 +222,9 @@ def require_same_chain(ledger: Ledger, manifest: Manifest, scope: FollowedScope)
     if [(entry.position, entry.merkle_root) for entry in found] != [(manifest.position, manifest.merkle_root)]:
         raise OperatorError(
             "LAKE_OF_ANOTHER_LEDGER",
-            f"The lake holds {manifest.position} entries of scope {manifest.scope}, and the ledger's chain has not the "
-            f"same at that position: the ledger is another one, or was restored from an older backup. If that is "
-            f"meant, remove the lake's folder scope={manifest.scope_id}; it is then exported anew.",
+            f"The lake's entry {manifest.position} of scope {manifest.scope} differs from the ledger's: the ledger is "
+            f"another one, or was restored from an older backup. If you meant that, remove the lake's folder "
+            f"scope={manifest.scope_id}, and export again.",
         )
 
 
@@ -239,8 +239,8 @@ def require_consecutive(page: Sequence[Sequence[Any]], after: int, last: int) ->
         if position != before + 1:
             raise OperatorError(
                 ENTRY_UNREADABLE,
-                f"The chain has no entry at position {before + 1}; `gate chain check` tells what is damaged. What "
-                f"stands before it is in the lake.",
+                f"The chain has no entry at position {before + 1}. The entries before it are in the lake; run `gate "
+                f"chain check` to see the damage.",
             )
 
 

@@ -50,7 +50,9 @@ def fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal, *, fact
             raise ServiceUnavailable(
                 "SVC_STORAGE_UNAVAILABLE", f"The report cannot be made. {error.message} The operator must check it."
             ) from error
-        raise _unavailable(f"The lake cannot be used now ({error.code}); the service's log says why.") from error
+        raise _unavailable(
+            f"The lake cannot be used ({error.code}); the operator finds the reason in the log."
+        ) from error
 
 
 def _fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal, *, facts: bool) -> Snapshot:
@@ -58,19 +60,19 @@ def _fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal, *, fac
     # After the manifest, so that the head is never behind it.
     scope = ledger.tail.scope(scope_id)
     if scope is None:
-        raise _unavailable("There is no such scope.")
+        raise _unavailable("The ledger has no such scope.")
     if manifest is None:
         manifest = Manifest(scope.scope_id, scope.name, scope.head.chain_id, personal=personal.marks)
     else:
         require_same_chain(ledger, manifest, scope)
         if manifest.position and manifest.personal != personal.marks:
-            raise _unavailable("The lake is being made anew, for other fields are personal now.")
+            raise _unavailable("The lake is being rebuilt, because the setting personal_fields changed.")
     behind = scope.head.size - manifest.position
     unresolved = manifest.position - manifest.compacted
     if behind > MAX_TAIL or unresolved > MAX_UNRESOLVED or _unresolved_bytes(manifest) > MAX_UNRESOLVED_BYTES:
         raise _unavailable(
-            f"The lake is being brought up to the ledger: {behind} entries are missing, and of {manifest.position} "
-            f"{unresolved} are not compacted."
+            f"The lake is catching up with the ledger: {behind} entries are not exported yet, and {unresolved} of "
+            f"{manifest.position} are not compacted."
         )
     rulebooks = rulebooks_of(ledger, scope_id) if facts else None
     parts = []
@@ -82,7 +84,9 @@ def _fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal, *, fac
             parts.append(frames(scope_id, chunk, rulebooks, personal))
             room -= sum(int(frame.estimated_size()) for frame in parts[-1].values())
             if room < 0:
-                raise _unavailable("The entries that the lake lacks are too large to be read at once.")
+                raise _unavailable(
+                    "The lake is catching up with the ledger: the entries that it lacks are too large to read at once."
+                )
     return Snapshot(lake, manifest, scope.head.size, scope.head.merkle_root, concat(parts))
 
 
@@ -101,6 +105,6 @@ def _unresolved_bytes(manifest: Manifest) -> float:
 def _unavailable(why: str) -> GateError:
     return ServiceUnavailable(
         "SVC_REPORT_UNAVAILABLE",
-        f"{why} Deciding goes on meanwhile; ask for the report again in a few seconds.",
+        f"{why} Decisions are not affected; retry in a few seconds.",
         details={"retry_after": _RETRY_SECONDS},
     )

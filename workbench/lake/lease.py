@@ -41,7 +41,7 @@ def lease(lake: Path, *, patience: float) -> Iterator[None]:
             if time.monotonic() >= deadline:
                 raise OperatorError(
                     BUSY,
-                    f"Another process is writing into the lake {lake}; it is brought up to date there, or try again.",
+                    f"Another process is writing to the lake {lake}; wait until it is done, or try again.",
                 )
             time.sleep(_POLL)
         yield
@@ -53,7 +53,7 @@ def unwritable(lake: Path, error: OSError) -> OperatorError:
     """LAKE_UNWRITABLE, with the reason in it."""
     return OperatorError(
         "LAKE_UNWRITABLE",
-        f"The lake {lake} cannot be written or read ({error.strerror or error}); all that it holds is in the ledger.",
+        f"The lake {lake} cannot be read or written ({error.strerror or error}). The ledger has all of it, too.",
     )
 
 

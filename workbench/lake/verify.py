@@ -80,7 +80,7 @@ def _carried_out(check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
         yield from check()
     except pl.exceptions.PolarsError as error:
         told = str(error).partition("\n")[0]
-        yield Finding("rows", f"A file holds what its table does not: {told}.")
+        yield Finding("rows", f"A file does not have the columns of its table: {told}.")
 
 
 def _files(lake: Path, manifest: Manifest) -> Iterator[Finding]:
@@ -108,14 +108,19 @@ def _rows(lake: Path, manifest: Manifest) -> Iterator[Finding]:
     after this is nothing beyond it.
     """
     if not 0 <= manifest.compacted <= manifest.position:
-        yield Finding("rows", f"Cases cannot be resolved to {manifest.compacted} of {manifest.position} entries.")
+        yield Finding(
+            "rows", f"The manifest says that {manifest.compacted} of {manifest.position} entries are compacted."
+        )
     for file in manifest.files:
         last = manifest.compacted if file.table in RESOLVED else manifest.position
         if not 1 <= file.first_position <= file.last_position <= last:
             yield Finding("rows", f"{file.path} holds positions outside 1 to {last}.")
         told = (file.rows, file.first_position, file.last_position, {manifest.scope_id}, 0)
         if (found := _told(lake, file)) != told:
-            yield Finding("rows", f"{file.path} holds {found[0]} rows, positions {found[1]} to {found[2]}, not those.")
+            yield Finding(
+                "rows",
+                f"{file.path} holds {found[0]} rows, positions {found[1]} to {found[2]}; the manifest says otherwise.",
+            )
 
 
 def _told(lake: Path, file: LakeFile) -> tuple[int, int, int, set[str], int]:
@@ -143,28 +148,30 @@ def _chain(lake: Path, manifest: Manifest) -> Iterator[Finding]:
         for at, row in enumerate(rows.iter_rows(), after + 1):
             position, entry_type, decision_id, record_hash, receipt_hash, leaf_hash, merkle_root = row
             if position != at:
-                yield Finding("chain", f"The entry at position {min(at, position)} is missing or there twice.")
+                yield Finding("chain", f"The entry at position {min(at, position)} is missing or appears twice.")
                 return
             leaf = chain.leaf(entry_type, decision_id, record_hash, receipt_hash, plain=True)
             root = chain.rolling_root(root, leaf, position, plain=True)
             if (leaf, root) != (leaf_hash, merkle_root):
-                yield Finding("chain", f"The entry at position {position} is not the one that the chain has there.")
+                yield Finding("chain", f"The entry at position {position} differs from the chain's.")
                 return
             if written.pop(position, {root}) != {root}:
-                yield Finding("chain", f"A file says that the chain had another root at position {position}.")
+                yield Finding("chain", f"A file states another root for position {position}.")
                 return
         if rows.height != up_to - after:
             yield Finding("chain", f"The entry at position {after + rows.height + 1} is missing.")
             return
     if written:
-        yield Finding("chain", f"A file says that it was written at position {min(written)}, where the lake has none.")
+        yield Finding("chain", f"A file says that it was written at position {min(written)}, which is not in the lake.")
     facts = snapshot.table("facts").select(pl.len().alias("rows"), pl.col("position").n_unique().alias("distinct"))
     decided = snapshot.table("decisions").select(pl.len().alias("decisions"))
     rows_, distinct, decisions = pl.concat([facts.collect(), decided.collect()], how="horizontal").row(0)
     if not rows_ == distinct == decisions:
-        yield Finding("chain", f"There are facts of {distinct} decisions in {rows_} rows, and {decisions} decisions.")
+        yield Finding(
+            "chain", f"{rows_} rows hold the facts of {distinct} decisions, and there are {decisions} decisions."
+        )
     if root != manifest.merkle_root:
-        yield Finding("chain", f"The rows end in another root than the manifest has at position {manifest.position}.")
+        yield Finding("chain", f"The root of the rows differs from the manifest's at position {manifest.position}.")
 
 
 def _links(snapshot: Snapshot, entry_type: str, after: int, up_to: int) -> pl.DataFrame:
@@ -202,7 +209,7 @@ def _rulebooks(lake: Path, manifest: Manifest) -> Iterator[Finding]:
         if hashlib.sha256(body.encode()).hexdigest() != hash_:
             yield Finding("rulebooks", f"The rulebook {hash_} is not the one that decided.")
     if sorted(held["policy_hash"]) != sorted(used["policy_hash"]):
-        yield Finding("rulebooks", "Rulebooks are missing, or there twice.")
+        yield Finding("rulebooks", "Rulebooks are missing or appear twice.")
 
 
 def _cases(lake: Path, manifest: Manifest) -> Iterator[Finding]:
@@ -224,15 +231,13 @@ def _cases(lake: Path, manifest: Manifest) -> Iterator[Finding]:
         )
         expected = updated(unreported(decisions), outcomes, executions)
         if not expected.sort("position").equals(cases.sort("position")):
-            yield Finding(
-                "cases", f"Among the decisions from position {after + 1} on, a case is not what its reports say."
-            )
+            yield Finding("cases", f"From position {after + 1} on, a case does not agree with its reports.")
             return
         order = ("position", "name")
         if not measured(outcomes).sort(order).equals(metrics.sort(order)):
             yield Finding(
                 "metrics",
-                f"Among the decisions from position {after + 1} on, a metric is not what the latest outcome says.",
+                f"From position {after + 1} on, a metric does not agree with the latest outcome.",
             )
             return
 
@@ -265,8 +270,7 @@ def _ledger(lake: Path, manifest: Manifest, ledger: Ledger, scope: FollowedScope
             if not same:
                 yield Finding(
                     "ledger",
-                    f"Of {table}, the rows from position {page[0].position} to {page[-1].position} are not what the "
-                    f"ledger has.",
+                    f"In {table}, the rows {page[0].position} to {page[-1].position} differ from the ledger's entries.",
                 )
                 return
 

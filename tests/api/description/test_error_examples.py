@@ -242,10 +242,7 @@ def checkpoint_refused(caller: Caller) -> TestResponse:
 
 
 def report_unavailable(caller: Caller) -> TestResponse:
-    message = (
-        "What counts for this report is still catching up with the ledger. Deciding goes on; ask for the report again "
-        "in 5 seconds."
-    )
+    message = "The lake is catching up with the ledger. Decisions are not affected; retry in 5 seconds."
     give_reports(caller.app, LateReports(message))
     response = caller.client.get("/api/decision/policies/pricing/effectiveness", headers=caller.headers)
     assert response.headers["retry-after"] == "5"

@@ -243,7 +243,7 @@ def test_a_report_waits_where_the_lake_is_far_behind(
         return caught.value.message
 
     monkeypatch.setattr(fresh, "MAX_TAIL", 2)
-    assert "entries are missing" in refused()
+    assert "9 entries are not exported yet" in refused()
     export()
     monkeypatch.setattr(fresh, "MAX_UNRESOLVED", 2)
     assert "are not compacted" in refused()
