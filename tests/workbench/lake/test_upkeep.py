@@ -253,7 +253,7 @@ def test_a_report_waits_where_the_lake_is_far_behind(
     monkeypatch.undo()
     chain.grow(1)
     monkeypatch.setattr(fresh, "MAX_TAIL_BYTES", 10)
-    assert "too large to be read" in refused()
+    assert "too large to read at once" in refused()
 
 
 def test_lingering_files_take_no_more_than_a_disk_can_spare(
