@@ -1228,7 +1228,12 @@ def _check_report(
         bound_alike = canonical(binding) == canonical(record.get("action_binding"))
         named = not bound_alike or any(name in report for name in ("target_system", "target_object_id", "mutation"))
         mismatch = named and report.get("action_binding_match") is not True
-        expected["flags"] = [*flags, "ACTION_BINDING_MISMATCH"] if mismatch else flags
+        if mismatch:
+            flags.append("ACTION_BINDING_MISMATCH")
+        # Releases before this flag did not set it.
+        if report.get("action_taken", report.get("decision_action")) != report.get("decision_action"):
+            flags += ["ACTION_TAKEN_MISMATCH"] if report.get("flags") != flags else []
+        expected["flags"] = flags
         for name in ("state_before_hash", "state_after_hash"):
             findings.require(name in report and report[name] != "", f"{what}: {name} is neither text nor null")
     else:

@@ -16,7 +16,7 @@ Json: TypeAlias = Any
 
 ConfidenceLevel = Literal["high", "medium", "low", "insufficient"]
 EntryType = Literal["decision", "execution", "outcome", "crm_sync", "erasure"]
-ExecutionFlag = Literal["DECISION_NOT_APPROVED", "ACTION_BINDING_MISMATCH"]
+ExecutionFlag = Literal["DECISION_NOT_APPROVED", "ACTION_BINDING_MISMATCH", "ACTION_TAKEN_MISMATCH"]
 ExecutionStatus = Literal["executed", "queued", "skipped", "failed", "blocked", "reviewed", "reverted"]
 KeySource = Literal["server", "registry", "public_key", "hmac_secret", "request", "none"]
 Mode = Literal["rulebook", "single", "multi", "runtime"]
@@ -203,7 +203,9 @@ class ExecutionReport(TypedDict):
     execution_result: NotRequired[str]
     """The result in the caller's words."""
     action_taken: NotRequired[str]
-    """The action that was actually performed, by its label."""
+    """The action that was actually performed, by its label. One that is not the decision's action sets the flag
+    ACTION_TAKEN_MISMATCH of the receipt.
+    """
     target_system: NotRequired[str]
     """The system that was changed."""
     target_object_id: NotRequired[str]
@@ -221,7 +223,9 @@ class ExecutionReport(TypedDict):
     decision_receipt_hash: NotRequired[str]
     """The record's receipt_hash. Where it is sent, it must be that of the stored record."""
     action_binding: NotRequired[Mapping[str, Json]]
-    """The binding that the executor acted on. It is compared as a whole with that of the record."""
+    """The binding that the executor acted on, or some of it. Each field that is sent is compared with that of the
+    record.
+    """
     state_before_hash: NotRequired[str]
     """A hash of the target's state before the action, with its algorithm: sha256:..."""
     state_after_hash: NotRequired[str]
@@ -967,12 +971,15 @@ class ExecutionReceipt(TypedDict):
     policy_bundle_hash: str
     """policy_bundle_hash of the decision's record."""
     action_binding: ActionBinding
-    """The binding that was sent, else that of the record."""
+    """The record's binding, with the fields that the report named in the place of its own: those of its
+    action_binding, and its target_system, target_object_id and mutation as system, resource and mutation. Of a field
+    that was named twice, the value that differs from the record's.
+    """
     action_binding_hash: str
     """Hash of action_binding, as a whole."""
     action_binding_match: bool
-    """Whether the report names what was decided: the binding that was sent is the record's; or, where none was, each
-    of target_system, target_object_id and mutation that was sent is. False where nothing of it was sent.
+    """Whether the report names what was decided: it named some of the binding, and action_binding is the record's.
+    False where it named nothing of it. action_taken has no part in it.
     """
     state_before_hash: str | None
     """The hash of the target's state before the action, as it was sent; null where none was."""
@@ -995,7 +1002,9 @@ class ExecutionReceipt(TypedDict):
     flags: list[ExecutionFlag]
     """What speaks against the receipt; it follows from hashed members and is not hashed itself:
     DECISION_NOT_APPROVED where decision_verdict is not yes, whatever was done about it; ACTION_BINDING_MISMATCH
-    where an action_binding or a field of the target was sent and action_binding_match is false.
+    where an action_binding or a field of the target was sent and action_binding_match is false;
+    ACTION_TAKEN_MISMATCH where action_taken was sent and is not decision_action, which receipts of releases before
+    this flag do not have.
     """
     execution_hash: str
     """Hash of the members that docs/wire-format.md lists, without those that are empty."""
