@@ -369,6 +369,10 @@ def _registry_entry(
     findings.require(
         status in ("active", "retired"), f"{what}: key {key_id!r} has status {status!r}, not to be trusted"
     )
+    findings.require(
+        status != "retired" or not _empty(entry.get("not_after")),
+        f"{what}: key {key_id!r} is retired without not_after",
+    )
     # Timestamps have one fixed form in UTC, so their text order is their order in time.
     not_before, not_after = entry.get("not_before"), entry.get("not_after")
     if not _empty(not_before):

@@ -2547,11 +2547,13 @@ class PublicKeyEntry(TypedDict):
     public_key_fingerprint: str
     """SHA-256 of the PEM text, lower-case hex."""
     status: Literal["active", "retired", "compromised"]
-    """active signs; retired verifies what it signed; compromised verifies nothing."""
+    """active signs; retired verifies what it signed up to not_after; compromised verifies nothing. Where receipts
+    are signed by HMAC, or nothing is signed, a key that could sign is given as retired.
+    """
     not_before: str
     """When the key came into use, UTC."""
     not_after: str | None
-    """When it went out of use, UTC; null while active."""
+    """When it went out of use, UTC; null while active. A retired key always has it."""
 
 
 class KeyRegistryDocument(TypedDict):

@@ -361,6 +361,22 @@ class TestSigningKeys:
         assert listed["receipt"]["active_key_id"] == new["key_id"]
         assert old in gate("signing-keys", "list").stdout
 
+    def test_a_key_that_signs_nothing_under_hmac_is_not_listed_as_active(self, gate: Gate, tmp_path: Path) -> None:
+        gate("scopes", "create", "acme")
+        secret = tmp_path / "secret"
+        secret.write_text("a secret of at least 32 bytes, yes")
+        (tmp_path / "home" / "settings.toml").write_text(
+            f'receipt_signing = "hmac-sha256"\nreceipt_hmac_secret_file = "{secret}"\n'
+        )
+        listed = printed(gate("signing-keys", "list", "--json"))
+        assert ([key["status"] for key in listed["receipt"]["keys"]], listed["receipt"]["active_key_id"]) == (
+            ["retired"],
+            None,
+        )
+        assert listed["registry"]["active_key_id"] == listed["registry"]["keys"][0]["key_id"]
+        shown = gate("signing-keys", "list").stdout
+        assert "receipt_signing is hmac-sha256: none of the receipt keys signs." in shown
+
     def test_the_registry_purpose_has_keys_of_its_own(self, gate: Gate) -> None:
         gate("scopes", "create", "acme")
         first = printed(gate("signing-keys", "list", "--json"))
