@@ -164,8 +164,8 @@ class Scenario(TypedDict):
 
     scenario_id: str
     """The caller's id for it."""
-    label: str
-    """What it stands for, for people."""
+    label: NotRequired[str]
+    """What it stands for, for people. The scenario_id where it is absent."""
     context_patch: Mapping[str, Json]
     """A merge patch (RFC 7396) over the stored context: a member that is null is removed, an object is merged,
     everything else replaces. Facts stand under inputs.
@@ -2295,7 +2295,7 @@ class ScenarioResult(TypedDict):
     scenario_id: str
     """As in the request."""
     label: str
-    """As in the request."""
+    """As in the request; the scenario_id where none was sent."""
     facts_changed: bool
     """Whether the facts, context.inputs, are others than those that were decided over. A patch of anything else
     changes no verdict.
