@@ -2990,7 +2990,10 @@ class Status(TypedDict):
     auth: StatusPart
     """How callers are known."""
     backends: StatusPart
-    """What is wired besides, and how."""
+    """Each backend by name: ledger (sqlite, postgresql), advisory, trusted_adapters, and reports, the process that
+    counts for reports. Each of the last three is ready, unavailable, unconfigured, or unknown where the report was
+    made without a running server. Decisions need none of them.
+    """
     disk: StatusPart
     """Whether the ledger's disk has room."""
     trusted_adapters: StatusPart
