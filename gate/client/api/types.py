@@ -1729,8 +1729,10 @@ class AnomalyReport(TypedDict):
     """H of the report without this member."""
 
 
-class OwnMetrics(TypedDict):
-    """What came of your own decisions of the month, by their latest outcome reported before the freeze."""
+class OwnMetricsPresent(TypedDict):
+    """The same of all of your decisions of the policy, of whatever month, by their latest outcome: as of
+    coverage.chain_position. Nothing is compared with it. Absent from reports of earlier releases.
+    """
 
     decisions: int
     """How many decisions."""
@@ -1742,6 +1744,27 @@ class OwnMetrics(TypedDict):
     """The share of decisions with verdict yes; null without decisions."""
     terminal_coverage: float | None
     """The share of decisions with a terminal outcome; null without decisions."""
+
+
+class OwnMetrics(TypedDict):
+    """What came of your own decisions of the month, by their latest outcome reported before the freeze; and beside
+    it, in present, of all of your decisions by now.
+    """
+
+    decisions: int
+    """How many decisions."""
+    terminal: int
+    """Those of them whose latest outcome is terminal."""
+    success_rate: float | None
+    """The share of succeeded among the terminal; null where there are none."""
+    approval_rate: float | None
+    """The share of decisions with verdict yes; null without decisions."""
+    terminal_coverage: float | None
+    """The share of decisions with a terminal outcome; null without decisions."""
+    present: NotRequired[OwnMetricsPresent]
+    """The same of all of your decisions of the policy, of whatever month, by their latest outcome: as of
+    coverage.chain_position. Nothing is compared with it. Absent from reports of earlier releases.
+    """
 
 
 class Percentiles(TypedDict):
@@ -1841,7 +1864,9 @@ class BenchmarkReport(TypedDict):
     policy_version: str | None
     """The one version of which your own decisions were looked at; null for all."""
     your_metrics: OwnMetrics
-    """What came of your own decisions of the month, by their latest outcome reported before the freeze."""
+    """What came of your own decisions of the month, by their latest outcome reported before the freeze; and beside
+    it, in present, of all of your decisions by now.
+    """
     cross_customer: CrossCustomer
     """What is told of the other scopes together, or why nothing is."""
     recommendation: Literal["not_compared", "insufficient_outcomes", "below_cohort", "within_cohort", "above_cohort"]
