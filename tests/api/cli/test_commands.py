@@ -35,6 +35,7 @@ from gate.rulebooks.bundles import own_rulebooks
 from tests.end_to_end.support import ROOT
 from tests.support.command_line import run_gate
 from tests.support.samples import (
+    RECEIPT_KEYS,
     RECEIPT_SIGNER,
     copy_as_release,
     make_packet,
@@ -42,7 +43,7 @@ from tests.support.samples import (
     sample_request,
     sample_rulebook,
 )
-from tests.support.tampering import as_doubles, with_value, without
+from tests.support.tampering import Forger, as_doubles, with_value, without
 from workbench.analytics import Analytics
 from workbench.lake.entries import Personal
 
@@ -748,6 +749,27 @@ class TestVerifyPacket:
         assert few.returncode == 0
         told = [line for line in few.stdout.splitlines() if line.startswith("  outcome_records[")]
         assert told == ["  outcome_records[0]: its link is not in the packet; only its own hash speaks for it"]
+
+    def test_a_receipt_without_the_flag_of_another_action_is_told(self, gate: Gate, tmp_path: Path) -> None:
+        """As receipts of earlier releases are; the packet is verified all the same."""
+        forger = Forger(make_packet())
+        forger.edit({"set": ["execution_receipts", 0, "action_taken"], "to": "wire_money"})
+        forger.recompute(["reports", "links", "checkpoint", "packet_hash"], RECEIPT_SIGNER)
+        assert forger.packet["execution_receipts"][0]["flags"] == ["ACTION_TAKEN_MISMATCH"]
+        keys = tmp_path / "keys.json"
+        keys.write_text(json.dumps(RECEIPT_KEYS.to_dict()))
+
+        def told() -> list[str]:
+            file = tmp_path / "packet.json"
+            file.write_text(json.dumps(_rehashed(forger.packet)))
+            done = gate("verify-packet", str(file), "--registry", str(keys), home=False)
+            assert done.returncode == 0, done.stdout
+            return [line for line in done.stdout.splitlines() if line.startswith("  execution_receipts[")]
+
+        assert told() == []
+        forger.packet["execution_receipts"][0]["flags"] = []
+        note = "action_taken is not the decided action, and the flag for that is missing"
+        assert told() == [f"  execution_receipts[0]: {note}"]
 
     def test_a_packet_that_is_verified_for_its_record_alone_says_so_and_can_be_refused(
         self, gate: Gate, files: dict[str, str]
