@@ -146,18 +146,27 @@ def attach(
     metrics = metrics or Metrics()
     instance.ledger.entries.observe(metrics)
     instance.adapters.waiting = others_working
-    watched = Readiness(lambda: readiness.readiness(instance, wait=0, keeper=read_state(utc_now())), log)
+    reports = analytics or _analytics()
+    watched = Readiness(
+        lambda: readiness.readiness(instance, wait=0, reports=_reports_state(reports), keeper=read_state(utc_now())),
+        log,
+    )
     app.extensions["gate.operations"] = Operations(
         log, metrics, watched, instance.settings.metrics_token, lambda: _gauges(instance, watched)
     )
-    app.extensions["gate"] = State(
-        instance, instance.gate(), instance.lifecycle(), instance.limiter, analytics or _analytics()
-    )
+    app.extensions["gate"] = State(instance, instance.gate(), instance.lifecycle(), instance.limiter, reports)
 
 
 def _analytics() -> Reports:
     address = os.environ.get(ADDRESS_VARIABLE)
     return AnalyticsClient(address) if address else NO_REPORTS
+
+
+def _reports_state(reports: Reports) -> str:
+    """What status says of the reports that are not made in this process."""
+    if reports is NO_REPORTS:
+        return "unconfigured"
+    return "unavailable" if isinstance(reports, AnalyticsClient) and not reports.listens() else "ready"
 
 
 def _application() -> Flask:

@@ -420,6 +420,7 @@ def _executions(drawn: _Drawn, random: np.random.Generator) -> pl.DataFrame:
             pl.Series("action_binding_match", random.random(size) < 0.99),
             pl.Series("not_approved", np.zeros(size, np.bool_)),
             pl.Series("binding_mismatch", np.zeros(size, np.bool_)),
+            pl.Series("action_mismatch", np.zeros(size, np.bool_)),
             pl.Series("state_mismatch", [None] * size, pl.Boolean),
             pl.Series("reported_at", reported_at).cast(TIME),
         ]

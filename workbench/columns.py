@@ -121,6 +121,11 @@ EXECUTIONS: Final[Table] = {
     "action_binding_match": Column(pl.Boolean, "Whether what was executed is what was decided."),
     "not_approved": Column(pl.Boolean, "Flag DECISION_NOT_APPROVED: the verdict was not yes."),
     "binding_mismatch": Column(pl.Boolean, "Flag ACTION_BINDING_MISMATCH: the receipt names another target."),
+    "action_mismatch": Column(
+        pl.Boolean,
+        "Flag ACTION_TAKEN_MISMATCH: the receipt names another action than the decision's. It is true of receipts of "
+        "earlier releases too, which do not have the flag.",
+    ),
     "state_mismatch": Column(
         pl.Boolean,
         "Whether the state hashes contradict the status: executed or reverted and nothing changed, or else and "
@@ -211,6 +216,7 @@ _OF_EXECUTION: Final[Table] = {
     "action_binding_match": Column(pl.Boolean, "Whether what it says was executed is what was decided."),
     "not_approved": Column(pl.Boolean, "Its flag DECISION_NOT_APPROVED."),
     "binding_mismatch": Column(pl.Boolean, "Its flag ACTION_BINDING_MISMATCH."),
+    "action_mismatch": Column(pl.Boolean, "Whether it names another action than the decision's."),
     "execution_reported_at": Column(TIME, "When it was reported."),
     "executions": Column(pl.Int64, "How many receipts were reported."),
     "first_executed_at": Column(TIME, "When a receipt first said executed."),
@@ -218,6 +224,9 @@ _OF_EXECUTION: Final[Table] = {
     "times_reverted": Column(pl.Int64, "How many said reverted."),
     "times_unapproved": Column(pl.Int64, "How many said executed or queued, and the verdict was not yes."),
     "times_mismatched": Column(pl.Int64, "How many had the flag ACTION_BINDING_MISMATCH."),
+    "times_other_action": Column(
+        pl.Int64, "How many said executed or queued, and named another action than the decision's."
+    ),
     "times_contradicted": Column(pl.Int64, "How many had state hashes that contradict their status."),
 }
 

@@ -33,6 +33,7 @@ SOCKET: Final = "analytics"
 
 _SECONDS: Final = 30.0
 _CONNECT_SECONDS: Final = 2.0
+_PROBE_SECONDS: Final = 0.2
 # How many of a worker's threads, which decisions need as well.
 _AT_ONCE: Final = 32
 _MAX_ANSWER: Final = 64 * 1024 * 1024
@@ -74,11 +75,19 @@ class AnalyticsClient:
                 raise ServiceUnavailable(told["code"], told["message"], details=told.get("details") or {})
         raise _unavailable("The reporting service gave an unusable answer.")
 
-    def _connected(self) -> Connection:
+    def listens(self) -> bool:
+        """Whether the process takes connections now."""
+        try:
+            self._connected(_PROBE_SECONDS).close()
+        except OSError:
+            return False
+        return True
+
+    def _connected(self, seconds: float = _CONNECT_SECONDS) -> Connection:
         """A connection, or an OSError where nobody takes it in time: a full queue would be waited for without end."""
         link = socket.socket(socket.AF_UNIX)
         try:
-            link.settimeout(min(self._seconds, _CONNECT_SECONDS))
+            link.settimeout(min(self._seconds, seconds))
             link.connect(self._address)
             link.settimeout(None)
             return Connection(link.detach())

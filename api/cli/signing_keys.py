@@ -13,7 +13,7 @@ from gate.clock import utc_now
 from gate.errors import OperatorError
 from gate.instance.instance import Instance
 from gate.instance.keys import PURPOSES, KeyRing
-from gate.proof.signing import PublicKey
+from gate.proof.signing import ED25519, PublicKey
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="List, rotate, retire and compromise signing keys.")
 
@@ -27,7 +27,8 @@ KeyId = Annotated[str, typer.Argument(help="The key's id, as `gate signing-keys 
 def list_keys(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """List the public keys of both purposes."""
     with instance_at(home, database_url) as instance:
-        registries = {purpose: _ring(instance, purpose).registry() for purpose in PURPOSES}
+        registries = {purpose: instance.published_keys(purpose, utc_now()) for purpose in PURPOSES}
+        settings = instance.settings
     if as_json:
         print_json({purpose: registry.to_dict() for purpose, registry in registries.items()})
         return
@@ -39,6 +40,9 @@ def list_keys(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_js
             for key in registry.keys
         ],
     )
+    for purpose, signing in (("receipt", settings.receipt_signing), ("registry", settings.registry_signing)):
+        if signing != ED25519:
+            say(f"{purpose}_signing is {signing}: none of the {purpose} keys signs.")
 
 
 @app.command()

@@ -24,7 +24,7 @@ from api.cli.verify import (
 )
 from gate.verify import PacketVerification, verify_packet
 from gate.verify.material import PACKETS, unusable
-from gate.verify.packet_result import unlinked_check
+from gate.verify.packet_result import flags_check, unlinked_check
 
 app = typer.Typer(add_completion=False)
 
@@ -75,14 +75,16 @@ def verify(
     else:
         print_verdict(result, whole=bool(result.checks.get("reports_signed")))
         _print_steps(result)
-        _print_unlinked(result.unlinked)
-        told = {"reports_signed", *(unlinked_check(place) for place in result.unlinked)}
+        _print_noted(result.unlinked, "its link is not in the packet; only its own hash speaks for it")
+        _print_noted(result.unflagged, "action_taken is not the decided action, and the flag for that is missing")
+        noted = [*map(unlinked_check, result.unlinked), *map(flags_check, result.unflagged)]
+        told = {"reports_signed", *noted}
         print_differences(result, "packet", told=told)
         advise(trust)
     raise typer.Exit(0 if result.verified else 1)
 
 
-_UNLINKED_SHOWN: Final = 10
+_NOTED_SHOWN: Final = 10
 _HOLDS: Final = {True: "holds", False: "FAILS", None: "not checked"}
 
 
@@ -92,8 +94,8 @@ def _print_steps(result: PacketVerification) -> None:
         say(f"  step {number}, {name}: {_HOLDS[step.holds]}{where}")
 
 
-def _print_unlinked(places: list[str]) -> None:
-    for place in places[:_UNLINKED_SHOWN]:
-        say(f"  {place}: its link is not in the packet; only its own hash speaks for it")
-    if len(places) > _UNLINKED_SHOWN:
-        say(f"  and {len(places) - _UNLINKED_SHOWN} more reports likewise")
+def _print_noted(places: list[str], note: str) -> None:
+    for place in places[:_NOTED_SHOWN]:
+        say(f"  {place}: {note}")
+    if len(places) > _NOTED_SHOWN:
+        say(f"  and {len(places) - _NOTED_SHOWN} more reports likewise")

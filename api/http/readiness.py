@@ -155,12 +155,23 @@ def reasons(report: Mapping[str, object]) -> dict[str, str]:
     }
 
 
-def readiness(instance: Instance, *, wait: float = WAIT_SECONDS, keeper: KeeperState | None = None) -> Report:
+REPORTS_UNKNOWN: Final = "unknown"
+"""What is said of the process that makes reports where only a running server knows."""
+
+
+def readiness(
+    instance: Instance,
+    *,
+    wait: float = WAIT_SECONDS,
+    reports: str = REPORTS_UNKNOWN,
+    keeper: KeeperState | None = None,
+) -> Report:
     """The report on an open instance. It writes to the ledger, and waits until that is durable.
 
     Args:
         instance: The instance.
         wait: How long to wait until it is known whether adapters can run, in seconds.
+        reports: The state of the process that makes reports.
         keeper: How the checkpoints of a running service stand; None to compare the kept ones with the chains now.
     """
     ledger, settings = instance.ledger, instance.settings
@@ -183,6 +194,7 @@ def readiness(instance: Instance, *, wait: float = WAIT_SECONDS, keeper: KeeperS
             "disk": _part("The ledger's disk", lambda: _require_room(ledger.store.disk_left())),
             "checkpoints": _checkpoints(instance, keeper),
         },
+        reports,
     )
 
 
@@ -207,10 +219,11 @@ def closed(settings: Settings | None, reason: str) -> Report:
             "ledger": {"ready": False, "reason": reason},
             "backends": {"ready": True},
         },
+        REPORTS_UNKNOWN,
     )
 
 
-def _report(settings: Settings | None, found: dict[str, Part]) -> Report:
+def _report(settings: Settings | None, found: dict[str, Part], reports: str) -> Report:
     # Callers that send facts need no adapter, and those that need one get its own error code.
     ready = all(part["ready"] for name, part in found.items() if name not in _APART)
     backend = None if settings is None else settings.ledger_url.partition(":")[0].partition("+")[0]
@@ -240,6 +253,7 @@ def _report(settings: Settings | None, found: dict[str, Part]) -> Report:
             "ledger": backend,
             "advisory": "unconfigured",
             "trusted_adapters": "ready" if found["trusted_adapters"]["ready"] else "unavailable",
+            "reports": reports,
         },
         "disk": {},
         "checkpoints": {},

@@ -10,9 +10,10 @@ from flask import Blueprint, Response
 from api.http.auth import authenticate
 from api.http.requests import json_response, query_choice, query_cursor, query_integer, query_text, query_time
 from api.http.state import state
+from gate.decisions.stored import require_covered
 from gate.errors import FieldError, RequestRefused
 from gate.ids import not_before
-from gate.ledger.reads.decisions import Criteria
+from gate.ledger.reads.decisions import Criteria, Found
 
 blueprint = Blueprint("searches", __name__)
 
@@ -41,7 +42,7 @@ def find_decisions() -> Response:
     criteria = _criteria()
     limit, before = query_integer("limit", default=20, lowest=1, highest=1000), query_cursor()
     page = state().instance.ledger.decisions.search(authority.scope_id, criteria, limit=limit, before=before)
-    decisions = [{**_shown(found.record), "chain_position": found.position} for found in page.found]
+    decisions = [_shown(found) for found in page.found]
     return json_response(
         {
             "count": len(decisions),
@@ -68,5 +69,7 @@ def _criteria() -> Criteria:
     )
 
 
-def _shown(record: Mapping[str, object]) -> dict[str, object]:
-    return {name: record.get(name) for name in _SHOWN}
+def _shown(found: Found) -> dict[str, object]:
+    record: Mapping[str, object] = found.record
+    require_covered(record, f"the decision at chain position {found.position}")
+    return {**{name: record.get(name) for name in _SHOWN}, "chain_position": found.position}

@@ -135,7 +135,7 @@ def settle(
         if isinstance(outcome, Claimed) and claim is not None:
             return Used(claim, outcome)
         if isinstance(outcome, CapReached):
-            raise _cap_reached(outcome.cap, parse_timestamp(entry.link.created_at))
+            raise cap_reached(outcome.cap, parse_timestamp(entry.link.created_at))
         # Access changed. If the key still holds, the same entry is offered again under the new epoch.
         caller.confirm()
 
@@ -186,7 +186,8 @@ def not_as_made(operation: Operation) -> ServiceUnavailable:
     )
 
 
-def _cap_reached(cap: int, now: datetime) -> LimitReached:
+def cap_reached(cap: int, now: datetime) -> LimitReached:
+    """The refusal of a record that the plan of its scope does not allow in this UTC month."""
     return LimitReached(
         "SVC_API_MONTHLY_CAP_EXCEEDED",
         f"The scope has used up the {cap} records of its plan in this UTC month; hold the action, "

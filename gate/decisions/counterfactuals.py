@@ -37,7 +37,7 @@ class Scenario:
 
     Attributes:
         scenario_id: The caller's id for it, unique in the request.
-        label: What it stands for, for people.
+        label: What it stands for, for people; its id where the caller gives none.
         context_patch: An RFC 7396 merge patch over the stored context.
         adapter_input_patch: One over the stored input of the adapter; None where there is none.
     """
@@ -107,7 +107,7 @@ MAX_MATERIAL: Final = 4 * 1024 * 1024
 
 class _ScenarioBody(TypedDict):
     scenario_id: str
-    label: str
+    label: NotRequired[str]
     context_patch: JsonObject
     adapter_input_patch: NotRequired[JsonObject]
 
@@ -143,7 +143,16 @@ def read_counterfactuals(body: object) -> CounterfactualsRequest:
     if repeated:
         raise invalid_scenarios(repeated)
     return CounterfactualsRequest(
-        tuple(Scenario(**scenario) for scenario in asked["scenarios"]), asked.get("response_view")
+        tuple(
+            Scenario(
+                scenario["scenario_id"],
+                scenario.get("label", scenario["scenario_id"]),
+                scenario["context_patch"],
+                scenario.get("adapter_input_patch"),
+            )
+            for scenario in asked["scenarios"]
+        ),
+        asked.get("response_view"),
     )
 
 

@@ -172,7 +172,7 @@ class DecisionGate:
         facts = self.sources.facts(request, invocation)
         if registered is None:
             # Not before there are facts: a failing adapter must leave nothing behind.
-            registered = self.sources.register(caller.scope_id, rulebook, dependency)
+            registered = self.sources.register_for_record(caller.scope_id, rulebook, dependency)
         return rulebook, registered, facts
 
     def _replayed(self, authority: Authority, used: Used) -> Decision:

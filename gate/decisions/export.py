@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
 
-from gate.decisions.stored import decision_not_found, stored_record, stored_request
+from gate.decisions.stored import decision_not_found, stored_record, stored_report, stored_request
 from gate.encoding.strict_json import MAX_VALUES, exceeds_values
 from gate.errors import OperatorError, RequestRefused, ServiceUnavailable
 from gate.ids import timestamp
 from gate.ledger import Ledger
 from gate.ledger.access.authority import Authority
-from gate.ledger.chain.entries import History, StoredReport
-from gate.ledger.stores.store import read_object
+from gate.ledger.chain.entries import History
 from gate.policy.questions import (
     AnomaliesQuestion,
     BenchmarksQuestion,
@@ -29,8 +28,9 @@ from gate.policy.reports import confidence_report
 from gate.proof import chain
 from gate.proof.chain import Head
 from gate.proof.checkpoint import Checkpoint
-from gate.records.documents import Packet, PolicyIntelligence, Record, Report
+from gate.records.documents import Packet, PolicyIntelligence, Record
 from gate.records.packet import build_packet, links_to_retain
+from gate.records.receipts import EXECUTIONS, OUTCOMES
 from gate.records.record import Signers
 from gate.rulebooks.patterns import patterns
 from gate.verify import Trust, verify_packet
@@ -136,8 +136,8 @@ class PacketExport:
         record = stored_record(history.decision)
         _, now = self._signing()
         exported_at = timestamp(now)
-        executions = [_report(report) for report in history.executions]
-        outcomes = [_report(report) for report in history.outcomes]
+        executions = [stored_report(EXECUTIONS, report) for report in history.executions]
+        outcomes = [stored_report(OUTCOMES, report) for report in history.outcomes]
         links = None if parts.links is None else links_to_retain(history.links, executions, outcomes)
         # Reports are not signed; through the links up to the last one, the checkpoint's signature covers them (ADR 7).
         checkpoint = None
@@ -219,8 +219,3 @@ def _damaged(where: str) -> ServiceUnavailable:
         f"The stored decision was changed after it was made ({where}), so no packet is made; the "
         "operator must run `gate chain check`.",
     )
-
-
-def _report(stored: StoredReport) -> Report:
-    report: Report = read_object(stored.body, f"the entry at chain position {stored.position}")
-    return {**report, "audit_chain": stored.link}

@@ -14,7 +14,7 @@ from cachetools import LRUCache
 
 from gate.clock import new_id
 from gate.decisions.claims import Operation, Used, entry_of, not_as_made, read_claim, settle
-from gate.decisions.stored import decision_not_found
+from gate.decisions.stored import decision_not_found, stored_report
 from gate.encoding.canonical import content_hash
 from gate.errors import IdempotencyConflict, MaterialRefused, ServiceUnavailable
 from gate.ids import timestamp
@@ -24,12 +24,12 @@ from gate.ledger.access.caller import Caller
 from gate.ledger.chain.entries import LinkedBody, StoredReport
 from gate.ledger.chain.outcomes import ReportedOutcome
 from gate.ledger.chain.writer import Claim, NewEntry
-from gate.ledger.stores.store import read_object
 from gate.proof import chain
 from gate.records.documents import Cited, Record, Report
 from gate.records.envelope import envelope, erased_members, output_material, receipt_material
-from gate.records.receipts import CITED, OUTCOMES, Kind, build, report_hash, report_link, text
+from gate.records.receipts import CITED, OUTCOMES, Kind, build, report_link, text
 from gate.records.report_request import check_request
+from gate.verify.members import uncovered_members
 
 _CACHED: Final = 8192
 # A report may be as large as a request body; reading stops once they have this size together.
@@ -189,6 +189,7 @@ def _read_cited(stored: LinkedBody, decision_id: str) -> Cited:
             and stored.decision_id == decision_id
             and stored.leaf_hash == chain.leaf("decision", *linked, plain=True)
             and _holds(record)
+            and not uncovered_members(record)
         ):
             return cast("Cited", {name: record[name] for name in CITED})
         fault = None
@@ -227,21 +228,3 @@ def _in_progress(kind: Kind, idempotency_key: str | None) -> IdempotencyConflict
         "same request again for its answer.",
         details={"idempotency_key": idempotency_key},
     )
-
-
-def stored_report(kind: Kind, stored: StoredReport) -> Report:
-    """A report as it was answered when it was made.
-
-    Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable, or not what was hashed and linked.
-    """
-    what = f"the {kind.name} at chain position {stored.position}"
-    report: Report = read_object(stored.body, what)
-    hash_ = report_hash(kind, report)
-    leaf = chain.leaf(kind.entry_type, str(report.get("decision_id")), hash_, None)
-    if (report.get(kind.hash_member), leaf) != (hash_, stored.link["leaf_hash"]):
-        raise ServiceUnavailable(
-            "SVC_STORAGE_UNAVAILABLE",
-            f"In the ledger, {what} was changed after it was made; the operator must run `gate chain check`.",
-        )
-    return {**report, "audit_chain": stored.link}

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 from gate.adapters.invocation import Invocation, TrustedAdapters
+from gate.decisions.claims import cap_reached
 from gate.decisions.signing import Signing
 from gate.encoding.canonical import content_hash
 from gate.errors import RulebookRefused, ServiceUnavailable, member
 from gate.ids import timestamp
 from gate.ledger.access.caller import Caller
+from gate.ledger.chain.writer import CapReached
 from gate.ledger.rulebooks import Registered, RulebookRegistry, version_conflict
 from gate.records.attestation import registration
+from gate.records.documents import Registration
 from gate.records.request import DecisionRequest
 from gate.rulebooks.documents import AdapterDependency
 from gate.rulebooks.facts import Facts
@@ -134,13 +138,34 @@ class Sources:
         Raises:
             RulebookRefused: RULEBOOK_VERSION_CONFLICT.
         """
-        signers, now = self._signing()
-        metadata = registration(
-            rulebook.reference, scope_id, timestamp(now), signers.registry, adapter_dependency=dependency
-        )
+        metadata, _ = self._registration(scope_id, rulebook, dependency)
         registered = self._registry.register(scope_id, rulebook, metadata)
         require_dependency(registered, dependency)
         return registered
+
+    def register_for_record(
+        self, scope_id: str, rulebook: Rulebook, dependency: AdapterDependency | None
+    ) -> Registered:
+        """Registers a rulebook as `register`, for a record to be made now.
+
+        Raises:
+            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+            LimitReached: SVC_API_MONTHLY_CAP_EXCEEDED: the scope may make no more records, and nothing is registered.
+        """
+        metadata, now = self._registration(scope_id, rulebook, dependency)
+        registered = self._registry.register_for_record(scope_id, rulebook, metadata, timestamp(now)[:7])
+        if isinstance(registered, CapReached):
+            raise cap_reached(registered.cap, now)
+        require_dependency(registered, dependency)
+        return registered
+
+    def _registration(
+        self, scope_id: str, rulebook: Rulebook, dependency: AdapterDependency | None
+    ) -> tuple[Registration, datetime]:
+        signers, now = self._signing()
+        return registration(
+            rulebook.reference, scope_id, timestamp(now), signers.registry, adapter_dependency=dependency
+        ), now
 
 
 def require_dependency(registered: Registered, dependency: AdapterDependency | None) -> None:

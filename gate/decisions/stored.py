@@ -1,23 +1,26 @@
-"""Stored decisions: the record and the request of an entry, and whether they are still the ones that were made."""
+"""Stored decisions and the reports about them: what an entry holds, and whether it is still what was made."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gate.decisions.erasure import is_confirmed, stored_erasure
 from gate.encoding.canonical import content_hash
-from gate.errors import NotFound
+from gate.errors import NotFound, ServiceUnavailable
 from gate.labels import BINDING_ADAPTER
 from gate.ledger import Ledger
-from gate.ledger.chain.entries import StoredEntry
+from gate.ledger.chain.entries import StoredEntry, StoredReport
 from gate.ledger.chain.writer import Appended, Claim, Decided
 from gate.ledger.stores.store import read_object
 from gate.policy.confidence import DecisionConfidence
 from gate.proof import chain
 from gate.proof.chain import Linked, RecordLink, link_material
-from gate.records.documents import DecisionBody, Record
+from gate.records.documents import DecisionBody, Record, Report
 from gate.records.envelope import compact_verdict, envelope, erased_members, output_material, receipt_material
+from gate.records.receipts import Kind, report_hash
+from gate.verify.members import uncovered_members
+from gate.verify.reports import uncovered_members as uncovered_members_of_report
 
 
 def decision_not_found() -> NotFound:
@@ -29,10 +32,60 @@ def stored_record(entry: StoredEntry) -> Record:
     """The full record of a stored decision.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable.
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable, or has fields that nothing covers.
     """
     confidence = None if entry.confidence is None else read_object(entry.confidence, entry.entry_id)
-    return _whole(read_object(entry.body, entry.entry_id), confidence, entry.link)
+    record: Record = read_object(entry.body, entry.entry_id)
+    require_covered(record, f"the record of {entry.entry_id}")
+    return _whole(record, confidence, entry.link)
+
+
+def require_covered(record: Mapping[str, object], what: str) -> None:
+    """Requires that a record that was read from the ledger has no field that its hashes do not cover.
+
+    Such a field would be shown beside a signature that says nothing about it.
+
+    Args:
+        record: The record.
+        what: What it is, for the error.
+
+    Raises:
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+    """
+    _require_none(uncovered_members(record), what)
+
+
+def stored_report(kind: Kind, stored: StoredReport) -> Report:
+    """A report as it was answered when it was made.
+
+    Raises:
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable, not what was hashed and linked, or
+            has fields that nothing covers.
+    """
+    what = f"the {kind.name} at chain position {stored.position}"
+    report: Report = read_object(stored.body, what)
+    hash_ = report_hash(kind, report)
+    leaf = chain.leaf(kind.entry_type, str(report.get("decision_id")), hash_, None)
+    if (report.get(kind.hash_member), leaf) != (hash_, stored.link["leaf_hash"]):
+        raise _changed(what, "was changed after it was made")
+    _require_none(uncovered_members_of_report(kind, report), what)
+    return {**report, "audit_chain": stored.link}
+
+
+def _require_none(uncovered: Sequence[str], what: str) -> None:
+    if uncovered:
+        named = ", ".join(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..." for name in uncovered[:_NAMED])
+        raise _changed(what, f"has fields that its hash does not cover ({named})")
+
+
+_NAMED: Final = 5
+_SHOWN: Final = 80
+
+
+def _changed(what: str, how: str) -> ServiceUnavailable:
+    return ServiceUnavailable(
+        "SVC_STORAGE_UNAVAILABLE", f"In the ledger, {what} {how}; the operator must run `gate chain check`."
+    )
 
 
 def appended_record(record: Record, appended: Appended) -> Record:

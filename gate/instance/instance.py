@@ -17,13 +17,14 @@ from gate.clock import utc_now
 from gate.decisions.decide import DecisionGate
 from gate.decisions.lifecycle import Lifecycle
 from gate.errors import OperatorError
+from gate.ids import timestamp
 from gate.instance.checkpoint_log import CheckpointLog
 from gate.instance.checkpoints import Checkpoints
 from gate.instance.keys import KeyRing, hmac_signer, write_private
 from gate.instance.settings import DEFAULT_BASE_URL, FILE_NAME, INITIAL_FILE, METRICS_FILE, Settings, load_settings
 from gate.ledger import Ledger, open_ledger, open_store, schema
 from gate.ledger.access.limits import RateLimiter, open_limits
-from gate.proof.signing import ED25519, HMAC_SHA256
+from gate.proof.signing import ED25519, HMAC_SHA256, KeyRegistry
 from gate.records.record import Signers
 from gate.verify import Trust
 
@@ -92,6 +93,23 @@ class Instance:
             lambda: self.signers().receipt,
             self.trust,
         )
+
+    def published_keys(self, purpose: str, now: datetime) -> KeyRegistry:
+        """The public keys of a purpose, as they are published and listed.
+
+        Where the settings let none of them sign, with receipts under HMAC or signing off, none is active.
+
+        Args:
+            purpose: receipt or registry.
+            now: The current moment.
+
+        Raises:
+            ServiceUnavailable: SVC_SIGNING_UNAVAILABLE.
+        """
+        receipts = purpose == "receipt"
+        registry = (self.receipt_keys if receipts else self.registry_keys).registry()
+        algorithm = self.settings.receipt_signing if receipts else self.settings.registry_signing
+        return registry if algorithm == ED25519 else registry.unused(timestamp(now))
 
     def gate(self, clock: Callable[[], datetime] = utc_now) -> DecisionGate:
         """The gate over this instance's ledger and keys."""

@@ -15,8 +15,9 @@ from sqlalchemy import Connection, Row, bindparam, select
 
 from gate.encoding.canonical import canonical
 from gate.errors import RulebookRefused
+from gate.ledger.chain.writer import CapReached
 from gate.ledger.stores.store import Store, insert_absent, read_object, unavailable, unheard_of
-from gate.ledger.tables import rulebooks
+from gate.ledger.tables import chain_heads, rulebooks, usage
 from gate.records.attestation import registration_hash
 from gate.records.documents import Registration
 from gate.rulebooks.rulebook import Rulebook
@@ -105,23 +106,34 @@ class RulebookRegistry:
             RulebookRefused: RULEBOOK_VERSION_CONFLICT: the id and version are bound to another hash.
         """
         with self._store.write() as connection:
+            row = _bound(connection, scope_id, rulebook, metadata)
+        return self._settled(scope_id, rulebook, row)
+
+    def register_for_record(
+        self, scope_id: str, rulebook: Rulebook, metadata: Registration, month: str
+    ) -> Registered | CapReached:
+        """Registers a rulebook as `register`, unless it is new and its scope may make no more records.
+
+        Args:
+            scope_id: The scope.
+            rulebook: The rulebook.
+            metadata: The metadata to store if this is the first registration.
+            month: The UTC month (2026-11) of the record that it is registered for.
+
+        Raises:
+            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+        """
+        with self._store.write() as connection:
             row = _by_version(connection, scope_id, rulebook.rulebook_id, rulebook.version)
             if row is None:
-                insert_absent(
-                    connection,
-                    rulebooks,
-                    {
-                        "scope_id": scope_id,
-                        "rulebook_id": rulebook.rulebook_id,
-                        "version": rulebook.version,
-                        "hash": rulebook.hash,
-                        "body": canonical(rulebook.body),
-                        "registration": canonical(metadata),
-                        "registered_at": metadata["registered_at"],
-                    },
-                )
-                # Read again: on PostgreSQL another writer may have come first, and then its row is the registration.
-                row = _by_version(connection, scope_id, rulebook.rulebook_id, rulebook.version)
+                # Under the lock that every append takes, so that the scope has room for a record when this commits.
+                cap = _used_up(connection, scope_id, month)
+                if cap is not None:
+                    return CapReached(cap)
+                row = _bound(connection, scope_id, rulebook, metadata)
+        return self._settled(scope_id, rulebook, row)
+
+    def _settled(self, scope_id: str, rulebook: Rulebook, row: Row[Any] | None) -> Registered:
         if row is None or row.hash != rulebook.hash:
             raise version_conflict(rulebook, None if row is None else row.hash)
         return self._remember(scope_id, row)
@@ -156,6 +168,46 @@ _LATEST: Final = (
     .where(rulebooks.c.scope_id == bindparam("scope"), rulebooks.c.rulebook_id == bindparam("rulebook"))
     .order_by(rulebooks.c.registered_at.desc(), rulebooks.c.version.desc())
     .limit(1)
+)
+
+
+def _bound(connection: Connection, scope_id: str, rulebook: Rulebook, metadata: Registration) -> Row[Any] | None:
+    """What the id and version of a rulebook are bound to, now if not before."""
+    named = rulebook.rulebook_id, rulebook.version
+    row = _by_version(connection, scope_id, *named)
+    if row is not None:
+        return row
+    insert_absent(
+        connection,
+        rulebooks,
+        {
+            "scope_id": scope_id,
+            "rulebook_id": rulebook.rulebook_id,
+            "version": rulebook.version,
+            "hash": rulebook.hash,
+            "body": canonical(rulebook.body),
+            "registration": canonical(metadata),
+            "registered_at": metadata["registered_at"],
+        },
+    )
+    # Read again: on PostgreSQL another writer may have come first, and then its row is the registration.
+    return _by_version(connection, scope_id, *named)
+
+
+def _used_up(connection: Connection, scope_id: str, month: str) -> int | None:
+    """The monthly cap of a scope that has made as many records in a month; None where it may make more."""
+    cap = connection.execute(_LOCKED_CAP, {"scope": scope_id}).scalar_one()
+    if cap is None:
+        return None
+    used = connection.execute(_USED, {"scope": scope_id, "of_month": month}).scalar_one_or_none() or 0
+    return int(cap) if used >= cap else None
+
+
+_LOCKED_CAP: Final = (
+    select(chain_heads.c.monthly_cap).where(chain_heads.c.scope_id == bindparam("scope")).with_for_update()
+)
+_USED: Final = select(usage.c.records).where(
+    usage.c.scope_id == bindparam("scope"), usage.c.month == bindparam("of_month")
 )
 
 

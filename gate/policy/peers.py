@@ -190,6 +190,7 @@ class Own:
 
     Attributes:
         counts: What came of them.
+        present: What has come by now of all of the caller's decisions, of whatever month.
         first: When the first of them was made; UTC timestamp, None without any.
         last: When the last was.
         chain_position: The last position of the scope's chain that was read; 0 where it is empty.
@@ -198,6 +199,7 @@ class Own:
     """
 
     counts: MonthCounts
+    present: MonthCounts
     first: str | None
     last: str | None
     chain_position: int
@@ -239,11 +241,7 @@ def benchmark_report(
         "policy_benchmarks_version": BENCHMARKS,
         "policy_id": question.policy_id,
         "policy_version": question.policy_version,
-        "your_metrics": {
-            "decisions": own.counts.decisions,
-            "terminal": own.counts.terminal,
-            **{metric: getattr(own.counts, metric) for metric in METRICS},
-        },
+        "your_metrics": {**_metrics(own.counts), "present": _metrics(own.present)},
         "cross_customer": across,
         "recommendation": _recommendation(own.counts, across["percentiles"]),
         "min_cohort_scopes": question.min_cohort_scopes,
@@ -260,6 +258,11 @@ def benchmark_report(
         "notes": list(_notes(own)),
     }
     return {**report, "benchmark_hash": content_hash(report)}
+
+
+def _metrics(counts: MonthCounts) -> dict[str, object]:
+    rates = {metric: getattr(counts, metric) for metric in METRICS}
+    return {"decisions": counts.decisions, "terminal": counts.terminal, **rates}
 
 
 CrossCustomer = TypedDict(

@@ -11,7 +11,7 @@ import binascii
 import hashlib
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, Protocol, TypedDict
 
@@ -194,6 +194,9 @@ class PublishedRegistry(TypedDict):
     active_key_id: str | None
 
 
+_WITHOUT_END: Final = "retired without not_after, so that nothing tells which of its signatures came too late"
+
+
 @dataclass(frozen=True, slots=True)
 class PublicKey:
     """One key of a registry.
@@ -204,7 +207,8 @@ class PublicKey:
         public_key: PEM (SPKI).
         status: active, retired or compromised.
         not_before: From when its signatures count; UTC timestamp.
-        not_after: Until when; UTC timestamp or None. For a compromised key, the moment of compromise.
+        not_after: Until when; UTC timestamp or None. A retired key has one. For a compromised key, the moment of
+            compromise.
     """
 
     key_id: str
@@ -226,6 +230,8 @@ class PublicKey:
         """
         if self.status == "compromised":
             return f"The key {self.key_id} is compromised; nothing signed with it can be trusted."
+        if self.status == "retired" and self.not_after is None:
+            return f"The key {self.key_id} is {_WITHOUT_END}."
         try:
             moment = parse_timestamp(signed_at)
         except ValueError:
@@ -260,6 +266,14 @@ class KeyRegistry:
         """The key of that name."""
         return next((key for key in self.keys if key.key_id == key_id), None)
 
+    def unused(self, at: str) -> KeyRegistry:
+        """The registry while none of its keys signs: a key that could sign is given as retired at a moment.
+
+        So what it signed before still verifies, and nobody takes it for the key that signs.
+        """
+        keys = (replace(key, status="retired", not_after=at) if key.status == "active" else key for key in self.keys)
+        return KeyRegistry(tuple(keys))
+
     def to_dict(self) -> PublishedRegistry:
         """{keys: [...], active_key_id}."""
         return {"keys": [key.to_dict() for key in self.keys], "active_key_id": self.active_key_id}
@@ -290,6 +304,8 @@ def _load_key(entry: object) -> PublicKey:
     key = PublicKey(**texts, not_after=entry.get("not_after"))
     if key.algorithm != ED25519 or key.status not in KEY_STATUSES:
         raise _registry_invalid(f"the key {key.key_id} has an unknown algorithm or status")
+    if key.status == "retired" and key.not_after is None:
+        raise _registry_invalid(f"the key {key.key_id} is {_WITHOUT_END}")
     try:
         for moment in (key.not_before, key.not_after):
             if moment is not None:

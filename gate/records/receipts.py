@@ -9,7 +9,7 @@ member and an empty one have the same hash, and a report simply leaves out what 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
@@ -26,7 +26,10 @@ NOT_APPROVED: Final = "DECISION_NOT_APPROVED"
 """The flag of a receipt whose decision was not `yes`, whatever was done about it."""
 
 BINDING_MISMATCH: Final = "ACTION_BINDING_MISMATCH"
-"""The flag of a receipt that names another target than the decision."""
+"""The flag of a receipt that names another binding than the decision."""
+
+ACTION_TAKEN_MISMATCH: Final = "ACTION_TAKEN_MISMATCH"
+"""The flag of a receipt whose action_taken is not the decision's action."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,11 +280,15 @@ def build(
         report["executed_at"] = timestamp(parse_timestamp(text(body, "executed_at")))
     if kind is not CRM_SYNCS:
         report |= {"policy_bundle_hash": record["policy_bundle_hash"], "decision_found": True}
-        report.setdefault("action_binding", record["action_binding"])
+        report["action_binding"] = record["action_binding"]
     if kind is EXECUTIONS:
+        named = _named(body)
+        binding = _overlaid(record["action_binding"], named)
+        binding_hash = content_hash(binding)
         report |= {
-            "action_binding_hash": content_hash(report["action_binding"]),
-            "action_binding_match": binding_matches(record["action_binding"], body),
+            "action_binding": binding,
+            "action_binding_hash": binding_hash,
+            "action_binding_match": bool(named) and binding_hash == content_hash(record["action_binding"]),
             # Present in answers, whether they were sent or not.
             "state_before_hash": body.get("state_before_hash"),
             "state_after_hash": body.get("state_after_hash"),
@@ -300,6 +307,27 @@ def text(report: Mapping[str, object], member: str) -> str:
 _TARGET: Final = {"target_system": "system", "target_object_id": "resource", "mutation": "mutation"}
 
 
+def _named(body: Mapping[str, object]) -> list[tuple[str, object]]:
+    """The members of an action binding that a request names: those of its action_binding, and those of its target."""
+    # An object by the request's schema.
+    sent = cast("Mapping[str, object]", body.get("action_binding", {}))
+    return [*sent.items(), *((of_binding, body[name]) for name, of_binding in _TARGET.items() if name in body)]
+
+
+def _overlaid(decided: Mapping[str, object], named: Iterable[tuple[str, object]]) -> dict[str, object]:
+    """The decision's action binding, with the members that a request names in the place of its own.
+
+    A member can be named twice, in action_binding and by the target: then the one that differs from the decision's
+    stands, so that no true value hides a false one.
+    """
+    differing = {
+        name: value
+        for name, value in named
+        if name not in decided or content_hash(value) != content_hash(decided[name])
+    }
+    return {**decided, **differing}
+
+
 def flags(receipt: Mapping[str, object], decided: Mapping[str, object]) -> list[str]:
     """What speaks against an execution receipt: it follows from hashed members, and is not hashed itself.
 
@@ -309,17 +337,19 @@ def flags(receipt: Mapping[str, object], decided: Mapping[str, object]) -> list[
     """
     found = [] if receipt["decision_verdict"] == "yes" else [NOT_APPROVED]
     named = bool(_TARGET.keys() & receipt.keys()) or content_hash(receipt["action_binding"]) != content_hash(decided)
-    return [*found, BINDING_MISMATCH] if named and not receipt["action_binding_match"] else found
+    if named and not receipt["action_binding_match"]:
+        found.append(BINDING_MISMATCH)
+    if receipt.get("action_taken", receipt["decision_action"]) != receipt["decision_action"]:
+        found.append(ACTION_TAKEN_MISMATCH)
+    return found
 
 
-def binding_matches(decided: Mapping[str, object], body: Mapping[str, object]) -> bool:
-    """action_binding_match: the binding that was sent is the decision's, or else the target fields that were sent are;
-    false where nothing was sent.
+def names_decided_target(receipt: Mapping[str, object], decided: Mapping[str, object]) -> bool:
+    """Whether a receipt names some of the decision's target, by target_system, target_object_id or mutation, and
+    nothing else than that.
     """
-    if "action_binding" in body:
-        return content_hash(body["action_binding"]) == content_hash(decided)
-    sent = [(body[name], decided.get(of_binding, "")) for name, of_binding in _TARGET.items() if name in body]
-    return bool(sent) and all(told == bound for told, bound in sent)
+    told = [(receipt[name], decided.get(of_binding, "")) for name, of_binding in _TARGET.items() if name in receipt]
+    return bool(told) and all(one == other for one, other in told)
 
 
 def report_link(kind: Kind, report: Report) -> chain.Entry:

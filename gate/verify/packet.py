@@ -21,14 +21,14 @@ from gate.errors import MaterialRefused
 from gate.labels import PACKET
 from gate.records.envelope import erased_members, input_material
 from gate.records.packet import MAX_ITEMS, MAX_PATTERNS, REPORT_HASHES, packet_hash
-from gate.records.receipts import Kind, text
+from gate.records.receipts import EXECUTIONS, Kind, text
 from gate.verify.faults import Fault, differing
 from gate.verify.material import incomplete
 from gate.verify.members import ReadablePacket, ReadableRecord
 from gate.verify.packet_chain import Readable, check_chain, check_kept_checkpoint, check_signed
 from gate.verify.packet_result import COLLECTIONS, MAX_FAILURES, STEPS, PacketVerification
 from gate.verify.record import AUTHENTICITY, verify_record
-from gate.verify.reports import member_faults, report_faults, unknown_members
+from gate.verify.reports import lacks_action_flag, member_faults, report_faults, unknown_members
 from gate.verify.result import MAX_UNKNOWN, Trust, Verification
 
 if TYPE_CHECKING:
@@ -209,6 +209,10 @@ def _check_reports(result: PacketVerification, packet: ReadablePacket, record: R
         result.note_unknown(check, collection, ())
         for index, report in enumerate(reports):
             result.note_unknown(check, f"{collection}[{index}]", unknown_members(kind, report))
+        if kind is EXECUTIONS:
+            for index, receipt in sound:
+                if lacks_action_flag(cast("Mapping[str, object]", receipt), record):
+                    result.note_unflagged(f"{collection}[{index}]")
         readable[collection] = sound
     return readable
 

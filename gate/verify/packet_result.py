@@ -61,6 +61,7 @@ class PacketVerification(Verification):
         changed: How many checks failed that tell of a change.
         unauthentic: How many failed that tell of a signature or its key.
         unlinked: Where the reports stand whose link is not in the packet, so that only their own hash speaks for them.
+        unflagged: Where the receipts stand that lack the flag ACTION_TAKEN_MISMATCH.
         vouched: The chain position up to which a checkpoint that a trusted key signed saw the retained links; 0 where
             there is none.
         unsigned: Where the reports stand that no such checkpoint covers, those in `unlinked` among them.
@@ -70,6 +71,7 @@ class PacketVerification(Verification):
     changed: int = 0
     unauthentic: int = 0
     unlinked: list[str] = field(default_factory=list)
+    unflagged: list[str] = field(default_factory=list)
     vouched: int = 0
     unsigned: list[str] = field(default_factory=list)
 
@@ -114,7 +116,17 @@ class PacketVerification(Verification):
         self.unlinked.append(place)
         self.checks[unlinked_check(place)] = None
 
+    def note_unflagged(self, place: str) -> None:
+        """Records that a receipt lacks the flag ACTION_TAKEN_MISMATCH, which earlier releases did not set."""
+        self.unflagged.append(place)
+        self.checks[flags_check(place)] = None
+
 
 def unlinked_check(place: str) -> str:
     """The name of the check, always None, that tells of a report whose link is not in the packet."""
     return f"{place}.audit_chain.link"
+
+
+def flags_check(place: str) -> str:
+    """The name of the check, None or False, that tells of a receipt whose flags are not those that follow."""
+    return f"{place}.flags"

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Final, NotRequired, TypedDict, cast
 from gate.encoding.canonical import compact, content_hash, is_empty
 from gate.labels import CHAIN, PROTOCOL
 from gate.proof import chain
-from gate.records.receipts import EXECUTIONS, OUTCOMES, REPEATED, Kind, binding_matches, flags, report_hash, text
+from gate.records.receipts import (
+    ACTION_TAKEN_MISMATCH,
+    EXECUTIONS,
+    OUTCOMES,
+    REPEATED,
+    Kind,
+    flags,
+    names_decided_target,
+    report_hash,
+    text,
+)
 from gate.verify.faults import Fault, differing, is_same
 
 if TYPE_CHECKING:
@@ -112,6 +122,22 @@ def unknown_members(kind: Kind, report: object) -> set[str]:
     return report.keys() - known if isinstance(report, dict) else set()
 
 
+def uncovered_members(kind: Kind, report: Mapping[str, object]) -> list[str]:
+    """The members of a stored report, a CRM sync included, that neither its hash covers nor anything else makes.
+
+    An empty member is one of them where the protocol puts none, for a report's hash leaves out what is empty.
+
+    Args:
+        kind: What it reports.
+        report: The report, as it is stored or shown.
+
+    Returns:
+        Their names, sorted.
+    """
+    known = {*kind.hashed, kind.hash_member, "audit_chain"} | ({"flags"} if kind is EXECUTIONS else set())
+    return sorted(name for name, value in report.items() if name not in known or not has_no_empty_part(name, value))
+
+
 def member_faults(kind: Kind, report: object, place: str) -> list[Fault]:
     """Members of a report that are missing, of a wrong type, or empty where they must not be; none where it can be
     looked at further.
@@ -185,10 +211,27 @@ def _binding_faults(receipt: Mapping[str, object], record: ReportedOn, place: st
     yield from differing(f"{place}.action_binding_hash", binding, receipt["action_binding_hash"])
     if not is_same(record["action_binding"], receipt["action_binding"]):
         yield from differing(f"{place}.action_binding_match", False, receipt["action_binding_match"])
-    elif binding_matches(record["action_binding"], {n: v for n, v in receipt.items() if n != "action_binding"}):
+    elif names_decided_target(receipt, record["action_binding"]):
         yield from differing(f"{place}.action_binding_match", True, receipt["action_binding_match"])
-    # Otherwise it depends on whether the binding was sent, which the receipt does not tell.
-    yield from differing(f"{place}.flags", flags(receipt, record["action_binding"]), receipt["flags"])
+    # Otherwise it depends on whether some of the binding was sent, which the receipt does not tell; or an earlier
+    # release made it, which kept the decision's own binding beside another target.
+    if not lacks_action_flag(receipt, record):
+        yield from differing(f"{place}.flags", flags(receipt, record["action_binding"]), receipt["flags"])
+
+
+def lacks_action_flag(receipt: Mapping[str, object], record: ReportedOn) -> bool:
+    """Whether a receipt lacks the flag ACTION_TAKEN_MISMATCH that its members ask for, and no other.
+
+    Receipts of earlier releases do. Somebody can have taken the flag from a later one as well, for it is not hashed.
+
+    Args:
+        receipt: The receipt, whose members are right.
+        record: The record that it is about.
+    """
+    derived = flags(receipt, record["action_binding"])
+    return ACTION_TAKEN_MISMATCH in derived and is_same(
+        [flag for flag in derived if flag != ACTION_TAKEN_MISMATCH], receipt["flags"]
+    )
 
 
 def _summary_faults(kind: Kind, report: Report, record: ReportedOn, place: str) -> Iterator[Fault]:

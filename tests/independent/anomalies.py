@@ -68,6 +68,11 @@ BREAKS = {
         "A receipt names another target than was decided",
         "Compare action_binding of the record with that of the receipt: what was executed was not what was asked.",
     ),
+    "action_mismatch": (
+        "Another action was executed or queued than was decided",
+        "Compare action_taken of the receipt with the decision's action: was another action carried out, or is one "
+        "action called by two names?",
+    ),
     "state_mismatch": (
         "State hashes contradict what a receipt says",
         "Compare state_before_hash and state_after_hash with the target itself.",
@@ -508,6 +513,7 @@ class Recount:
             "executed_without_yes": [case for case in self.chosen if not case.yes],
             "duplicate_execution": [case for case in self.chosen if case.said("executed")],
             "binding_mismatch": [case for case in self.chosen if case.receipts],
+            "action_mismatch": [case for case in self.chosen if case.receipts],
             "state_mismatch": [case for case in self.chosen if case.receipts],
             "approved_without_receipt": [case for case in self.chosen if case.yes and self.as_of - case.made > DAY],
             "outcome_overdue": [case for case in self.chosen if is_long_executed(case)],
@@ -523,6 +529,11 @@ class Recount:
             return len(case.said("executed")) - len(case.said("reverted")) > 1
         if name == "binding_mismatch":
             return any("ACTION_BINDING_MISMATCH" in receipt["flags"] for receipt in case.receipts)
+        if name == "action_mismatch":
+            return any(
+                receipt.get("action_taken", case.record["action"]) != case.record["action"]
+                for receipt in case.said("executed", "queued")
+            )
         if name == "state_mismatch":
             return any(map(contradicts_itself, case.receipts))
         if name == "approved_without_receipt":
@@ -533,7 +544,12 @@ class Recount:
 
     @staticmethod
     def break_score(name: str, has: int, could: int) -> float:
-        fixed = {"executed_without_yes": 1.0, "duplicate_execution": 0.9, "binding_mismatch": 0.9}
+        fixed = {
+            "executed_without_yes": 1.0,
+            "duplicate_execution": 0.9,
+            "binding_mismatch": 0.9,
+            "action_mismatch": 0.9,
+        }
         if name in fixed:
             return fixed[name]
         if name == "state_mismatch":

@@ -155,15 +155,20 @@ def benchmarks(
 ) -> Json:
     """The report of a scope, over the freeze of a month."""
     entries = scopes[scope]
-    own = [
-        each
-        for each in known_at(entries, month)
-        if each[0].record["policy_id"] == policy_id and policy_version in (None, version_of(each[0]))
-    ]
-    own.sort(key=lambda each: each[0].position)
-    truncated = limit is not None and len(own) > limit
-    if limit is not None and truncated:
-        own = own[len(own) - limit :]
+    now = [(each, each.outcomes[-1][1]["outcome_status"] if each.outcomes else None) for each in told(entries)]
+
+    def chosen(known: list[tuple[Told, str | None]]) -> tuple[list[tuple[Told, str | None]], bool]:
+        own = [
+            each
+            for each in known
+            if each[0].record["policy_id"] == policy_id and policy_version in (None, version_of(each[0]))
+        ]
+        own.sort(key=lambda each: each[0].position)
+        over = limit is not None and len(own) > limit
+        return own[len(own) - (limit or 0) :] if over else own, over
+
+    own, truncated = chosen(known_at(entries, month))
+    present, _ = chosen(now)
     dates = sorted(decision.record["created_at"] for decision, _ in own)
     decisions, approved, terminal, succeeded = counts_of(own)
     rows = frozen(scopes, choices, month)
@@ -174,6 +179,7 @@ def benchmarks(
             "approved": approved,
             "terminal": terminal,
             "succeeded": succeeded,
+            "present": counts_of(present),
             "from": dates[0] if dates else None,
             "to": dates[-1] if dates else None,
             "position": len(entries),
@@ -190,6 +196,14 @@ def benchmarks(
     )
 
 
+def _rates(decisions: int, approved: int, terminal: int, succeeded: int) -> dict[str, float | None]:
+    return {
+        "success_rate": share(succeeded, terminal),
+        "approval_rate": share(approved, decisions),
+        "terminal_coverage": share(terminal, decisions),
+    }
+
+
 def report(
     own: Mapping[str, Any],
     freeze: tuple[str, bool, Sequence[Coded]] | None,
@@ -202,17 +216,15 @@ def report(
     min_cohort_decisions: int,
 ) -> Json:
     """The report over counts of a caller's own, and what a freeze tells of others."""
-    rates = {
-        "success_rate": share(own["succeeded"], own["terminal"]),
-        "approval_rate": share(own["approved"], own["decisions"]),
-        "terminal_coverage": share(own["terminal"], own["decisions"]),
-    }
+    rates = _rates(own["decisions"], own["approved"], own["terminal"], own["succeeded"])
+    decisions, _, terminal, _ = own["present"]
+    present = {"decisions": decisions, "terminal": terminal, **_rates(*own["present"])}
     across = _across(rates, freeze, month, min_cohort_scopes, min_cohort_decisions)
     body = {
         "policy_benchmarks_version": "policy_benchmarks_v1",
         "policy_id": policy_id,
         "policy_version": policy_version,
-        "your_metrics": {"decisions": own["decisions"], "terminal": own["terminal"], **rates},
+        "your_metrics": {"decisions": own["decisions"], "terminal": own["terminal"], **rates, "present": present},
         "cross_customer": across,
         "recommendation": _recommended(own, across),
         "min_cohort_scopes": min_cohort_scopes,

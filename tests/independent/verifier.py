@@ -372,6 +372,10 @@ def _registry_entry(
     findings.require(
         status in ("active", "retired"), f"{what}: key {key_id!r} has status {status!r}, not to be trusted"
     )
+    findings.require(
+        status != "retired" or not _empty(entry.get("not_after")),
+        f"{what}: key {key_id!r} is retired without not_after",
+    )
     # Timestamps have one fixed form in UTC, so their text order is their order in time.
     not_before, not_after = entry.get("not_before"), entry.get("not_after")
     if not _empty(not_before):
@@ -1247,7 +1251,12 @@ def _check_report(
         bound_alike = canonical(binding) == canonical(record.get("action_binding"))
         named = not bound_alike or any(name in report for name in ("target_system", "target_object_id", "mutation"))
         mismatch = named and report.get("action_binding_match") is not True
-        expected["flags"] = [*flags, "ACTION_BINDING_MISMATCH"] if mismatch else flags
+        if mismatch:
+            flags.append("ACTION_BINDING_MISMATCH")
+        # Releases before this flag did not set it.
+        if report.get("action_taken", report.get("decision_action")) != report.get("decision_action"):
+            flags += ["ACTION_TAKEN_MISMATCH"] if report.get("flags") != flags else []
+        expected["flags"] = flags
         for name in ("state_before_hash", "state_after_hash"):
             findings.require(name in report and report[name] != "", f"{what}: {name} is neither text nor null")
     else:

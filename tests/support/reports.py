@@ -76,6 +76,7 @@ EMPTY: Final = Counted({}, {}, {}, {}, Standing(), (), None, None, 0, None, trun
 
 OWN: Final = Own(
     MonthCounts(decisions=148, approved=97, terminal=90, succeeded=66),
+    MonthCounts(decisions=402, approved=261, terminal=214, succeeded=171),
     "2026-09-01T06:12:44.310Z",
     "2026-09-30T19:02:51.874Z",
     chain_position=1933,

@@ -83,6 +83,7 @@ class MadeUp:
         _, record = self._about[decision_id]
         flags = [] if record["verdict"] == "yes" else ["DECISION_NOT_APPROVED"]
         told = {"execution_status": status, "action_binding_match": True, "flags": flags, **more}
+        told["decision_action"] = record["action"]
         self._add({"execution_receipt_id": f"exe_{len(self.entries)}", **told}, decision_id, at)
 
     def outcome(self, decision_id: str, at: datetime, status: str = "succeeded", **more: Any) -> None:

@@ -18,7 +18,8 @@ from gate.policy.peers import METRICS, Cohort, MonthCounts, Own, benchmark_repor
 from gate.policy.questions import MIN_DECISIONS, MIN_SCOPES, BenchmarksQuestion
 from workbench.engines.arguments import require_snapshot
 from workbench.engines.rendering import cut, page, percent, prompt
-from workbench.engines.slicing import date_of, last_left_out
+from workbench.engines.slicing import date_of
+from workbench.engines.slicing import latest as latest_cases
 from workbench.lake.cohorts import cases_at, counts, latest
 from workbench.lake.reader import Snapshot
 
@@ -65,6 +66,8 @@ class BenchmarkReport:
         facts = [("scope", self.scope)]
         facts += [("policy_version", body["policy_version"])] if body["policy_version"] is not None else []
         facts += [(name, body["your_metrics"][name]) for name in ("decisions", "terminal")]
+        present = body["your_metrics"]["present"]
+        facts += [("present success rate", f"{percent(present['success_rate'])} of {present['terminal']:,} terminal")]
         facts += [("decisions made", self._period()), ("recommendation", body["recommendation"])]
         facts += [(name, across[name]) for name in ("status", "month", "scopes_at_least", "decisions_at_least")]
         shown = self.frame.select(
@@ -154,24 +157,29 @@ def answer(snapshot: Snapshot, question: BenchmarksQuestion) -> BenchmarkReport:
 def _own(snapshot: Snapshot, month: str | None, question: BenchmarksQuestion) -> Own:
     """What came of the scope's own decisions that a freeze is about."""
     if month is None:
-        return Own(MonthCounts(), None, None, snapshot.position, snapshot.merkle_root, truncated=False)
-    cases = cases_at(snapshot, month, question.policy_id)
-    if question.policy_version is not None:
-        cases = cases.filter(pl.col("policy_version") == question.policy_version)
-    after = last_left_out(cases, "position", question.limit)
-    if after is not None:
-        cases = cases.filter(pl.col("position") > after)
+        none = MonthCounts()
+        return Own(none, none, None, None, snapshot.position, snapshot.merkle_root, truncated=False)
+    cases, truncated = _chosen(cases_at(snapshot, month, question.policy_id), question)
+    present, _ = _chosen(snapshot.cases(question.policy_id), question)
     made = pl.col("created_at")
     counted = cases.select(*counts(), made.min().alias("first"), made.max().alias("last")).collect(engine="streaming")
     *numbers, first, last = counted.row(0)
     return Own(
         MonthCounts(*numbers),
+        MonthCounts(*present.select(*counts()).collect(engine="streaming").row(0)),
         date_of(first),
         date_of(last),
         snapshot.position,
         snapshot.merkle_root,
-        truncated=after is not None,
+        truncated=truncated,
     )
+
+
+def _chosen(cases: pl.LazyFrame, question: BenchmarksQuestion) -> tuple[pl.LazyFrame, bool]:
+    """The cases that a question chooses, and whether its limit left others out."""
+    if question.policy_version is not None:
+        cases = cases.filter(pl.col("policy_version") == question.policy_version)
+    return latest_cases(cases, "position", question.limit)
 
 
 def _month_without_freeze(snapshot: Snapshot) -> str | None:

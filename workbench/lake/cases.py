@@ -28,6 +28,7 @@ _FROM_EXECUTION: Final = {
     "action_binding_match": "action_binding_match",
     "not_approved": "not_approved",
     "binding_mismatch": "binding_mismatch",
+    "action_mismatch": "action_mismatch",
     "execution_reported_at": "reported_at",
 }
 
@@ -37,11 +38,14 @@ _COUNTED: Final = frozenset(name for name in CASES if name in ("outcomes", "exec
 DECISION_COLUMNS: Final = tuple(name for name in DECISIONS if name in CASES and name not in _FROM_EXECUTION)
 """What of decisions `unreported` needs."""
 
+_UNDER_WAY: Final = pl.col("execution_status").is_in(["executed", "queued"])
+
 _TIMES: Final[Mapping[str, pl.Expr]] = {
     "times_executed": pl.col("execution_status") == "executed",
     "times_reverted": pl.col("execution_status") == "reverted",
-    "times_unapproved": pl.col("not_approved") & pl.col("execution_status").is_in(["executed", "queued"]),
+    "times_unapproved": pl.col("not_approved") & _UNDER_WAY,
     "times_mismatched": pl.col("binding_mismatch"),
+    "times_other_action": pl.col("action_mismatch") & _UNDER_WAY,
     "times_contradicted": pl.col("state_mismatch"),
 }
 """What receipts are counted by."""

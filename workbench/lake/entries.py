@@ -183,6 +183,7 @@ class _Request(Struct, gc=False):
 
 class _Execution(Struct, gc=False):
     execution_status: str
+    decision_action: str
     action_binding_match: bool
     flags: list[str]
     execution_result: str | None = None
@@ -392,6 +393,8 @@ def _execution_columns(rows: Sequence[FollowedEntry]) -> Columns:
         "executor": [_text(body.executor) for body in bodies],
         "not_approved": [NOT_APPROVED in body.flags for body in bodies],
         "binding_mismatch": [BINDING_MISMATCH in body.flags for body in bodies],
+        # Not by its flag, which earlier releases did not set.
+        "action_mismatch": [body.action_taken not in (None, body.decision_action) for body in bodies],
         "state_mismatch": [_state_mismatch(body) for body in bodies],
         "reported_at": [row.created_at for row in rows],
     }

@@ -599,8 +599,8 @@ def report_execution(
     chain.
 
     Any number may be reported of a decision, in any order; none is ever changed. `flags` says where the decision was
-    not `yes`, which is a breach with `executed` or `queued` alone, and where the report names another target than
-    the decision.
+    not `yes`, which is a breach with `executed` or `queued` alone, and where the report names another target or
+    another action than the decision.
 
     An error means that nothing is proven: do not claim that it was reported.
 

@@ -16,7 +16,7 @@ Json: TypeAlias = Any
 
 ConfidenceLevel = Literal["high", "medium", "low", "insufficient"]
 EntryType = Literal["decision", "execution", "outcome", "crm_sync", "erasure"]
-ExecutionFlag = Literal["DECISION_NOT_APPROVED", "ACTION_BINDING_MISMATCH"]
+ExecutionFlag = Literal["DECISION_NOT_APPROVED", "ACTION_BINDING_MISMATCH", "ACTION_TAKEN_MISMATCH"]
 ExecutionStatus = Literal["executed", "queued", "skipped", "failed", "blocked", "reviewed", "reverted"]
 KeySource = Literal["server", "registry", "public_key", "hmac_secret", "request", "none"]
 Mode = Literal["rulebook", "single", "multi", "runtime"]
@@ -164,8 +164,8 @@ class Scenario(TypedDict):
 
     scenario_id: str
     """The caller's id for it."""
-    label: str
-    """What it stands for, for people."""
+    label: NotRequired[str]
+    """What it stands for, for people. The scenario_id where it is absent."""
     context_patch: Mapping[str, Json]
     """A merge patch (RFC 7396) over the stored context: a member that is null is removed, an object is merged,
     everything else replaces. Facts stand under inputs.
@@ -203,7 +203,9 @@ class ExecutionReport(TypedDict):
     execution_result: NotRequired[str]
     """The result in the caller's words."""
     action_taken: NotRequired[str]
-    """The action that was actually performed, by its label."""
+    """The action that was actually performed, by its label. One that is not the decision's action sets the flag
+    ACTION_TAKEN_MISMATCH of the receipt.
+    """
     target_system: NotRequired[str]
     """The system that was changed."""
     target_object_id: NotRequired[str]
@@ -221,7 +223,9 @@ class ExecutionReport(TypedDict):
     decision_receipt_hash: NotRequired[str]
     """The record's receipt_hash. Where it is sent, it must be that of the stored record."""
     action_binding: NotRequired[Mapping[str, Json]]
-    """The binding that the executor acted on. It is compared as a whole with that of the record."""
+    """The binding that the executor acted on, or some of it. Each field that is sent is compared with that of the
+    record.
+    """
     state_before_hash: NotRequired[str]
     """A hash of the target's state before the action, with its algorithm: sha256:..."""
     state_after_hash: NotRequired[str]
@@ -967,12 +971,15 @@ class ExecutionReceipt(TypedDict):
     policy_bundle_hash: str
     """policy_bundle_hash of the decision's record."""
     action_binding: ActionBinding
-    """The binding that was sent, else that of the record."""
+    """The record's binding, with the fields that the report named in the place of its own: those of its
+    action_binding, and its target_system, target_object_id and mutation as system, resource and mutation. Of a field
+    that was named twice, the value that differs from the record's.
+    """
     action_binding_hash: str
     """Hash of action_binding, as a whole."""
     action_binding_match: bool
-    """Whether the report names what was decided: the binding that was sent is the record's; or, where none was, each
-    of target_system, target_object_id and mutation that was sent is. False where nothing of it was sent.
+    """Whether the report names what was decided: it named some of the binding, and action_binding is the record's.
+    False where it named nothing of it. action_taken has no part in it.
     """
     state_before_hash: str | None
     """The hash of the target's state before the action, as it was sent; null where none was."""
@@ -995,7 +1002,9 @@ class ExecutionReceipt(TypedDict):
     flags: list[ExecutionFlag]
     """What speaks against the receipt; it follows from hashed members and is not hashed itself:
     DECISION_NOT_APPROVED where decision_verdict is not yes, whatever was done about it; ACTION_BINDING_MISMATCH
-    where an action_binding or a field of the target was sent and action_binding_match is false.
+    where an action_binding or a field of the target was sent and action_binding_match is false;
+    ACTION_TAKEN_MISMATCH where action_taken was sent and is not decision_action, which receipts of releases before
+    this flag do not have.
     """
     execution_hash: str
     """Hash of the members that docs/wire-format.md lists, without those that are empty."""
@@ -1720,8 +1729,10 @@ class AnomalyReport(TypedDict):
     """H of the report without this member."""
 
 
-class OwnMetrics(TypedDict):
-    """What came of your own decisions of the month, by their latest outcome reported before the freeze."""
+class OwnMetricsPresent(TypedDict):
+    """The same of all of your decisions of the policy, of whatever month, by their latest outcome: as of
+    coverage.chain_position. Nothing is compared with it. Absent from reports of earlier releases.
+    """
 
     decisions: int
     """How many decisions."""
@@ -1733,6 +1744,27 @@ class OwnMetrics(TypedDict):
     """The share of decisions with verdict yes; null without decisions."""
     terminal_coverage: float | None
     """The share of decisions with a terminal outcome; null without decisions."""
+
+
+class OwnMetrics(TypedDict):
+    """What came of your own decisions of the month, by their latest outcome reported before the freeze; and beside
+    it, in present, of all of your decisions by now.
+    """
+
+    decisions: int
+    """How many decisions."""
+    terminal: int
+    """Those of them whose latest outcome is terminal."""
+    success_rate: float | None
+    """The share of succeeded among the terminal; null where there are none."""
+    approval_rate: float | None
+    """The share of decisions with verdict yes; null without decisions."""
+    terminal_coverage: float | None
+    """The share of decisions with a terminal outcome; null without decisions."""
+    present: NotRequired[OwnMetricsPresent]
+    """The same of all of your decisions of the policy, of whatever month, by their latest outcome: as of
+    coverage.chain_position. Nothing is compared with it. Absent from reports of earlier releases.
+    """
 
 
 class Percentiles(TypedDict):
@@ -1832,7 +1864,9 @@ class BenchmarkReport(TypedDict):
     policy_version: str | None
     """The one version of which your own decisions were looked at; null for all."""
     your_metrics: OwnMetrics
-    """What came of your own decisions of the month, by their latest outcome reported before the freeze."""
+    """What came of your own decisions of the month, by their latest outcome reported before the freeze; and beside
+    it, in present, of all of your decisions by now.
+    """
     cross_customer: CrossCustomer
     """What is told of the other scopes together, or why nothing is."""
     recommendation: Literal["not_compared", "insufficient_outcomes", "below_cohort", "within_cohort", "above_cohort"]
@@ -2286,7 +2320,7 @@ class ScenarioResult(TypedDict):
     scenario_id: str
     """As in the request."""
     label: str
-    """As in the request."""
+    """As in the request; the scenario_id where none was sent."""
     facts_changed: bool
     """Whether the facts, context.inputs, are others than those that were decided over. A patch of anything else
     changes no verdict.
@@ -2538,11 +2572,13 @@ class PublicKeyEntry(TypedDict):
     public_key_fingerprint: str
     """SHA-256 of the PEM text, lower-case hex."""
     status: Literal["active", "retired", "compromised"]
-    """active signs; retired verifies what it signed; compromised verifies nothing."""
+    """active signs; retired verifies what it signed up to not_after; compromised verifies nothing. Where receipts
+    are signed by HMAC, or nothing is signed, a key that could sign is given as retired.
+    """
     not_before: str
     """When the key came into use, UTC."""
     not_after: str | None
-    """When it went out of use, UTC; null while active."""
+    """When it went out of use, UTC; null while active. A retired key always has it."""
 
 
 class KeyRegistryDocument(TypedDict):
@@ -2979,7 +3015,10 @@ class Status(TypedDict):
     auth: StatusPart
     """How callers are known."""
     backends: StatusPart
-    """What is wired besides, and how."""
+    """Each backend by name: ledger (sqlite, postgresql), advisory, trusted_adapters, and reports, the process that
+    counts for reports. Each of the last three is ready, unavailable, unconfigured, or unknown where the report was
+    made without a running server. Decisions need none of them.
+    """
     disk: StatusPart
     """Whether the ledger's disk has room."""
     checkpoints: StatusPart

@@ -107,7 +107,8 @@ class BasePermit:
         Args:
             status: What became of the action where it is not `executed`: `queued`, `skipped` and so on.
             result: The result in the caller's words, at most 2,000 characters.
-            action_taken: The action that was performed, where it is not the decision's.
+            action_taken: The action that was performed, where it is not the decision's; the receipt then has the flag
+                ACTION_TAKEN_MISMATCH, and is reported as an anomaly.
             external_ref: The caller's reference to the transaction.
             state_before_hash: A hash of the target's state before the action, with its algorithm: sha256:...
             state_after_hash: The same after it.

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import Connection, bindparam, exists, func, insert, select, update
 
 from gate.ledger.stores.store import Row, Statement, Store, unheard_of
-from gate.ledger.tables import latest_outcomes, outcome_counts
+from gate.ledger.tables import chain_heads, latest_outcomes, outcome_counts
 from gate.policy.confidence import Counts, Coverage, DecisionConfidence, add, decision_confidence
 from gate.policy.questions import ConfidenceQuestion
 
@@ -72,8 +72,9 @@ _Decision = tuple[str, str]
 class Tally:
     """Latest outcomes and counts, as one append of a batch sees and changes them."""
 
-    def __init__(self, latest: Sequence[Row], counts: Sequence[Row]) -> None:
+    def __init__(self, latest: Sequence[Row], counts: Sequence[Row], reported: Sequence[Row]) -> None:
         """Takes the rows that `queries` found."""
+        self._reported = {scope_id for (scope_id,) in reported}
         self._latest = {(row[0], row[1]): _Latest(*row[2:]) for row in latest}
         self._counts = {_cohort(row): _counted(row[5:]) for row in counts}
         self._stored = (frozenset(self._latest), frozenset(self._counts))
@@ -89,13 +90,14 @@ class Tally:
         return [
             (_LATEST, [{"scope": scope_id, "decision": decision_id} for scope_id, decision_id in outcomes]),
             (_COUNTS, [_parameters(cohort) for cohort in wanted]),
+            (_REPORTED, [{"scope": scope_id} for scope_id in dict.fromkeys(cohort.scope_id for cohort in cohorts)]),
         ]
 
     def confidence(self, cohort: Cohort) -> DecisionConfidence | None:
-        """The decision_confidence of a new decision; None where the scope has no outcomes of the policy."""
-        every_version, policy = cohort.wider()
-        if policy not in self._counts:
+        """The decision_confidence of a new decision; None where nobody has reported an outcome in its scope."""
+        if cohort.scope_id not in self._reported:
             return None
+        every_version, _ = cohort.wider()
         return decision_confidence(cohort.verdict, self._of(cohort), self._of(every_version))
 
     def _of(self, cohort: Cohort) -> Counts:
@@ -104,6 +106,7 @@ class Tally:
 
     def add(self, decision_id: str, cohort: Cohort, status: str, position: int, reported_at: str) -> None:
         """Takes note of an outcome, which is the latest of its decision: positions only grow, dates need not."""
+        self._reported.add(cohort.scope_id)
         decision = cohort.scope_id, decision_id
         before = self._latest.get(decision)
         for counted in (cohort, *cohort.wider()):
@@ -157,6 +160,13 @@ _DATES: Final = ("first_reported_at", "last_reported_at")
 _COHORT: Final = ("scope_id", "policy_id", "policy_version", "verdict", "action")
 _COUNTS: Final = Statement(
     select(outcome_counts).where(*(outcome_counts.c[name] == bindparam(f"of_{name}") for name in _COHORT))
+)
+# Of one row, so that it costs the same however many policies a scope has.
+_REPORTED: Final = Statement(
+    select(chain_heads.c.scope_id).where(
+        chain_heads.c.scope_id == bindparam("scope"),
+        exists().where(outcome_counts.c.scope_id == chain_heads.c.scope_id),
+    )
 )
 _INSERT_LATEST: Final = Statement(insert(latest_outcomes))
 _INSERT_COUNTS: Final = Statement(insert(outcome_counts))

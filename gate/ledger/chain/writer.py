@@ -105,7 +105,7 @@ class Appended:
     Attributes:
         link: Its link, or at least what a record carries of it.
         remaining: How many more records the scope may make in the entry's month; None without a cap.
-        confidence: The decision_confidence of a decision; None where the scope has no outcomes of its policy.
+        confidence: The decision_confidence of a decision; None where the scope has no outcomes.
     """
 
     link: chain.RecordLink
@@ -364,7 +364,7 @@ def _look_up(
     again = batch if tried else ()
     reported = sorted({(entry.scope_id, entry.link.decision_id) for entry in batch if entry.outcome is not None})
     cohorts = [cohort for entry in batch if (cohort := _cohort(entry)) is not None]
-    head_rows, claim_rows, link_rows, latest_rows, count_rows = transaction.ask(
+    head_rows, claim_rows, link_rows, latest_rows, count_rows, reported_rows = transaction.ask(
         [
             (_LOCK_HEAD, [{"scope": scope_id} for scope_id in scopes]),
             (
@@ -386,7 +386,7 @@ def _look_up(
     taken = {bytes(digest): Claimed(position, input_hash) for digest, position, input_hash in claim_rows}
     known = {row[0]: row for row in link_rows}
     linked = {e.entry_id: _known_link(heads[e.scope_id], e, known[e.entry_id]) for e in again if e.entry_id in known}
-    return heads, taken, linked, Tally(latest_rows, count_rows)
+    return heads, taken, linked, Tally(latest_rows, count_rows, reported_rows)
 
 
 _Linked: TypeAlias = tuple[chain.RecordLink, DecisionConfidence | None]

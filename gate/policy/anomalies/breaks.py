@@ -3,6 +3,7 @@
     executed_without_yes      a receipt says executed or queued, and the verdict was not yes
     duplicate_execution       more receipts say executed than were reverted, by more than one
     binding_mismatch          a receipt names another target than the decision
+    action_mismatch           a receipt says executed or queued, and names another action than the decision's
     state_mismatch            the state changed though nothing was executed, or did not though something was
     approved_without_receipt  yes, and no receipt a day later, nor an outcome that says nothing was executed
     outcome_overdue           executed, and no terminal outcome 30 days later
@@ -59,6 +60,12 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
             "A receipt names another target than was decided",
             0.9,
             "Compare action_binding of the record with that of the receipt: what was executed was not what was asked.",
+        ),
+        "action_mismatch": Rule(
+            "Another action was executed or queued than was decided",
+            0.9,
+            "Compare action_taken of the receipt with the decision's action: was another action carried out, or is one "
+            "action called by two names?",
         ),
         "state_mismatch": Rule(
             "State hashes contradict what a receipt says",

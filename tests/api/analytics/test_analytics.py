@@ -354,5 +354,20 @@ def test_an_application_asks_where_the_environment_says(
             assert body.get("retry_after") == told
 
 
+def test_status_names_the_process_that_counts_for_reports(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told(address: str | None) -> dict[str, Any]:
+        monkeypatch.setenv(ADDRESS_VARIABLE, address or "")
+        report = create_app(instance).test_client().get("/api/decision/status").get_json()
+        assert report["ok"] is True
+        backends: dict[str, Any] = report["backends"]
+        return backends
+
+    assert set(told(None)) == {"ready", "ledger", "advisory", "trusted_adapters", "reports"}
+    assert told(None)["reports"] == "unconfigured"
+    with listening(lambda connection: connection.close()) as address:
+        assert told(address)["reports"] == "ready"
+        assert told(f"{address}x")["reports"] == "unavailable"
+
+
 def test_its_libraries_are_found_without_loading_them() -> None:
     assert is_installed()

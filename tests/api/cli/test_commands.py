@@ -35,6 +35,7 @@ from gate.rulebooks.bundles import own_rulebooks
 from tests.end_to_end.support import ROOT
 from tests.support.command_line import run_gate
 from tests.support.samples import (
+    RECEIPT_KEYS,
     RECEIPT_SIGNER,
     copy_as_release,
     make_packet,
@@ -42,7 +43,7 @@ from tests.support.samples import (
     sample_request,
     sample_rulebook,
 )
-from tests.support.tampering import as_doubles, with_value, without
+from tests.support.tampering import Forger, as_doubles, with_value, without
 from workbench.analytics import Analytics
 from workbench.lake.entries import Personal
 
@@ -360,6 +361,22 @@ class TestSigningKeys:
         assert listed["registry"] == first["registry"]
         assert listed["receipt"]["active_key_id"] == new["key_id"]
         assert old in gate("signing-keys", "list").stdout
+
+    def test_a_key_that_signs_nothing_under_hmac_is_not_listed_as_active(self, gate: Gate, tmp_path: Path) -> None:
+        gate("scopes", "create", "acme")
+        secret = tmp_path / "secret"
+        secret.write_text("a secret of at least 32 bytes, yes")
+        (tmp_path / "home" / "settings.toml").write_text(
+            f'receipt_signing = "hmac-sha256"\nreceipt_hmac_secret_file = "{secret}"\n'
+        )
+        listed = printed(gate("signing-keys", "list", "--json"))
+        assert ([key["status"] for key in listed["receipt"]["keys"]], listed["receipt"]["active_key_id"]) == (
+            ["retired"],
+            None,
+        )
+        assert listed["registry"]["active_key_id"] == listed["registry"]["keys"][0]["key_id"]
+        shown = gate("signing-keys", "list").stdout
+        assert "receipt_signing is hmac-sha256: none of the receipt keys signs." in shown
 
     def test_the_registry_purpose_has_keys_of_its_own(self, gate: Gate) -> None:
         gate("scopes", "create", "acme")
@@ -732,6 +749,27 @@ class TestVerifyPacket:
         assert few.returncode == 0
         told = [line for line in few.stdout.splitlines() if line.startswith("  outcome_records[")]
         assert told == ["  outcome_records[0]: its link is not in the packet; only its own hash speaks for it"]
+
+    def test_a_receipt_without_the_flag_of_another_action_is_told(self, gate: Gate, tmp_path: Path) -> None:
+        """As receipts of earlier releases are; the packet is verified all the same."""
+        forger = Forger(make_packet())
+        forger.edit({"set": ["execution_receipts", 0, "action_taken"], "to": "wire_money"})
+        forger.recompute(["reports", "links", "checkpoint", "packet_hash"], RECEIPT_SIGNER)
+        assert forger.packet["execution_receipts"][0]["flags"] == ["ACTION_TAKEN_MISMATCH"]
+        keys = tmp_path / "keys.json"
+        keys.write_text(json.dumps(RECEIPT_KEYS.to_dict()))
+
+        def told() -> list[str]:
+            file = tmp_path / "packet.json"
+            file.write_text(json.dumps(_rehashed(forger.packet)))
+            done = gate("verify-packet", str(file), "--registry", str(keys), home=False)
+            assert done.returncode == 0, done.stdout
+            return [line for line in done.stdout.splitlines() if line.startswith("  execution_receipts[")]
+
+        assert told() == []
+        forger.packet["execution_receipts"][0]["flags"] = []
+        note = "action_taken is not the decided action, and the flag for that is missing"
+        assert told() == [f"  execution_receipts[0]: {note}"]
 
     def test_a_packet_that_is_verified_for_its_record_alone_says_so_and_can_be_refused(
         self, gate: Gate, files: dict[str, str]

@@ -18,7 +18,7 @@ from gate.ledger import Ledger, open_ledger
 from gate.ledger.access.authority import ACCESS, FULL_ACCESS, PLANS, Scope
 from tests.api.deciding import chain_size, decide, refused
 from tests.support.postgres import database_of
-from tests.support.samples import LimitClock, ledger_url, sample_request
+from tests.support.samples import LimitClock, in_threads, ledger_url, sample_request
 
 RATE = ("x-ratelimit-limit", "x-ratelimit-remaining")
 LEFT = "x-usage-monthly-remaining"
@@ -211,6 +211,41 @@ class TestMonthlyCap:
         assert chain_size(instance, scope_of(instance, key)) == 2
         instance.ledger.directory.set_plan(scope_of(instance, key), "team", utc_now(), monthly_cap=3)
         assert decide(client, key, sample_request(), x_idempotency_key="k2").headers[LEFT] == "0"
+
+    def test_at_its_end_nothing_is_registered(self, client: FlaskClient, new_key: NewKey, instance: Instance) -> None:
+        key = new_key("team", 1)
+        scope = scope_of(instance, key)
+        assert decide(client, key, sample_request(), x_idempotency_key="k0").headers[LEFT] == "0"
+        other = sample_request()
+        other["rulebook"]["version"] = "2"
+        for _ in range(2):
+            refused(decide(client, key, other, x_idempotency_key="k1"), 429, "SVC_API_MONTHLY_CAP_EXCEEDED")
+            assert instance.ledger.rulebooks.find_version(scope.scope_id, "pricing_exception", "2") is None
+        instance.ledger.directory.set_plan(scope, "team", utc_now(), monthly_cap=2)
+        assert decide(client, key, other, x_idempotency_key="k1").headers[LEFT] == "0"
+        assert instance.ledger.rulebooks.find_version(scope.scope_id, "pricing_exception", "2") is not None
+
+    def test_of_many_at_once_none_registers_after_the_last_record(
+        self, new_key: NewKey, instance: Instance, ledger: Ledger
+    ) -> None:
+        """Each brings a rulebook of its own: what is registered was registered while there was room for a record."""
+        key = new_key("team", 3)
+        scope, app = scope_of(instance, key), create_app(instance)
+
+        def version(number: int) -> str:
+            request = sample_request()
+            request["rulebook"]["version"] = name = f"v{number}"
+            decide(app.test_client(), key, request)
+            return name
+
+        names = in_threads(8, version)
+        assert chain_size(instance, scope) == 3
+        registered = {
+            name for name in names if ledger.rulebooks.find_version(scope.scope_id, "pricing_exception", name)
+        }
+        assert len(registered) >= 3
+        assert version(99) not in registered
+        assert ledger.rulebooks.find_version(scope.scope_id, "pricing_exception", "v99") is None
 
     def test_it_says_to_the_second_when_the_month_ends(
         self, at: Callable[[datetime], FlaskClient], new_key: NewKey

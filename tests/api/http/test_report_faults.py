@@ -14,10 +14,11 @@ import orjson
 import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import update
+from werkzeug.test import TestResponse
 
 from api.app import create_app
 from gate.clock import utc_now
-from gate.decisions import lifecycle
+from gate.decisions import stored
 from gate.instance.instance import Instance, create_instance
 from gate.ledger.access.authority import FULL_ACCESS
 from gate.ledger.chain import group_commit
@@ -287,7 +288,7 @@ def test_a_stored_report_that_was_changed_is_shown_to_nobody(
     (status,) = REPORTS[kind.name]
     for member in (status, "idempotency_key", "reported_at", "decision_id"):
         with monkeypatch.context() as patch:
-            patch.setattr(lifecycle, "read_object", damaged(kind, member, rehashed=rehashed))
+            patch.setattr(stored, "read_object", damaged(kind, member, rehashed=rehashed))
             refused(caller.report(kind, decision_id, used="job-1"), 503, "SVC_STORAGE_UNAVAILABLE")
             refused(caller.list(kind, decision_id), 503, "SVC_STORAGE_UNAVAILABLE")
     assert caller.report(kind, decision_id, used="job-1").status_code == 200
@@ -310,6 +311,7 @@ def unlike_made(record: dict[str, Any]) -> dict[str, dict[str, Any]]:
         "another bundle hash": body(policy_bundle_hash="0" * 64),
         "another receipt hash": body(receipt_hash="0" * 64),
         "another id": body(decision_id="dec_0"),
+        "a field that nothing covers": body(approved_by="cfo"),
         "a number that JSON does not have": body(action_binding={"amount": 2**60}),
         "no verdict": {"body": orjson.dumps({name: value for name, value in record.items() if name != "verdict"})},
         "a list": {"body": b"[]"},
@@ -357,3 +359,63 @@ def test_a_record_whose_facts_were_erased_is_still_reported_on(caller: Caller) -
         of_decision = entries.c.entry_id == record["decision_id"]
         connection.execute(update(entries).where(of_decision).values(body=orjson.dumps(left)))
     assert caller.report(EXECUTIONS, record["decision_id"]).status_code == 201
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("added", [{"approved_by": "cfo"}, {"note": None}, {"integrity": {"checked": True}}], ids=str)
+def test_a_stored_record_with_a_field_that_its_hash_does_not_cover_is_shown_to_nobody(
+    caller: Caller, added: dict[str, Any]
+) -> None:
+    record = caller.decide()
+    path = f"/api/decision/{record['decision_id']}"
+    entry = caller.instance.ledger.entries.decision(caller.scope.scope_id, record["decision_id"])
+    assert entry is not None
+    body = orjson.loads(entry.body)
+    told = {
+        name: {**body.get(name, {}), **value} if isinstance(value, dict) else value for name, value in added.items()
+    }
+    headers = {"x-api-key": caller.key}
+    scenario = {"scenario_id": "as_it_was", "label": "As it was", "context_patch": {}}
+
+    def answers() -> list[TestResponse]:
+        return [
+            *(caller.client.get(f"{path}{query}", headers=headers) for query in ("", "?view=minimal", "/verify")),
+            caller.client.get(f"{path}/packet", headers=headers),
+            caller.client.get("/api/decisions?limit=1", headers=headers),
+            *(caller.client.post(f"{path}/{verb}", headers=headers, json={}) for verb in ("replay", "diff", "verify")),
+            caller.client.post(f"{path}/verify", headers=headers, json={"record": record}),
+            caller.client.post(f"{path}/counterfactuals", headers=headers, json={"scenarios": [scenario]}),
+            *(caller.list(kind, record["decision_id"]) for kind in KINDS),
+        ]
+
+    def store(columns: dict[str, Any]) -> None:
+        of_decision = entries.c.entry_id == record["decision_id"]
+        with caller.instance.ledger.store.write() as connection:
+            connection.execute(update(entries).where(of_decision).values(columns))
+
+    store({"body": orjson.dumps({**body, **told})})
+    for answer in answers():
+        told_of = refused(answer, 503, "SVC_STORAGE_UNAVAILABLE")
+        assert "gate chain check" in told_of["message"]
+    store({"body": entry.body})
+    assert [answer.status_code for answer in answers() if answer.status_code != 200] == []
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_stored_report_with_a_field_that_its_hash_does_not_cover_is_shown_to_nobody(
+    caller: Caller, kind: Kind
+) -> None:
+    record = caller.decide()
+    report = caller.report(kind, record["decision_id"], used="job-1").get_json()
+    report = report["crm_sync"] if kind is CRM_SYNCS else report
+    with caller.instance.ledger.store.write() as connection:
+        of_report = entries.c.entry_id == report[kind.id_member]
+        changed = orjson.dumps({**report, "approved_by": "cfo"})
+        connection.execute(update(entries).where(of_report).values(body=changed))
+    packet = f"/api/decision/{record['decision_id']}/packet"
+    answers = [caller.list(kind, record["decision_id"]), caller.report(kind, record["decision_id"], used="job-1")]
+    if kind is not CRM_SYNCS:
+        answers.append(caller.client.get(packet, headers={"x-api-key": caller.key}))
+    for answer in answers:
+        assert "approved_by" in refused(answer, 503, "SVC_STORAGE_UNAVAILABLE")["message"]

@@ -481,9 +481,9 @@ class TestRefused:
             return error
 
         steps: list[tuple[str, Callable[[], Any]]] = [
-            ("SVC_API_REQUEST_INVALID", lambda: request.pop("surplus")),
             ("RULEBOOK_BINDING_MODE_UNSUPPORTED", lambda: request.pop("binding_mode")),
             ("RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN", lambda: request.pop("verdict")),
+            ("SVC_API_REQUEST_INVALID", lambda: request.pop("surplus")),
             ("RULEBOOK_BINDING_MODE_CONFLICT", lambda: request.pop("rulebook_ref")),
             ("TRUSTED_ADAPTER_INPUT_CONFLICT", lambda: request["context"].pop("inputs")),
             ("RULEBOOK_INVALID", lambda: request.update(rulebook=copy.deepcopy(SOLANA_REQUEST["rulebook"]))),

@@ -216,6 +216,13 @@ class TestOverRealLedgers:
             "success_rate": 0.5,
             "approval_rate": 1.0,
             "terminal_coverage": 0.958333,
+            "present": {
+                "decisions": 48,
+                "terminal": 46,
+                "success_rate": 0.5,
+                "approval_rate": 1.0,
+                "terminal_coverage": 0.958333,
+            },
         }
         # 27, 31, 35, 39 and 43 of 46.
         assert across["percentiles"]["success_rate"] == {"p25": 0.65, "p50": 0.75, "p75": 0.85}

@@ -504,6 +504,36 @@ def test_a_receipt_says_where_it_contradicts_its_decision(
     assert caller.list(KINDS[0], decision_id).get_json()["executions"] == [receipt]
 
 
+@pytest.mark.parametrize(
+    ("sent", "match", "flags"),
+    [
+        (
+            {"action_binding": {"system": "crm", "resource": "deal-1042", "proposed_action": "approve_discount"}},
+            True,
+            [],
+        ),
+        ({"target_system": "crm", "action_taken": "wire_money"}, True, ["ACTION_TAKEN_MISMATCH"]),
+        ({"action_taken": "approve_discount"}, False, []),
+        (
+            {"action_binding": {"amount": 1}, "action_taken": "wire_money"},
+            False,
+            ["ACTION_BINDING_MISMATCH", "ACTION_TAKEN_MISMATCH"],
+        ),
+    ],
+    ids=str,
+)
+def test_a_receipt_is_compared_in_what_it_names_and_an_action_is_a_flag_of_its_own(
+    caller: Caller, sent: dict[str, Any], match: bool, flags: list[str]
+) -> None:
+    record = caller.decide()
+    response = caller.report(KINDS[0], record["decision_id"], {"execution_status": "executed", **sent})
+    receipt = response.get_json()
+    assert (receipt["action_binding_match"], receipt["flags"]) == (match, flags)
+    assert receipt["action_binding"] == record["action_binding"] | sent.get("action_binding", {})
+    schema = resources.schema("execution-receipt")
+    jsonschema.Draft202012Validator(schema).validate(receipt)
+
+
 @each_kind
 def test_a_decision_without_reports_has_an_empty_list(caller: Caller, kind: Kind) -> None:
     decision_id = caller.decide()["decision_id"]
@@ -602,7 +632,8 @@ def with_texts(value: Any, text: str) -> Any:
 
 @each_kind
 def test_any_text_is_kept_as_it_was_sent_or_refused(caller: Caller, kind: Kind) -> None:
-    decision_id = caller.decide()["decision_id"]
+    record = caller.decide()
+    decision_id = record["decision_id"]
     fixed = {*REPORTS[kind.name], "sync_direction", "executed_at", "crm_record_url"}
     open_ = {"action_binding", "mapped_fields", "observed_metrics"}
     taken = 0
@@ -623,6 +654,10 @@ def test_any_text_is_kept_as_it_was_sent_or_refused(caller: Caller, kind: Kind) 
             continue
         taken += 1
         report = report_of(kind, response)
+        if "action_binding" in body:
+            target = {"system": "target_system", "resource": "target_object_id", "mutation": "mutation"}
+            named = {of_binding: body[name] for of_binding, name in target.items()}
+            body["action_binding"] = record["action_binding"] | body["action_binding"] | named
         assert {name: report[name] for name in body if name != "executed_at"} == {
             name: value for name, value in body.items() if name != "executed_at"
         }

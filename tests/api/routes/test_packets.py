@@ -277,7 +277,7 @@ class TestExport:
             caller.sent(f"{caller.path}/execution", {**EXECUTED, "action_binding": {"a": values}})
         with monkeypatch.context() as patched:
             # What is read takes fifty times the memory: it is counted before.
-            patched.setattr("gate.decisions.export.read_object", None)
+            patched.setattr("gate.decisions.stored.read_object", None)
             self.assert_too_many_values(caller.get())
         packet = caller.get("?execution_limit=10&include_intelligence=false")
         sent = client.post("/api/decision/packet/verify", data=packet.data, content_type="application/json")

@@ -16,6 +16,7 @@ from gate.encoding.canonical import content_hash
 from gate.instance.instance import Instance
 from gate.instance.settings import load_settings
 from gate.proof.signing import load_registry
+from gate.verify import Trust, verify_record
 from tests.support.samples import sample_request
 
 REGISTRIES = ["/api/decision/receipt-keys", "/.well-known/rulebook-attestation-keys.json"]
@@ -44,6 +45,27 @@ def test_without_signing_no_key_is_active_and_past_keys_stay(home: Path) -> None
     for path in REGISTRIES:
         document = client.get(path).get_json()
         assert (len(document["keys"]), document["active_key_id"]) == (1, None)
+        assert [key["status"] for key in document["keys"]] == ["retired"]
+
+
+def test_under_hmac_no_receipt_key_is_listed_as_active_and_what_one_signed_still_verifies(
+    client: FlaskClient, key: str, home: Path
+) -> None:
+    record = client.post("/api/decide", json=sample_request(), headers={"x-api-key": key}).get_json()
+    secret = home / "hmac"
+    secret.write_text("a secret of at least 32 bytes, yes")
+    (home / "settings.toml").write_text(f'receipt_signing = "hmac-sha256"\nreceipt_hmac_secret_file = "{secret}"\n')
+    under_hmac = create_app(load_settings(home)).test_client()
+    receipts, registry = (under_hmac.get(path).get_json() for path in REGISTRIES)
+    jsonschema.Draft202012Validator(resources.schema("key-registry")).validate(receipts)
+    assert ([of["status"] for of in receipts["keys"]], receipts["active_key_id"]) == (["retired"], None)
+    assert [of["status"] for of in registry["keys"]] == ["active"]
+    trust = Trust(receipt_keys=load_registry(receipts), attestation_keys=load_registry(registry))
+    assert verify_record(record, trust).verified
+    # Signing by Ed25519 again, the same key is active again.
+    (home / "settings.toml").write_text("")
+    again = create_app(load_settings(home)).test_client().get(REGISTRIES[0]).get_json()
+    assert [of["status"] for of in again["keys"]] == ["active"]
 
 
 def test_the_schema_that_records_cite_is_served(client: FlaskClient, key: str) -> None:

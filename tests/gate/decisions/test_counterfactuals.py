@@ -104,7 +104,6 @@ class TestReading:
             ({"scenarios": ["thin"]}, ["scenarios[0]"]),
             ({"scenarios": [THIN, {"scenario_id": "b", "label": "B"}]}, ["scenarios[1].context_patch"]),
             ({"scenarios": [{"label": "B", "context_patch": {}}]}, ["scenarios[0].scenario_id"]),
-            ({"scenarios": [{"scenario_id": "b", "context_patch": {}}]}, ["scenarios[0].label"]),
             ({"scenarios": [{**THIN, "patch": {}}]}, ["scenarios[0].patch"]),
             ({"scenarios": [{**THIN, "context_patch": []}]}, ["scenarios[0].context_patch"]),
             ({"scenarios": [{**THIN, "context_patch": None}]}, ["scenarios[0].context_patch"]),
@@ -129,6 +128,10 @@ class TestReading:
             read_counterfactuals({"scenarios": [THIN], **member})
         assert refusal.value.code == "SVC_API_REQUEST_INVALID"
         assert [error.field for error in refusal.value.errors] == list(member)
+
+    def test_a_scenario_without_a_label_goes_by_its_id(self) -> None:
+        asked = read_counterfactuals({"scenarios": [{"scenario_id": "b", "context_patch": {}}]})
+        assert [(scenario.scenario_id, scenario.label) for scenario in asked.scenarios] == [("b", "b")]
 
     def test_ids_and_labels_reach_to_their_limits(self) -> None:
         longest = {"scenario_id": "9" * 120, "label": "\u0000" * 200, "context_patch": {}}

@@ -139,7 +139,7 @@ def test_without_usable_files_nothing_is_signed(ring: KeyRing, tmp_path: Path) -
     file.write_bytes(b"{")
     refused("not JSON")
     document = json.loads(good_registry)
-    document["keys"][0]["status"] = "retired"
+    document["keys"][0] |= {"status": "retired", "not_after": "2026-06-11T12:30:45.678Z"}
     file.write_text(json.dumps(document))
     refused("No key is active")
     document["active_key_id"] = None

@@ -219,7 +219,7 @@ def report(others: Iterable[Coded] = OTHERS, own: MonthCounts = OWN.counts, **ch
 
 
 def own_of(counts: MonthCounts) -> Own:
-    return Own(counts, OWN.first, OWN.last, OWN.chain_position, OWN.merkle_root, truncated=False)
+    return Own(counts, OWN.present, OWN.first, OWN.last, OWN.chain_position, OWN.merkle_root, truncated=False)
 
 
 class TestReport:
@@ -248,7 +248,7 @@ class TestReport:
         min_decisions: int,
         truncated: bool,
     ) -> None:
-        own = Own(counts, None, None, 7, "0" * 64, truncated)
+        own = Own(counts, OWN.present, None, None, 7, "0" * 64, truncated)
         question = BenchmarksQuestion(
             "é \0",
             policy_version=version,
@@ -259,7 +259,15 @@ class TestReport:
         body = benchmark_report(own, cohort, question, month="2026-11")
         jsonschema.Draft202012Validator(resources.schema("benchmark-report")).validate(body)
         expected = independent.report(
-            {**counts._asdict(), "from": None, "to": None, "position": 7, "root": "0" * 64, "truncated": truncated},
+            {
+                **counts._asdict(),
+                "present": tuple(OWN.present),
+                "from": None,
+                "to": None,
+                "position": 7,
+                "root": "0" * 64,
+                "truncated": truncated,
+            },
             None if cohort is None else ("2026-11", cohort.member, [(*of,) for of in cohort.others]),
             "é \0",
             month="2026-11",

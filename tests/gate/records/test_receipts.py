@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any, Final
 
 import jsonschema
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gate.encoding import resources
 from gate.errors import RequestRefused
-from gate.records.receipts import BINDING_MISMATCH, KINDS, NOT_APPROVED, build, flags, report_hash
+from gate.records.receipts import (
+    ACTION_TAKEN_MISMATCH,
+    BINDING_MISMATCH,
+    KINDS,
+    NOT_APPROVED,
+    build,
+    flags,
+    report_hash,
+)
 from gate.records.report_request import check_request
 from tests.independent import verifier
+from tests.reference.strategies import json_values
 from tests.support.receipts import ELSEWHERE, MEMBERS, SCHEMAS
 from tests.support.samples import REPORTS, cases, make_record, sample_request
+from tests.support.tiers import examples
 
 KIND: Final = {kind.name: kind for kind in KINDS}
 AT: Final = "2026-06-11T12:30:47.000Z"
@@ -103,8 +116,12 @@ def test_the_request_may_hold_every_member_that_is_the_callers(name: str) -> Non
     assert set(MEMBERS[name]["request"]) | set(KIND[name].must_match) == properties
     record = make_record()
     cited = {member: record[of_record] for member, of_record in KIND[name].must_match.items()}
-    report = reported(name, MEMBERS[name]["request"] | cited, record)
-    assert report.items() >= {**MEMBERS[name]["request"], **cited, **executed(name)}.items()
+    request = MEMBERS[name]["request"]
+    report = reported(name, request | cited, record)
+    kept = {**request, **cited, **executed(name)}
+    if "action_binding" in request:
+        kept["action_binding"] = {**record["action_binding"], **request["action_binding"]}
+    assert report.items() >= kept.items()
 
 
 def executed(name: str) -> dict[str, str]:
@@ -122,7 +139,8 @@ def test_building_a_report_changes_neither_request_nor_record(name: str) -> None
 def test_an_empty_member_of_an_action_binding_is_bound_by_the_bindings_own_hash() -> None:
     with_note, without = ({"system": "crm", "note": ""}, {"system": "crm"})
     one, two = (reported("execution", {**REPORTS["execution"], "action_binding": b}) for b in (with_note, without))
-    assert one["action_binding_hash"] == verifier.canonical_hash(with_note) != two["action_binding_hash"]
+    expected = {**make_record()["action_binding"], "note": ""}
+    assert one["action_binding_hash"] == verifier.canonical_hash(expected) != two["action_binding_hash"]
 
 
 @pytest.mark.parametrize("case", cases("binding_matches"), ids=lambda case: case["name"])
@@ -133,9 +151,86 @@ def test_a_binding_matches_where_it_names_what_was_decided(case: dict[str, Any])
         sent["action_binding"] = {**record["action_binding"], **more}
     report = reported("execution", {**REPORTS["execution"], **sent}, record)
     assert report["action_binding_match"] is case["match"]
-    assert report["action_binding"] == sent.get("action_binding", record["action_binding"])
+    assert (report["action_binding"] == record["action_binding"]) is (case["match"] or not case.get("flagged", True))
     assert report["action_binding_hash"] == verifier.canonical_hash(report["action_binding"])
-    assert report["flags"] == ([BINDING_MISMATCH] if case.get("flagged", not case["match"]) else [])
+    expected = [BINDING_MISMATCH] if case.get("flagged", not case["match"]) else []
+    assert report["flags"] == [*expected, *([ACTION_TAKEN_MISMATCH] if case.get("other_action") else [])]
+
+
+def test_the_stored_binding_is_the_decisions_with_what_was_sent_in_its_place() -> None:
+    sent = {"action_binding": {"resource": "deal-9", "note": ""}, "target_system": "erp", "mutation": "discount.update"}
+    report = reported("execution", {**REPORTS["execution"], **sent})
+    expected = {**make_record()["action_binding"], "resource": "deal-9", "note": "", "system": "erp"}
+    assert report["action_binding"] == expected
+    assert report["action_binding_hash"] == verifier.canonical_hash(expected)
+
+
+_TARGET: Final = {"system": "target_system", "resource": "target_object_id", "mutation": "mutation"}
+
+
+@st.composite
+def named_members(draw: st.DrawFn) -> tuple[Any, dict[str, str]]:
+    """A record whose context says some of what a binding may have, and some of its members, each with where it is sent:
+    in action_binding, as a field of the target, or in both.
+    """
+    request = sample_request()
+    optional = ("requested_action", "target_system", "target_object_id", "mutation", "actor", "subject", "amount")
+    for name in draw(st.sets(st.sampled_from(optional))):
+        del request["context"][name]
+    record = make_record(request)
+    binding = record["action_binding"]
+    names = draw(st.sets(st.sampled_from(sorted(binding)), min_size=1))
+    # A field of the target cannot be sent empty.
+    ways = {
+        name: ("binding", "target", "both") if name in _TARGET and binding[name] else ("binding",) for name in names
+    }
+    return record, {name: draw(st.sampled_from(ways[name])) for name in sorted(names)}
+
+
+def naming(ways: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any]:
+    body: dict[str, Any] = {"execution_status": "executed"}
+    for name, way in ways.items():
+        if way in ("binding", "both"):
+            body.setdefault("action_binding", {})[name] = values[name]
+        if way in ("target", "both"):
+            body[_TARGET[name]] = values[name]
+    return body
+
+
+@given(named_members(), st.sampled_from([None, "approve_discount", "wire_money"]))
+@settings(max_examples=examples(60))
+def test_any_part_of_the_true_binding_matches_whatever_action_was_taken(
+    drawn: tuple[Any, dict[str, str]], action: str | None
+) -> None:
+    record, ways = drawn
+    body = naming(ways, record["action_binding"]) | ({} if action is None else {"action_taken": action})
+    report = reported("execution", body, record)
+    assert (report["action_binding_match"], report["action_binding"]) == (True, record["action_binding"])
+    assert report["flags"] == ([ACTION_TAKEN_MISMATCH] if action == "wire_money" else [])
+
+
+@given(named_members(), st.data())
+@settings(max_examples=examples(60))
+def test_any_part_that_differs_in_one_member_does_not_match(drawn: tuple[Any, dict[str, str]], data: Any) -> None:
+    record, ways = drawn
+    binding = record["action_binding"]
+    name = data.draw(st.sampled_from(sorted(ways)))
+    values = json_values() if ways[name] == "binding" else st.text(st.characters(codec="utf-8"), min_size=1, max_size=9)
+    true = verifier.canonical_hash(binding[name])
+    false = data.draw(values.filter(lambda value: verifier.canonical_hash(value) != true))
+    body = naming(ways, {**binding, name: false})
+    if ways[name] == "both":
+        # Once the true value and once the false one: the true one hides nothing.
+        where = data.draw(st.sampled_from(["binding", "target", "neither"]))
+        if where == "binding":
+            body["action_binding"][name] = binding[name]
+        elif where == "target":
+            body[_TARGET[name]] = binding[name]
+    report = reported("execution", body, record)
+    assert report["action_binding_match"] is False
+    assert verifier.canonical_hash(report["action_binding"][name]) == verifier.canonical_hash(false)
+    assert report["flags"] == [BINDING_MISMATCH]
+    assert report["action_binding_hash"] == verifier.canonical_hash(report["action_binding"])
 
 
 def test_a_target_that_the_decision_left_open_matches_nothing() -> None:

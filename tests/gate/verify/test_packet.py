@@ -357,6 +357,71 @@ def test_an_invented_report_cannot_stand_in_for_an_older_one_that_a_limit_left_o
     assert failing(verify_packet(forger.packet, TRUST)) == {"outcome_records.complete"}
 
 
+def packet_with(**members: Any) -> Any:
+    """A packet whose latest receipt says otherwise, and is signed as if the service had made it so."""
+    forger = Forger(make_packet())
+    for name, value in members.items():
+        forger.edit({"set": ["execution_receipts", 0, name], "to": value})
+    forger.recompute(["reports", "links", "checkpoint", "packet_hash"], RECEIPT_SIGNER)
+    return forger.packet
+
+
+def fails_elsewhere(packet: Any) -> bool:
+    return bool(verifier.packet_failures(packet, RECEIPT_KEYS.to_dict(), attestation_keys=ATTESTATION_KEYS.to_dict()))
+
+
+FLAGS: Place = ("execution_receipts", 0, "flags")
+
+
+def test_the_flag_of_another_action_follows_from_the_receipt() -> None:
+    packet = packet_with(action_taken="wire_money")
+    assert at(packet, FLAGS) == ["ACTION_TAKEN_MISMATCH"]
+    result = verify_packet(packet, TRUST)
+    assert (result.verified, result.unflagged, unchecked(result)) == (True, [], set())
+    assert not fails_elsewhere(packet)
+    flagged = rehashed(with_value(make_packet(), FLAGS, ["ACTION_TAKEN_MISMATCH"]))
+    assert failing(verify_packet(flagged, TRUST)) == {"execution_receipts", "execution_receipts[0].flags"}
+    assert fails_elsewhere(flagged)
+
+
+def test_a_receipt_of_an_earlier_release_without_that_flag_is_noted_and_verified() -> None:
+    packet = rehashed(with_value(packet_with(action_taken="wire_money"), FLAGS, []))
+    result = verify_packet(packet, TRUST)
+    assert (result.verified, result.error, failing(result)) == (True, None, set())
+    assert unchecked(result) == {"execution_receipts[0].flags"}
+    assert result.unflagged == ["execution_receipts[0]"]
+    assert not fails_elsewhere(packet)
+
+
+@pytest.mark.parametrize("flags", [["ACTION_BINDING_MISMATCH"], ["DECISION_NOT_APPROVED", "ACTION_TAKEN_MISMATCH"]])
+def test_any_other_flag_is_a_fault_beside_it(flags: list[str]) -> None:
+    packet = rehashed(with_value(packet_with(action_taken="wire_money"), FLAGS, flags))
+    assert "execution_receipts[0].flags" in failing(verify_packet(packet, TRUST))
+    assert fails_elsewhere(packet)
+
+
+@pytest.mark.parametrize(
+    ("members", "match"),
+    [
+        ({"target_system": "erp"}, False),
+        ({"target_system": "erp"}, True),
+        ({"action_binding": {"system": "crm", "resource": "deal-1042", "proposed_action": "approve_discount"}}, False),
+        ({"action_binding": {"system": "crm"}, "action_taken": "wire_money"}, False),
+        ({"mutation": "discount.delete", "target_object_id": "deal-9"}, False),
+    ],
+    ids=str,
+)
+def test_a_receipt_that_an_earlier_release_bound_by_its_own_rule_still_verifies(
+    members: dict[str, Any], match: bool
+) -> None:
+    """It kept the binding that was sent, else the decision's, and compared them whole."""
+    packet = packet_with(**members, action_binding_match=match)
+    packet = rehashed(with_value(packet, FLAGS, [] if match else ["ACTION_BINDING_MISMATCH"]))
+    result = verify_packet(packet, TRUST)
+    assert (result.verified, failing(result)) == (True, set())
+    assert not fails_elsewhere(packet)
+
+
 def test_a_packet_whose_integers_were_written_as_doubles_is_the_same_packet() -> None:
     packet = VARIANTS["whole"][0]
     doubles = as_doubles(packet)

@@ -101,6 +101,10 @@ class Planted:
             self.receipt(elsewhere, HOUR, target_object_id="deal-9")
             self.outcome(elsewhere, HOUR)
             self._plant("binding_mismatch", elsewhere)
+            otherwise = self.decide("broken", at)
+            self.receipt(otherwise, HOUR, "queued", action_taken="wire_money", target_object_id="deal-1042")
+            self.outcome(otherwise, HOUR)
+            self._plant("action_mismatch", otherwise)
             unchanged = self.decide("broken", at)
             self.receipt(unchanged, HOUR, state_before_hash="a" * 64, state_after_hash="a" * 64)
             self.outcome(unchanged, HOUR)
@@ -301,7 +305,7 @@ class TestArguments:
     def test_an_anomaly_that_is_not_listed_is_refused(self, planted: Planted, wrong: Any) -> None:
         report = asked(planted, "broken")
         sentence = refused(lambda: report.decisions(wrong))
-        assert f"{wrong!r}: they are numbered from 0 to 6" in sentence
+        assert f"{wrong!r}: they are numbered from 0 to {len(RULES) - 1}" in sentence
         if wrong is not None:
             assert refused(lambda: report.plot(wrong)) == sentence
 

@@ -148,7 +148,7 @@ def distance(one: MonthCounts, other: MonthCounts) -> float:
 
 
 def own_of(counts: MonthCounts) -> Own:
-    return Own(counts, None, None, 1, "0" * 64, truncated=False)
+    return Own(counts, counts, None, None, 1, "0" * 64, truncated=False)
 
 
 def seen(plan: Attack, victim: Months, lake: Path) -> Iterator[bytes]:

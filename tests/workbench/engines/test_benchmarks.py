@@ -356,12 +356,18 @@ class TestReport:
         body = benchmarks(chain_of("s1", months, tmp_path), POLICY).to_dict()
         assert body["cross_customer"]["from"] == "2026-02-01T00:00:00.000Z"
         assert (body["your_metrics"]["decisions"], body["your_metrics"]["terminal"]) == (30, 25)
+        present = body["your_metrics"]["present"]
+        assert (present["decisions"], present["terminal"], present["success_rate"]) == (70, 26, round(11 / 26, 6))
 
     def test_of_an_empty_chain_nothing_is_told(self, tmp_path: Path) -> None:
         body = benchmarks(chain_of("s1", {}, tmp_path), POLICY).to_dict()
         assert body["cross_customer"]["from"] is body["cross_customer"]["to"] is None
         assert (body["cross_customer"]["reason"], body["recommendation"]) == ("not_frozen", "not_compared")
-        assert body["your_metrics"] == dict.fromkeys(body["your_metrics"]) | {"decisions": 0, "terminal": 0}
+        nothing = dict.fromkeys(("success_rate", "approval_rate", "terminal_coverage")) | {
+            "decisions": 0,
+            "terminal": 0,
+        }
+        assert body["your_metrics"] == {**nothing, "present": nothing}
 
     def test_a_frozen_month_that_was_changed_or_cut_short_is_refused_with_its_place(self, tmp_path: Path) -> None:
         snapshot = site_of(6, tmp_path)

@@ -43,7 +43,8 @@ _YES: Final = pl.col("verdict") == "yes"
 _TERMINAL: Final = pl.col("outcome_status").is_in(TERMINAL).fill_null(value=False)
 _BROKE_AT: Final[Mapping[str, str]] = {
     **dict.fromkeys(
-        ("executed_without_yes", "duplicate_execution", "binding_mismatch", "state_mismatch"), "execution_reported_at"
+        ("executed_without_yes", "duplicate_execution", "binding_mismatch", "action_mismatch", "state_mismatch"),
+        "execution_reported_at",
     ),
     "outcome_reversed": "outcome_reported_at",
 }
@@ -280,6 +281,7 @@ def _conditions(as_of: datetime) -> Mapping[str, tuple[pl.Expr, pl.Expr]]:
         "executed_without_yes": (pl.col("times_unapproved") > 0, ~_YES),
         "duplicate_execution": (pl.col("times_executed") - pl.col("times_reverted") > 1, _EXECUTED),
         "binding_mismatch": (pl.col("times_mismatched") > 0, told),
+        "action_mismatch": (pl.col("times_other_action") > 0, told),
         "state_mismatch": (pl.col("times_contradicted") > 0, told),
         "approved_without_receipt": (
             receipt_due & ~told & pl.col("action_executed").fill_null(value=True),

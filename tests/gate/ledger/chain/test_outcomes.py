@@ -228,6 +228,22 @@ def test_a_decision_without_likes_still_hears_of_its_policy(ledger: Ledger, scop
     assert answer.confidence == decision_confidence("no", Counts(), Counts())
 
 
+def test_a_decision_of_a_policy_without_outcomes_says_that_none_is_like_it(ledger: Ledger, scope: Scope) -> None:
+    likeness = Subject("1", "yes", "approve")
+    before = ledger.entries.append(
+        new_entry(scope.scope_id, Report(1, likeness, None, timestamp(NOW)), "dec_1", policy_id="refund_policy")
+    )
+    assert isinstance(before, Appended)
+    assert before.confidence is None
+    append(ledger, scope, Report(2, likeness, "succeeded", timestamp(NOW)))
+    after = ledger.entries.append(
+        new_entry(scope.scope_id, Report(3, likeness, None, timestamp(NOW)), "dec_3", policy_id="refund_policy")
+    )
+    assert isinstance(after, Appended)
+    assert after.confidence == decision_confidence("yes", Counts(), Counts())
+    assert (after.confidence["similar_decisions"], after.confidence["level"]) == (0, "insufficient")
+
+
 def test_threads_that_report_at_once_are_counted_exactly(ledger: Ledger, scope: Scope) -> None:
     def report(part: int) -> None:
         _report_many(ledger, scope.scope_id, part, 30)

@@ -341,11 +341,11 @@ class TestReport:
     def test_what_is_below_the_threshold_is_neither_listed_nor_counted_nor_recommended_by(self) -> None:
         of = counted(broken=[broken(kind, of=1000) for kind in RULES], decisions=30)
         for threshold, number, told in (
-            (0, 7, "investigate"),
-            (0.35, 7, "investigate"),
-            (0.350001, 4, "investigate"),
-            (0.7, 4, "investigate"),
-            (0.700001, 3, "investigate"),
+            (0, 8, "investigate"),
+            (0.35, 8, "investigate"),
+            (0.350001, 5, "investigate"),
+            (0.7, 5, "investigate"),
+            (0.700001, 4, "investigate"),
             (1, 1, "investigate"),
         ):
             report = report_of(of, threshold=threshold)
@@ -356,11 +356,11 @@ class TestReport:
 
     def test_no_more_are_listed_than_asked_for_and_all_are_counted(self) -> None:
         of = counted(broken=[broken(kind, of=1000) for kind in RULES], decisions=30)
-        for most in (1, 6, 7, 200):
+        for most in (1, 7, 8, 200):
             report = report_of(of, max_items=most)
-            assert (report["anomaly_count"], len(report["anomalies"])) == (7, min(7, most))
+            assert (report["anomaly_count"], len(report["anomalies"])) == (8, min(8, most))
             noted = [note for note in report["notes"] if note.startswith("More were found")]
-            assert len(noted) == (most < 7)
+            assert len(noted) == (most < 8)
 
     def test_the_strongest_stand_first_and_of_equal_ones_the_kind_decides_then_the_later(self) -> None:
         def made(score: float, kind: str, first: str, subject: str = "") -> Anomaly:
