@@ -68,6 +68,27 @@ class RulebookBody(TypedDict):
     default_outcome: DeclaredOutcome
 
 
+class RuleAnnotations(TypedDict, total=False):
+    """The author's comments on a rule and on its outcome."""
+
+    description: str
+    outcome: str
+
+
+# Written as a call because a member is named `$schema`.
+Annotations = TypedDict(
+    "Annotations",
+    {
+        "$schema": str,
+        "description": str,
+        "rules": dict[str, RuleAnnotations],
+        "default_outcome": str,
+    },
+    total=False,
+)
+"""The author's comments on a rulebook, those on rules by rule_id. No hash or signature covers them."""
+
+
 class RulebookReference(TypedDict):
     """A rulebook as records name it."""
 

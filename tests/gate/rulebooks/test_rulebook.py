@@ -13,7 +13,8 @@ from gate.encoding import resources
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import parse
 from gate.errors import RulebookRefused
-from gate.rulebooks.rulebook import RulebookCache, find_errors, find_warnings, load
+from gate.rulebooks.advice import find_warnings
+from gate.rulebooks.rulebook import RulebookCache, find_errors, load
 from tests.reference.strategies import json_values, rulebooks
 from tests.support.rulebooks import change
 from tests.support.samples import cases, sample_rulebook
