@@ -15,7 +15,6 @@ from gate.encoding.strict_json import parse
 from gate.errors import MaterialRefused, member
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:"\s]+')
-_LAST_STEP: Final = re.compile(r"(\.[^.\[]*|\[[0-9]+\])$|^[^.\[]*$")
 
 
 def lines_of(text: str, paths: Iterable[str]) -> dict[str, int]:
@@ -50,7 +49,7 @@ def line_of_refusal(text: str) -> int | None:
 def _outwards(path: str) -> Iterator[str]:
     while path:
         yield path
-        path = _LAST_STEP.sub("", path)
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
     yield ""
 
 
@@ -100,7 +99,10 @@ def _places(text: str) -> Iterator[_Place]:
         elif inner is not None and inner.names is not None and inner.value is None:
             if not found.startswith('"'):
                 return
-            name = json.loads(found, strict=False)
+            try:
+                name = json.loads(found, strict=False)
+            except json.JSONDecodeError:
+                return
             inner.value = member(inner.path, name)
             yield _Place(line, inner.value, found, repeated=name in inner.names)
             inner.names.add(name)

@@ -21,6 +21,9 @@ from gate.errors import FieldError
 from gate.rulebooks.documents import Annotations, RuleAnnotations, RulebookBody
 from gate.rulebooks.rulebook import find_errors
 
+MAX_RULEBOOK: Final = 1024 * 1024
+"""How many canonical bytes a rulebook may take: no request could send a larger one."""
+
 MAX_ANNOTATIONS: Final = 65_536
 """How many canonical bytes the annotations of a rulebook may take together."""
 
@@ -47,11 +50,15 @@ def read_authored(document: object) -> Authored:
     if errors:
         return Authored(body, {}, errors)
     annotations = _annotations_of(cast("JsonObject", document))
-    size = len(canonical(annotations))
-    if size > MAX_ANNOTATIONS:
-        message = f"All descriptions together take {size} bytes; at most {MAX_ANNOTATIONS} are allowed."
-        return Authored(body, {}, [FieldError("description", "too_long", message)])
-    return Authored(body, annotations, [])
+    oversize = [
+        FieldError("", "too_long", f"{what} {size} bytes; at most {most} are allowed.")
+        for what, size, most in (
+            ("Without descriptions it takes", len(canonical(body)), MAX_RULEBOOK),
+            ("All descriptions together take", len(canonical(annotations)), MAX_ANNOTATIONS),
+        )
+        if size > most
+    ]
+    return Authored(body, {} if oversize else annotations, oversize)
 
 
 def _stripped(document: object) -> object:
@@ -84,7 +91,11 @@ def _without(value: JsonObject, *names: str) -> JsonObject:
 def _annotations_of(document: JsonObject) -> Annotations:
     """The annotations of a valid document, those that it has."""
     valid = cast("RulebookBody", document)
-    found = cast("Annotations", {name: document[name] for name in ("$schema", "description") if name in document})
+    found: Annotations = {}
+    if "$schema" in document:
+        found["schema"] = cast("str", document["$schema"])
+    if (text := _text(document)) is not None:
+        found["description"] = text
     rules: dict[str, RuleAnnotations] = {}
     for rule in valid["rules"]:
         about: RuleAnnotations = {}

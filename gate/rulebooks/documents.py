@@ -75,18 +75,13 @@ class RuleAnnotations(TypedDict, total=False):
     outcome: str
 
 
-# Written as a call because a member is named `$schema`.
-Annotations = TypedDict(
-    "Annotations",
-    {
-        "$schema": str,
-        "description": str,
-        "rules": dict[str, RuleAnnotations],
-        "default_outcome": str,
-    },
-    total=False,
-)
-"""The author's comments on a rulebook, those on rules by rule_id. No hash or signature covers them."""
+class Annotations(TypedDict, total=False):
+    """The author's comments on a rulebook, those on rules by rule_id. No hash or signature covers them."""
+
+    schema: str
+    description: str
+    rules: dict[str, RuleAnnotations]
+    default_outcome: str
 
 
 class RulebookReference(TypedDict):
