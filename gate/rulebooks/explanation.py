@@ -1,7 +1,7 @@
 """Conditions as trees of sentences: every `all`, `any`, `not` and test, with its result over facts and the reason.
 
     for rule in explain_rules(body, explained.evaluation):
-        rule.tree.text, rule.tree.holds, rule.tree.reason       # "any", False, "all 2 inside are false"
+        rule.tree.text, rule.tree.holds, rule.tree.reason       # "any", False, "both inside are false"
 
 A node supports its rule where the rule needs the result that it has. Inside a `not` the rule needs false, so there a
 false test supports it, and `supports` never contradicts the result of the rule above.
@@ -110,7 +110,7 @@ def _count(name: str, children: tuple[Tree, ...], tests: Mapping[str, TriedTest]
     if number == 1:
         return f"the one condition inside is {_word(true == 1)}"
     if true in (0, number):
-        return f"all {number} inside are {_word(true == number)}"
+        return f"{'both' if number == 2 else f'all {number}'} inside are {_word(true == number)}"
     told, word = (number - true, "false") if name == "all" else (true, "true")
     return f"{told} of {number} inside {'is' if told == 1 else 'are'} {word}"
 

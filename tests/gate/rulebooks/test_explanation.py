@@ -76,11 +76,12 @@ def test_every_kind_of_node_gives_its_reason() -> None:
     amount = compare("amount", "gt", 5)
     missing = compare("nowhere", "eq", 1)
     reasons = {
-        "all 2 inside are true": ({"all": [amount, amount]}, True),
+        "both inside are true": ({"all": [amount, amount]}, True),
         "1 of 2 inside is false": ({"all": [amount, missing]}, False),
         "1 of 2 inside is true": ({"any": [amount, missing]}, True),
         "2 of 3 inside are true": ({"any": [amount, amount, missing]}, True),
-        "all 2 inside are false": ({"any": [missing, missing]}, False),
+        "both inside are false": ({"any": [missing, missing]}, False),
+        "all 3 inside are false": ({"any": [missing, missing, missing]}, False),
         "the one condition inside is true": ({"all": [amount]}, True),
         "the condition inside is true": ({"not": amount}, False),
         "the field is absent": (missing, False),
