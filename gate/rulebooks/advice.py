@@ -23,6 +23,7 @@ from gate.errors import FieldError
 from gate.labels import OUTPUT_MATERIAL
 from gate.rulebooks.conditions import tests_of
 from gate.rulebooks.documents import DeclaredOutcome, DeclaredRule, RulebookBody
+from gate.rulebooks.evaluation import compile_rulebook
 
 
 def find_warnings(body: RulebookBody, adapter_facts: JsonObject | None = None) -> list[FieldError]:
@@ -36,11 +37,24 @@ def find_warnings(body: RulebookBody, adapter_facts: JsonObject | None = None) -
 
 
 def _warnings(body: RulebookBody, adapter_facts: JsonObject | None) -> Iterator[FieldError]:
+    if adapter_facts is None:
+        yield from _approval_of_nothing(body)
     yield from _contradictory_outcomes(body)
     yield from _equal_priorities(body["rules"])
     yield from _unknown_fields(body) if adapter_facts is None else _fields_never_made(body, adapter_facts)
     yield from _silent_or_never_true(body)
     yield from _output_material(body)
+
+
+def _approval_of_nothing(body: RulebookBody) -> Iterator[FieldError]:
+    outcome = compile_rulebook(body).decide({})
+    if outcome.decision == "yes":
+        by = "the default outcome" if outcome.matched_rule_id is None else f"the rule {outcome.matched_rule_id}"
+        yield FieldError(
+            "input_schema.required",
+            "approves_without_facts",
+            f"A request without any facts is approved by {by}. Require the facts that the rules read.",
+        )
 
 
 # --- Fields -----------------------------------------------------------------------------------------------------------

@@ -172,6 +172,20 @@ def test_a_hostile_schema_costs_a_bounded_number_of_comparisons(monkeypatch: pyt
     assert compared < 5_000
 
 
+def test_an_approval_of_a_request_without_facts_is_warned_of() -> None:
+    absent = compare("blocked", "not_exists")
+    body = over({"blocked": "boolean", "amount": "number"}, rule("open", absent))
+    (message,) = warned(body, "approves_without_facts").values()
+    assert message == "A request without any facts is approved by the rule open. Require the facts that the rules read."
+    assert warned(body, "approves_without_facts", adapter_facts={"properties": {"blocked": {}}}) == {}
+    body["default_outcome"] |= {"decision": "yes", "verdict": "APPROVE"}
+    body["rules"][0]["condition"] = compare("blocked", "exists")
+    (message,) = warned(body, "approves_without_facts").values()
+    assert "approved by the default outcome" in message
+    body["input_schema"]["required"] = ["amount"]
+    assert warned(body, "approves_without_facts") == {}
+
+
 # --- Rules and outcomes -----------------------------------------------------------------------------------------------
 
 
