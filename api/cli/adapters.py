@@ -97,7 +97,7 @@ def show(
         raise OperatorError(
             "USAGE_INVALID", "--json prints the manifest and --source the source; leave out one of them."
         )
-    adapter = _named(name)
+    adapter = adapter_named(name)
     if as_json:
         print_json(adapter.manifest)
     elif source:
@@ -116,7 +116,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run an adapter on an input, in a worker as a decision would, and print its facts. Nothing is recorded."""
-    adapter = _named(name)
+    adapter = adapter_named(name)
     adapters = TrustedAdapters(registered(), Workers(registered(), required=_isolation(home)))
     try:
         made = adapters.facts(accepted_invocation(adapter, read_json(input_), root=""))
@@ -141,7 +141,7 @@ def _isolation(home: Path | None) -> tuple[str, ...]:
     return load_settings(home or DEFAULT_HOME).adapter_isolation
 
 
-def _named(name: str) -> Adapter:
+def adapter_named(name: str) -> Adapter:
     """The adapter of that name; where it names no version, the one that is registered last."""
     found = [adapter for adapter in registered() if name in (adapter.adapter_id, adapter.name)]
     for known, error in damaged().items():

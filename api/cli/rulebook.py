@@ -1,61 +1,140 @@
-"""gate rulebook: check, hash and explain a rulebook file. No instance is needed."""
+"""gate rulebook: check, hash, explain, convert and register a rulebook file. Only `register` needs an instance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
-import orjson
 import typer
 
-from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, read_json
-from api.cli.output import print_json, say, table
-from gate.encoding.canonical import content_hash
-from gate.errors import FieldError, OperatorError, RulebookRefused
-from gate.rulebooks.documents import Condition, DeclaredOutcome, RulebookBody
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at, read_json
+from api.cli.output import print_json, say
+from api.cli.rulebook_files import RulebookFile, read_rulebook
+from gate.encoding.strict_json import JsonObject
+from gate.errors import FieldError, OperatorError
+from gate.rulebooks.advice import find_warnings
+from gate.rulebooks.documents import Annotations, DeclaredOutcome
 from gate.rulebooks.evaluation import Explained
-from gate.rulebooks.rulebook import Rulebook, find_errors, find_warnings, load
+from gate.rulebooks.explanation import ExplainedRule, Tree, explain_rules
+from gate.rulebooks.rulebook import Rulebook
+
+# Loaded where an adapter is named; most rulebooks have none.
+if TYPE_CHECKING:
+    from gate.adapters.manifest import Adapter
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Check, hash and explain rulebook files. They need no instance."
+    no_args_is_help=True,
+    add_completion=False,
+    help="Check, hash, explain, convert and register rulebook files. Only `register` needs an instance.",
 )
 
-File = Annotated[Path, typer.Argument(help="A Rulebook v1 file in JSON; - for stdin.")]
+File = Annotated[
+    Path, typer.Argument(help="A rulebook file in JSON, which may contain $schema and description; - for stdin.")
+]
+AdapterName = Annotated[
+    str | None,
+    typer.Option("--adapter", help="The trusted adapter that makes the facts: its id, or adapter_id@version."),
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")]
 
 
 @app.command()
-def check(file: File, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Check a rulebook: errors that make it invalid (exit 1), and warnings its author should know."""
-    sent = read_json(file)
-    errors = find_errors(sent)
-    # A rulebook only if nothing is wrong with it, and used as one only then.
-    body = cast("RulebookBody", sent)
-    warnings = [] if errors else find_warnings(body)
+def check(
+    file: File,
+    strict: Strict = False,
+    adapter: AdapterName = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Check a rulebook: errors make it invalid (exit code 1), warnings point at probable mistakes."""
+    read = read_rulebook(file)
+    errors = read.authored.errors
+    warnings = [] if errors else find_warnings(read.authored.body, _facts_of(adapter))
     if as_json:
         print_json(
             {
                 "valid": not errors,
-                "hash": None if errors else content_hash(body),
-                "errors": [error.to_dict() for error in errors],
-                "warnings": [warning.to_dict() for warning in warnings],
+                "hash": None if errors else read.valid(as_json=True).hash,
+                "errors": [finding.to_dict() for finding in read.findings(errors)],
+                "warnings": [finding.to_dict() for finding in read.findings(warnings)],
             }
         )
     else:
-        _print_faults(errors, warnings)
+        read.tell(errors, warnings)
         if not errors:
-            say(f"{file} is a valid rulebook: {body['rulebook_id']} {body['version']}", style="green")
-    raise typer.Exit(1 if errors else 0)
+            body = read.authored.body
+            but = _but(warnings)
+            say(f"{read.name} is a valid rulebook{but}: {body['rulebook_id']} {body['version']}", style="green")
+    raise typer.Exit(1 if errors or (strict and warnings) else 0)
 
 
 @app.command("hash")
 def hash_(file: File, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Print the hash of a valid rulebook, as records cite it."""
-    rulebook = _valid(file, as_json)
+    """Print the hash of a valid rulebook, as records cite it. Comments do not change it."""
+    rulebook = read_rulebook(file).valid(as_json=as_json)
     if as_json:
         print_json({"rulebook_id": rulebook.rulebook_id, "version": rulebook.version, "hash": rulebook.hash})
     else:
         say(rulebook.hash)
+
+
+@app.command()
+def convert(file: File, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Print a valid rulebook as Rulebook v1: without $schema and descriptions, as requests send it."""
+    print_json(read_rulebook(file).valid(as_json=as_json).body)
+
+
+@app.command()
+def register(
+    file: File,
+    scope: Annotated[str, typer.Option(help="The scope's name.")],
+    strict: Annotated[bool, typer.Option("--strict", help="Register nothing if there are warnings.")] = False,
+    adapter: AdapterName = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Register a rulebook in a scope, for good, while the service works; requests can then refer to it.
+
+    An id and version that are registered never take another body. The file's descriptions are kept beside the
+    registration, in place of those of an earlier one; nothing authenticates them.
+    """
+    read = read_rulebook(file)
+    rulebook = read.valid(as_json=as_json)
+    warnings = find_warnings(rulebook.body, _facts_of(adapter))
+    if not as_json:
+        read.tell([], warnings)
+    if strict and warnings:
+        if as_json:
+            print_json({"registered": False, "warnings": [finding.to_dict() for finding in read.findings(warnings)]})
+        else:
+            say("Nothing was registered, because there are warnings; correct them, or leave out --strict.", style="red")
+        raise typer.Exit(1)
+    with instance_at(home, database_url) as instance:
+        of = instance.ledger.directory.scope(scope)
+        dependency = None if adapter is None else _adapter(adapter).dependency
+        done = instance.gate().sources.register_file(of, rulebook, read.annotations, dependency)
+    if as_json:
+        print_json(
+            {
+                "registered": True,
+                "created": done.created,
+                "rulebook": done.registered.metadata,
+                "annotations_changed": done.annotated,
+                "warnings": [finding.to_dict() for finding in read.findings(warnings)],
+            }
+        )
+        return
+    named, since = f"{rulebook.rulebook_id} {rulebook.version}", done.registered.metadata["registered_at"]
+    if done.created:
+        say(f"Registered {named} in the scope {scope}: {rulebook.hash}", style="green")
+    else:
+        say(f"{named} has been registered in the scope {scope} since {since}: {rulebook.hash}")
+    if done.annotated:
+        say("Its descriptions are kept beside it. They are not authenticated: no hash or signature covers them.")
 
 
 @app.command()
@@ -67,75 +146,85 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Show the rules in the order in which they are tried or, with --facts, what they decide and why."""
-    rulebook = _valid(file, as_json)
+    read = read_rulebook(file)
+    rulebook = read.valid(as_json=as_json)
     if facts is None:
-        _print_rules(rulebook, as_json)
+        _print_rules(rulebook, read, as_json)
         return
     given = read_json(facts)
     if not isinstance(given, dict):
         raise OperatorError("FACTS_INVALID", f"{facts} holds no JSON object; facts are an object of named values.")
     explained = rulebook.evaluator.explain(given)
+    rules = explain_rules(rulebook.body, explained.evaluation)
     if as_json:
-        print_json(_document(explained))
+        print_json(_document(explained, rules, read.annotations))
     else:
-        _print_explained(explained)
+        _print_explained(explained, rules, read.annotations)
 
 
-def _valid(file: Path, as_json: bool) -> Rulebook:
-    try:
-        return load(read_json(file))
-    except RulebookRefused as error:
-        if as_json:
-            print_json({"valid": False, "errors": [fault.to_dict() for fault in error.errors]})
-        else:
-            _print_faults(error.errors, [])
-        raise typer.Exit(1) from error
+def _facts_of(adapter: str | None) -> JsonObject | None:
+    return None if adapter is None else _adapter(adapter).facts_schema
 
 
-def _print_faults(errors: Iterable[FieldError], warnings: list[FieldError]) -> None:
-    for error in errors:
-        say(f"error    {error.field or 'the rulebook'}: {error.message}", style="red")
-    for warning in warnings:
-        say(f"warning  {warning.field}: {warning.message}", style="yellow")
+def _adapter(name: str) -> Adapter:
+    from api.cli.adapters import adapter_named
+
+    return adapter_named(name)
 
 
-def _print_rules(rulebook: Rulebook, as_json: bool) -> None:
-    rules = sorted(rulebook.body["rules"], key=lambda rule: (-rule.get("priority", 0), rule["rule_id"]))
+def _but(warnings: list[FieldError]) -> str:
+    if not warnings:
+        return ""
+    return f" with {len(warnings)} warning{'' if len(warnings) == 1 else 's'}"
+
+
+def _print_rules(rulebook: Rulebook, read: RulebookFile, as_json: bool) -> None:
+    rules = explain_rules(rulebook.body)
+    default = rulebook.body["default_outcome"]
     if as_json:
-        print_json({"rules": rules, "default_outcome": rulebook.body["default_outcome"]})
+        shown: dict[str, object] = {"rules": [rule.rule for rule in rules], "default_outcome": default}
+        print_json(shown | _labelled(read.annotations))
         return
     schema = rulebook.body["input_schema"]
-    say(f"{rulebook.rulebook_id} {rulebook.version}  {rulebook.hash}")
+    say(f"{rulebook.rulebook_id} {rulebook.version}  {rulebook.hash}", style="bold")
+    _print_comment(read.annotations.get("description"), "")
     say(f"needs {', '.join(schema['required']) or 'no input'}")
-    table(
-        ["priority", "rule", "when", "then", "reason"],
-        [
-            *(
-                [rule.get("priority", 0), rule["rule_id"], _words(rule["condition"]), *_then(rule["outcome"])]
-                for rule in rules
-            ),
-            ["", "default", "no rule matches", *_then(rulebook.body["default_outcome"])],
-        ],
-    )
+    for rule in rules:
+        about = read.annotations.get("rules", {}).get(rule.rule["rule_id"], {})
+        say("")
+        say(f"{rule.rule['rule_id']}  (priority {rule.priority})", style="bold")
+        _print_comment(about.get("description"), "  ")
+        for depth, node in _lines(rule.tree):
+            say(f"  {'  ' * depth}{'when ' if depth == 0 else ''}{node.text}")
+        _print_outcome(rule.rule["outcome"], about.get("outcome"))
+    say("")
+    say("no rule matches", style="bold")
+    _print_outcome(default, read.annotations.get("default_outcome"))
 
 
-def _then(outcome: DeclaredOutcome) -> tuple[str, str]:
-    return f"{outcome['decision']} / {outcome['verdict']} / {outcome['action']}", outcome["reason_code"]
+def _print_outcome(outcome: DeclaredOutcome, comment: str | None) -> None:
+    say(f"  then {outcome['decision']}: {outcome['verdict']}, {outcome['action']}, {outcome['reason_code']}")
+    _print_comment(comment, "  ")
 
 
-def _words(condition: Condition) -> str:
-    if "all" in condition:
-        return "(" + " and ".join(map(_words, condition["all"])) + ")"
-    if "any" in condition:
-        return "(" + " or ".join(map(_words, condition["any"])) + ")"
-    if "not" in condition:
-        return f"not {_words(condition['not'])}"
-    value = f" {_text(condition['value'])}" if "value" in condition else ""
-    return f"{condition['field']} {condition['operator']}{value}"
+def _print_comment(comment: str | None, indent: str) -> None:
+    for number, line in enumerate((comment or "").splitlines()):
+        say(f"{indent}{'description (not authenticated): ' if number == 0 else '  '}{line}", style="dim")
 
 
-def _document(explained: Explained) -> dict[str, object]:
+def _labelled(annotations: Annotations) -> dict[str, object]:
+    return {"annotations": {"authenticated": False, **annotations}} if annotations else {}
+
+
+def _lines(tree: Tree, depth: int = 0) -> Iterator[tuple[int, Tree]]:
+    yield depth, tree
+    for child in tree.children:
+        yield from _lines(child, depth + 1)
+
+
+def _document(explained: Explained, rules: list[ExplainedRule], annotations: Annotations) -> dict[str, object]:
     outcome = explained.outcome
+    trees = [{"rule_id": rule.rule["rule_id"], "matched": rule.matched, "tree": asdict(rule.tree)} for rule in rules]
     return {
         "status": outcome.status,
         "verdict": outcome.decision,
@@ -144,30 +233,35 @@ def _document(explained: Explained) -> dict[str, object]:
         "reason_code": outcome.reason_code,
         "matched_rule_id": outcome.matched_rule_id,
         "evaluation": explained.evaluation,
+        "rules": trees,
+        **_labelled(annotations),
     }
 
 
-def _print_explained(explained: Explained) -> None:
+_STYLES = {"yes": "green", "no": "red", "review": "yellow"}
+
+
+def _print_explained(explained: Explained, rules: list[ExplainedRule], annotations: Annotations) -> None:
     outcome, evaluation = explained.outcome, explained.evaluation
-    styles = {"yes": "green", "no": "red", "review": "yellow"}
     say(
         f"{outcome.decision}: {outcome.verdict}, {outcome.action}, {outcome.reason_code}",
-        style=styles[outcome.decision],
+        style=_STYLES[outcome.decision],
     )
     for name in evaluation["missing_fields"]:
         say(f"  {name} is required and missing")
     for field in evaluation["invalid_fields"]:
         say(f"  {field['field']} must be {field['expected']} and is {field['observed_type']}")
-    for rule in evaluation["rules"]:
-        say(f"  {'match ' if rule['passed'] else 'no    '} {rule['rule_id']} (priority {rule['priority']})")
-        for test in rule["tests"]:
-            observed = _text(test["observed"]) if "observed" in test else "absent"
-            wanted = f" {_text(test['expected'])}" if "expected" in test else ""
-            mark = "+" if test["passed"] else "-"
-            say(f"           {mark} {test['field']} {test['operator']}{wanted}  (observed {observed})")
+    for rule in rules:
+        about = annotations.get("rules", {}).get(rule.rule["rule_id"], {})
+        say(f"  {'match   ' if rule.matched else 'no match'}  {rule.rule['rule_id']} (priority {rule.priority})")
+        _print_comment(about.get("description"), " " * 12)
+        for depth, node in _lines(rule.tree):
+            sign, result = "+" if node.supports else "-", "true" if node.holds else "false"
+            say(f"{' ' * 12}{'  ' * depth}{sign} {node.text}: {result}, {node.reason}")
+        if rule.matched:
+            _print_comment(about.get("outcome"), " " * 12)
     if not evaluation["matched"] and outcome.status == "ok":
         say("  no rule matched, so the default outcome holds")
-
-
-def _text(value: object) -> str:
-    return orjson.dumps(value).decode()
+        _print_comment(annotations.get("default_outcome"), "  ")
+    if any(node.text == "not" for rule in rules for _, node in _lines(rule.tree)):
+        say("  + supports a match, - opposes it; inside `not`, false supports it")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Sequence
+from typing import Final, cast
 
 from flask import Blueprint, Response, g, request
 
@@ -11,9 +12,10 @@ from api.http.limits import tell_remaining, within_rate
 from api.http.requests import confidence_headers, json_response, parse_body, preferred_view, read_body
 from api.http.state import operations, state
 from gate.decisions.stored import decision_not_found
-from gate.errors import RequestRefused
+from gate.errors import FieldError, RequestRefused
 from gate.labels import VIEWS
 from gate.records.documents import DecisionBody, Record
+from gate.records.request import hint
 from gate.records.views import project
 
 blueprint = Blueprint("decisions", __name__)
@@ -44,6 +46,10 @@ def decide() -> Response:
     # A replay is answered whatever else the body holds, so its response_view may be none of the three.
     asked = cast("DecisionBody", body).get("response_view")
     headers = {**_headers(record), "x-idempotency-status": decision.status}
+    if decision.warnings:
+        headers["x-rulebook-warnings"] = _summary(decision.warnings)
+    if (overlooked := hint(body)) is not None:
+        headers["x-decision-hint"] = overlooked
     return json_response(project(record, asked if asked in VIEWS else view), headers=headers)
 
 
@@ -55,6 +61,17 @@ def get_decision(decision_id: str) -> Response:
     if record is None:
         raise decision_not_found()
     return json_response(project(record, preferred_view()))
+
+
+# A proxy may refuse a response with very long headers.
+_MOST_WARNINGS: Final = 8
+
+
+def _summary(warnings: Sequence[FieldError]) -> str:
+    """Warnings as a header holds them: `undeclared_field rules[0].condition.field, ...`, and the number of others."""
+    shown = [f"{warning.code} {warning.field}" for warning in warnings[:_MOST_WARNINGS]]
+    more = len(warnings) - len(shown)
+    return ", ".join(shown) + (f", and {more} more" if more else "")
 
 
 def _headers(record: Record) -> dict[str, str]:

@@ -80,7 +80,9 @@ def policy_patterns() -> Response:
 
 @blueprint.get("/api/decision/rulebooks")
 def rulebook_metadata() -> Response:
-    """The registration of a rulebook in the caller's scope, as records cite it. Never the rulebook's body."""
+    """The registration of a rulebook in the caller's scope, as records cite it, with warnings and annotations. Never
+    the rulebook's body.
+    """
     authority = authenticate("read")
     hash_, rulebook_id, version = (query_text(name) for name in ("hash", "rulebook_id", "version"))
     registry = state().instance.ledger.rulebooks
@@ -95,7 +97,17 @@ def rulebook_metadata() -> Response:
             "SVC_RULEBOOK_NOT_FOUND",
             "This scope has no such rulebook; check hash, rulebook_id, version and the API key.",
         )
-    return json_response({"ok": True, "rulebook": found.metadata})
+    sources = state().gate.sources
+    rulebook = sources.registered_rulebook(authority.scope_id, found.hash)
+    warnings = sources.warnings(rulebook, found.metadata.get("adapter_dependency"))
+    shown: dict[str, object] = {
+        "ok": True,
+        "rulebook": found.metadata,
+        "warnings": [warning.to_dict() for warning in warnings],
+    }
+    if annotations := registry.annotations(authority.scope_id, found.hash):
+        shown["annotations"] = {"authenticated": False, **annotations}
+    return json_response(shown)
 
 
 def _not_exact(**sent: str | None) -> RequestRefused:

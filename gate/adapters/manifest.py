@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypedDict
+from typing import TypedDict, cast
 
 from gate.encoding.canonical import content_hash
 from gate.encoding.shapes import Shape, shape
@@ -106,6 +106,11 @@ class Adapter:
     def output_bytes(self) -> int:
         """How long the JSON text of the facts may be, in bytes."""
         return self.manifest["limits"]["output_bytes"]
+
+    @property
+    def facts_schema(self) -> JsonObject:
+        """The JSON Schema of the facts that it makes."""
+        return cast("JsonObject", self.manifest["output_schema"])
 
     @cached_property
     def input_shape(self) -> Shape:

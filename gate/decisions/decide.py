@@ -4,7 +4,7 @@ before anyone hears of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -18,7 +18,7 @@ from gate.decisions.signing import Signing
 from gate.decisions.sources import Sources
 from gate.decisions.stored import appended_record, found_by, is_as_made, is_link_of, stored_record, stored_request
 from gate.encoding.canonical import canonical, content_hash, is_plain
-from gate.errors import IdempotencyConflict, RequestRefused, ServiceUnavailable
+from gate.errors import FieldError, IdempotencyConflict, RequestRefused, ServiceUnavailable
 from gate.ids import timestamp
 from gate.ledger import Ledger
 from gate.ledger.access.authority import Authority
@@ -43,11 +43,13 @@ class Decision:
         record: The full Decision Record.
         status: `created`, or `replayed` where the idempotency key had been used with the same payload.
         remaining: How many more records the scope may make in this UTC month; None without a cap.
+        warnings: The warnings about the rulebook, where this request registered it.
     """
 
     record: Record
     status: str
     remaining: int | None
+    warnings: Sequence[FieldError] = ()
 
 
 class DecisionGate:
@@ -113,25 +115,24 @@ class DecisionGate:
         with caller.confirming():
             claim = read_claim(DECIDE, "", idempotency_key, input_hash)
 
-        def decided() -> tuple[NewEntry, Record]:
+        def decided() -> tuple[NewEntry, tuple[Record, Sequence[FieldError]]]:
             if refusal is not None:
                 raise refusal
             request = read_request(body, input_hash, plain=plain)
-            rulebook, registered, facts = self._basis(caller, request, claim)
+            rulebook, registered, facts, warnings = self._basis(caller, request, claim)
             signers, now = self.signing()
             explained = rulebook.evaluator.explain(facts.values)
             identity = Identity(new_id("dec", now), request_id, idempotency_key, timestamp(now))
             record = build_record(
                 request, rulebook, registered.metadata, facts, explained, identity, signers, schema_url=self._schema_url
             )
-            return _entry(caller.scope_id, request, record, claim), record
+            return _entry(caller.scope_id, request, record, claim), (record, warnings)
 
         settled = settle(self._ledger.entries, caller, claim, decided)
         if isinstance(settled, Used):
             return self._replayed(caller.authority, settled)
-        return Decision(
-            appended_record(settled.document, settled.appended), "created", remaining=settled.appended.remaining
-        )
+        record, warnings = settled.document
+        return Decision(appended_record(record, settled.appended), "created", settled.appended.remaining, warnings)
 
     def decision(self, authority: Authority, decision_id: str) -> Record | None:
         """The full record of a decision of the caller's scope, or None."""
@@ -152,8 +153,10 @@ class DecisionGate:
 
     def _basis(
         self, caller: Caller, request: DecisionRequest, claim: Claim | None
-    ) -> tuple[Rulebook, Registered, Facts]:
-        """The basis of a decision: its rulebook, the registration that the record cites, and the facts."""
+    ) -> tuple[Rulebook, Registered, Facts, Sequence[FieldError]]:
+        """The basis of a decision: its rulebook, the registration that the record cites, and the facts; and the
+        warnings about the rulebook where this request registers it.
+        """
         if request.mode != "rulebook":
             raise ServiceUnavailable(
                 "SVC_ADVISORY_UNCONFIGURED",
@@ -173,7 +176,9 @@ class DecisionGate:
         if registered is None:
             # Not before there are facts: a failing adapter must leave nothing behind.
             registered = self.sources.register_for_record(caller.scope_id, rulebook, dependency)
-        return rulebook, registered, facts
+            # Here and not with every decision, for looking a rulebook over takes longer than deciding by it.
+            return rulebook, registered, facts, self.sources.warnings(rulebook, dependency)
+        return rulebook, registered, facts, ()
 
     def _replayed(self, authority: Authority, used: Used) -> Decision:
         entry = entry_of(self._ledger.entries, authority.scope_id, DECIDE, used)

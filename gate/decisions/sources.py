@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -9,15 +10,17 @@ from gate.adapters.invocation import Invocation, TrustedAdapters
 from gate.decisions.claims import cap_reached
 from gate.decisions.signing import Signing
 from gate.encoding.canonical import content_hash
-from gate.errors import RulebookRefused, ServiceUnavailable, member
+from gate.errors import FieldError, RulebookRefused, ServiceUnavailable, member
 from gate.ids import timestamp
+from gate.ledger.access.authority import Scope
 from gate.ledger.access.caller import Caller
 from gate.ledger.chain.writer import CapReached
-from gate.ledger.rulebooks import Registered, RulebookRegistry, version_conflict
+from gate.ledger.rulebooks import OperatorAct, Registered, RulebookRegistry, version_conflict
 from gate.records.attestation import registration
-from gate.records.documents import Registration
+from gate.records.documents import Registration, RulebookPointer
 from gate.records.request import DecisionRequest
-from gate.rulebooks.documents import AdapterDependency
+from gate.rulebooks.advice import find_warnings
+from gate.rulebooks.documents import AdapterDependency, Annotations
 from gate.rulebooks.facts import Facts
 from gate.rulebooks.rulebook import Rulebook, RulebookCache
 
@@ -57,11 +60,26 @@ class Sources:
         else:
             registered = self._registry.find_version(scope_id, reference["rulebook_id"], reference["version"])
         if registered is None:
-            raise RulebookRefused(
-                "RULEBOOK_REF_UNKNOWN",
-                "rulebook_ref names no rulebook of this scope; send the rulebook itself once, which registers it.",
-            )
+            raise self._unknown(scope_id, reference)
         return self.registered_rulebook(scope_id, registered.hash)
+
+    def _unknown(self, scope_id: str, reference: RulebookPointer) -> RulebookRefused:
+        """RULEBOOK_REF_UNKNOWN, with the versions that a caller may have meant."""
+        if "hash" in reference:
+            return _unknown_reference(f"No rulebook with the hash {reference['hash']} is registered in this scope.")
+        rulebook_id, version = reference["rulebook_id"], reference["version"]
+        versions = self._registry.versions(scope_id, rulebook_id, limit=_VERSIONS_TOLD + 1)
+        if not versions:
+            return _unknown_reference(
+                f"No version of {rulebook_id} is registered in this scope.", registered_versions=[]
+            )
+        told = versions[:_VERSIONS_TOLD]
+        older = ", and older ones" if len(versions) > len(told) else ""
+        return _unknown_reference(
+            f"{rulebook_id} {version} is not registered in this scope. Registered versions, newest first: "
+            f"{', '.join(told)}{older}.",
+            registered_versions=told,
+        )
 
     def registered_rulebook(self, scope_id: str, hash_: str) -> Rulebook:
         """A rulebook that is registered in a scope, by its hash.
@@ -126,7 +144,13 @@ class Sources:
         if another is not None and another.hash != rulebook.hash:
             raise version_conflict(rulebook, another.hash)
 
-    def register(self, scope_id: str, rulebook: Rulebook, dependency: AdapterDependency | None = None) -> Registered:
+    def register(
+        self,
+        scope_id: str,
+        rulebook: Rulebook,
+        dependency: AdapterDependency | None = None,
+        act: OperatorAct | None = None,
+    ) -> Registered:
         """Registers a rulebook in a scope, or finds it registered.
 
         Args:
@@ -134,12 +158,13 @@ class Sources:
             rulebook: The rulebook.
             dependency: {adapter_id, version, manifest_hash, implementation_hash} of the adapter that makes its facts;
                 None where callers send them.
+            act: What to log of a first registration; None where a request registers.
 
         Raises:
             RulebookRefused: RULEBOOK_VERSION_CONFLICT.
         """
         metadata, _ = self._registration(scope_id, rulebook, dependency)
-        registered = self._registry.register(scope_id, rulebook, metadata)
+        registered = self._registry.register(scope_id, rulebook, metadata, act)
         require_dependency(registered, dependency)
         return registered
 
@@ -159,6 +184,45 @@ class Sources:
         require_dependency(registered, dependency)
         return registered
 
+    def register_file(
+        self, scope: Scope, rulebook: Rulebook, annotations: Annotations, dependency: AdapterDependency | None
+    ) -> RegisteredFile:
+        """Registers a rulebook that an operator has in a file, and keeps its annotations beside the registration.
+
+        The rules are those of a request: the first body under an id and version stays. Both acts are logged.
+
+        Args:
+            scope: The scope.
+            rulebook: The rulebook, without annotations.
+            annotations: Its annotations; where there are none, those of an earlier registration stay.
+            dependency: The adapter that makes its facts, as `register` takes it.
+
+        Raises:
+            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+            ServiceUnavailable: Storage or signing is not available.
+        """
+        _, now = self._signing()
+        act = OperatorAct(scope.name, now)
+        known = self.registered(scope.scope_id, rulebook, dependency) is not None
+        registered = self.register(scope.scope_id, rulebook, dependency, act)
+        annotated = bool(annotations) and self._registry.annotate(scope.scope_id, rulebook, annotations, act)
+        return RegisteredFile(registered, not known, annotated)
+
+    def warnings(self, rulebook: Rulebook, dependency: AdapterDependency | None) -> list[FieldError]:
+        """The warnings about a rulebook, as `advice.find_warnings` gives them.
+
+        Args:
+            rulebook: The rulebook.
+            dependency: The adapter that makes its facts, as `register` takes it.
+        """
+        if dependency is None:
+            return find_warnings(rulebook.body)
+        for adapter in self.adapters.adapters:
+            if adapter.dependency == dependency:
+                return find_warnings(rulebook.body, adapter.facts_schema)
+        # An adapter that this release does not have: what it makes is unknown.
+        return []
+
     def _registration(
         self, scope_id: str, rulebook: Rulebook, dependency: AdapterDependency | None
     ) -> tuple[Registration, datetime]:
@@ -166,6 +230,33 @@ class Sources:
         return registration(
             rulebook.reference, scope_id, timestamp(now), signers.registry, adapter_dependency=dependency
         ), now
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredFile:
+    """A rulebook that was registered from a file.
+
+    Attributes:
+        registered: Its registration.
+        created: Whether this call registered it; False where it was registered before.
+        annotated: Whether this call changed its annotations.
+    """
+
+    registered: Registered
+    created: bool
+    annotated: bool
+
+
+def _unknown_reference(what: str, **details: list[str]) -> RulebookRefused:
+    return RulebookRefused(
+        "RULEBOOK_REF_UNKNOWN",
+        f"{what} Correct rulebook_ref, or register the rulebook: send it once as rulebook, with a key that has the "
+        f"access register, or have the operator run `gate rulebook register`.",
+        details=details,
+    )
+
+
+_VERSIONS_TOLD: Final = 10
 
 
 def require_dependency(registered: Registered, dependency: AdapterDependency | None) -> None:

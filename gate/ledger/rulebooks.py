@@ -1,25 +1,30 @@
 """The rulebook registry: (scope, rulebook_id, version) is bound for good to one hash and evaluator.
 
 Registration is a transaction of its own that commits before any record cites it. The first writer wins, and every
-record cites what was stored.
+record cites what was stored. The annotations beside a registration are comments: no hash covers them, and the operator
+may replace them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from threading import Lock
 from typing import Any, Final
 
 from cachetools import LRUCache
-from sqlalchemy import Connection, Row, bindparam, select
+from sqlalchemy import Connection, Row, bindparam, delete, insert, select
 
-from gate.encoding.canonical import canonical
+from gate.encoding.canonical import canonical, content_hash
 from gate.errors import RulebookRefused
+from gate.ids import timestamp
+from gate.ledger.access.operator_log import record
 from gate.ledger.chain.writer import CapReached
 from gate.ledger.stores.store import Store, insert_absent, read_object, unavailable, unheard_of
-from gate.ledger.tables import chain_heads, rulebooks, usage
+from gate.ledger.tables import chain_heads, rulebook_annotations, rulebooks, usage
 from gate.records.attestation import registration_hash
 from gate.records.documents import Registration
+from gate.rulebooks.documents import Annotations
 from gate.rulebooks.rulebook import Rulebook
 
 _CACHED: Final = 4096
@@ -40,6 +45,24 @@ class Registered:
     version: str
     hash: str
     metadata: Registration
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorAct:
+    """A change that an operator makes, for the operator log.
+
+    Attributes:
+        scope: The name of the scope.
+        now: The current moment.
+    """
+
+    scope: str
+    now: datetime
+
+    def log(self, connection: Connection, action: str, rulebook: Rulebook, **details: str) -> None:
+        """Logs an act on a rulebook in the transaction that does it."""
+        reference = {"rulebook_id": rulebook.rulebook_id, "version": rulebook.version, "hash": rulebook.hash}
+        record(connection, f"rulebook.{action}", self.scope, {**reference, **details}, self.now)
 
 
 class RulebookRegistry:
@@ -80,6 +103,44 @@ class RulebookRegistry:
             row = connection.execute(_LATEST, {"scope": scope_id, "rulebook": rulebook_id}).one_or_none()
         return None if row is None else self._remember(scope_id, row)
 
+    def versions(self, scope_id: str, rulebook_id: str, *, limit: int) -> list[str]:
+        """The registered versions of a rulebook, those registered last first, at most `limit`."""
+        if unheard_of(rulebook_id):
+            return []
+        with self._store.read() as connection:
+            values = {"scope": scope_id, "rulebook": rulebook_id, "limit": limit}
+            return list(connection.execute(_VERSIONS, values).scalars())
+
+    def annotations(self, scope_id: str, hash_: str) -> Annotations:
+        """The annotations of a registered rulebook; {} where it has none."""
+        with self._store.read() as connection:
+            stored = connection.execute(_ANNOTATIONS, {"scope": scope_id, "hash": hash_}).scalar_one_or_none()
+        found: Annotations = {} if stored is None else read_object(stored, f"the annotations of rulebook {hash_}")
+        return found
+
+    def annotate(self, scope_id: str, rulebook: Rulebook, annotations: Annotations, act: OperatorAct) -> bool:
+        """Puts annotations beside a registered rulebook, in place of those that are there.
+
+        Args:
+            scope_id: The scope.
+            rulebook: The rulebook.
+            annotations: The annotations.
+            act: What to log where they change.
+
+        Returns:
+            Whether they changed.
+        """
+        new = canonical(annotations)
+        key = {"scope": scope_id, "hash": rulebook.hash}
+        with self._store.write() as connection:
+            if connection.execute(_ANNOTATIONS, key).scalar_one_or_none() == new:
+                return False
+            connection.execute(_REMOVE_ANNOTATIONS, key)
+            row = {"scope_id": scope_id, "hash": rulebook.hash, "annotations": new}
+            connection.execute(insert(rulebook_annotations).values(**row, annotated_at=timestamp(act.now)))
+            act.log(connection, "annotated", rulebook, annotations_hash=content_hash(annotations))
+        return True
+
     def probe(self) -> None:
         """Requires that registrations can be read.
 
@@ -94,19 +155,26 @@ class RulebookRegistry:
             row = connection.execute(_BY_HASH, {"scope": scope_id, "hash": hash_}).one_or_none()
         return None if row is None else read_object(row.body, f"rulebook {hash_}")
 
-    def register(self, scope_id: str, rulebook: Rulebook, metadata: Registration) -> Registered:
+    def register(
+        self,
+        scope_id: str,
+        rulebook: Rulebook,
+        metadata: Registration,
+        act: OperatorAct | None = None,
+    ) -> Registered:
         """Registers a rulebook, or returns what was registered before.
 
         Args:
             scope_id: The scope.
             rulebook: The rulebook.
             metadata: The metadata to store if this is the first registration.
+            act: What to log of a first registration; None where a request registers.
 
         Raises:
             RulebookRefused: RULEBOOK_VERSION_CONFLICT: the id and version are bound to another hash.
         """
         with self._store.write() as connection:
-            row = _bound(connection, scope_id, rulebook, metadata)
+            row = _bound(connection, scope_id, rulebook, metadata, act)
         return self._settled(scope_id, rulebook, row)
 
     def register_for_record(
@@ -169,10 +237,28 @@ _LATEST: Final = (
     .order_by(rulebooks.c.registered_at.desc(), rulebooks.c.version.desc())
     .limit(1)
 )
+_VERSIONS: Final = (
+    select(rulebooks.c.version)
+    .where(rulebooks.c.scope_id == bindparam("scope"), rulebooks.c.rulebook_id == bindparam("rulebook"))
+    .order_by(rulebooks.c.registered_at.desc(), rulebooks.c.version.desc())
+    .limit(bindparam("limit"))
+)
+_ANNOTATIONS: Final = select(rulebook_annotations.c.annotations).where(
+    rulebook_annotations.c.scope_id == bindparam("scope"), rulebook_annotations.c.hash == bindparam("hash")
+)
+_REMOVE_ANNOTATIONS: Final = delete(rulebook_annotations).where(
+    rulebook_annotations.c.scope_id == bindparam("scope"), rulebook_annotations.c.hash == bindparam("hash")
+)
 
 
-def _bound(connection: Connection, scope_id: str, rulebook: Rulebook, metadata: Registration) -> Row[Any] | None:
-    """What the id and version of a rulebook are bound to, now if not before."""
+def _bound(
+    connection: Connection,
+    scope_id: str,
+    rulebook: Rulebook,
+    metadata: Registration,
+    act: OperatorAct | None = None,
+) -> Row[Any] | None:
+    """The registration under a rulebook's id and version, made now and logged if there was none."""
     named = rulebook.rulebook_id, rulebook.version
     row = _by_version(connection, scope_id, *named)
     if row is not None:
@@ -191,7 +277,10 @@ def _bound(connection: Connection, scope_id: str, rulebook: Rulebook, metadata: 
         },
     )
     # Read again: on PostgreSQL another writer may have come first, and then its row is the registration.
-    return _by_version(connection, scope_id, *named)
+    row = _by_version(connection, scope_id, *named)
+    if act is not None and row is not None and row.hash == rulebook.hash:
+        act.log(connection, "registered", rulebook)
+    return row
 
 
 def _used_up(connection: Connection, scope_id: str, month: str) -> int | None:

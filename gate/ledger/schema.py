@@ -9,10 +9,10 @@ from sqlalchemy import text
 
 from gate.ledger.stores.store import Store
 
-HEAD: Final = "0004"
+HEAD: Final = "0005"
 """The revision that this release reads and writes."""
 
-OLDER: Final = ("0001", "0002", "0003")
+OLDER: Final = ("0001", "0002", "0003", "0004")
 """Those that `upgrade` brings to `HEAD`."""
 
 

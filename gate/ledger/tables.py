@@ -81,6 +81,16 @@ rulebooks: Final = Table(
     Index("rulebooks_by_hash", "scope_id", "hash", unique=True),
 )
 
+# The comments of a rulebook's author, as the operator last registered them. No hash or signature covers them.
+rulebook_annotations: Final = Table(
+    "rulebook_annotations",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("hash", _HASH, primary_key=True),
+    Column("annotations", LargeBinary, nullable=False),
+    Column("annotated_at", _TIME, nullable=False),
+)
+
 # The scope's head: locked by every append, in the transaction that writes. It gives out the positions, which are the
 # order of everything; and it says what an append has to respect: the plan with its monthly cap, and the epoch of the
 # scope's access, which every change of its keys and plan moves on.

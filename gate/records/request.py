@@ -7,7 +7,7 @@ shape, conflicts between the parts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final, cast
 
@@ -106,9 +106,28 @@ def accepted_request(body: DecisionBody, input_hash: str, *, plain: bool = False
     )
 
 
+def hint(body: object) -> str | None:
+    """What the sender of a request that was decided may have overlooked; None for almost all.
+
+    Context is open, so that facts under another name than `inputs` are legal and decide nothing.
+    """
+    context = body.get("context") if isinstance(body, dict) and "adapter" not in body else None
+    if not isinstance(context, dict) or "inputs" in context:
+        return None
+    for name in context:
+        if _meant_for_inputs(name):
+            return f"{member('context', name)} is not read; the facts belong in context.inputs."
+    return None
+
+
+def _meant_for_inputs(name: str) -> bool:
+    # Only ASCII, so that a header can hold the name.
+    return name.isascii() and name.lower() in ("input", "inputs", "facts")
+
+
 def _shaped(body: object, binds: bool, root: str) -> DecisionBody:
     shaped = cast("DecisionBody", body)
-    errors = shape("decision-request").errors(body, root=root)
+    errors = [_about_facts(error, root) for error in shape("decision-request").errors(body, root=root)]
     if not errors and binds and not {"rulebook", "rulebook_ref"} & shaped.keys():
         message = "Mode rulebook needs it, or rulebook_ref; add one of them."
         errors = [FieldError(member(root, "rulebook"), "required", message)]
@@ -118,6 +137,13 @@ def _shaped(body: object, binds: bool, root: str) -> DecisionBody:
     if errors:
         raise _invalid(errors, root)
     return shaped
+
+
+def _about_facts(error: FieldError, root: str) -> FieldError:
+    name = error.field.removeprefix(f"{root}." if root else "")
+    if error.code != "unknown_field" or not _meant_for_inputs(name):
+        return error
+    return replace(error, message="It is unknown here; the facts belong in context.inputs.")
 
 
 # With another mode they are a conflict, which says more than a missing question.
@@ -182,11 +208,19 @@ def _check_conflicts(body: DecisionBody, binds: bool) -> None:
         )
 
 
+def _without_mode(name: str) -> str:
+    return f'{name} is sent without mode; add "mode": "rulebook" for a binding verdict, or leave {name} out.'
+
+
 def _conflicts(body: DecisionBody, binds: bool) -> Iterator[str]:
     if not binds:
         for name in BINDING_MEMBERS:
             if name in body:
-                yield f"{name} is sent with mode {body.get('mode', 'single')}; send mode rulebook, or leave {name} out."
+                yield (
+                    _without_mode(name)
+                    if "mode" not in body
+                    else (f"{name} is sent with mode {body['mode']}; send mode rulebook, or leave {name} out.")
+                )
     if "rulebook" in body and "rulebook_ref" in body:
         yield "rulebook and rulebook_ref are both sent; send one of them."
     binding_mode = body.get("binding_mode")

@@ -2,7 +2,11 @@
 
     documents     the types of rulebooks, of what records cite of them, and of evaluations
     rulebook      Rulebook v1: validation with sentences for authors, its hash, a cache of compiled ones
+    authoring     the authoring form: Rulebook v1 with comments, which are taken out before hashing
+    conditions    walking conditions
+    advice        warnings: rules that are legal and probably not meant
     evaluation    operators, conditions, priorities, and the explanation of every test
+    explanation   conditions as trees of sentences, each node with the reason of its result
     facts         the values that a rulebook decides over, and where they came from
     bundles       the product's own rulebooks, active and historical
     patterns      policy patterns: a rulebook with examples and advice

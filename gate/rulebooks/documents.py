@@ -68,6 +68,22 @@ class RulebookBody(TypedDict):
     default_outcome: DeclaredOutcome
 
 
+class RuleAnnotations(TypedDict, total=False):
+    """The author's comments on a rule and on its outcome."""
+
+    description: str
+    outcome: str
+
+
+class Annotations(TypedDict, total=False):
+    """The author's comments on a rulebook, those on rules by rule_id. No hash or signature covers them."""
+
+    schema: str
+    description: str
+    rules: dict[str, RuleAnnotations]
+    default_outcome: str
+
+
 class RulebookReference(TypedDict):
     """A rulebook as records name it."""
 

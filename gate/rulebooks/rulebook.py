@@ -1,4 +1,4 @@
-"""Rulebook v1: validation with every limit and code, its hash, and advice to its author.
+"""Rulebook v1: validation with every limit and code, its hash, and a cache of compiled ones.
 
     rulebook = load(parse(path.read_bytes()))
     rulebook.hash          # c986eb64... for data/rulebooks/pricing_exception.json
@@ -9,19 +9,21 @@ nodes, how deep a condition nests) is added here.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Final, Literal, cast
+from typing import Final, cast
 
 from cachetools import LRUCache
 
 from gate.encoding.canonical import canonical, content_hash, is_plain
-from gate.encoding.shapes import MAX_ERRORS, json_type, shape
+from gate.encoding.shapes import MAX_ERRORS, shape
 from gate.errors import FieldError, RulebookRefused, member
-from gate.labels import CANONICALIZATION, HASH_ALGORITHM, OUTPUT_MATERIAL, RULEBOOK_SCHEMA
-from gate.rulebooks.documents import Condition, DeclaredRule, PolicyBundle, RulebookBody, RulebookReference
+from gate.labels import CANONICALIZATION, HASH_ALGORITHM, RULEBOOK_SCHEMA
+from gate.rulebooks.conditions import walk
+from gate.rulebooks.documents import PolicyBundle, RulebookBody, RulebookReference
 from gate.rulebooks.evaluation import Evaluator, compile_rulebook
 
 MAX_CONDITION_NODES: Final = 256
@@ -128,7 +130,7 @@ def _size(rulebook: Rulebook) -> int:
 
 def find_errors(body: object, *, root: str = "") -> list[FieldError]:
     """What makes a value no valid Rulebook v1: one error a member, empty where it is valid."""
-    errors = shape("rulebook-v1").errors(body, root=root)
+    errors = [_about_comments(error, root) for error in shape("rulebook-v1").errors(body, root=root)]
     # Counting needs the shape, so it runs only over what has one.
     if errors:
         return errors
@@ -136,46 +138,16 @@ def find_errors(body: object, *, root: str = "") -> list[FieldError]:
     return [*_duplicate_rule_ids(shaped, root), *_condition_limits(shaped, root)][:MAX_ERRORS]
 
 
-def find_warnings(body: RulebookBody) -> list[FieldError]:
-    """What a valid rulebook's author should know: rules that can fall silent and facts that would be refused.
+# The places of the authoring form that Rulebook v1 does not have; `authoring` takes them out.
+_COMMENT: Final = re.compile(r"\$schema|(rules\[[0-9]+\]\.(outcome\.)?|default_outcome\.)?description")
 
-    Returns:
-        One entry a member, with the codes `silent_when_absent` (a blocking rule that uses a negative operator on
-        a field that may be absent: the comparison is then false), `never_holds` (an ordering operator with a value
-        that is no number) and `output_material` (a declared field whose name a request may not carry).
-    """
-    schema = body["input_schema"]
-    declared = {f"input_schema.properties.{name}": name for name in schema["properties"]}
-    required = {f"input_schema.required[{index}]": name for index, name in enumerate(schema["required"])}
-    warnings = [
-        FieldError(
-            path,
-            "output_material",
-            f"A request that carries {segment!r} among its inputs is refused; rename the field.",
-        )
-        for path, name in {**declared, **required}.items()
-        for segment in name.split(".")
-        if segment in OUTPUT_MATERIAL
-    ]
-    for path, rule, test, inverted in _tests(body):
-        operator, field, value = test["operator"], test["field"], test.get("value")
-        blocking = rule["outcome"]["decision"] != "yes"
-        # Inverted by a `not`, the false comparison makes the rule fire, which is no silence.
-        negative = operator in ("neq", "not_in", "not_contains") and not inverted
-        if blocking and negative and field not in schema["required"]:
-            warnings.append(
-                FieldError(
-                    path,
-                    "silent_when_absent",
-                    f"{operator} is false where {field!r} is absent, so this rule then falls silent; "
-                    f"make the field required, or add a rule for not_exists.",
-                )
-            )
-        if operator in ("gt", "gte", "lt", "lte") and json_type(value) not in ("integer", "number"):
-            warnings.append(
-                FieldError(path, "never_holds", f"{operator} holds between numbers only; its value is no number.")
-            )
-    return warnings
+
+def _about_comments(error: FieldError, root: str) -> FieldError:
+    place = error.field.removeprefix(f"{root}." if root else "")
+    if error.code != "unknown_field" or not _COMMENT.fullmatch(place):
+        return error
+    message = "Only files may have it; remove it, or send the output of `gate rulebook convert`."
+    return replace(error, message=message)
 
 
 def _duplicate_rule_ids(body: RulebookBody, root: str) -> Iterator[FieldError]:
@@ -192,7 +164,7 @@ def _duplicate_rule_ids(body: RulebookBody, root: str) -> Iterator[FieldError]:
 def _condition_limits(body: RulebookBody, root: str) -> Iterator[FieldError]:
     nodes = 0
     for index, rule in enumerate(body["rules"]):
-        depths = [node.depth for node in _nodes(rule["condition"], "", 1, inverted=False)]
+        depths = [node.depth for node in walk(rule["condition"])]
         nodes += len(depths)
         if max(depths) > MAX_CONDITION_DEPTH:
             yield FieldError(
@@ -206,33 +178,6 @@ def _condition_limits(body: RulebookBody, root: str) -> Iterator[FieldError]:
             "too_many",
             f"Their conditions hold {nodes} nodes; at most {MAX_CONDITION_NODES} are allowed.",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Node:
-    path: str
-    condition: Condition
-    depth: int
-    inverted: bool
-
-
-def _nodes(condition: Condition, path: str, depth: int, *, inverted: bool) -> Iterator[_Node]:
-    yield _Node(path, condition, depth, inverted)
-    for combinator in _COMBINATORS:
-        for index, child in enumerate(condition.get(combinator, ())):
-            yield from _nodes(child, f"{path}.{combinator}[{index}]", depth + 1, inverted=inverted)
-    if "not" in condition:
-        yield from _nodes(condition["not"], f"{path}.not", depth + 1, inverted=not inverted)
-
-
-_COMBINATORS: Final[tuple[Literal["all", "any"], ...]] = ("all", "any")
-
-
-def _tests(body: RulebookBody) -> Iterator[tuple[str, DeclaredRule, Condition, bool]]:
-    for index, rule in enumerate(body["rules"]):
-        for node in _nodes(rule["condition"], f"rules[{index}].condition", 1, inverted=False):
-            if "operator" in node.condition:
-                yield node.path, rule, node.condition, node.inverted
 
 
 def _count(number: int, noun: str) -> str:

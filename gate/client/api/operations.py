@@ -1156,7 +1156,8 @@ def get_rulebook(
     """Rulebook metadata.
 
     The registration of one rulebook of the caller's scope, as records cite it: by `hash`, or by `rulebook_id` and
-    `version`. Never its body, and never a list.
+    `version`. Beside it the warnings about the rulebook, and the comments of its author, which are not
+    authenticated. Never its body, and never a list.
 
     Args:
         hash: H of the rulebook.

@@ -2642,13 +2642,60 @@ class PolicyBundleAnswer(TypedDict):
     policy_bundle_entry: PolicyBundleEntry
 
 
+class RulebookMetadataWarnings(TypedDict):
+    """One warning."""
+
+    field: str
+    """Where it stands: a dotted path with array indexes in brackets."""
+    code: str
+    """What is probably wrong, in one stable word."""
+    message: str
+    """The same for a person, and what to do."""
+
+
+class RulebookMetadataAnnotationsRules(TypedDict):
+    """The comments on one rule."""
+
+    description: NotRequired[str]
+    """The comment on the rule."""
+    outcome: NotRequired[str]
+    """The comment on its outcome."""
+
+
+class RulebookMetadataAnnotations(TypedDict):
+    """The comments of the rulebook's author, from the file that was registered last. Not authenticated: no hash or
+    signature covers them. Absent where there are none.
+    """
+
+    authenticated: bool
+    """Always false."""
+    schema: NotRequired[str]
+    """$schema of the file."""
+    description: NotRequired[str]
+    """The comment on the rulebook."""
+    rules: NotRequired[dict[str, RulebookMetadataAnnotationsRules]]
+    """The comments on rules, by rule_id."""
+    default_outcome: NotRequired[str]
+    """The comment on the default outcome."""
+
+
 class RulebookMetadata(TypedDict):
-    """The registration of a rulebook in the caller's scope, as records cite it. Never the rulebook's body."""
+    """The registration of a rulebook in the caller's scope, as records cite it, with warnings and comments. Never
+    the rulebook's body.
+    """
 
     ok: bool
     """The registration was found."""
     rulebook: RulebookRegistration
     """What was registered, once and for good."""
+    warnings: list[RulebookMetadataWarnings]
+    """What is valid and probably not meant, as `gate rulebook check` warns of it. Made for this answer; no hash
+    covers it.
+    """
+    annotations: NotRequired[RulebookMetadataAnnotations]
+    """The comments of the rulebook's author, from the file that was registered last. Not authenticated: no hash or
+    signature covers them. Absent where there are none.
+    """
 
 
 class AdapterLimits(TypedDict):

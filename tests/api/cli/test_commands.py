@@ -41,7 +41,6 @@ from tests.support.samples import (
     make_packet,
     make_record,
     sample_request,
-    sample_rulebook,
 )
 from tests.support.tampering import Forger, as_doubles, with_value, without
 from workbench.analytics import Analytics
@@ -385,72 +384,6 @@ class TestSigningKeys:
         listed = printed(gate("signing-keys", "list", "--json"))
         assert listed["receipt"] == first["receipt"]
         assert len(listed["registry"]["keys"]) == 2
-
-
-class TestRulebook:
-    """gate rulebook."""
-
-    def test_a_valid_rulebook(self, gate: Gate) -> None:
-        assert printed(gate("rulebook", "check", SAMPLE, "--json")) == {
-            "valid": True,
-            "hash": "c986eb64d4d724d7a86436458d3d6502a97fea01ef1f7f37c015d94426fb56ee",
-            "errors": [],
-            "warnings": [],
-        }
-        assert "valid rulebook" in gate("rulebook", "check", SAMPLE).stdout
-        assert gate("rulebook", "hash", SAMPLE).stdout.strip().startswith("c986eb64")
-        assert printed(gate("rulebook", "hash", SAMPLE, "--json"))["version"] == "2026-06-11"
-
-    def test_an_invalid_rulebook_exits_with_1(self, gate: Gate) -> None:
-        broken = json.dumps(sample_rulebook() | {"title": "x"})
-        shown = printed(gate("rulebook", "check", "-", "--json", stdin=broken), code=1)
-        assert [error["field"] for error in shown["errors"]] == ["title"]
-        assert "title" in gate("rulebook", "check", "-", stdin=broken).stdout
-        for command in ("hash", "explain"):
-            assert gate("rulebook", command, "-", stdin=broken).returncode == 1
-
-    def test_warnings_do_not_fail(self, gate: Gate) -> None:
-        body = sample_rulebook()
-        body["rules"][0]["condition"] = {"field": "country", "operator": "neq", "value": "DE"}
-        shown = printed(gate("rulebook", "check", "-", "--json", stdin=json.dumps(body)))
-        assert [warning["code"] for warning in shown["warnings"]] == ["silent_when_absent"]
-        assert "warning" in gate("rulebook", "check", "-", stdin=json.dumps(body)).stdout
-
-    def test_explain_shows_the_rules_and_what_they_decide(self, gate: Gate, tmp_path: Path) -> None:
-        rules = gate("rulebook", "explain", SAMPLE).stdout
-        assert (
-            rules.index("block_below_margin_floor") < rules.index("approve_standard_exception") < rules.index("default")
-        )
-        assert "(discount_percent lte 15 and margin_percent gte 15)" in rules
-        facts = tmp_path / "facts.json"
-        facts.write_text('{"discount_percent": 30, "margin_percent": 22}')
-        shown = printed(gate("rulebook", "explain", SAMPLE, "--facts", str(facts), "--json"))
-        assert (shown["verdict"], shown["reason_code"], shown["evaluation"]["matched"]) == (
-            "review",
-            "NO_RULE_MATCHED",
-            False,
-        )
-        told = gate("rulebook", "explain", SAMPLE, "--facts", str(facts)).stdout
-        assert "discount_percent lte 15  (observed 30)" in told
-        assert "default outcome" in told
-        facts.write_text('{"margin_percent": "22"}')
-        told = gate("rulebook", "explain", SAMPLE, "--facts", str(facts)).stdout
-        assert "discount_percent is required and missing" in told
-        assert "margin_percent must be number and is string" in told
-
-    @pytest.mark.parametrize(
-        "arguments",
-        [
-            ["check", "/nowhere.json"],
-            ["check", __file__],
-            ["explain", SAMPLE, "--facts", "/nowhere.json"],
-            ["explain", SAMPLE, "--facts", "-"],
-        ],
-    )
-    def test_unusable_files_exit_with_2(self, gate: Gate, arguments: list[str]) -> None:
-        done = gate("rulebook", *arguments, stdin="[1, 2]")
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "Traceback" not in done.stderr
 
 
 class TestErase:
@@ -1100,9 +1033,9 @@ class TestUpgrade:
             done = gate(*command)
             assert (done.returncode, "LEDGER_OUTDATED" in done.stderr) == (2, True)
             assert "gate db upgrade" in done.stderr
-        assert printed(gate("db", "upgrade", "--json")) == {"from": "0001", "to": "0004"}
+        assert printed(gate("db", "upgrade", "--json")) == {"from": "0001", "to": "0005"}
         assert "nothing was changed" in gate("db", "upgrade").stdout
-        assert printed(gate("db", "upgrade", "--json")) == {"from": "0004", "to": "0004"}
+        assert printed(gate("db", "upgrade", "--json")) == {"from": "0005", "to": "0005"}
         assert printed(gate("chain", "check", "--json"))["whole"] is True
         assert [found["action"] for found in printed(gate("log", "--json"))["entries"]] == ["ledger.upgraded"]
 

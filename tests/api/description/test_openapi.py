@@ -222,7 +222,8 @@ def test_the_decide_example_is_a_record_that_anyone_can_make_again() -> None:
     assert record == make_record(request)
     assert example("decide-record-minimal") == project(record, "minimal")
     assert example("rulebook") == sample_rulebook()
-    assert example("rulebook-metadata") == {"ok": True, "rulebook": record["rulebook_registry"]}
+    metadata = {"ok": True, "rulebook": record["rulebook_registry"], "warnings": []}
+    assert example("rulebook-metadata") == metadata
     assert example("receipt-keys") == RECEIPT_KEYS.to_dict()
     assert example("attestation-keys") == ATTESTATION_KEYS.to_dict()
 

@@ -301,7 +301,7 @@ class TestRegisteredRulebooks:
         ):
             response = look_up(client, key, **query)
             body = body_of(response, "rulebook-metadata")
-            assert body == {"ok": True, "rulebook": record["rulebook_registry"]}
+            assert body == {"ok": True, "rulebook": record["rulebook_registry"], "warnings": []}
             assert body["rulebook"]["registry_attestation"] == record["registry_attestation"]
             assert response.headers["cache-control"] == "no-store"
 

@@ -6,12 +6,15 @@ import threading
 
 import pytest
 
+from gate.encoding.canonical import content_hash
 from gate.errors import RulebookRefused
 from gate.ids import timestamp
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.access.authority import Scope
+from gate.ledger.rulebooks import OperatorAct
 from gate.records.attestation import registration
 from gate.records.documents import Registration
+from gate.rulebooks.documents import Annotations
 from gate.rulebooks.rulebook import Rulebook, load
 from tests.support.samples import NOW, REGISTRY_SIGNER, ledger_url, sample_rulebook
 
@@ -59,6 +62,47 @@ def test_the_latest_version_is_the_one_registered_last(ledger: Ledger, scope: Sc
     other = ledger.directory.create_scope("other", "starter", NOW)
     assert ledger.rulebooks.latest(other.scope_id, "pricing_exception") is None
     assert ledger.rulebooks.latest(scope.scope_id, "pricing\0exception") is None
+
+
+def test_versions_are_listed_newest_first_and_bounded(ledger: Ledger, scope: Scope) -> None:
+    assert ledger.rulebooks.versions(scope.scope_id, "pricing_exception", limit=3) == []
+    for number in range(5):
+        rulebook = load({**sample_rulebook(), "version": f"v\u0000{number}"})
+        made = registration(rulebook.reference, scope.scope_id, f"2026-06-1{number}T12:00:00.000Z", REGISTRY_SIGNER)
+        ledger.rulebooks.register(scope.scope_id, rulebook, made)
+    listed = ledger.rulebooks.versions(scope.scope_id, "pricing_exception", limit=3)
+    assert listed == ["v\u00004", "v\u00003", "v\u00002"]
+    other = ledger.directory.create_scope("other", "starter", NOW)
+    assert ledger.rulebooks.versions(other.scope_id, "pricing_exception", limit=3) == []
+
+
+def test_annotations_are_kept_beside_a_registration_and_replaced_as_the_log_says(ledger: Ledger, scope: Scope) -> None:
+    rulebook = load(sample_rulebook())
+    act = OperatorAct(scope.name, NOW)
+    registered = ledger.rulebooks.register(scope.scope_id, rulebook, metadata(rulebook, scope), act)
+    assert ledger.rulebooks.register(scope.scope_id, rulebook, metadata(rulebook, scope), act) == registered
+    assert ledger.rulebooks.annotations(scope.scope_id, rulebook.hash) == {}
+    first: Annotations = {
+        "description": "v\u0000 \U0001f600",
+        "rules": {"approve_standard_exception": {"outcome": "x"}},
+    }
+    second: Annotations = {"description": "y"}
+    changed = [
+        ledger.rulebooks.annotate(scope.scope_id, rulebook, said, act) for said in (first, first, second, second)
+    ]
+    assert changed == [True, False, True, False]
+    assert ledger.rulebooks.annotations(scope.scope_id, rulebook.hash) == second
+    assert ledger.rulebooks.find(scope.scope_id, rulebook.hash) == registered
+    other = ledger.directory.create_scope("other", "starter", NOW)
+    assert ledger.rulebooks.annotations(other.scope_id, rulebook.hash) == {}
+    logged = [entry for entry in ledger.operator_log.latest(9) if entry.action.startswith("rulebook.")]
+    reference = {"rulebook_id": "pricing_exception", "version": "2026-06-11", "hash": rulebook.hash}
+    assert [(entry.action, entry.subject, entry.details) for entry in logged] == [
+        ("rulebook.registered", scope.name, reference),
+        ("rulebook.annotated", scope.name, {**reference, "annotations_hash": content_hash(first)}),
+        ("rulebook.annotated", scope.name, {**reference, "annotations_hash": content_hash(second)}),
+    ]
+    assert ledger.operator_log.find_break() is None
 
 
 def test_an_id_and_version_never_take_another_body(ledger: Ledger, scope: Scope) -> None:

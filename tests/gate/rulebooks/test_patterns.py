@@ -14,9 +14,10 @@ from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.registry import registered
 from gate.adapters.worker import Workers
 from gate.encoding import resources
+from gate.rulebooks.advice import find_warnings
 from gate.rulebooks.bundles import own_rulebooks
 from gate.rulebooks.patterns import find_pattern, patterns, with_tag
-from gate.rulebooks.rulebook import Rulebook, find_warnings
+from gate.rulebooks.rulebook import Rulebook
 from tests.independent.verifier import canonical_hash
 from tests.support.samples import cases
 

@@ -13,7 +13,7 @@ from gate.encoding import resources
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import parse
 from gate.errors import RulebookRefused
-from gate.rulebooks.rulebook import RulebookCache, find_errors, find_warnings, load
+from gate.rulebooks.rulebook import RulebookCache, find_errors, load
 from tests.reference.strategies import json_values, rulebooks
 from tests.support.rulebooks import change
 from tests.support.samples import cases, sample_rulebook
@@ -127,35 +127,6 @@ def test_a_rulebook_knows_its_names_and_its_hash() -> None:
         "version": "2026-06-11",
         "hash": "c986eb64d4d724d7a86436458d3d6502a97fea01ef1f7f37c015d94426fb56ee",
     }
-
-
-def test_warnings_name_rules_that_can_fall_silent_and_facts_that_would_be_refused() -> None:
-    body: Any = sample_rulebook()
-    assert find_warnings(body) == []
-    body["rules"][0]["condition"] = {
-        "any": [
-            {"field": "country", "operator": "not_in", "value": ["DE"]},
-            {"field": "margin_percent", "operator": "neq", "value": 3},
-            {"field": "country", "operator": "gt", "value": "DE"},
-            {"not": {"field": "country", "operator": "neq", "value": "DE"}},
-            {"not": {"not": {"field": "country", "operator": "not_contains", "value": "D"}}},
-        ]
-    }
-    body["input_schema"]["properties"] |= {"action": {"type": "string"}, "order.verdict": {"type": "string"}}
-    body["input_schema"]["required"].append("x.adapter_facts")
-    assert {(warning.code, warning.field) for warning in find_warnings(body)} == {
-        ("silent_when_absent", "rules[0].condition.any[0]"),
-        ("never_holds", "rules[0].condition.any[2]"),
-        ("silent_when_absent", "rules[0].condition.any[4].not.not"),
-        ("output_material", "input_schema.properties.action"),
-        ("output_material", "input_schema.required[2]"),
-    }
-
-
-def test_an_approving_rule_that_falls_silent_is_no_warning() -> None:
-    body: Any = sample_rulebook()
-    body["rules"][1]["condition"] = {"field": "country", "operator": "neq", "value": "DE"}
-    assert find_warnings(body) == []
 
 
 def test_the_cache_serves_equal_rulebooks_and_stays_within_its_bytes() -> None:

@@ -1,0 +1,279 @@
+"""Advice to the author of a valid rulebook: rules that are legal and probably not meant.
+
+    find_warnings(body)                      # facts come from callers
+    find_warnings(body, adapter_facts)       # facts come from an adapter with this output schema
+
+A warning makes no rulebook invalid and changes no decision. The same warnings come from `gate rulebook check`, from a
+registration, and from the metadata of a registered rulebook.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import islice
+from typing import Final
+
+from gate.encoding.shapes import MAX_ERRORS, json_type
+from gate.encoding.strict_json import JsonObject
+from gate.errors import FieldError
+from gate.labels import OUTPUT_MATERIAL
+from gate.rulebooks.conditions import tests_of
+from gate.rulebooks.documents import DeclaredOutcome, DeclaredRule, RulebookBody
+from gate.rulebooks.evaluation import compile_rulebook
+
+
+def find_warnings(body: RulebookBody, adapter_facts: JsonObject | None = None) -> list[FieldError]:
+    """The warnings about a valid rulebook, at most `MAX_ERRORS`; docs/rulebooks.md lists their codes.
+
+    Args:
+        body: The rulebook.
+        adapter_facts: The output schema of the adapter that makes its facts; None where callers send them.
+    """
+    return list(islice(_warnings(body, adapter_facts), MAX_ERRORS))
+
+
+def _warnings(body: RulebookBody, adapter_facts: JsonObject | None) -> Iterator[FieldError]:
+    if adapter_facts is None:
+        yield from _approval_of_nothing(body)
+    yield from _contradictory_outcomes(body)
+    yield from _equal_priorities(body["rules"])
+    yield from _unknown_fields(body) if adapter_facts is None else _fields_never_made(body, adapter_facts)
+    yield from _silent_or_never_true(body)
+    yield from _output_material(body)
+
+
+def _approval_of_nothing(body: RulebookBody) -> Iterator[FieldError]:
+    outcome = compile_rulebook(body).decide({})
+    if outcome.decision == "yes":
+        by = "the default outcome" if outcome.matched_rule_id is None else f"the rule {outcome.matched_rule_id}"
+        yield FieldError(
+            "input_schema.required",
+            "approves_without_facts",
+            f"A request without any facts is approved by {by}. Require the facts that the rules read.",
+        )
+
+
+# --- Fields -----------------------------------------------------------------------------------------------------------
+
+
+def _unknown_fields(body: RulebookBody) -> Iterator[FieldError]:
+    known = _KnownFields(body)
+    for _, node in tests_of(body):
+        field = node.condition["field"]
+        reason = known.why_unknown(field)
+        if reason is not None:
+            yield FieldError(f"{node.path}.field", "undeclared_field", reason)
+
+
+class _KnownFields:
+    """The fields that an input schema declares or requires."""
+
+    def __init__(self, body: RulebookBody) -> None:
+        schema = body["input_schema"]
+        # A required field without a declaration may have any type.
+        types = dict.fromkeys(schema["required"], "any")
+        types |= {name: declared["type"] for name, declared in schema["properties"].items()}
+        self._types: Final = types
+        self._sorted: Final = sorted(types)
+        self._comparisons = 0
+        self._reasons: Final[dict[str, str | None]] = {}
+
+    def why_unknown(self, field: str) -> str | None:
+        """The warning about a field that the schema does not have; None where it has it."""
+        if field not in self._reasons:
+            self._reasons[field] = self._why_unknown(field)
+        return self._reasons[field]
+
+    def _why_unknown(self, field: str) -> str | None:
+        # A field that holds declared fields is an object, whether or not the schema says so.
+        if field in self._types or self._has_fields(field):
+            return None
+        for parent, _ in _splits(field):
+            type_ = self._types.get(parent)
+            if type_ in ("object", "any") and not self._has_fields(parent):
+                return None
+            if type_ not in (None, "object", "any"):
+                return (
+                    f"{parent!r} is declared as {type_}, so {field!r} is always absent. "
+                    f"Declare {parent!r} as an object, or correct the field."
+                )
+        meant = self._closest(field)
+        do = "Declare it in input_schema.properties." if meant is None else f"Did you mean {meant!r}?"
+        return f"{field!r} is neither declared nor required, so a misspelt name would go unnoticed. {do}"
+
+    def _has_fields(self, parent: str) -> bool:
+        at = bisect_left(self._sorted, f"{parent}.")
+        return at < len(self._sorted) and self._sorted[at].startswith(f"{parent}.")
+
+    def _closest(self, field: str) -> str | None:
+        best, found = _CLOSE, None
+        matcher = SequenceMatcher(b=_folded(field), autojunk=False)
+        for candidate in self._candidates(field):
+            # The schema of a hostile rulebook names any number of fields, and each comparison takes some time.
+            self._comparisons += 1
+            if self._comparisons > _MAX_COMPARISONS:
+                break
+            matcher.set_seq1(_folded(candidate))
+            if matcher.real_quick_ratio() >= best and matcher.quick_ratio() >= best and matcher.ratio() >= best:
+                best, found = matcher.ratio(), candidate
+        return found
+
+    def _candidates(self, field: str) -> Iterator[str]:
+        yield from self._sorted
+        # `ordr.total` is meant for a field of `order`, of which nothing is declared.
+        for _, rest in _splits(field):
+            for name in self._sorted:
+                if self._types[name] in ("object", "any") and not self._has_fields(name):
+                    yield f"{name}.{rest}"
+
+
+_CLOSE: Final = 0.75
+_MAX_COMPARISONS: Final = 2_000
+
+
+def _splits(field: str) -> Iterator[tuple[str, str]]:
+    """A dotted path cut at each of its dots, the longest beginning first."""
+    at = len(field)
+    while (at := field.rfind(".", 0, at)) > 0:
+        yield field[:at], field[at + 1 :]
+
+
+def _folded(field: str) -> str:
+    # daysSincePurchase is meant for days_since_purchase.
+    return field.replace("_", "").replace("-", "").casefold()
+
+
+def _fields_never_made(body: RulebookBody, adapter_facts: JsonObject) -> Iterator[FieldError]:
+    read = [(f"input_schema.required[{index}]", name) for index, name in enumerate(body["input_schema"]["required"])]
+    read += [(f"{node.path}.field", node.condition["field"]) for _, node in tests_of(body)]
+    for path, field in read:
+        if not _makes(adapter_facts, field):
+            yield FieldError(
+                path,
+                "not_made_by_adapter",
+                f"The adapter makes no fact {field!r}, so it is always absent; `gate adapters show` lists its facts.",
+            )
+
+
+def _makes(schema: object, field: str) -> bool:
+    """Whether facts of a schema can have a field."""
+    for name in field.split("."):
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        if not isinstance(properties, dict):
+            # An object without a list of its fields may have any.
+            return isinstance(schema, dict) and schema.get("type", "object") in ("object", ["object", "null"])
+        if name not in properties:
+            return False
+        schema = properties[name]
+    return True
+
+
+def _output_material(body: RulebookBody) -> Iterator[FieldError]:
+    schema = body["input_schema"]
+    declared = {f"input_schema.properties.{name}": name for name in schema["properties"]}
+    required = {f"input_schema.required[{index}]": name for index, name in enumerate(schema["required"])}
+    for path, name in {**declared, **required}.items():
+        for segment in name.split("."):
+            if segment in OUTPUT_MATERIAL:
+                yield FieldError(
+                    path,
+                    "output_material",
+                    f"A request that carries {segment!r} among its inputs is refused; rename the field.",
+                )
+
+
+def _silent_or_never_true(body: RulebookBody) -> Iterator[FieldError]:
+    required = frozenset(body["input_schema"]["required"])
+    for rule, node in tests_of(body):
+        test = node.condition
+        operator, field = test["operator"], test["field"]
+        blocking = rule["outcome"]["decision"] != "yes"
+        # Inverted by a `not`, the false comparison makes the rule fire, which is no silence.
+        negative = operator in ("neq", "not_in", "not_contains") and not node.inverted
+        if blocking and negative and field not in required:
+            yield FieldError(
+                node.path,
+                "silent_when_absent",
+                f"{operator} is false where {field!r} is absent, so this rule then falls silent; "
+                f"make the field required, or add a rule for not_exists.",
+            )
+        if operator in ("gt", "gte", "lt", "lte") and json_type(test.get("value")) not in ("integer", "number"):
+            yield FieldError(
+                node.path, "never_holds", f"{operator} holds between numbers only; its value is no number."
+            )
+
+
+# --- Rules and outcomes -----------------------------------------------------------------------------------------------
+
+
+def _equal_priorities(rules: Sequence[DeclaredRule]) -> Iterator[FieldError]:
+    by_priority: dict[float, list[tuple[str, int]]] = defaultdict(list)
+    for index, rule in enumerate(rules):
+        by_priority[rule.get("priority", 0)].append((rule["rule_id"], index))
+    for priority, group in by_priority.items():
+        first, *others = sorted(group)
+        differing = [(rule_id, at) for rule_id, at in others if rules[at]["outcome"] != rules[first[1]]["outcome"]]
+        if differing:
+            tried = [rule_id for rule_id, _ in (first, *others)]
+            shown = ", ".join(tried[:_SHOWN]) + (f" and {len(tried) - _SHOWN} more" if len(tried) > _SHOWN else "")
+            at = differing[0][1]
+            yield FieldError(
+                f"rules[{at}].priority" if "priority" in rules[at] else f"rules[{at}]",
+                "equal_priorities",
+                f"{len(tried)} rules have the priority {priority:g} and not the same outcome; they are tried in the "
+                f"order of their ids: {shown}. Give them different priorities.",
+            )
+
+
+_SHOWN: Final = 5
+
+
+def _contradictory_outcomes(body: RulebookBody) -> Iterator[FieldError]:
+    outcomes: list[tuple[str, DeclaredOutcome]] = [
+        (f"rules[{index}].outcome", rule["outcome"]) for index, rule in enumerate(body["rules"])
+    ]
+    for path, outcome in (*outcomes, ("default_outcome", body["default_outcome"])):
+        decision, verdict = outcome["decision"], outcome["verdict"]
+        meant = _decision_meant_by(verdict)
+        if meant not in (None, decision):
+            yield FieldError(
+                f"{path}.decision",
+                "contradictory_outcome",
+                f"The decision is {decision} and the verdict {verdict}, which reads as {meant}. Callers act on the "
+                f"decision; correct the one that is wrong.",
+            )
+
+
+_READ_AS: Final[Mapping[str, re.Pattern[str]]] = {
+    "yes": re.compile(
+        r"YES|OK|(ACCEPT|ALLOW|CONFIRM|GRANT|PASS|PROCEED)(ED)?|(APPROVE|AUTHORI[SZ]E)D?|PERMIT(TED)?",
+    ),
+    "no": re.compile(
+        r"NO|(BLOCK|DISALLOW|PROHIBIT|REJECT)(ED)?|(DECLINE|REFUSE)D?|DENY|DENIED|FORBID(DEN)?|STOP(PED)?",
+    ),
+    "review": re.compile(
+        r"REVIEW|DEFER(RED)?|ESCALATED?|HOLD|HELD|MANUAL|NEEDS|PENDING|UNCLEAR|UNDECIDED|UNKNOWN|WAIT(ING)?",
+    ),
+}
+_NEGATIONS: Final = frozenset({"DO", "DONT", "NEVER", "NO", "NON", "NOT", "WITHOUT"})
+
+
+def _decision_meant_by(verdict: str) -> str | None:
+    """The decision that a verdict says in words, such as no for BLOCK_PAYOUT; None where it cannot be told.
+
+    Authors choose the verdict freely. It is read by its first word, else by its last: AUTO_APPROVE, MANUAL_REVIEW.
+    """
+    words = [word for word in verdict.split("_") if word]
+    if len(words) == 2 and words[0] == "NOT" and _read(words[1]) == "yes":
+        return "no"
+    if len(words) > 1 and not _NEGATIONS.isdisjoint(words):
+        return None
+    return _read(words[0]) or _read(words[-1])
+
+
+def _read(word: str) -> str | None:
+    return next((decision for decision, known in _READ_AS.items() if known.fullmatch(word)), None)
