@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 import pytest
 
 import workbench
+from gate.encoding.canonical import content_hash
 from tests.upgrade.conftest import Gate
 from tests.upgrade.kept import ON_SQLITE, Exchange, Release
 
@@ -17,7 +20,17 @@ def test_its_reports_are_those_of_then(release: Release, gate: Gate) -> None:
     snapshot = workbench.open_lake(release.home / "lake").scope("harbor")
     for kept in release.kept.read("reports"):
         made = getattr(workbench, kept["report"])(snapshot, "purchase_policy", **kept["arguments"])
-        assert made.to_dict() == kept["document"], kept["report"]
+        assert as_then(made.to_dict(), kept["document"]) == kept["document"], kept["report"]
+
+
+def as_then(report: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
+    """A report without the part that reports of then did not have, hashed anew."""
+    own = report.get("your_metrics", {})
+    if own.keys() - kept.get("your_metrics", {}).keys() != {"present"}:
+        return report
+    rest = {name: value for name, value in report.items() if name != "benchmark_hash"}
+    rest["your_metrics"] = {name: value for name, value in own.items() if name != "present"}
+    return {**rest, "benchmark_hash": content_hash(rest)}
 
 
 def test_it_is_whole_and_is_brought_up_to_the_upgraded_ledger(
