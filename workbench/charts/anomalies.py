@@ -11,7 +11,7 @@ import polars as pl
 
 from gate.policy.anomalies.anomaly import AnomalyDocument
 from workbench.charts import colours
-from workbench.charts.drawing import PERCENT, SHARE, Drawn, labels, legend, name, rows, titled, tooltip
+from workbench.charts.drawing import PERCENT, SHARE, Drawn, labels, legend, names_axis, rows, titled, tooltip
 from workbench.charts.rates import most
 from workbench.engines.findings import FEW
 from workbench.engines.findings import anomaly as found_in
@@ -49,7 +49,7 @@ def overview(frame: pl.DataFrame, finding: str, notes: Sequence[str]) -> Drawn:
     )
     shown, left_out = most(shown, pl.col("score"))
     base = rows(shown).encode(
-        y=alt.Y("name:N", title=None, sort=None, axis=alt.Axis(grid=True, labelLimit=0)),
+        y=alt.Y("name:N", sort=None, axis=names_axis(None)),
         x=alt.X("from:T", title="From when to when (UTC)", axis=alt.Axis(format="%b %Y", labelOverlap=True)),
         tooltip=tooltip("severity", "score", "kind", "from", "to", "decisions", "summary"),
     )
@@ -102,13 +102,14 @@ def shift(anomaly: AnomalyDocument, weekly: pl.DataFrame, notes: Sequence[str]) 
 
 
 def count(anomaly: AnomalyDocument, cases: pl.LazyFrame, notes: Sequence[str]) -> Drawn:
-    """How many decisions there were, by day around a window of volume, by week for a break."""
-    every = "1w" if anomaly["kind"] == "lifecycle_break" else "1d"
+    """How many decisions there were, by day or week around a window of volume, by week for a break."""
+    weekly = anomaly["kind"] == "lifecycle_break" or anomaly["numbers"]["grain"] == "week"
+    every = "1w" if weekly else "1d"
     first, last = _window(anomaly)
     near = pl.col("created_at").is_between(first - _BESIDE, last + _BESIDE)
     start = pl.col("created_at").dt.truncate(every).alias("start")
     counted = cases.filter(near).group_by(start).agg(pl.len().alias("decisions")).sort("start").collect()
-    unit = "Week" if every == "1w" else "Day"
+    unit = "Week" if weekly else "Day"
     bars = (
         rows(counted)
         .mark_bar(color=colours.FIGURE)
@@ -141,7 +142,7 @@ def drift(anomaly: AnomalyDocument, notes: Sequence[str]) -> Drawn:
         rows(shown)
         .mark_bar()
         .encode(
-            y=alt.Y("holds:N", title=name(described(fact["fact"])), sort=None, axis=alt.Axis(labelLimit=0)),
+            y=alt.Y("holds:N", sort=None, axis=names_axis(labels([described(fact["fact"])])[0])),
             yOffset=alt.YOffset("when:N", sort=[_BEFORE, _WITHIN]),
             x=alt.X("share:Q", title="Share of decisions", axis=PERCENT),
             color=alt.Color("when:N", title="Decided in", scale=when),
@@ -164,19 +165,21 @@ def outlier(anomaly: AnomalyDocument, notes: Sequence[str]) -> Drawn:
         ]
     )
     base = rows(shown).encode(
-        y=alt.Y("name:N", title="Decision (end of its id)", sort=None),
+        y=alt.Y("name:N", sort=None, axis=names_axis("Decision (end of its id)")),
         tooltip=tooltip("decision_id", "value", "usual", "modified_z"),
     )
-    scale = alt.Scale(zero=False, type="log" if numbers["scale"] == "ratio" else "linear")
-    axis = alt.X("usual:Q", title=name(described(numbers["metric"])), scale=scale)
+    scale = alt.Scale(zero=False, padding=40, type="log" if numbers["scale"] == "ratio" else "linear")
+    axis = alt.X("usual:Q", title=labels([described(numbers["metric"])])[0], scale=scale)
     rules = base.mark_rule(strokeWidth=1.5, color="#888888").encode(x=axis, x2=alt.X2("value:Q"))
     usual = base.mark_tick(thickness=3, size=14, color=colours.REFERENCE).encode(x=alt.X("usual:Q"))
     values = base.mark_point(filled=True, size=80, opacity=1, color=colours.FIGURE).encode(x=alt.X("value:Q"))
+    under = shown["usual"] > shown["value"]
     number = base.encode(x=alt.X("value:Q"), text=alt.Text("value:Q", format=",.6~g"))
     above = number.transform_filter("datum.value >= datum.usual").mark_text(align="left", dx=8, fontSize=11)
-    below = number.transform_filter("datum.value < datum.usual").mark_text(align="right", dx=-8, fontSize=11)
+    below = number.transform_filter("datum.usual > datum.value").mark_text(align="right", dx=-8, fontSize=11)
     told = "Ticks: the usual value. Dots: the reported value."
-    return _titled([rules, usual, values, above, below], anomaly, [*notes, told], height=alt.Step(_STEP))
+    beside = [layer for layer, any_ in ((above, (~under).any()), (below, under.any())) if any_]
+    return _titled([rules, usual, values, *beside], anomaly, [*notes, told], height=alt.Step(_STEP))
 
 
 def _called(kind: str, subject: str | None) -> str:

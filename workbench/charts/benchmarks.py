@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 from workbench.charts import colours
-from workbench.charts.drawing import PERCENT, SHARE, Drawn, rows, titled, tooltip
+from workbench.charts.drawing import PERCENT, SHARE, Drawn, names_axis, rows, titled, tooltip
 from workbench.engines.findings import FEW
 from workbench.engines.wording import heading
 
@@ -40,7 +40,7 @@ def on_percentiles(frame: pl.DataFrame, body: Mapping[str, Any], finding: str, n
         pl.Series("colour", [colours.FEW if each else colours.FIGURE for each in few], pl.String),
     )
     base = rows(shown).encode(
-        y=alt.Y("metric:N", title=None, sort=[heading(metric) for metric in _WHOLES], axis=alt.Axis(labelLimit=0)),
+        y=alt.Y("metric:N", sort=[heading(metric) for metric in _WHOLES], axis=names_axis(None)),
         tooltip=tooltip("metric", "yours", *_PERCENTILES, "delta"),
     )
     low = alt.X("p10:Q", title="Share of decisions (success rate: of cases)", axis=PERCENT, scale=SHARE)

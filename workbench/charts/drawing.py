@@ -2,9 +2,9 @@
 
 Chart libraries trust a specification. Altair writes it unescaped into a <script>, and the menu of a drawn chart writes
 it unescaped into a page ("View Source"). But versions, reasons and metrics are named by callers. So no text of a chart
-contains `<`, which every tag begins with: a full-width one takes its place. That holds in every format and renderer,
-and when the chart becomes part of another. Line breaks and unprintable characters are replaced too, because they would
-break the expressions that Vega makes of texts.
+contains `<`, which every tag begins with: a quotation mark of the same shape takes its place. That holds in every
+format and renderer, and when the chart becomes part of another. Line breaks and unprintable characters are replaced
+too, which would break the expressions that Vega makes of texts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ Drawn = alt.LayerChart | alt.FacetChart
 PERCENT: Final = alt.Axis(format="%")
 SHARE: Final = alt.Scale(domain=[0, 1])
 
-_LESS_THAN: Final = "\uff1c"
+# A quotation mark, which every font has.
+_LESS_THAN: Final = "\u2039"
 _LONGEST: Final = 80
 _TAIL: Final = 24
 # Pixels that a character takes on average, in bold type and in plain.
@@ -113,6 +114,23 @@ def _tooltip(column: str) -> alt.Tooltip:
     if column in _FORMATS:
         return alt.Tooltip(f"{column}:Q", title=heading(column), format=_FORMATS[column])
     return alt.Tooltip(column, title=heading(column))
+
+
+def names_axis(title: str | None) -> alt.Axis:
+    """An axis of names, each of them whole, with its title above them."""
+    return alt.Axis(
+        title=title,
+        titleAngle=0,
+        titleAlign="right",
+        titleAnchor="start",
+        titleX=-8,
+        titleY=-6,
+        titleLimit=0,
+        labelLimit=0,
+        # Else a title is drawn over labels that are longer than this.
+        maxExtent=10_000,
+        grid=True,
+    )
 
 
 def legend(title: str) -> alt.Legend:

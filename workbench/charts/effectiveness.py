@@ -63,14 +63,16 @@ def weekly(frame: pl.DataFrame, finding: str, notes: Sequence[str]) -> Drawn:
     how = [] if shown.is_empty() else ["Bands: 95% Wilson intervals."]
     if shown["open"].any():
         how.append(
-            f"Hollow: outcomes are still pending; clearly fewer decisions have a final one than the usual "
+            f"Hollow: many outcomes are still missing; the usual share of decisions with a final one is "
             f"{whole_percent(usual)}."
         )
     if shown["few"].any():
         how.append(f"Grey: fewer than {FEW} cases.")
     if left_out := counted.height - len(versions):
         how.append(f"{left_out:,} more versions with fewer decisions are left out.")
-    layers = [band, alone, line, points, hollow]
+    layers = [band, line, points]
+    layers += [alone] if shown["alone"].any() else []
+    layers += [hollow] if shown["open"].any() else []
     return titled(layers, finding, [*notes, " ".join(how)], width=680, height=320, outside=60)
 
 

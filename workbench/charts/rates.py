@@ -10,7 +10,7 @@ import altair as alt
 import polars as pl
 
 from workbench.charts import colours
-from workbench.charts.drawing import Drawn, labels, rows, titled, tooltip
+from workbench.charts.drawing import Drawn, labels, names_axis, rows, titled, tooltip
 from workbench.engines.findings import FEW
 
 SUCCESS: Final = "Success rate (share of cases that succeeded)"
@@ -80,7 +80,7 @@ def rates(
     parts = 20 if start >= 0.5 else 10
     axis = alt.Axis(format="%", values=[part / parts for part in range(round(start * parts), parts + 1)])
     base = rows(shown).encode(
-        y=alt.Y("label:N", title=named, sort=None, axis=alt.Axis(grid=True, labelLimit=0)),
+        y=alt.Y("label:N", sort=None, axis=names_axis(named)),
         color=alt.Color("colour:N", scale=None),
         tooltip=tooltip("label", "success_rate", "low", "high", "terminal", *_TERMINAL),
     )
