@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 TAGS: Final = '</script><img src="//evil.example/x" onerror="alert(1)"><script>alert(2)</script><!--<script>'
 TEXTS: Final = "&lt;img src=x onerror=alert(3)&gt;'+alert(4)+'\"]);alert(5)//${alert(6)}[a].b\\"
 LINES: Final = "\u2028</title><svg onload=alert(7)>\u202e\n]]><iframe src=javascript:alert(8)>\x1b[31m\x00"
-NAMES: Final = (TAGS, TEXTS, LINES)
-"""Tags; what templates, expressions and entities are broken with; and what breaks lines and terminals."""
+NAMES: Final = (TAGS, f"{TEXTS} {LINES}")
+"""Tags; and what breaks templates, expressions, entities, lines and terminals."""
 
 KINDS: Final = {"lifecycle_break", "outcome_shift", "verdict_shift", "volume", "metric_outlier", "fact_drift"}
 
