@@ -98,7 +98,7 @@ listed = report.to_dict()["anomalies"]
 report.plot(0) if listed else report.plot()
 
 # %% [markdown]
-# The numbers behind it: before, within, the difference with its 95 % interval, how likely chance alone would make it
+# The numbers behind it: before, within, the difference with its 95% interval, how likely chance alone would make it
 # as great, and how unlikely that has to be for it to be certain among so many comparisons. What is not certain is no
 # alert.
 
@@ -194,8 +194,10 @@ base = alt.Chart(shares).encode(
     y=alt.Y("share:Q", title="Share of decisions", axis=alt.Axis(format="%")),
 )
 alt.layer(
-    base.transform_filter("datum.when == 'the window'").mark_bar(color="#d55e00", opacity=0.7),
-    base.transform_filter("datum.when == 'usual'").mark_line(color="#0072b2", strokeWidth=2, point=True),
+    base.transform_filter("datum.when == 'the window'").mark_bar(color="#0072b2", opacity=0.7),
+    base.transform_filter("datum.when == 'usual'").mark_line(
+        color="#404040", strokeWidth=2, point={"color": "#404040"}
+    ),
 ).properties(title="When decisions are asked for: the window (bars) beside what is usual (line)", width=680, height=240)
 
 # %% [markdown]

@@ -29,6 +29,7 @@ import pandas as pd
 import polars as pl
 
 from workbench import open_lake
+from workbench.charts.colours import OF as COLOURS
 from workbench.columns import TABLES
 from workbench.lake.verify import verify
 
@@ -115,7 +116,7 @@ by_month = (
 by_month.tail(6)
 
 # %%
-VERDICTS = alt.Scale(domain=["yes", "review", "no"], range=["#0072b2", "#e69f00", "#7f7f7f"])
+VERDICTS = alt.Scale(domain=["yes", "review", "no"], range=[COLOURS[verdict] for verdict in ("yes", "review", "no")])
 alt.Chart(by_month).mark_bar().encode(
     x=alt.X("yearmonth(month):O", title="Month of the decision (UTC)", axis=alt.Axis(format="%b %Y", labelAngle=-45)),
     y=alt.Y("decisions:Q", title="Decisions per month"),

@@ -157,3 +157,42 @@ def test_long_names_stay_apart_and_are_cut_in_their_middle_alone() -> None:
     assert all(len(label) <= 84 for label in shown)
     (axis,) = {json.dumps(layer["encoding"]["y"]["axis"]) for layer in charted(pl.DataFrame([row(name="a")]))["layer"]}
     assert json.loads(axis)["labelLimit"] == 0
+
+
+def test_a_meaning_has_one_colour_everywhere_and_within_a_chart_no_two_share_one() -> None:
+    from workbench.charts import colours
+
+    for meanings in (("yes", "no", "review"), STATUSES[:5], ("high", "medium", "low")):
+        assert len({colours.OF[meaning] for meaning in meanings}) == len(meanings)
+    assert colours.of_names(["failed", "x", "yes", "y"]) == [
+        colours.OF["failed"],
+        colours.NAMES[0],
+        colours.OF["yes"],
+        colours.NAMES[1],
+    ]
+    # No version looks like a verdict, a figure or what it is compared with.
+    assert not {*colours.NAMES} & {*colours.OF.values(), colours.FIGURE, colours.REFERENCE, colours.FEW}
+
+
+def test_verdicts_have_their_colours_and_other_names_that_of_own_figures() -> None:
+    from workbench.charts import colours
+
+    rows = pl.DataFrame([row(40, name=name, part="verdict") for name in ("yes", "no", "review")])
+    chart: dict[str, Any] = EffectivenessReport(BODY, rows, pl.DataFrame(), "acme").plot("verdict").to_dict()
+    assert [each["colour"] for each in drawn_rows(chart)] == [colours.OF[name] for name in ("yes", "no", "review")]
+    versions = rows.with_columns(part=pl.lit("version"))
+    chart = EffectivenessReport(BODY, versions, pl.DataFrame(), "acme").plot("version").to_dict()
+    # A version may be called `yes`.
+    assert {each["colour"] for each in drawn_rows(chart)} == {colours.FIGURE}
+
+
+def test_axes_and_tooltips_show_no_name_of_a_column() -> None:
+    for chart in (weekly({"1": [0, 1]}), charted(pl.DataFrame([row(name="a")]))):
+        for layer in chart["layer"]:
+            shown = [of.get("title") for of in layer["encoding"].get("tooltip", [])]
+            shown += [
+                of.get("title") or of.get("axis", {}).get("title")
+                for channel, of in layer["encoding"].items()
+                if channel in ("x", "y")
+            ]
+            assert not [text for text in shown if text and "_" in text]

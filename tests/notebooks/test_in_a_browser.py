@@ -101,7 +101,9 @@ def without_ids(html: str) -> str:
 
 def test_every_renderer_that_altair_offers_gives_what_these_tests_look_at(all_shown: Shown) -> None:
     chart = all_shown.charts["by version"]
-    pictures, pages, specs = set(), {}, []
+    pictures: set[str] = set()
+    pages: dict[str, set[str]] = {}
+    specs: list[Any] = []
     for renderer in set(alt.renderers.names()) - {"jupyter", "browser"}:
         (bundle,) = bundles_of(renderer, [chart])
         for kind, content in bundle.items():
@@ -135,14 +137,14 @@ def test_a_chart_saved_opened_or_made_part_of_another_runs_nothing(
     opened: list[str] = []
     monkeypatch.setattr(_show, "open_html_in_browser", lambda html, **_: opened.append(html))
     first, second, *_ = all_shown.charts.values()
-    svg = {"embed_options": {"renderer": "svg"}}
-    with alt.renderers.enable("browser", **svg):
+    svg = {"renderer": "svg"}
+    with alt.renderers.enable("browser", embed_options=svg):
         first.show()
     for inline in (True, False):
         file = tmp_path / "chart.html"
-        first.save(str(file), inline=inline, **svg)
+        first.save(str(file), inline=inline, embed_options=svg)
         opened.append(file.read_text(encoding="utf-8"))
-    opened.append((first & second).to_html(**svg))
+    opened.append((first & second).to_html(embed_options=svg))
     for html in opened:
         page = watched.show(html)
         drawn(page, 1, name)
@@ -224,7 +226,8 @@ def test_reports_and_tables_show_names_as_text(all_shown: Shown, name: str, watc
 def test_a_written_notebook_shows_names_as_text(name: str, watched: Watched) -> None:
     written = written_for(load("benchmarks"), f"scope {name}", f'""" # %%\n{name}', Path("/srv/lake"))
     read: Any = nbformat.reads(as_ipynb(written), as_version=4)  # type: ignore[no-untyped-call]
-    html, _ = HTMLExporter(template_name="basic").from_notebook_node(read)
+    exporter = HTMLExporter(template_name="basic")  # type: ignore[no-untyped-call]
+    html, _ = exporter.from_notebook_node(read)
     page = watched.show(_PLAIN + html)
     assert SEEN[name] in page.inner_text("body")
     watched.require_harmless()

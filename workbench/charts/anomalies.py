@@ -11,7 +11,7 @@ import polars as pl
 
 from gate.policy.anomalies.anomaly import AnomalyDocument
 from workbench.charts import colours
-from workbench.charts.drawing import PERCENT, SHARE, Drawn, labels, legend, names_axis, rows, titled, tooltip
+from workbench.charts.drawing import PERCENT, SHARE, Drawn, labels, legend, months, names_axis, rows, titled, tooltip
 from workbench.charts.rates import most
 from workbench.engines.findings import FEW
 from workbench.engines.findings import anomaly as found_in
@@ -50,7 +50,7 @@ def overview(frame: pl.DataFrame, finding: str, notes: Sequence[str]) -> Drawn:
     shown, left_out = most(shown, pl.col("score"))
     base = rows(shown).encode(
         y=alt.Y("name:N", sort=None, axis=names_axis(None)),
-        x=alt.X("from:T", title="From when to when (UTC)", axis=alt.Axis(format="%b %Y", labelOverlap=True)),
+        x=alt.X("from:T", title="From when to when (UTC)", axis=months(pl.concat([shown["from"], shown["until"]]))),
         tooltip=tooltip("severity", "score", "kind", "from", "to", "decisions", "summary"),
     )
     scale = alt.Scale(domain=list(_SEVERITIES), range=[colours.OF[severity] for severity in _SEVERITIES])

@@ -18,8 +18,8 @@ def by_version(
     """The success rate of each version with its interval, and the score as a dashed line."""
     scored = rows(pl.DataFrame({"score": [score], "told": [f"score {score:.1%}"]})).encode(x=alt.X("score:Q"))
     line = scored.mark_rule(strokeDash=[4, 4], strokeWidth=1.5, color=colours.REFERENCE)
-    top = alt.YValue(0)  # type: ignore[no-untyped-call]
-    told = scored.mark_text(align="right", dx=-5, dy=10, color=colours.REFERENCE).encode(y=top, text=alt.Text("told:N"))
+    above = alt.YValue(-5)  # type: ignore[no-untyped-call]
+    told = scored.mark_text(baseline="bottom", color=colours.REFERENCE).encode(y=above, text=alt.Text("told:N"))
     score_is = f"Dashed: the score, {score:.1%}, the low end of the interval of all versions together."
     return rates(
         frame,
@@ -27,7 +27,6 @@ def by_version(
         named="Policy version",
         finding=finding,
         notes=[*notes, score_is] if frame.height else notes,
-        meanings={},
         marked=marked,
         least=score,
         more=(line, told),

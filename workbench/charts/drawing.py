@@ -10,6 +10,7 @@ too, which would break the expressions that Vega makes of texts.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from itertools import count
 from textwrap import wrap
 from typing import Final
@@ -28,6 +29,7 @@ SHARE: Final = alt.Scale(domain=[0, 1])
 # A quotation mark, which every font has.
 _LESS_THAN: Final = "\u2039"
 _LONGEST: Final = 80
+_FEW_DAYS: Final = 60
 _TAIL: Final = 24
 # Pixels that a character takes on average, in bold type and in plain.
 _BOLD: Final = 7.2
@@ -131,6 +133,14 @@ def names_axis(title: str | None) -> alt.Axis:
         maxExtent=10_000,
         grid=True,
     )
+
+
+def months(moments: pl.Series) -> alt.Axis:
+    """An axis with month and year; with the day too where there are too few weeks for months to tell them apart."""
+    first, last = moments.min(), moments.max()
+    if isinstance(first, date) and isinstance(last, date) and (last - first).days < _FEW_DAYS:
+        return alt.Axis(format="%-d %b %Y", tickCount=alt.TimeIntervalStep(interval="week", step=1), labelOverlap=True)
+    return alt.Axis(format="%b %Y", tickCount=alt.TimeIntervalStep(interval="month", step=1), labelOverlap=True)
 
 
 def legend(title: str) -> alt.Legend:

@@ -10,13 +10,12 @@ import polars as pl
 
 from gate.policy.confidence import wilson_interval
 from workbench.charts import colours
-from workbench.charts.drawing import PERCENT, SHARE, Drawn, labels, legend, rows, titled, tooltip
+from workbench.charts.drawing import PERCENT, SHARE, Drawn, labels, legend, months, rows, titled, tooltip
 from workbench.charts.rates import SUCCESS
 from workbench.engines.findings import FEW
 from workbench.engines.wording import whole_percent
 
 _PLOTTED_VERSIONS: Final = len(colours.NAMES)
-_FEW_DAYS: Final = 60
 _STATUSES: Final = ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported")
 _TERMINAL: Final = _STATUSES[:4]
 
@@ -38,7 +37,7 @@ def weekly(frame: pl.DataFrame, finding: str, notes: Sequence[str]) -> Drawn:
     colour = alt.Color("label:N", legend=named, scale=alt.Scale(domain=shown_names, range=list(colours.NAMES)))
     shape = alt.Shape("label:N", legend=named, scale=alt.Scale(domain=shown_names, range=list(colours.SHAPES)))
     base = rows(shown).encode(
-        x=alt.X("week:T", title="Week of the decision (from Monday, UTC)", axis=_months(shown)),
+        x=alt.X("week:T", title="Week of the decision (from Monday, UTC)", axis=months(shown["week"])),
         color=colour,
         detail=alt.Detail("run:N"),
     )
@@ -89,14 +88,6 @@ def _coverage(frame: pl.DataFrame) -> float:
     """The share of all decisions with a terminal outcome."""
     decisions = frame["decisions"].sum()
     return float(frame.select(pl.sum_horizontal(*_TERMINAL).sum()).item() / decisions) if decisions else 0.0
-
-
-def _months(shown: pl.DataFrame) -> alt.Axis:
-    """Labels with month and year; with the day too where there are too few weeks for months to tell them apart."""
-    weeks = shown["week"].unique().sort()
-    if weeks.len() and (weeks[-1] - weeks[0]).days < _FEW_DAYS:
-        return alt.Axis(format="%-d %b %Y", tickCount=alt.TimeIntervalStep(interval="week", step=1), labelOverlap=True)
-    return alt.Axis(format="%b %Y", tickCount=alt.TimeIntervalStep(interval="month", step=1), labelOverlap=True)
 
 
 def _runs(shown: pl.DataFrame) -> pl.DataFrame:

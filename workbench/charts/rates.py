@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 import altair as alt
@@ -37,7 +38,7 @@ def rates(
     named: str,
     finding: str,
     notes: Sequence[str] = (),
-    meanings: Mapping[str, str] = colours.OF,
+    meanings: Mapping[str, str] = MappingProxyType({}),
     marked: Collection[str] = (),
     least: float = 1.0,
     more: Sequence[alt.Chart] = (),

@@ -121,6 +121,7 @@ class EffectivenessReport:
         Raises:
             ValueError: There is no such part.
         """
+        from workbench.charts.colours import OF
         from workbench.charts.effectiveness import weekly
         from workbench.charts.rates import rates
 
@@ -136,7 +137,15 @@ class EffectivenessReport:
             # As the finding names them; what decided is unique under either name.
             rows = rows.with_columns(pl.col("name").map_elements(decided_by, return_dtype=pl.String))
             below = frozenset(map(decided_by, below))
-        return rates(rows, "name", named=_NAMED[by], finding=self._finding(by), notes=notes, marked=below)
+        return rates(
+            rows,
+            "name",
+            named=_NAMED[by],
+            finding=self._finding(by),
+            notes=notes,
+            meanings=OF if by == "verdict" else {},
+            marked=below,
+        )
 
 
 def effectiveness(

@@ -60,6 +60,8 @@ def success(policy_id: str, part: str, parts: Mapping[str, Standing], min_sample
 def support(policy_id: str, score: float, level: str, parts: Mapping[str, Standing], min_sample: int = FEW) -> str:
     """How far outcomes support a policy, with the number that the score rests on."""
     whole = together(parts.values()) if parts else Standing()
+    if not whole.decisions:
+        return f"No decision by {cut(policy_id)} has an outcome"
     if (short := _too_few(policy_id, whole, min_sample)) is not None:
         return short
     return f"Confidence in {cut(policy_id)} is {level} ({percent(score)}): {_rate(whole)} succeeded"

@@ -75,7 +75,7 @@ class RollUp:
 
         named = self._worst_first().with_columns(pl.concat_str("policy_id", "scope", separator=" in ").alias("name"))
         notes = ["The policy whose interval reaches lowest stands first."] if named.height else []
-        return rates(named, "name", named="Policy and scope", finding=policies(self.frame), notes=notes, meanings={})
+        return rates(named, "name", named="Policy and scope", finding=policies(self.frame), notes=notes)
 
     def _worst_first(self) -> pl.DataFrame:
         """By the low end of the interval; those without a rate last."""

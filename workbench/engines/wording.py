@@ -71,8 +71,6 @@ _UNITS: Final[Mapping[str, str]] = MappingProxyType(
         "km": "km",
     }
 )
-# `minutes_of_handling` and `days_to_close` begin with their unit.
-_LINKS: Final = ("of", "to", "since", "until", "between", "from")
 _RULES: Final[Mapping[str, str]] = MappingProxyType(
     {"rule:default": "the default outcome", "schema:failed": "the schema check"}
 )
@@ -100,14 +98,13 @@ def described(name: str) -> str:
     unit = _UNITS.get(words[-1]) if len(words) > 1 else None
     if unit is not None:
         return f"{phrase(' '.join(words[:-1]))} ({unit})"
-    if len(words) > 2 and words[1] in _LINKS and words[0] in _UNITS:
-        return f"{phrase(' '.join(words))} ({_UNITS[words[0]]})"
     return phrase(" ".join(words))
 
 
 def in_words(name: str) -> str:
-    """A metric or a fact in a sentence: `minutes_of_handling` is `minutes of handling`."""
-    return name.replace("_", " ") if _CODE.fullmatch(name) else name
+    """A metric or a fact within a sentence: `minutes_of_handling` is `minutes of handling`."""
+    shown = described(name)
+    return shown if shown == name else f"{shown[0].lower()}{shown[1:]}"
 
 
 def decided_by(rule: str) -> str:
