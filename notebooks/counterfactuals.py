@@ -32,6 +32,7 @@ import polars as pl
 
 from workbench import counterfactuals, effectiveness, open_lake
 from workbench.charts.colours import OF as COLOURS
+from workbench.engines.wording import described
 
 alt.renderers.enable("png", ppi=120)
 _ = pl.Config(tbl_rows=30, tbl_hide_dataframe_shape=True, fmt_str_lengths=60, tbl_width_chars=140)
@@ -140,7 +141,7 @@ alt.layer(
     base.mark_rule(strokeWidth=3, color="#0072b2").encode(
         x=alt.X(
             "low:Q",
-            title="Success rate (share of terminal outcomes)",
+            title="Success rate (share of cases that succeeded)",
             axis=alt.Axis(format="%"),
             scale=alt.Scale(domain=[0, 1]),
         ),
@@ -241,8 +242,8 @@ dots = (
     alt.Chart(points)
     .mark_point(filled=True, opacity=0.75, size=45)
     .encode(
-        x=alt.X("across:Q", title=ACROSS),
-        y=alt.Y("up:Q", title=UP),
+        x=alt.X("across:Q", title=described(ACROSS)),
+        y=alt.Y("up:Q", title=described(UP)),
         color=alt.Color(
             "result:N",
             title="Result",

@@ -38,7 +38,9 @@ import altair as alt
 import polars as pl
 
 from workbench import effectiveness, open_lake, roll_up
+from workbench.charts.colours import NAMES
 from workbench.charts.colours import OF as COLOURS
+from workbench.engines.wording import described
 
 alt.renderers.enable("png", ppi=120)
 _ = pl.Config(tbl_rows=30, tbl_hide_dataframe_shape=True, fmt_str_lengths=60, tbl_width_chars=140)
@@ -149,6 +151,10 @@ print("\n".join(difflib.unified_diff(*texts, before, worst, lineterm="", n=3)))
 # %%
 cases = snapshot.cases(POLICY)
 verdicts = cases.group_by("policy_version", pl.col("verdict").cast(pl.String)).len("decisions").collect()
+yes = verdicts.group_by("policy_version").agg(
+    share=pl.col("decisions").filter(pl.col("verdict") == "yes").sum() / pl.col("decisions").sum()
+)
+least, most = (yes.sort("share", "policy_version", descending=down).row(0, named=True) for down in (False, True))
 VERDICTS = alt.Scale(domain=["yes", "review", "no"], range=[COLOURS[verdict] for verdict in ("yes", "review", "no")])
 alt.Chart(verdicts).mark_bar().encode(
     x=alt.X("decisions:Q", stack="normalize", title="Share of the version's decisions", axis=alt.Axis(format="%")),
@@ -156,7 +162,13 @@ alt.Chart(verdicts).mark_bar().encode(
     color=alt.Color("verdict:N", title="Verdict", scale=VERDICTS),
     order=alt.Order("rank:Q"),
 ).transform_calculate(rank="indexof(['yes', 'review', 'no'], datum.verdict)").properties(
-    title=alt.Title(f"What {POLICY} decided, by version", anchor="start"), width=520, height=alt.Step(30)
+    title=alt.Title(
+        f"Version {most['policy_version']} of {POLICY} said yes to {most['share']:.0%}, {least['policy_version']} to "
+        f"{least['share']:.0%}",
+        anchor="start",
+    ),
+    width=520,
+    height=alt.Step(30),
 )
 
 # %% [markdown]
@@ -289,7 +301,7 @@ delays = (
     .unique(["policy_id", "percent"], keep="first", maintain_order=True)
     .collect()
 )
-POLICIES = alt.Color("policy_id:N", title="Policy", scale=alt.Scale(range=["#0072b2", "#d55e00", "#009e73", "#cc79a7"]))
+POLICIES = alt.Color("policy_id:N", title="Policy", scale=alt.Scale(range=list(NAMES)))
 DASHES = alt.StrokeDash("policy_id:N", title="Policy")
 alt.Chart(delays).mark_line(strokeWidth=2, interpolate="step-after", clip=True).encode(
     x=alt.X("days:Q", title="Days from the decision to its latest result", scale=alt.Scale(domain=[0, 28])),
@@ -446,7 +458,7 @@ points = points if points.height <= 4000 else points.sample(4000, seed=1)
 RESULTS = ["succeeded", "failed or reverted", "partial, open or not reported"]
 alt.Chart(points).mark_point(filled=True, opacity=0.7, size=40).encode(
     x=alt.X("created_at:T", title="Time of the decision (UTC)", axis=alt.Axis(format="%d %b")),
-    y=alt.Y("value:Q", title=FACT),
+    y=alt.Y("value:Q", title=described(FACT)),
     color=alt.Color(
         "result:N",
         title="Result",

@@ -31,6 +31,7 @@ import polars as pl
 from workbench import open_lake
 from workbench.charts.colours import OF as COLOURS
 from workbench.columns import TABLES
+from workbench.engines.wording import described
 from workbench.lake.verify import verify
 
 alt.renderers.enable("png", ppi=120)
@@ -260,7 +261,7 @@ drawn = (
     .with_columns(end=pl.col("value") + step)
 )
 alt.Chart(drawn).mark_bar().encode(
-    x=alt.X("value:Q", bin="binned", title=FACT),
+    x=alt.X("value:Q", bin="binned", title=described(FACT)),
     x2="end:Q",
     y=alt.Y("decisions:Q", title="Decisions"),
     color=alt.Color("verdict:N", title="Verdict", scale=VERDICTS),
