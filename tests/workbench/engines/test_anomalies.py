@@ -522,7 +522,7 @@ def test_at_the_edges_of_what_can_be_counted_the_report_is_the_recount(
     every: dict[str, Any] = {"threshold": 0, "max_items": 200}
     several: list[dict[str, Any]] = [{"min_sample": 2}, {"limit": 77, "min_sample": 10}, {"policy_version": "1"}]
     for chosen in several:
-        body = anomalies(snapshot, POLICY, **every, **chosen).body
+        body = answer(snapshot, AnomaliesQuestion(POLICY, **every, **chosen)).body
         assert body == independent.anomalies(chain.entries, chain.requests, POLICY, **every, **chosen)
 
 

@@ -23,6 +23,7 @@ from gate.ids import timestamp
 from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
 from gate.policy.peers import MonthCounts, beginning, earlier
+from gate.policy.questions import BenchmarksQuestion
 from gate.records.receipts import OUTCOMES
 from tests.independent import benchmarks as recount
 from tests.support.samples import sample_request
@@ -31,7 +32,7 @@ from tests.workbench.growing import SINCE, Lake, Site, rulebook
 from workbench import benchmarks
 from workbench.analytics import Follower
 from workbench.columns import BENCHMARKS
-from workbench.engines.benchmarks import BenchmarkReport
+from workbench.engines.benchmarks import BenchmarkReport, answer
 from workbench.lake import cohorts as frozen
 from workbench.lake import fresh as freshness
 from workbench.lake.cohorts import cases_at, freeze, frozen_rows, is_frozen, keep_frozen, latest, month_due
@@ -334,14 +335,14 @@ class TestReport:
             for name, policy_id in itertools.product(SCOPES, (*POLICIES, "unheard.of")):
                 chosen = next(parameters)
                 snapshot = fresh(cohort.instance.ledger, lake, cohort.scopes[name].scope_id, Personal(), facts=False)
-                body = benchmarks(snapshot, policy_id, **chosen).to_dict()
+                question = BenchmarksQuestion(policy_id, **chosen)
+                body = answer(snapshot, question).to_dict()
                 expected = recount.benchmarks(cohort.entries, cohort.choices, month, name, policy_id, **chosen)
                 assert body == expected
                 assert rfc8785.dumps(body) == rfc8785.dumps(expected)
                 # The lake's own reader gives the same.
-                assert orjson.dumps(
-                    benchmarks(open_lake(lake).scope(name), policy_id, **chosen).to_dict()
-                ) == orjson.dumps(body)
+                read = answer(open_lake(lake).scope(name), question).to_dict()
+                assert orjson.dumps(read) == orjson.dumps(body)
                 reasons.add(body["cross_customer"]["reason"])
         assert reasons == {None, "not_opted_in", "too_few_scopes", "too_few_decisions"}
 

@@ -234,7 +234,8 @@ def test_a_slice_is_looked_at(all_seen: Seen) -> None:
     yes = [record for record in records if record["verdict"] == "yes"]
     assert asked(seen, verdict="yes").body["decisions"] == len(yes)
     assert asked(seen, policy_version="2026-06-12").body["decisions"] == 10
-    assert asked(seen, policy_version="never").body["decisions"] == 0
+    never = CounterfactualsQuestion("pricing_exception", policy_version="never")
+    assert answer(seen, never).body["decisions"] == 0
     for limit, truncated in ((1, True), (19, True), (20, False), (21, False)):
         body = asked(seen, limit=limit).body
         assert (body["decisions"], body["coverage"]["truncated"]) == (min(limit, 20), truncated)
