@@ -113,7 +113,11 @@ def test_weeks_with_pending_outcomes_are_hollow_and_a_note_says_so() -> None:
     rows.append({**row(1, week=MONDAY + timedelta(weeks=5), policy_version="1"), "decisions": 2})
     chart = drawn_by(EffectivenessReport(BODY, pl.DataFrame(), pl.DataFrame(rows), "acme"))
     assert [each["open"] for each in drawn_rows(chart)] == [False, False, False, True, True, False]
-    assert "Hollow: many outcomes are still missing" in notes(chart)
+    # Half a year later, nothing more is expected of them.
+    rows.append(row(60, week=MONDAY + timedelta(weeks=26), policy_version="1"))
+    later = drawn_by(EffectivenessReport(BODY, pl.DataFrame(), pl.DataFrame(rows), "acme"))
+    assert not any(each["open"] for each in drawn_rows(later))
+    assert "Hollow: recent weeks that still lack many outcomes" in notes(chart)
     assert "Hollow" not in notes(weekly({"1": [0, 1]}))
 
 

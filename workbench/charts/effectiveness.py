@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Final
 
 import altair as alt
@@ -16,6 +17,8 @@ from workbench.engines.findings import FEW
 from workbench.engines.wording import whole_percent
 
 _PLOTTED_VERSIONS: Final = len(colours.NAMES)
+# An outcome that is older than this will hardly come any more.
+_RECENT: Final = timedelta(weeks=8)
 _STATUSES: Final = ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported")
 _TERMINAL: Final = _STATUSES[:4]
 
@@ -30,7 +33,7 @@ def weekly(frame: pl.DataFrame, finding: str, notes: Sequence[str]) -> Drawn:
     shown = _runs(frame.filter(pl.col("policy_version").is_in(versions) & pl.col("success_rate").is_not_null()))
     shown = shown.with_columns(
         pl.col("policy_version").replace_strict(versions, shown_names, return_dtype=pl.String).alias("label"),
-        _pending(usual).alias("open"),
+        (_pending(usual) & (pl.col("week") > pl.lit(frame["week"].max()) - _RECENT)).alias("open"),
         (pl.sum_horizontal(*_TERMINAL) < FEW).alias("few"),
         pl.sum_horizontal(*_TERMINAL).alias("terminal"),
     )
@@ -62,8 +65,8 @@ def weekly(frame: pl.DataFrame, finding: str, notes: Sequence[str]) -> Drawn:
     how = [] if shown.is_empty() else ["Bands: 95% Wilson intervals."]
     if shown["open"].any():
         how.append(
-            f"Hollow: many outcomes are still missing; the usual share of decisions with a final one is "
-            f"{whole_percent(usual)}."
+            f"Hollow: recent weeks that still lack many outcomes; usually {whole_percent(usual)} of decisions have a "
+            f"final one."
         )
     if shown["few"].any():
         how.append(f"Grey: fewer than {FEW} cases.")
