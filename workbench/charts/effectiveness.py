@@ -33,7 +33,7 @@ def weekly(frame: pl.DataFrame, finding: str, notes: Sequence[str]) -> Drawn:
     shown = _runs(frame.filter(pl.col("policy_version").is_in(versions) & pl.col("success_rate").is_not_null()))
     shown = shown.with_columns(
         pl.col("policy_version").replace_strict(versions, shown_names, return_dtype=pl.String).alias("label"),
-        (_pending(usual) & (pl.col("week") > pl.lit(frame["week"].max()) - _RECENT)).alias("open"),
+        (_pending(usual) & (pl.col("week") > pl.lit(frame["week"].max(), pl.Date) - _RECENT)).alias("open"),
         (pl.sum_horizontal(*_TERMINAL) < FEW).alias("few"),
         pl.sum_horizontal(*_TERMINAL).alias("terminal"),
     )
