@@ -8,35 +8,25 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from itertools import product
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import altair as alt
 import nbformat
 import pytest
-import vl_convert
-from altair.utils import _show
-from altair.vegalite.v6.display import VEGA_VERSION, VEGAEMBED_VERSION, VEGALITE_VERSION
 from flask.testing import FlaskClient
-from nbconvert import HTMLExporter
-from playwright.sync_api import Browser, Page
 
 from api.description.documents import make_documents
 from tests.support.browser import Watched, browser
 from tests.workbench.hostile import NAMES, TAGS, Shown, shown
 from workbench.notebooks import as_ipynb, load, written_for
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+# Altair, nbconvert and the browser are loaded where they are used: `make check` collects these tests, and runs none.
 pytestmark = pytest.mark.heavy
 
 _CDN: Final = "https://cdn.jsdelivr.net/npm/"
 _BUNDLE: Final = "window.vegaEmbed = vegaEmbed; window.vega = vega; window.vegaLite = vegaLite;"
-# As after the first chart of a notebook.
-_LOADED: Final = (
-    "<script src=vega.js></script><script>var VEGA_DEBUG = "
-    + json.dumps(
-        {"vega_version": VEGA_VERSION, "vegalite_version": VEGALITE_VERSION, "vegaembed_version": VEGAEMBED_VERSION}
-    )
-    + "</script>"
-)
 _PLAIN: Final = "<!doctype html><title>Page</title><body>"
 # By the part of a name that every version of it has: escaped, cut or with other line ends, it is still seen.
 SEEN: Final = dict(zip(NAMES, ("alert(1)", "alert(3)"), strict=True))
@@ -51,6 +41,8 @@ def chromium() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def vega() -> bytes:
     """Vega, Vega-Lite and vega-embed in one script, as Altair's own inline pages have them."""
+    import vl_convert
+
     script: str = vl_convert.javascript_bundle(snippet=_BUNDLE)
     # The page of several charts may load it several times.
     return f"(() => {{{script}}})()".encode()
@@ -88,8 +80,19 @@ def drawn(page: Page, charts: int, name: str) -> None:
     assert all(SEEN[name] in text for text in texts), texts
 
 
+def loaded() -> str:
+    """The libraries as the first chart of a notebook leaves them."""
+    from altair.vegalite.v6.display import VEGA_VERSION, VEGAEMBED_VERSION, VEGALITE_VERSION
+
+    versions = {"vega": VEGA_VERSION, "vegalite": VEGALITE_VERSION, "vegaembed": VEGAEMBED_VERSION}
+    debug = json.dumps({f"{library}_version": version for library, version in versions.items()})
+    return f"<script src=vega.js></script><script>var VEGA_DEBUG = {debug}</script>"
+
+
 def bundles_of(renderer: str, charts: Iterable[Any]) -> list[dict[str, Any]]:
     """What a notebook gets of each chart, by media type."""
+    import altair as alt
+
     with alt.renderers.enable(renderer, embed_options={"renderer": "svg"}):
         bundles = [chart._repr_mimebundle_() for chart in charts]
     return [bundle[0] if isinstance(bundle, tuple) else bundle for bundle in bundles]
@@ -100,6 +103,8 @@ def without_ids(html: str) -> str:
 
 
 def test_every_renderer_that_altair_offers_gives_what_these_tests_look_at(all_shown: Shown) -> None:
+    import altair as alt
+
     chart = all_shown.charts["by version"]
     pictures: set[str] = set()
     pages: dict[str, set[str]] = {}
@@ -126,7 +131,7 @@ def test_a_chart_in_a_notebooks_html_runs_nothing(renderer: str, all_shown: Show
         # Its own scripts are at foreign addresses; the chart itself is drawn without them.
         html = [text.replace("import(", "Promise.reject(").replace('<link rel="stylesheet"', "<link") for text in html]
         watched.ignore("Error loading olli")
-    page = watched.show(_PLAIN + _LOADED + "".join(html))
+    page = watched.show(_PLAIN + loaded() + "".join(html))
     drawn(page, len(html), name)
     watched.require_harmless()
 
@@ -134,6 +139,9 @@ def test_a_chart_in_a_notebooks_html_runs_nothing(renderer: str, all_shown: Show
 def test_a_chart_saved_opened_or_made_part_of_another_runs_nothing(
     all_shown: Shown, name: str, watched: Watched, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    import altair as alt
+    from altair.utils import _show
+
     opened: list[str] = []
     monkeypatch.setattr(_show, "open_html_in_browser", lambda html, **_: opened.append(html))
     first, second, *_ = all_shown.charts.values()
@@ -224,6 +232,8 @@ def test_reports_and_tables_show_names_as_text(all_shown: Shown, name: str, watc
 
 
 def test_a_written_notebook_shows_names_as_text(name: str, watched: Watched) -> None:
+    from nbconvert import HTMLExporter
+
     written = written_for(load("benchmarks"), f"scope {name}", f'""" # %%\n{name}', Path("/srv/lake"))
     read: Any = nbformat.reads(as_ipynb(written), as_version=4)  # type: ignore[no-untyped-call]
     exporter = HTMLExporter(template_name="basic")  # type: ignore[no-untyped-call]

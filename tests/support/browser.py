@@ -12,10 +12,12 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
-from playwright.sync_api import Browser, Dialog, Page, Route, sync_playwright
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Dialog, Page, Route
 
 _NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _OWN: Final = "http://page.example/"
@@ -39,6 +41,9 @@ def executable() -> str | None:
 @contextmanager
 def browser() -> Iterator[Browser]:
     """Starts the machine's Chromium; skips the test where there is none."""
+    # Loaded where it is used, as the browser tests say.
+    from playwright.sync_api import sync_playwright
+
     found = executable()
     if found is None:
         pytest.skip("no Chromium on this machine; tests/support/browser.sh says how to install one")
