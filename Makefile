@@ -8,7 +8,7 @@ OWN := env -u GATE_LAKE -u GATE_DATABASE_URL
 # Tests start hundreds of processes: what one of them compiled serves the next, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run demo notebooks check test torture install lint format contract client bench lock clean
+.PHONY: run demo notebooks check test browser torture install lint format contract client bench lock clean
 
 run: install
 	@echo "Starting Decision Gate."
@@ -49,8 +49,12 @@ check: install
 	$(call test_and_lint,--numprocesses=3 $(FILES) -m "not heavy" --ignore=tests/end_to_end)
 
 # Everything but the long forms, in four processes: the tests with real servers wait much of their time.
-test: install
+test: install browser
 	$(call test_and_lint,--numprocesses=4 $(FILES))
+
+# A Chromium for the tests that look at pages: that of the machine, or the distribution's, installed where this is root.
+browser:
+	@tests/support/browser.sh
 
 # The long forms of the tests that kill, cut off, crowd, time and feed nonsense to real servers; three quarters of an hour.
 torture: install

@@ -98,7 +98,7 @@ listed = report.to_dict()["anomalies"]
 report.plot(0) if listed else report.plot()
 
 # %% [markdown]
-# The numbers behind it: before, within, the difference with its 95 % interval, how likely chance alone would make it
+# The numbers behind it: before, within, the difference with its 95% interval, how likely chance alone would make it
 # as great, and how unlikely that has to be for it to be certain among so many comparisons. What is not certain is no
 # alert.
 
@@ -187,6 +187,9 @@ shares = pl.concat(
         )
     ]
 ).sort("when", "hour")
+busy = shares.filter(pl.col("when") == "the window").sort("decisions", "hour", descending=[True, False]).to_dicts()
+busy = busy[0] if busy else {"hour": 0, "share": 0.0}
+then = shares.filter((pl.col("when") == "usual") & (pl.col("hour") == busy["hour"]))["share"].sum()
 base = alt.Chart(shares).encode(
     x=alt.X(
         "hour:O", title="Hour of the day (UTC)", scale=alt.Scale(domain=list(range(24))), axis=alt.Axis(labelAngle=0)
@@ -194,9 +197,20 @@ base = alt.Chart(shares).encode(
     y=alt.Y("share:Q", title="Share of decisions", axis=alt.Axis(format="%")),
 )
 alt.layer(
-    base.transform_filter("datum.when == 'the window'").mark_bar(color="#d55e00", opacity=0.7),
-    base.transform_filter("datum.when == 'usual'").mark_line(color="#0072b2", strokeWidth=2, point=True),
-).properties(title="When decisions are asked for: the window (bars) beside what is usual (line)", width=680, height=240)
+    base.transform_filter("datum.when == 'the window'").mark_bar(color="#0072b2", opacity=0.7),
+    base.transform_filter("datum.when == 'usual'").mark_line(
+        color="#404040", strokeWidth=2, point={"color": "#404040"}
+    ),
+).properties(
+    title=alt.Title(
+        f"{busy['share']:.0%} of the window's decisions came from {busy['hour']}:00 to {busy['hour'] + 1}:00 UTC, "
+        f"{then:.0%} otherwise",
+        subtitle="Bars: the window. Line: all other times.",
+        anchor="start",
+    ),
+    width=680,
+    height=240,
+)
 
 # %% [markdown]
 # ## What it would have taken

@@ -29,6 +29,8 @@ import altair as alt
 import polars as pl
 
 from workbench import benchmarks, effectiveness, open_lake
+from workbench.charts.colours import NAMES
+from workbench.engines.wording import phrase
 
 alt.renderers.enable("png", ppi=120)
 _ = pl.Config(tbl_rows=30, tbl_hide_dataframe_shape=True, fmt_str_lengths=90, tbl_width_chars=140)
@@ -146,7 +148,7 @@ for name in lake.scopes:
                 "scope": name,
                 "success_rate": body["your_metrics"]["success_rate"],
                 "terminal": body["your_metrics"]["terminal"],
-                "recommendation": body["recommendation"],
+                "recommendation": phrase(body["recommendation"]),
             }
         )
 spread = pl.DataFrame(
@@ -159,10 +161,19 @@ alt.Chart(spread).mark_point(filled=True, size=90, opacity=1).encode(
     color=alt.Color(
         "recommendation:N",
         title="Beside the others",
-        scale=alt.Scale(range=["#0072b2", "#d55e00", "#009e73", "#cc79a7"]),
+        scale=alt.Scale(range=list(NAMES)),
     ),
     size=alt.Size("terminal:Q", title="Terminal outcomes"),
-).properties(title=f"{POLICY}: one month of every scope, as each sees itself", width=560, height=alt.Step(20))
+).properties(
+    title=alt.Title(
+        f"{POLICY} succeeded in {spread['success_rate'].min() or 0:.0%} to {spread['success_rate'].max() or 0:.0%} of "
+        f"cases in {spread.height} scopes",
+        subtitle="One month of every scope, as each sees itself.",
+        anchor="start",
+    ),
+    width=560,
+    height=alt.Step(20),
+)
 
 # %% [markdown]
 # ## What this cannot say

@@ -31,6 +31,8 @@ import altair as alt
 import polars as pl
 
 from workbench import counterfactuals, effectiveness, open_lake
+from workbench.charts.colours import OF as COLOURS
+from workbench.engines.wording import described
 
 alt.renderers.enable("png", ppi=120)
 _ = pl.Config(tbl_rows=30, tbl_hide_dataframe_shape=True, fmt_str_lengths=60, tbl_width_chars=140)
@@ -113,7 +115,7 @@ again.frame.select(
 
 # %%
 def wilson(successes: pl.Expr, trials: pl.Expr, z: float = 1.959964) -> list[pl.Expr]:
-    """A share with its 95 % Wilson interval, as three columns."""
+    """A share with its 95% Wilson interval, as three columns."""
     rate = successes / trials
     middle = (rate + z**2 / (2 * trials)) / (1 + z**2 / trials)
     half = z * (rate * (1 - rate) / trials + z**2 / (4 * trials**2)).sqrt() / (1 + z**2 / trials)
@@ -139,7 +141,7 @@ alt.layer(
     base.mark_rule(strokeWidth=3, color="#0072b2").encode(
         x=alt.X(
             "low:Q",
-            title="Success rate (share of terminal outcomes)",
+            title="Success rate (share of cases that succeeded)",
             axis=alt.Axis(format="%"),
             scale=alt.Scale(domain=[0, 1]),
         ),
@@ -150,7 +152,7 @@ alt.layer(
 ).properties(
     title=alt.Title(
         f"What came of what {worst} approved, by what {before} would have said",
-        subtitle="Lines are 95 % Wilson intervals; on the right, succeeded of terminal.",
+        subtitle="Lines are 95% Wilson intervals; on the right, succeeded of terminal.",
         anchor="start",
     ),
     width=520,
@@ -240,10 +242,14 @@ dots = (
     alt.Chart(points)
     .mark_point(filled=True, opacity=0.75, size=45)
     .encode(
-        x=alt.X("across:Q", title=ACROSS),
-        y=alt.Y("up:Q", title=UP),
+        x=alt.X("across:Q", title=described(ACROSS)),
+        y=alt.Y("up:Q", title=described(UP)),
         color=alt.Color(
-            "result:N", title="Result", scale=alt.Scale(domain=RESULTS, range=["#0072b2", "#d55e00", "#999999"])
+            "result:N",
+            title="Result",
+            scale=alt.Scale(
+                domain=RESULTS, range=[COLOURS[result] for result in ("succeeded", "failed", "unreported")]
+            ),
         ),
         shape=alt.Shape(
             "result:N", title="Result", scale=alt.Scale(domain=RESULTS, range=["circle", "cross", "triangle-up"])

@@ -38,6 +38,9 @@ import altair as alt
 import polars as pl
 
 from workbench import effectiveness, open_lake, roll_up
+from workbench.charts.colours import NAMES
+from workbench.charts.colours import OF as COLOURS
+from workbench.engines.wording import described
 
 alt.renderers.enable("png", ppi=120)
 _ = pl.Config(tbl_rows=30, tbl_hide_dataframe_shape=True, fmt_str_lengths=60, tbl_width_chars=140)
@@ -148,14 +151,24 @@ print("\n".join(difflib.unified_diff(*texts, before, worst, lineterm="", n=3)))
 # %%
 cases = snapshot.cases(POLICY)
 verdicts = cases.group_by("policy_version", pl.col("verdict").cast(pl.String)).len("decisions").collect()
-VERDICTS = alt.Scale(domain=["yes", "review", "no"], range=["#0072b2", "#e69f00", "#7f7f7f"])
+yes = verdicts.group_by("policy_version").agg(
+    share=pl.col("decisions").filter(pl.col("verdict") == "yes").sum() / pl.col("decisions").sum()
+)
+least, most = (yes.sort("share", "policy_version", descending=down).row(0, named=True) for down in (False, True))
+VERDICTS = alt.Scale(domain=["yes", "review", "no"], range=[COLOURS[verdict] for verdict in ("yes", "review", "no")])
 alt.Chart(verdicts).mark_bar().encode(
     x=alt.X("decisions:Q", stack="normalize", title="Share of the version's decisions", axis=alt.Axis(format="%")),
     y=alt.Y("policy_version:N", title="Policy version"),
     color=alt.Color("verdict:N", title="Verdict", scale=VERDICTS),
     order=alt.Order("rank:Q"),
 ).transform_calculate(rank="indexof(['yes', 'review', 'no'], datum.verdict)").properties(
-    title=alt.Title(f"What {POLICY} decided, by version", anchor="start"), width=520, height=alt.Step(30)
+    title=alt.Title(
+        f"Version {most['policy_version']} of {POLICY} said yes to {most['share']:.0%}, {least['policy_version']} to "
+        f"{least['share']:.0%}",
+        anchor="start",
+    ),
+    width=520,
+    height=alt.Step(30),
 )
 
 # %% [markdown]
@@ -165,13 +178,13 @@ alt.Chart(verdicts).mark_bar().encode(
 # ## What blocking hides
 #
 # The success rate speaks of what was let through and reported, but nobody ever sees what a blocked action would have
-# led to. **Bounds** assume nothing about it: had every action been let through, at least the blue share would have
-# succeeded, and at most everything but the orange one.
+# led to. **Bounds** assume nothing about it: had every action been let through, at least the green share would have
+# succeeded, and at most everything but the vermilion one.
 
 # %%
 PARTS = {
-    "succeeded": "#0072b2",
-    "went otherwise": "#e69f00",
+    "succeeded": COLOURS["succeeded"],
+    "went otherwise": COLOURS["failed"],
     "no result yet": "#cccccc",
     "not let through": "#eeeeee",
 }
@@ -229,7 +242,7 @@ ticks = alt.Chart(pl.DataFrame(ends)).mark_tick(thickness=3, size=28, color="bla
 
 # %%
 def wilson(successes: pl.Expr, trials: pl.Expr, z: float = 1.959964) -> list[pl.Expr]:
-    """A share with its 95 % Wilson interval, as three columns."""
+    """A share with its 95% Wilson interval, as three columns."""
     rate = successes / trials
     middle = (rate + z**2 / (2 * trials)) / (1 + z**2 / trials)
     half = z * (rate * (1 - rate) / trials + z**2 / (4 * trials**2)).sqrt() / (1 + z**2 / trials)
@@ -252,7 +265,7 @@ coverage = (
     .sort("week")
     .collect()
 )
-base = alt.Chart(coverage).encode(x=alt.X("week:T", title="Week of the decision (its Monday, UTC)"))
+base = alt.Chart(coverage).encode(x=alt.X("week:T", title="Week of the decision (from Monday, UTC)"))
 band = base.mark_area(opacity=0.25, color="#0072b2").encode(
     y=alt.Y(
         "low:Q",
@@ -266,7 +279,7 @@ line = base.mark_line(strokeWidth=2, color="#0072b2", point={"color": "#0072b2",
 (band + line).properties(
     title=alt.Title(
         f"How many approved decisions of {POLICY} have a result",
-        subtitle=f"In {SCOPE}; the band is the 95 % Wilson interval.",
+        subtitle=f"In {SCOPE}; the band is the 95% Wilson interval.",
         anchor="start",
     ),
     width=640,
@@ -288,7 +301,7 @@ delays = (
     .unique(["policy_id", "percent"], keep="first", maintain_order=True)
     .collect()
 )
-POLICIES = alt.Color("policy_id:N", title="Policy", scale=alt.Scale(range=["#0072b2", "#d55e00", "#009e73", "#cc79a7"]))
+POLICIES = alt.Color("policy_id:N", title="Policy", scale=alt.Scale(range=list(NAMES)))
 DASHES = alt.StrokeDash("policy_id:N", title="Policy")
 alt.Chart(delays).mark_line(strokeWidth=2, interpolate="step-after", clip=True).encode(
     x=alt.X("days:Q", title="Days from the decision to its latest result", scale=alt.Scale(domain=[0, 28])),
@@ -370,16 +383,16 @@ band = base.mark_area(opacity=0.25, color="#0072b2").encode(
     y2="high:Q",
 )
 line = base.mark_line(strokeWidth=2, color="#0072b2", point={"color": "#0072b2", "size": 45}).encode(y="rate:Q")
-rest = alt.Chart(usual).mark_rule(strokeDash=[5, 4], color="#d55e00", strokeWidth=2).encode(y="low:Q")
+rest = alt.Chart(usual).mark_rule(strokeDash=[5, 4], color="#404040", strokeWidth=2).encode(y="low:Q")
 told = (
     alt.Chart(usual)
-    .mark_text(align="right", baseline="bottom", dy=-4, color="#d55e00")
+    .mark_text(align="right", baseline="bottom", dy=-4, color="#404040")
     .encode(x=alt.value(636), y="low:Q", text=alt.value("all other weeks, lower end"))
 )
 (band + line + rest + told).properties(
     title=alt.Title(
         f"The week of {odd_week:%d %B %Y} as it came to be known",
-        subtitle=f"{REFUNDS} in {SHOP}; the band is the 95 % Wilson interval.",
+        subtitle=f"{REFUNDS} in {SHOP}; the band is the 95% Wilson interval.",
         anchor="start",
     ),
     width=640,
@@ -445,9 +458,11 @@ points = points if points.height <= 4000 else points.sample(4000, seed=1)
 RESULTS = ["succeeded", "failed or reverted", "partial, open or not reported"]
 alt.Chart(points).mark_point(filled=True, opacity=0.7, size=40).encode(
     x=alt.X("created_at:T", title="Time of the decision (UTC)", axis=alt.Axis(format="%d %b")),
-    y=alt.Y("value:Q", title=FACT),
+    y=alt.Y("value:Q", title=described(FACT)),
     color=alt.Color(
-        "result:N", title="Result", scale=alt.Scale(domain=RESULTS, range=["#0072b2", "#d55e00", "#999999"])
+        "result:N",
+        title="Result",
+        scale=alt.Scale(domain=RESULTS, range=[COLOURS[result] for result in ("succeeded", "failed", "unreported")]),
     ),
     shape=alt.Shape(
         "result:N", title="Result", scale=alt.Scale(domain=RESULTS, range=["circle", "cross", "triangle-up"])

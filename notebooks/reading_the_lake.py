@@ -29,7 +29,9 @@ import pandas as pd
 import polars as pl
 
 from workbench import open_lake
+from workbench.charts.colours import OF as COLOURS
 from workbench.columns import TABLES
+from workbench.engines.wording import described
 from workbench.lake.verify import verify
 
 alt.renderers.enable("png", ppi=120)
@@ -115,7 +117,7 @@ by_month = (
 by_month.tail(6)
 
 # %%
-VERDICTS = alt.Scale(domain=["yes", "review", "no"], range=["#0072b2", "#e69f00", "#7f7f7f"])
+VERDICTS = alt.Scale(domain=["yes", "review", "no"], range=[COLOURS[verdict] for verdict in ("yes", "review", "no")])
 alt.Chart(by_month).mark_bar().encode(
     x=alt.X("yearmonth(month):O", title="Month of the decision (UTC)", axis=alt.Axis(format="%b %Y", labelAngle=-45)),
     y=alt.Y("decisions:Q", title="Decisions per month"),
@@ -259,7 +261,7 @@ drawn = (
     .with_columns(end=pl.col("value") + step)
 )
 alt.Chart(drawn).mark_bar().encode(
-    x=alt.X("value:Q", bin="binned", title=FACT),
+    x=alt.X("value:Q", bin="binned", title=described(FACT)),
     x2="end:Q",
     y=alt.Y("decisions:Q", title="Decisions"),
     color=alt.Color("verdict:N", title="Verdict", scale=VERDICTS),

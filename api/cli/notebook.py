@@ -13,6 +13,7 @@ from api.cli.options import DEFAULT_HOME, Home, Json
 from api.cli.output import print_json, say, table
 from gate.errors import OperatorError
 from gate.instance.settings import load_settings
+from workbench.lake.names import choices, shown
 from workbench.lake.reader import Lake, Snapshot, open_lake
 from workbench.notebooks import as_ipynb, as_percent, load, notebooks, written_for
 
@@ -85,23 +86,19 @@ def _policy(snapshot: Snapshot, name: str | None) -> str:
         return name
     if name is None and decided:
         return _only("policy", f"Scope {snapshot.scope!r}", decided)
-    by = "" if name is None else f" by a policy {name!r}"
-    others = f", but by {', '.join(decided)}" if decided else ""
+    by = "" if name is None else f" by a policy {shown(name)}"
     raise OperatorError(
         "LAKE_POLICY_UNKNOWN",
-        f"The lake {snapshot.lake} holds no decision of scope {snapshot.scope!r}{by}{others}; `gate lake export` on "
-        f"its instance (--home, where that is not var) brings it up to the ledger.",
+        f"The lake {snapshot.lake} has no decision of scope {shown(snapshot.scope)}{by}. "
+        f"{choices(name or '', decided)} `gate lake export` on its instance (--home, where that is not var) brings it "
+        f"up to the ledger.",
     )
 
 
 def _only(what: str, where: str, there: Sequence[str]) -> str:
     if len(there) > 1:
-        raise OperatorError("USAGE_INVALID", f"{where} has more than one {what}; add --{what} with {_or(there)}.")
+        raise OperatorError("USAGE_INVALID", f"{where} has more than one {what}; add --{what}. {choices('', there)}")
     return there[0]
-
-
-def _or(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def _write(file: Path, text: str) -> None:

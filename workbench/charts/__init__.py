@@ -1,14 +1,16 @@
-"""What reports look like: a module for each report that has a chart of its own, loaded by its `plot()` alone.
+"""The charts of reports: a module for each report that has one of its own, loaded by its `plot()` alone.
 
-Altair takes longer to load than everything else here together, and who exports, serves or computes plots nothing.
+Altair takes longer to load than everything else here together, and exporting, serving and computing plot nothing.
 
-    rates              success rates with their intervals, and colours that the colour-blind tell apart
+    drawing            what every chart is made with: its texts, its rows, its title
+    colours            one colour for each meaning
+    rates              success rates with their intervals
     effectiveness      a policy week by week
     confidence         versions beside the score
     anomalies          a report over time, and one anomaly beside its surroundings
     benchmarks         a policy on the percentiles of others
     counterfactuals    verdicts as they were and as they would be
 
-Each channel is given as its class, `x=alt.X("low:Q")`: of a plain string Altair hashes all of its schemas to find the
-class, which takes longer than all else about a chart.
+Every title is a sentence of `workbench.engines.findings`. Each channel is given as its class, `x=alt.X("low:Q")`: of a
+plain string Altair hashes all of its schemas to find the class, which takes longer than all else about a chart.
 """

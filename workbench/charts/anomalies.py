@@ -1,4 +1,4 @@
-"""What anomalies look like: all of a report over time, and one of them beside what it stands out from."""
+"""All anomalies of a report over time, and one of them beside what it stands out from."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ import altair as alt
 import polars as pl
 
 from gate.policy.anomalies.anomaly import AnomalyDocument
-from workbench.charts.rates import COLOURS, PERCENT, SHAPES, SHARE, most, told_of
+from workbench.charts import colours
+from workbench.charts.drawing import PERCENT, SHARE, Drawn, labels, legend, months, names_axis, rows, titled, tooltip
+from workbench.charts.rates import most
+from workbench.engines.findings import FEW
+from workbench.engines.findings import anomaly as found_in
 from workbench.engines.rendering import cut
+from workbench.engines.wording import day, described, in_words, phrase
 
-_SEVERITIES: Final = {"high": "#d55e00", "medium": "#e69f00", "low": "#56b4e9"}
-"""Of the colours that the colour-blind tell apart, by severity."""
-
+_SEVERITIES: Final = ("high", "medium", "low")
 _CALLED: Final = {
-    "lifecycle_break": "Break",
+    "lifecycle_break": "Broken promise",
     "outcome_shift": "Outcomes shifted",
     "verdict_shift": "Verdicts shifted",
     "volume": "Volume",
     "metric_outlier": "Metric",
     "fact_drift": "Facts drifted",
 }
-_SHADE: Final = "#d55e00"
 _WIDTH: Final = 680
 _HEIGHT: Final = 280
 _STEP: Final = 22
@@ -33,161 +35,192 @@ _LONGEST_BINS: Final = 20
 # A window of one hour must still be visible in a year.
 _LEAST: Final = timedelta(days=3)
 _BESIDE: Final = timedelta(weeks=10)
+_BEFORE: Final = "the weeks before"
+_WITHIN: Final = "the window"
 
 
-def overview(frame: pl.DataFrame, policy_id: str, about: Sequence[str]) -> alt.LayerChart | alt.FacetChart:
+def overview(frame: pl.DataFrame, finding: str, notes: Sequence[str]) -> Drawn:
     """Each anomaly of a report as a bar from where it begins to where it ends, the strongest on top."""
-    called = [
-        f"{_CALLED[kind]}: {cut(subject)}" if subject else _CALLED[kind]
-        for kind, subject in frame.select("kind", "subject").iter_rows()
-    ]
-    rows = frame.with_columns(
-        pl.Series("name", [f"{at + 1}. {name}" for at, name in enumerate(called)], pl.String),
+    called = [f"{at}. {_called(*row)}" for at, row in enumerate(frame.select("kind", "subject").iter_rows(), 1)]
+    shown = frame.with_columns(
+        pl.Series("name", labels(called), pl.String),
+        pl.col("kind").replace_strict(_CALLED, return_dtype=pl.String),
         pl.max_horizontal("to", pl.col("from") + _LEAST).alias("until"),
     )
-    rows, left_out = most(rows, pl.col("score"))
-    base = alt.Chart(rows).encode(
-        y=alt.Y("name:N", title=None, sort=None, axis=alt.Axis(grid=True, labelLimit=320)),
-        x=alt.X("from:T", title="From when to when (UTC)", axis=alt.Axis(format="%b %Y", labelOverlap=True)),
-        tooltip=told_of("severity", "score", "kind", "subject", "from", "to", "decisions", "summary"),
+    shown, left_out = most(shown, pl.col("score"))
+    base = rows(shown).encode(
+        y=alt.Y("name:N", sort=None, axis=names_axis(None)),
+        x=alt.X("from:T", title="From when to when (UTC)", axis=months(pl.concat([shown["from"], shown["until"]]))),
+        tooltip=tooltip("severity", "score", "kind", "from", "to", "decisions", "summary"),
     )
-    scale = alt.Scale(domain=list(_SEVERITIES), range=list(_SEVERITIES.values()))
+    scale = alt.Scale(domain=list(_SEVERITIES), range=[colours.OF[severity] for severity in _SEVERITIES])
     bars = base.mark_bar(height=10).encode(
-        x2=alt.X2("until:T"), color=alt.Color("severity:N", title="Severity", scale=scale, sort=None)
+        x2=alt.X2("until:T"),
+        # Clear of the scores, which stand beside the bars.
+        color=alt.Color("severity:N", legend=alt.Legend(title="Severity", offset=48), scale=scale, sort=None),
     )
     scores = base.mark_text(align="left", dx=6, fontSize=11).encode(
         x=alt.X("until:T"), text=alt.Text("score:Q", format=".2f")
     )
-    subtitle = [*about, "Beside each bar its score." if rows.height else "Nothing stands out."]
+    how = ["Right of each bar: its score, from 0 to 1."] if shown.height else []
     if left_out:
-        subtitle.append(f"{left_out:,} more with lower scores are left out.")
-    title = alt.TitleParams(f"What is anomalous about {cut(policy_id)}", subtitle=subtitle, anchor="start")
-    return alt.layer(bars, scores).properties(title=title, width=_WIDTH, height=alt.Step(_STEP))
+        how.append(f"{left_out:,} more with lower scores are left out.")
+    return titled([bars, scores], finding, [*notes, " ".join(how)], width=_WIDTH, height=alt.Step(_STEP), outside=200)
 
 
-def shift(anomaly: AnomalyDocument, weekly: pl.DataFrame, about: Sequence[str]) -> alt.LayerChart | alt.FacetChart:
+def shift(anomaly: AnomalyDocument, weekly: pl.DataFrame, notes: Sequence[str]) -> Drawn:
     """The rates that shifted, week by week, with the window and the weeks it is compared with."""
-    changes = anomaly["numbers"]["changes"]
-    shown = [(change["of"], change["value"]) for change in changes[:_VALUES]]
-    names = [value if of != "reason" else f"reason {value}" for of, value in shown]
-    named = pl.DataFrame({"of": [of for of, _ in shown], "value": [value for _, value in shown], "name": names})
+    changes = anomaly["numbers"]["changes"][:_VALUES]
+    of_values = [(change["of"], change["value"]) for change in changes]
+    shown_names = labels([value if of != "reason" else f"reason {value}" for of, value in of_values])
+    of_what = legend("What shifted")
+    # A caller may well have a reason code that is called `yes`.
+    told_apart = colours.of_names([value if of != "reason" else "" for of, value in of_values])
+    named = pl.DataFrame({"of": [of for of, _ in of_values], "value": [value for _, value in of_values]})
+    named = named.with_columns(pl.Series("label", shown_names, pl.String))
     first, last = _window(anomaly)
     near = pl.col("week").is_between((first - _BESIDE).date(), (last + _BESIDE).date())
-    rows = weekly.join(named, on=["of", "value"]).filter(near & pl.col("rate").is_not_null()).sort("name", "week")
-    scale = alt.Scale(domain=names, range=list(COLOURS[: len(names)]))
-    shapes = alt.Scale(domain=names, range=list(SHAPES[: len(names)]))
-    whole = f"Share of {'terminal outcomes' if anomaly['kind'] == 'outcome_shift' else 'decisions'}"
-    base = alt.Chart(rows).encode(
-        x=_time("week:T", "Week of the decision (its Monday, UTC)"),
+    shown = weekly.join(named, on=["of", "value"]).filter(near & pl.col("rate").is_not_null()).sort("label", "week")
+    shown = shown.with_columns((pl.col("whole") < FEW).alias("few"))
+    colour = alt.Color("label:N", legend=of_what, scale=alt.Scale(domain=shown_names, range=told_apart))
+    shapes = alt.Scale(domain=shown_names, range=list(colours.SHAPES[: len(shown_names)]))
+    ended = anomaly["kind"] == "outcome_shift"
+    whole = "Share of cases (decisions with a final outcome)" if ended else "Share of decisions"
+    base = rows(shown).encode(
+        x=_time("week:T", "Week of the decision (from Monday, UTC)"),
         y=alt.Y("rate:Q", title=whole, axis=PERCENT, scale=SHARE),
-        color=alt.Color("name:N", title="What shifted", scale=scale),
-        tooltip=told_of("week", "name", "rate", "count", "whole"),
+        color=colour,
+        tooltip=tooltip("week", "label", "rate", "count", "whole"),
     )
     lines = base.mark_line(strokeWidth=2)
     points = base.mark_point(filled=True, size=50, opacity=1).encode(
-        shape=alt.Shape("name:N", title="What shifted", scale=shapes)
+        shape=alt.Shape("label:N", legend=of_what, scale=shapes),
+        color=alt.condition("datum.few", alt.value(colours.FEW), colour),
     )
-    return _titled([_shade(anomaly), lines, points], anomaly, about, shaded=True)
+    grey = [f"Grey: fewer than {FEW} {'cases' if ended else 'decisions'}."] if shown["few"].any() else []
+    return _titled([_shade(anomaly), lines, points], anomaly, [*notes, *grey], shaded=True)
 
 
-def count(anomaly: AnomalyDocument, cases: pl.LazyFrame, about: Sequence[str]) -> alt.LayerChart | alt.FacetChart:
-    """How many decisions there were, by day around a window of volume, by week for a break."""
-    every = "1w" if anomaly["kind"] == "lifecycle_break" else "1d"
+def count(anomaly: AnomalyDocument, cases: pl.LazyFrame, notes: Sequence[str]) -> Drawn:
+    """How many decisions there were, by day or week around a window of volume, by week for a break."""
+    weekly = anomaly["kind"] == "lifecycle_break" or anomaly["numbers"]["grain"] == "week"
+    every = "1w" if weekly else "1d"
     first, last = _window(anomaly)
     near = pl.col("created_at").is_between(first - _BESIDE, last + _BESIDE)
     start = pl.col("created_at").dt.truncate(every).alias("start")
-    rows = cases.filter(near).group_by(start).agg(pl.len().alias("decisions")).sort("start").collect()
-    called = "Week" if every == "1w" else "Day"
+    counted = cases.filter(near).group_by(start).agg(pl.len().alias("decisions")).sort("start").collect()
+    unit = "Week" if weekly else "Day"
     bars = (
-        alt.Chart(rows)
-        .mark_bar(color=COLOURS[0])
+        rows(counted)
+        .mark_bar(color=colours.FIGURE)
         .encode(
-            x=_time("start:T", f"{called} of the decision (UTC)"),
+            x=_time("start:T", f"{unit} of the decision (UTC)"),
             y=alt.Y("decisions:Q", title="Decisions"),
-            tooltip=told_of("start", "decisions"),
+            tooltip=tooltip("start", "decisions"),
         )
     )
-    return _titled([_shade(anomaly), bars], anomaly, about, shaded=True)
+    # A break has no window: it begins with its first decision and ends with its last.
+    if anomaly["kind"] == "lifecycle_break":
+        return _titled([bars], anomaly, notes)
+    return _titled([_shade(anomaly), bars], anomaly, notes, shaded=True)
 
 
-def drift(anomaly: AnomalyDocument, about: Sequence[str]) -> alt.LayerChart | alt.FacetChart:
+def drift(anomaly: AnomalyDocument, notes: Sequence[str]) -> Drawn:
     """The fact that drifted most: the share of decisions in each bin, before and within the window."""
     fact = anomaly["numbers"]["facts"][0]
-    wholes = {name: max(1, sum(of[name] for of in fact["bins"])) for name in ("before", "within")}
-    rows = pl.DataFrame(
+    wholes = {when: max(1, sum(of[when] for of in fact["bins"])) for when in ("before", "within")}
+    bins = fact["bins"][:_LONGEST_BINS]
+    shown = pl.DataFrame(
         [
-            {"holds": cut(of["holds"]), "when": when, "share": of[name] / wholes[name], "decisions": of[name]}
-            for of in fact["bins"][:_LONGEST_BINS]
-            for name, when in (("before", "the weeks before"), ("within", "the window"))
+            {"holds": holds, "when": when, "share": of[key] / wholes[key], "decisions": of[key]}
+            for of, holds in zip(bins, labels([of["holds"] for of in bins]), strict=True)
+            for key, when in (("before", _BEFORE), ("within", _WITHIN))
         ]
     )
-    when = alt.Scale(domain=["the weeks before", "the window"], range=[COLOURS[0], _SHADE])
+    when = alt.Scale(domain=[_BEFORE, _WITHIN], range=[colours.REFERENCE, colours.FIGURE])
     bars = (
-        alt.Chart(rows)
+        rows(shown)
         .mark_bar()
         .encode(
-            y=alt.Y("holds:N", title=fact["fact"], sort=None, axis=alt.Axis(labelLimit=320)),
-            yOffset=alt.YOffset("when:N", sort=["the weeks before", "the window"]),
+            y=alt.Y("holds:N", sort=None, axis=names_axis(labels([described(fact["fact"])])[0])),
+            yOffset=alt.YOffset("when:N", sort=[_BEFORE, _WITHIN]),
             x=alt.X("share:Q", title="Share of decisions", axis=PERCENT),
             color=alt.Color("when:N", title="Decided in", scale=when),
-            tooltip=told_of("holds", "when", "share", "decisions"),
+            tooltip=tooltip("holds", "when", "share", "decisions"),
         )
     )
-    told = f"{fact['fact']}: stability index {fact['stability_index']:.2f}."
-    return _titled([bars], anomaly, [*about, told], height=alt.Step(12))
+    others = len(anomaly["numbers"]["facts"]) - 1
+    told = [f"Population stability index {fact['stability_index']:.2f}."]
+    told += [f"{others:,} more facts drifted less."] if others else []
+    return _titled([bars], anomaly, [*notes, " ".join(told)], height=alt.Step(12))
 
 
-def outlier(anomaly: AnomalyDocument, about: Sequence[str]) -> alt.LayerChart | alt.FacetChart:
+def outlier(anomaly: AnomalyDocument, notes: Sequence[str]) -> Drawn:
     """The farthest values of a metric, each with what is usual for its kind."""
     numbers = anomaly["numbers"]
-    rows = pl.DataFrame(
+    shown = pl.DataFrame(
         [
             {"name": f"{at + 1}. {id_[-8:]}", "decision_id": id_, **far}
             for at, (id_, far) in enumerate(zip(anomaly["decision_ids"], numbers["farthest"], strict=False))
         ]
     )
-    base = alt.Chart(rows).encode(
-        y=alt.Y("name:N", title="Decision (end of its id)", sort=None),
-        tooltip=told_of("decision_id", "value", "usual", "modified_z"),
+    base = rows(shown).encode(
+        y=alt.Y("name:N", sort=None, axis=names_axis("Decision (end of its id)")),
+        tooltip=tooltip("decision_id", "value", "usual", "modified_z"),
     )
-    scale = alt.Scale(zero=False, type="log" if numbers["scale"] == "ratio" else "linear")
-    axis = alt.X("usual:Q", title=numbers["metric"], scale=scale)
+    scale = alt.Scale(zero=False, padding=40, type="log" if numbers["scale"] == "ratio" else "linear")
+    axis = alt.X("usual:Q", title=labels([described(numbers["metric"])])[0], scale=scale)
     rules = base.mark_rule(strokeWidth=1.5, color="#888888").encode(x=axis, x2=alt.X2("value:Q"))
-    usual = base.mark_tick(thickness=3, size=14, color=COLOURS[0]).encode(x=alt.X("usual:Q"))
-    values = base.mark_point(filled=True, size=80, opacity=1, color=_SHADE).encode(x=alt.X("value:Q"))
-    distances = base.mark_text(align="left", dx=8, fontSize=11).encode(
-        x=alt.X("value:Q"), text=alt.Text("modified_z:Q", format=".1f")
-    )
-    told = "Ticks: what is usual. Dots: the value, with its distance in robust standard deviations."
-    return _titled([rules, usual, values, distances], anomaly, [*about, told], height=alt.Step(_STEP))
+    usual = base.mark_tick(thickness=3, size=14, color=colours.REFERENCE).encode(x=alt.X("usual:Q"))
+    values = base.mark_point(filled=True, size=80, opacity=1, color=colours.FIGURE).encode(x=alt.X("value:Q"))
+    under = shown["usual"] > shown["value"]
+    number = base.encode(x=alt.X("value:Q"), text=alt.Text("value:Q", format=",.6~g"))
+    above = number.transform_filter("datum.value >= datum.usual").mark_text(align="left", dx=8, fontSize=11)
+    below = number.transform_filter("datum.usual > datum.value").mark_text(align="right", dx=-8, fontSize=11)
+    told = "Ticks: the usual value. Dots: the reported value."
+    beside = [layer for layer, any_ in ((above, (~under).any()), (below, under.any())) if any_]
+    return _titled([rules, usual, values, *beside], anomaly, [*notes, told], height=alt.Step(_STEP))
+
+
+def _called(kind: str, subject: str | None) -> str:
+    """An anomaly in two or three words."""
+    if subject is None:
+        return _CALLED[kind]
+    if kind == "lifecycle_break":
+        return phrase(subject)
+    return f"{_CALLED[kind]}: {cut(in_words(subject))}" if kind == "metric_outlier" else f"{_CALLED[kind]} by {subject}"
 
 
 def _titled(
     layers: Sequence[alt.Chart],
     anomaly: AnomalyDocument,
-    about: Sequence[str],
+    notes: Sequence[str],
     *,
     height: int | alt.Step = _HEIGHT,
     shaded: bool = False,
-) -> alt.LayerChart | alt.FacetChart:
-    told = [anomaly["summary"], *about, *(["Shaded: the window."] if shaded else [])]
-    severity, name = anomaly["severity"], _CALLED[anomaly["kind"]]
-    called = f"{name}: {cut(anomaly['subject'])}" if anomaly["subject"] else name
-    title = alt.TitleParams(f"{called} ({severity}, {anomaly['anomaly_score']:.2f})", subtitle=told, anchor="start")
-    return alt.layer(*layers).properties(title=title, width=_WIDTH, height=height)
+) -> Drawn:
+    first, last = _window(anomaly)
+    # A window ends where it is over: of days and weeks, at the midnight after the last.
+    until = max(first, last - timedelta(milliseconds=1))
+    when = day(first) if day(first) == day(until) else f"{day(first)} to {day(until)}"
+    told = f"{anomaly['severity'].capitalize()} severity, score {anomaly['anomaly_score']:.2f}. {when}."
+    how = "Yellow: the window." if shaded else ""
+    return titled(
+        layers, found_in(anomaly), [told, " ".join([*notes, how]).strip()], width=_WIDTH, height=height, outside=140
+    )
 
 
 def _shade(anomaly: AnomalyDocument) -> alt.Chart:
     first, last = _window(anomaly)
-    rows = pl.DataFrame({"first": [first], "last": [max(last, first + _LEAST)]})
+    shown = pl.DataFrame({"first": [first], "last": [max(last, first + _LEAST)]})
     shade: alt.Chart = (
-        alt.Chart(rows).mark_rect(opacity=0.15, color=_SHADE).encode(x=alt.X("first:T"), x2=alt.X2("last:T"))
+        rows(shown).mark_rect(opacity=0.3, color=colours.WINDOW).encode(x=alt.X("first:T"), x2=alt.X2("last:T"))
     )
     return shade
 
 
 def _time(column: str, title: str) -> alt.X:
-    return alt.X(column, title=title, axis=alt.Axis(format="%d %b %Y", labelOverlap=True))
+    return alt.X(column, title=title, axis=alt.Axis(format="%-d %b %Y", labelOverlap=True))
 
 
 def _window(anomaly: AnomalyDocument) -> tuple[datetime, datetime]:

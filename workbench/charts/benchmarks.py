@@ -1,53 +1,57 @@
-"""What benchmarks look like: a policy's rates on the percentiles of other scopes."""
+"""A policy's rates on the percentiles of other scopes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from textwrap import wrap
 from typing import Any, Final
 
 import altair as alt
 import polars as pl
 
-from workbench.charts.rates import COLOURS, PERCENT, SHARE, told_of
+from workbench.charts import colours
+from workbench.charts.drawing import PERCENT, SHARE, Drawn, names_axis, rows, titled, tooltip
+from workbench.engines.findings import FEW
+from workbench.engines.wording import heading
 
 _PERCENTILES: Final = ("p10", "p25", "p50", "p75", "p90")
-_NAMED: Final = {
-    "success_rate": "success rate",
-    "approval_rate": "approval rate",
-    "terminal_coverage": "terminal coverage",
-}
+# The number of decisions that each rate is a share of.
+_WHOLES: Final = {"success_rate": "terminal", "approval_rate": "decisions", "terminal_coverage": "decisions"}
 _WIDTH: Final = 460
 _STEP: Final = 44
-# As many as the chart is wide.
-_CHARACTERS: Final = 88
 
 
-def on_percentiles(
-    frame: pl.DataFrame, policy_id: str, across: Mapping[str, Any], about: Sequence[str]
-) -> alt.LayerChart | alt.FacetChart:
-    """Your rates as dots on the others' percentiles; where nothing is told of others, a sentence says why."""
-    told = list(about)
+def on_percentiles(frame: pl.DataFrame, body: Mapping[str, Any], finding: str, notes: Sequence[str]) -> Drawn:
+    """Your rates as diamonds on the others' percentiles; without a comparison, a sentence says why."""
+    own, across = body["your_metrics"], body["cross_customer"]
+    few = [own[_WHOLES[metric]] < FEW for metric in frame["metric"]]
+    how = []
     if across["percentiles"] is None:
-        told += wrap(str(across["explanation"]), _CHARACTERS)
+        how.append(str(across["explanation"]))
     else:
-        outer = ", thin lines from p10 to p90" if frame["p10"].is_not_null().all() else ""
-        told.append(f"Diamonds are yours. Of {across['scopes_at_least']:,} other scopes or more, rounded to 5 %:")
-        told.append(f"bars from p25 to p75, ticks at p50{outer}.")
-    rows = frame.with_columns(pl.col("metric").replace_strict(_NAMED))
-    base = alt.Chart(rows).encode(
-        y=alt.Y("metric:N", title=None, sort=list(_NAMED.values()), axis=alt.Axis(labelLimit=200)),
-        tooltip=told_of("metric", "yours", *_PERCENTILES, "delta"),
+        outer = ", thin lines from the 10th to the 90th" if frame["p10"].is_not_null().all() else ""
+        how.append(
+            f"Diamonds: yours. Grey bars: the 25th to 75th percentile of {across['scopes_at_least']:,} other scopes or "
+            f"more, ticks at the median{outer}; theirs are rounded to 5%."
+        )
+    if any(few) and frame["yours"].is_not_null().any():
+        how.append(f"Pale: fewer than {FEW} cases.")
+    shown = frame.with_columns(
+        pl.col("metric").map_elements(heading, return_dtype=pl.String),
+        pl.Series("colour", [colours.FEW if each else colours.FIGURE for each in few], pl.String),
     )
-    low = alt.X("p10:Q", title="Share", axis=PERCENT, scale=SHARE)
-    whiskers = base.mark_rule(strokeWidth=1.5, color=COLOURS[0]).encode(x=low, x2=alt.X2("p90:Q"))
+    base = rows(shown).encode(
+        y=alt.Y("metric:N", sort=[heading(metric) for metric in _WHOLES], axis=names_axis(None)),
+        tooltip=tooltip("metric", "yours", *_PERCENTILES, "delta"),
+    )
+    low = alt.X("p10:Q", title="Share of decisions (success rate: of cases)", axis=PERCENT, scale=SHARE)
+    whiskers = base.mark_rule(strokeWidth=1.5, color=colours.REFERENCE).encode(x=low, x2=alt.X2("p90:Q"))
     # Where both ends are one value, a bar has no width, and the tick shows where it is.
-    bars = base.mark_bar(height=16, opacity=0.35, color=COLOURS[0]).encode(
+    bars = base.mark_bar(height=16, opacity=0.3, color=colours.REFERENCE).encode(
         x=alt.X("p25:Q", scale=SHARE), x2=alt.X2("p75:Q")
     )
-    ticks = base.mark_tick(thickness=3, size=22, color=COLOURS[0]).encode(x=alt.X("p50:Q"))
-    dots = base.mark_point(filled=True, size=110, opacity=1, color=COLOURS[1], shape="diamond").encode(
-        x=alt.X("yours:Q")
+    ticks = base.mark_tick(thickness=3, size=22, color=colours.REFERENCE).encode(x=alt.X("p50:Q"))
+    dots = base.mark_point(filled=True, size=110, opacity=1, shape="diamond").encode(
+        x=alt.X("yours:Q"), color=alt.Color("colour:N", scale=None)
     )
-    title = alt.TitleParams(f"{policy_id} beside other scopes", subtitle=told, anchor="start")
-    return alt.layer(whiskers, bars, ticks, dots).properties(title=title, width=_WIDTH, height=alt.Step(_STEP))
+    layers = [whiskers, bars, ticks, dots]
+    return titled(layers, finding, [*notes, *how], width=_WIDTH, height=alt.Step(_STEP))

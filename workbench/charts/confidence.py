@@ -1,33 +1,33 @@
-"""What confidence looks like: the success rate of each version beside the score."""
+"""The success rate of each version beside the score of confidence."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import altair as alt
 import polars as pl
 
-from workbench.charts.rates import COLOURS, rates
+from workbench.charts import colours
+from workbench.charts.drawing import Drawn, rows
+from workbench.charts.rates import rates
 
 
 def by_version(
-    frame: pl.DataFrame, policy_id: str, score: float, about: Sequence[str]
-) -> alt.LayerChart | alt.FacetChart:
+    frame: pl.DataFrame, finding: str, score: float, notes: Sequence[str], *, marked: Collection[str] = ()
+) -> Drawn:
     """The success rate of each version with its interval, and the score as a dashed line."""
-    told = [f"The dashed line is the score, {score:.1%}: the low end of the interval of all together."]
-    chart = rates(
+    scored = rows(pl.DataFrame({"score": [score], "told": [f"score {score:.1%}"]})).encode(x=alt.X("score:Q"))
+    line = scored.mark_rule(strokeDash=[4, 4], strokeWidth=1.5, color=colours.REFERENCE)
+    above = alt.YValue(-5)  # type: ignore[no-untyped-call]
+    told = scored.mark_text(baseline="bottom", color=colours.REFERENCE).encode(y=above, text=alt.Text("told:N"))
+    score_is = f"Dashed: the score, {score:.1%}, the low end of the interval of all versions together."
+    return rates(
         frame,
         "policy_version",
         named="Policy version",
-        title=f"What outcomes say of {policy_id}, by policy version",
+        finding=finding,
+        notes=[*notes, score_is] if frame.height else notes,
+        marked=marked,
         least=score,
-        about=[*about, *(told if frame.height else [])],
-        without="There are no decisions with an outcome.",
+        more=(line, told),
     )
-    scored = alt.Chart(pl.DataFrame({"score": [score], "told": [f"score {score:.1%}"]}))
-    line = scored.mark_rule(strokeDash=[4, 4], strokeWidth=1.5, color=COLOURS[1]).encode(x=alt.X("score:Q"))
-    top = alt.YValue(0)  # type: ignore[no-untyped-call]
-    named = scored.mark_text(align="right", dx=-5, dy=10, color=COLOURS[1]).encode(
-        x=alt.X("score:Q"), y=top, text=alt.Text("told:N")
-    )
-    return alt.layer(chart, line, named)

@@ -1,78 +1,102 @@
-"""What effectiveness looks like: a policy's success rate, week by week."""
+"""A policy's success rate, week by week."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Final
 
 import altair as alt
 import polars as pl
 
-from workbench.charts.rates import COLOURS, PERCENT, SHAPES, SHARE, SUCCESS, empty, told_of
+from gate.policy.confidence import wilson_interval
+from workbench.charts import colours
+from workbench.charts.drawing import PERCENT, SHARE, Drawn, labels, legend, months, rows, titled, tooltip
+from workbench.charts.rates import SUCCESS
+from workbench.engines.findings import FEW
+from workbench.engines.wording import whole_percent
 
-_PLOTTED_VERSIONS: Final = len(COLOURS)
-# With less of a week covered, its rate is that of the decisions whose outcomes came first.
-_COVERED: Final = 0.5
-_FEW_DAYS: Final = 60
-_TOLD: Final = ("decisions", "succeeded", "partial", "failed", "reverted", "pending", "review", "unreported")
+_PLOTTED_VERSIONS: Final = len(colours.NAMES)
+# An outcome that is older than this will hardly come any more.
+_RECENT: Final = timedelta(weeks=8)
+_STATUSES: Final = ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported")
+_TERMINAL: Final = _STATUSES[:4]
 
 
-def weekly(frame: pl.DataFrame, policy_id: str, about: Sequence[str]) -> alt.LayerChart | alt.FacetChart:
+def weekly(frame: pl.DataFrame, finding: str, notes: Sequence[str]) -> Drawn:
     """The success rate of each week, a line for each of the versions with the most decisions."""
     counted = frame.group_by("policy_version").agg(pl.col("decisions").sum())
     most = counted.sort("decisions", "policy_version", descending=[True, False]).head(_PLOTTED_VERSIONS)
     versions = most["policy_version"].sort().to_list()
-    rows = _runs(frame.filter(pl.col("policy_version").is_in(versions) & pl.col("success_rate").is_not_null()))
-    rows = rows.with_columns((pl.col("terminal_coverage") < _COVERED).alias("open"))
-    named = alt.Legend(title="Policy version", symbolSize=90, symbolOpacity=1)
-    base = alt.Chart(rows).encode(
-        x=alt.X("week:T", title="Week of the decision (its Monday, UTC)", axis=_months(rows)),
-        color=alt.Color("policy_version:N", legend=named, scale=alt.Scale(domain=versions, range=COLOURS)),
+    shown_names, named = labels(versions), legend("Policy version")
+    usual = _coverage(frame)
+    shown = _runs(frame.filter(pl.col("policy_version").is_in(versions) & pl.col("success_rate").is_not_null()))
+    shown = shown.with_columns(
+        pl.col("policy_version").replace_strict(versions, shown_names, return_dtype=pl.String).alias("label"),
+        (_pending(usual) & (pl.col("week") > pl.lit(frame["week"].max(), pl.Date) - _RECENT)).alias("open"),
+        (pl.sum_horizontal(*_TERMINAL) < FEW).alias("few"),
+        pl.sum_horizontal(*_TERMINAL).alias("terminal"),
+    )
+    colour = alt.Color("label:N", legend=named, scale=alt.Scale(domain=shown_names, range=list(colours.NAMES)))
+    shape = alt.Shape("label:N", legend=named, scale=alt.Scale(domain=shown_names, range=list(colours.SHAPES)))
+    base = rows(shown).encode(
+        x=alt.X("week:T", title="Week of the decision (from Monday, UTC)", axis=months(shown["week"])),
+        color=colour,
         detail=alt.Detail("run:N"),
     )
     low = alt.Y("low:Q", title=SUCCESS, axis=PERCENT, scale=SHARE)
-    band = base.mark_area(opacity=0.22).encode(y=low, y2=alt.Y2("high:Q"))
+    band = base.mark_area(opacity=0.18).encode(y=low, y2=alt.Y2("high:Q"))
     # A band of one week has no width.
     alone = base.transform_filter("datum.alone").mark_rule(strokeWidth=2).encode(y=low, y2=alt.Y2("high:Q"))
     line = base.mark_line(strokeWidth=2).encode(y=alt.Y("success_rate:Q"))
     points = base.mark_point(filled=True, size=55, opacity=1).encode(
         y=alt.Y("success_rate:Q"),
-        shape=alt.Shape("policy_version:N", legend=named, scale=alt.Scale(domain=versions, range=SHAPES)),
-        tooltip=told_of("week", "policy_version", "success_rate", "low", "high", "terminal_coverage", *_TOLD),
+        shape=shape,
+        color=alt.condition("datum.few", alt.value(colours.FEW), colour),
+        tooltip=tooltip("week", "label", "success_rate", "low", "high", "terminal_coverage", "decisions", *_STATUSES),
     )
     # White within, over the filled one: the legend stays that of filled points.
     hollow = (
-        alt.Chart(rows)
+        rows(shown)
         .transform_filter("datum.open")
         .mark_point(filled=True, size=18, opacity=1, color="white", tooltip=None)
-        .encode(
-            x=alt.X("week:T"),
-            y=alt.Y("success_rate:Q"),
-            shape=alt.Shape("policy_version:N", legend=named, scale=alt.Scale(domain=versions, range=SHAPES)),
-        )
+        .encode(x=alt.X("week:T"), y=alt.Y("success_rate:Q"), shape=shape)
     )
-    how = "By policy version; bands are 95 % Wilson intervals, wide where few outcomes are terminal."
-    subtitle = [*about, how if rows.height else empty(frame)]
-    if rows["open"].any():
-        subtitle.append("Hollow points: weeks of which fewer than half of the decisions have a terminal outcome.")
+    how = [] if shown.is_empty() else ["Bands: 95% Wilson intervals."]
+    if shown["open"].any():
+        how.append(
+            f"Hollow: recent weeks that still lack many outcomes; usually {whole_percent(usual)} of decisions have a "
+            f"final one."
+        )
+    if shown["few"].any():
+        how.append(f"Grey: fewer than {FEW} cases.")
     if left_out := counted.height - len(versions):
-        subtitle.append(f"{left_out:,} more with fewer decisions are left out.")
-    title = alt.TitleParams(f"What came of {policy_id}, week by week", subtitle=subtitle, anchor="start")
-    return alt.layer(band, alone, line, points, hollow).properties(title=title, width=680, height=320)
+        how.append(f"{left_out:,} more versions with fewer decisions are left out.")
+    layers = [band, line, points]
+    layers += [alone] if shown["alone"].any() else []
+    layers += [hollow] if shown["open"].any() else []
+    return titled(layers, finding, [*notes, " ".join(how)], width=680, height=320, outside=60)
 
 
-def _months(rows: pl.DataFrame) -> alt.Axis:
-    """Labels with month and year; with the day too where there are too few weeks for months to tell them apart."""
-    weeks = rows["week"].unique().sort()
-    if weeks.len() and (weeks[-1] - weeks[0]).days < _FEW_DAYS:
-        return alt.Axis(format="%d %b %Y", tickCount=alt.TimeIntervalStep(interval="week", step=1), labelOverlap=True)
-    return alt.Axis(format="%b %Y", tickCount=alt.TimeIntervalStep(interval="month", step=1), labelOverlap=True)
+def _pending(usual: float) -> pl.Expr:
+    """Whether the interval of a week's coverage ends below what is usual: its rate is that of the outcomes that came
+    first.
+    """
+    counts = pl.struct(pl.sum_horizontal(*_TERMINAL).alias("terminal"), "decisions")
+    high = counts.map_elements(lambda of: wilson_interval(of["terminal"], of["decisions"])[1], return_dtype=pl.Float64)
+    return high < usual
 
 
-def _runs(rows: pl.DataFrame) -> pl.DataFrame:
+def _coverage(frame: pl.DataFrame) -> float:
+    """The share of all decisions with a terminal outcome."""
+    decisions = frame["decisions"].sum()
+    return float(frame.select(pl.sum_horizontal(*_TERMINAL).sum()).item() / decisions) if decisions else 0.0
+
+
+def _runs(shown: pl.DataFrame) -> pl.DataFrame:
     """With `run`, which changes where a version pauses for a week or more, so that no line leads over weeks in which it
     decided nothing; and whether a run is `alone`, a single week.
     """
     paused = (pl.col("week").diff() != pl.duration(weeks=1)).fill_null(value=True).over("policy_version")
-    numbered = rows.sort("policy_version", "week").with_columns(paused.cum_sum().alias("run"))
+    numbered = shown.sort("policy_version", "week").with_columns(paused.cum_sum().alias("run"))
     return numbered.with_columns((pl.len().over("run") == 1).alias("alone"))

@@ -11,5 +11,7 @@ Altair chart, of workbench.charts), and shows itself in a notebook.
     counterfactuals    a slice of decisions under other facts or another rulebook
     roll_up            all policies at a glance
     arguments, slicing    what every engine checks and cuts at its door
+    findings           the sentence that says what a report shows
+    wording            names, dates and shares as people read them
     rendering          what their tables and prompts have in common
 """

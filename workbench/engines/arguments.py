@@ -6,7 +6,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from gate.policy.bounds import refusal, shown
+import polars as pl
+
+from gate.errors import OperatorError
+from gate.policy import bounds
+from gate.policy.bounds import refusal
+from workbench.lake.names import choices, shown
 from workbench.lake.reader import Lake, Snapshot
 
 _SCOPES: Final = 20
@@ -24,7 +29,33 @@ def require_snapshot(value: object) -> None:
         named = ", ".join(value.scopes[:_SCOPES]) or "none yet"
         more = f" and {len(value.scopes) - _SCOPES:,} more" if len(value.scopes) > _SCOPES else ""
         raise refusal(f"A lake is no scope: give a scope, lake.scope(...); this lake has {named}{more}.")
-    raise refusal(f"snapshot is {shown(value)}: give a scope, open_lake(...).scope(...).")
+    raise refusal(f"snapshot is {bounds.shown(value)}: give a scope, open_lake(...).scope(...).")
+
+
+def require_decided(snapshot: Snapshot, policy_id: str, policy_version: str | None = None) -> None:
+    """Refuses a policy, or a version of one, by which a scope has decided nothing: the name is probably misspelt.
+
+    A scope without any decision has no names yet to compare with, and refuses none.
+
+    Args:
+        snapshot: The scope's chain.
+        policy_id: The policy.
+        policy_version: One of its versions; None for all.
+
+    Raises:
+        OperatorError: LAKE_POLICY_UNKNOWN, with the names that there are.
+    """
+    used = snapshot.table("rulebooks").select("policy_id", "policy_version").unique().collect()
+    versions = used.filter(pl.col("policy_id") == policy_id)["policy_version"]
+    if used.is_empty() or (versions.len() and policy_version in (None, *versions)):
+        return
+    if not versions.len() and snapshot.cases(policy_id).limit(1).collect().height:
+        return
+    if versions.len():
+        told = f"{shown(policy_id)} in scope {shown(snapshot.scope)} has no version {shown(str(policy_version))}"
+        raise OperatorError("LAKE_POLICY_UNKNOWN", f"{told}. {choices(str(policy_version), versions.drop_nulls())}")
+    told = f"Scope {shown(snapshot.scope)} has no decision by a policy {shown(policy_id)}"
+    raise OperatorError("LAKE_POLICY_UNKNOWN", f"{told}. {choices(policy_id, used['policy_id'])}")
 
 
 def require_lake(value: object) -> None:
@@ -34,4 +65,4 @@ def require_lake(value: object) -> None:
         OperatorError: ENGINE_ARGUMENT_INVALID.
     """
     if not isinstance(value, Lake | Snapshot):
-        raise refusal(f"lake is {shown(value)}: give a lake, open_lake(...), or one scope of it.")
+        raise refusal(f"lake is {bounds.shown(value)}: give a lake, open_lake(...), or one scope of it.")

@@ -16,10 +16,12 @@ import polars as pl
 
 from gate.policy.peers import METRICS, Cohort, MonthCounts, Own, benchmark_report, month_of
 from gate.policy.questions import MIN_DECISIONS, MIN_SCOPES, BenchmarksQuestion
-from workbench.engines.arguments import require_snapshot
+from workbench.engines.arguments import require_decided, require_snapshot
+from workbench.engines.findings import benchmark
 from workbench.engines.rendering import cut, page, percent, prompt
 from workbench.engines.slicing import date_of
 from workbench.engines.slicing import latest as latest_cases
+from workbench.engines.wording import heading, month, phrase
 from workbench.lake.cohorts import cases_at, counts, latest
 from workbench.lake.reader import Snapshot
 
@@ -68,38 +70,39 @@ class BenchmarkReport:
         facts += [(name, body["your_metrics"][name]) for name in ("decisions", "terminal")]
         present = body["your_metrics"]["present"]
         facts += [("present success rate", f"{percent(present['success_rate'])} of {present['terminal']:,} terminal")]
-        facts += [("decisions made", self._period()), ("recommendation", body["recommendation"])]
-        facts += [(name, across[name]) for name in ("status", "month", "scopes_at_least", "decisions_at_least")]
+        facts += [("decisions_made", self._period()), ("recommendation", phrase(body["recommendation"]))]
+        facts += [("comparison", phrase(across["status"])), ("compared_month", month(across["month"]))]
+        facts += [(name, across[name]) for name in ("scopes_at_least", "decisions_at_least")]
         shown = self.frame.select(
-            "metric",
+            pl.Series("metric", list(map(heading, self.frame["metric"])), pl.String),
             *(
                 pl.Series(name, list(map(percent, self.frame[name])), pl.String)
                 for name in ("yours", *_PERCENTILES)
                 if name == "yours" or self.frame[name].is_not_null().any()
             ),
         )
-        said = [across["explanation"]] if across["explanation"] else []
+        said = [f"{benchmark(body)}.", across["explanation"] or ""]
         title = f"Benchmarks of {body['policy_id']}"
-        return page(title, facts, ("metric", shown), said=said, small=body["notes"])
+        return page(title, facts, ("Yours and those of other scopes", shown), said=said, small=body["notes"])
 
     def _asked(self) -> str:
         return "" if (version := self.body["policy_version"]) is None else f"version {cut(version)}"
 
     def _period(self) -> str:
         """The month in which the decisions were made."""
-        first = self.body["cross_customer"]["from"]
-        return "-" if first is None else str(first)[:7]
+        return month(self.body["cross_customer"]["from"])
 
     def _when(self) -> str:
         return "" if self.body["cross_customer"]["from"] is None else f" made in {self._period()}"
 
     def plot(self) -> alt.LayerChart | alt.FacetChart:
-        """Your rates as dots on the others' percentiles; where nothing is told of others, a sentence says why."""
+        """Your rates as diamonds on the others' percentiles; without a comparison, a sentence says why."""
         from workbench.charts.benchmarks import on_percentiles
 
-        asked = f"; {self._asked()}" if self._asked() else ""
-        about = [f"Scope {cut(self.scope)}{asked}. Decisions made in {self._period()}."]
-        return on_percentiles(self.frame, self.body["policy_id"], self.body["cross_customer"], about)
+        asked = f", {self._asked()}" if self._asked() else ""
+        made = "" if self.body["cross_customer"]["from"] is None else f" Decisions of {self._period()}."
+        notes = [f"Policy {cut(self.body['policy_id'])} in scope {cut(self.scope)}{asked}.{made}"]
+        return on_percentiles(self.frame, self.body, benchmark(self.body), notes)
 
 
 def benchmarks(
@@ -122,7 +125,7 @@ def benchmarks(
         min_cohort_decisions: How many of their decisions it needs, 50 to 1,000,000.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID, or LAKE_BENCHMARKS_INVALID.
+        OperatorError: ENGINE_ARGUMENT_INVALID, LAKE_POLICY_UNKNOWN or LAKE_BENCHMARKS_INVALID.
     """
     require_snapshot(snapshot)
     question = BenchmarksQuestion(
@@ -132,6 +135,7 @@ def benchmarks(
         min_cohort_scopes=min_cohort_scopes,
         min_cohort_decisions=min_cohort_decisions,
     )
+    require_decided(snapshot, policy_id, policy_version)
     return answer(snapshot, question)
 
 

@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gate.policy.confidence import MIN_SAMPLE, Counts, Coverage, add, wilson_interval
+from gate.policy.effectiveness import Standing, below_others
 from gate.policy.questions import ConfidenceQuestion
 from gate.policy.reports import confidence_report
-from workbench.engines.arguments import require_snapshot
+from workbench.engines.arguments import require_decided, require_snapshot
+from workbench.engines.findings import standings, support
 from workbench.engines.rendering import cut, of_terminal, page, percent, prompt, readable
 from workbench.engines.slicing import date_of, latest
+from workbench.engines.wording import phrase, stated
 from workbench.lake.reader import Snapshot
 
 if TYPE_CHECKING:
@@ -56,20 +59,33 @@ class ConfidenceReport:
         facts += [(name, body[name]) for name in ("policy_version", "verdict", "action") if body[name] is not None]
         facts += [("score", percent(body["score"])), ("level", body["level"])]
         facts += [("similar_decisions", body["similar_decisions"])]
-        facts += [("policy_stability", percent(body["policy_stability"])), ("recommendation", body["recommendation"])]
-        return page(f"Confidence in {body['policy_id']}", facts, ("version", readable(self.frame)), small=body["notes"])
+        facts += [("policy_stability", percent(body["policy_stability"]))]
+        facts += [("recommendation", phrase(body["recommendation"]))]
+        facts += [(name, stated(body["coverage"][name])) for name in ("from", "to")]
+        title = f"Confidence in {body['policy_id']}"
+        return page(
+            title, facts, ("By version", readable(self.frame)), said=[f"{self._finding()}."], small=body["notes"]
+        )
 
     def _asked(self) -> str:
         named = (("version", "policy_version"), ("verdict", "verdict"), ("action", "action"))
         return ", ".join(f"{name} {cut(self.body[of])}" for name, of in named if self.body[of] is not None)
 
+    def _parts(self) -> dict[str, Standing]:
+        return standings(self.frame, "policy_version")
+
+    def _finding(self) -> str:
+        body = self.body
+        return support(body["policy_id"], body["score"], body["level"], self._parts(), body["min_sample"])
+
     def plot(self) -> alt.LayerChart | alt.FacetChart:
         """The success rate of each version with its interval, and the score as a dashed line."""
         from workbench.charts.confidence import by_version
 
-        asked = f"; {self._asked()}" if self._asked() else ""
-        about = [f"Scope {cut(self.scope)}{asked}."]
-        return by_version(self.frame, self.body["policy_id"], self.body["score"], about)
+        asked = f", {self._asked()}" if self._asked() else ""
+        notes = [f"Policy {cut(self.body['policy_id'])} in scope {cut(self.scope)}{asked}."]
+        below = below_others(self._parts(), self.body["min_sample"])
+        return by_version(self.frame, self._finding(), self.body["score"], notes, marked=below)
 
 
 def confidence(
@@ -94,7 +110,7 @@ def confidence(
         min_sample: How many terminal outcomes a level needs, and a version to be compared with the policy; 1 to 10,000.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: ENGINE_ARGUMENT_INVALID, or LAKE_POLICY_UNKNOWN.
     """
     require_snapshot(snapshot)
     question = ConfidenceQuestion(
@@ -105,6 +121,7 @@ def confidence(
         limit=limit,
         min_sample=min_sample,
     )
+    require_decided(snapshot, policy_id, policy_version)
     return answer(snapshot, question)
 
 

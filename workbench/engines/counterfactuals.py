@@ -29,9 +29,11 @@ from gate.policy.effectiveness import Standing
 from gate.policy.questions import VERDICTS, CounterfactualsQuestion
 from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.rulebook import Rulebook, load
-from workbench.engines.arguments import require_snapshot
+from workbench.engines.arguments import require_decided, require_snapshot
+from workbench.engines.findings import redecided
 from workbench.engines.rendering import cut, listed, page, prompt
 from workbench.engines.slicing import date_of, latest
+from workbench.engines.wording import decided_by, stated
 from workbench.evaluator import VectorEvaluator, compile_frame_evaluator
 from workbench.facts import fields_of, find_typed, patched, with_fields
 from workbench.lake.entries import Personal
@@ -95,9 +97,12 @@ class CounterfactualReport:
     def _repr_html_(self) -> str:
         shown = ("decisions", "redecided", "unknown", "changed", "verdict_changed", "needs_input")
         facts = [("scope", self.scope), *((name, self.body[name]) for name in shown)]
-        said = (f"Under {self._asked()}.", self._unread())
+        facts += [(name, stated(self.body["coverage"][name])) for name in ("from", "to")]
+        said = (f"{redecided(self.body)}.", f"Under {self._asked()}.", self._unread())
         title = f"What {self.body['policy_id']} would have decided"
-        return page(title, facts, ("transitions", self.frame), said=said, small=self.body["notes"])
+        named = [pl.col(name).map_elements(decided_by, return_dtype=pl.String) for name in ("rule", "then_rule")]
+        transitions = ("From verdict to verdict", self.frame.with_columns(named))
+        return page(title, facts, transitions, said=said, small=self.body["notes"])
 
     def _asked(self) -> str:
         """Of what slice, under which rulebook and patch."""
@@ -122,21 +127,14 @@ class CounterfactualReport:
         from workbench.charts.counterfactuals import verdicts
 
         body = self.body
-        subtitle = [f"Scope {cut(self.scope)}; {self._asked()}."]
-        if body["redecided"]:
-            subtitle.append(
-                f"{body['verdict_changed']:,} of {body['redecided']:,} decisions would get another verdict; on the "
-                "diagonal the verdict stays."
-            )
-        else:
-            subtitle.append("No decisions." if not body["decisions"] else "No decisions of which the facts are known.")
-        if body["needs_input"]:
-            subtitle.append(f"{body['needs_input']:,} would fail the schema.")
-        if body["unknown"]:
-            subtitle.append(f"The facts of {body['unknown']:,} {'more ' if body['redecided'] else ''}are not known.")
-        if unread := self._unread():
-            subtitle.append(unread)
-        return verdicts(self.frame, body["policy_id"], subtitle)
+        notes = [
+            f"Policy {cut(body['policy_id'])} in scope {cut(self.scope)}, under {self._asked()}.",
+            "On the diagonal the verdict stays." if body["redecided"] else "",
+            f"{body['needs_input']:,} would fail the schema." if body["needs_input"] else "",
+            f"The facts of {body['unknown']:,} more are not known." if body["redecided"] and body["unknown"] else "",
+            self._unread(),
+        ]
+        return verdicts(self.frame, redecided(body), notes)
 
 
 def counterfactuals(
@@ -167,7 +165,7 @@ def counterfactuals(
     Raises:
         RulebookRefused: RULEBOOK_INVALID.
         OperatorError: ENGINE_ARGUMENT_INVALID, also for a rulebook of another policy than the one whose decisions are
-            looked at; LAKE_MOVED_ON where facts were erased since the lake was opened.
+            looked at; LAKE_POLICY_UNKNOWN; LAKE_MOVED_ON where facts were erased since the lake was opened.
     """
     require_snapshot(snapshot)
     question = CounterfactualsQuestion(
@@ -180,6 +178,7 @@ def counterfactuals(
         patch=patch,
         rulebook=rulebook,
     )
+    require_decided(snapshot, policy_id, policy_version)
     return answer(snapshot, question)
 
 

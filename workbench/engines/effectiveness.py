@@ -18,12 +18,14 @@ import polars as pl
 
 from gate.ids import timestamp
 from gate.policy.confidence import MIN_SAMPLE, Counts, wilson_interval
-from gate.policy.effectiveness import Counted, Group, Metric, Standing
+from gate.policy.effectiveness import Counted, Group, Metric, Standing, below_others
 from gate.policy.questions import EffectivenessQuestion
 from gate.policy.reports import MAX_METRICS, effectiveness_report
-from workbench.engines.arguments import require_snapshot
+from workbench.engines.arguments import require_decided, require_snapshot
+from workbench.engines.findings import standings, success
 from workbench.engines.rendering import cut, interval, listed, of_terminal, page, percent, prompt, readable
 from workbench.engines.slicing import date_of, last_left_out
+from workbench.engines.wording import decided_by, phrase, stated
 from workbench.lake.reader import Snapshot
 
 if TYPE_CHECKING:
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 _STATUSES: Final = Standing._fields
 _TERMINAL: Final = ("succeeded", "partial", "failed", "reverted")
 _MOST_FIRST: Final = ("decisions", "name")
-_NAMED: Final = {"version": "Policy version", "verdict": "Verdict", "rule": "What decided"}
+_NAMED: Final = {"version": "Policy version", "verdict": "Verdict", "rule": "Decided by"}
+_LISTED: Final = {"policy_version": "version", "verdict": "verdict", "rule": "rule"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +76,15 @@ class EffectivenessReport:
         facts = [("scope", self.scope)]
         facts += [("policy_version", body["policy_version"])] if body["policy_version"] is not None else []
         facts += [(name, percent(body[name])) for name in ("effectiveness_score", "confidence")]
-        facts += [("recommendation", body["recommendation"]), ("success_rate", interval(**body["success_rate"]))]
+        facts += [
+            ("recommendation", phrase(body["recommendation"])),
+            ("success_rate", interval(**body["success_rate"])),
+        ]
         facts += [(name, percent(body[name])) for name in ("failure_rate", "review_rate", "terminal_coverage")]
-        facts += [(name, coverage[name]) for name in ("decisions", "from", "to")]
+        facts += [("decisions", coverage["decisions"])]
+        facts += [(name, stated(coverage[name])) for name in ("from", "to")]
         parts = [
-            (part, _listed(body[f"{part}s"], name))
+            (f"By {part}", _listed(body[f"{part}s"], name))
             for part, name in (("version", "policy_version"), ("verdict", "verdict"), ("rule", "rule"))
         ]
         bounded = (
@@ -85,7 +92,8 @@ class EffectivenessReport:
             f"{percent(bounds['high'])} would have succeeded; {bounds['unknown']:,} were let through and have no "
             f"terminal outcome, {bounds['unobservable']:,} were not let through."
         )
-        return page(f"Effectiveness of {body['policy_id']}", facts, *parts, small=[bounded, *body["notes"]])
+        title = f"Effectiveness of {body['policy_id']}"
+        return page(title, facts, *parts, said=[f"{self._finding('version')}."], small=[bounded, *body["notes"]])
 
     def _asked(self) -> str:
         return "" if (version := self.body["policy_version"]) is None else f"version {cut(version)}"
@@ -94,14 +102,18 @@ class EffectivenessReport:
         """The versions below the others; empty where there are none."""
         return listed([of["policy_version"] for of in self.body["versions"] if of["below_others"]])
 
-    def _about(self) -> list[str]:
-        """What was looked at, and which versions lie below the others, for subtitles."""
-        asked = f"; {self._asked()}" if self._asked() else ""
-        below = [f"Below the other versions: {self._below()}."] if self.body["versions_below_others"] else []
-        return [f"Scope {cut(self.scope)}{asked}.", *below]
+    def _parts(self, by: str) -> dict[str, Standing]:
+        return standings(self.weekly if by == "week" else self._rows(by), "policy_version" if by == "week" else "name")
+
+    def _rows(self, by: str) -> pl.DataFrame:
+        return self.frame.filter(pl.col("part") == by)
+
+    def _finding(self, by: str) -> str:
+        part = "version" if by == "week" else by
+        return success(self.body["policy_id"], part, self._parts(by), self.body["min_sample"])
 
     def plot(self, by: str = "week") -> alt.LayerChart | alt.FacetChart:
-        """The success rate with its 95 % Wilson interval.
+        """The success rate with its 95% Wilson interval, under a sentence that says what stands out.
 
         Args:
             by: `week` (a line for each of the versions with the most decisions), `version`, `verdict` or `rule`.
@@ -109,16 +121,31 @@ class EffectivenessReport:
         Raises:
             ValueError: There is no such part.
         """
+        from workbench.charts.colours import OF
         from workbench.charts.effectiveness import weekly
         from workbench.charts.rates import rates
 
-        if by == "week":
-            return weekly(self.weekly, self.body["policy_id"], self._about())
-        if by not in _NAMED:
+        if by != "week" and by not in _NAMED:
             raise ValueError(f"A report has no part {by!r}; plot it by week, version, verdict or rule.")
-        rows = self.frame.filter(pl.col("part") == by)
-        title = f"What came of {self.body['policy_id']}, by {by}"
-        return rates(rows, "name", named=_NAMED[by], title=title, about=self._about())
+        asked = f", {self._asked()}" if self._asked() else ""
+        notes = [f"Policy {cut(self.body['policy_id'])} in scope {cut(self.scope)}{asked}."]
+        if by == "week":
+            return weekly(self.weekly, self._finding(by), notes)
+        below = below_others(self._parts(by), self.body["min_sample"])
+        rows = self._rows(by)
+        if by == "rule":
+            # As the finding names them; what decided is unique under either name.
+            rows = rows.with_columns(pl.col("name").map_elements(decided_by, return_dtype=pl.String))
+            below = frozenset(map(decided_by, below))
+        return rates(
+            rows,
+            "name",
+            named=_NAMED[by],
+            finding=self._finding(by),
+            notes=notes,
+            meanings=OF if by == "verdict" else {},
+            marked=below,
+        )
 
 
 def effectiveness(
@@ -140,10 +167,11 @@ def effectiveness(
             10,000.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: ENGINE_ARGUMENT_INVALID, or LAKE_POLICY_UNKNOWN.
     """
     require_snapshot(snapshot)
     question = EffectivenessQuestion(policy_id, policy_version=policy_version, limit=limit, min_sample=min_sample)
+    require_decided(snapshot, policy_id, policy_version)
     return answer(snapshot, question)
 
 
@@ -268,7 +296,7 @@ def _listed(parts: Sequence[Mapping[str, Any]], name: str) -> pl.DataFrame:
     """The parts of a report in its own order, as a table to read; versions with which lie below the others."""
     rows = [
         {
-            "name": of[name],
+            _NAMED[_LISTED[name]]: decided_by(of[name]) if name == "rule" else of[name],
             **({"below others": "below others" if of["below_others"] else ""} if "below_others" in of else {}),
             "decisions": of["decisions"],
             **{share: of[share] for share in ("effectiveness_score", "failure_rate", "terminal_coverage")},

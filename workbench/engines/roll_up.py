@@ -13,6 +13,7 @@ import polars as pl
 from gate.policy.confidence import Counts, wilson_interval
 from gate.policy.effectiveness import Standing
 from workbench.engines.arguments import require_lake
+from workbench.engines.findings import policies
 from workbench.engines.rendering import interval, page, percent, readable
 from workbench.lake.reader import Lake, Snapshot
 
@@ -42,7 +43,7 @@ class RollUp:
         return {"policies": self.frame.to_dicts()}
 
     def __repr__(self) -> str:
-        told = [("scope", "policy", "decisions", "success rate (95 %)", "terminal")]
+        told = [("scope", "policy", "decisions", "success rate (95%)", "terminal")]
         told += [
             (_line(scope), _line(policy_id), f"{decisions:,}", interval(rate, low, high), percent(covered))
             for scope, policy_id, decisions, rate, low, high, covered in self._worst_first()
@@ -65,20 +66,16 @@ class RollUp:
     def _repr_html_(self) -> str:
         columns = (*_BY, "decisions", *_RATES)
         rows = readable(self._worst_first().select(columns))
-        return page("All policies", [("policies", self.frame.height)], ("by policy, the lowest interval first", rows))
+        said = [f"{policies(self.frame)}."]
+        return page("All policies", [("policies", self.frame.height)], ("The lowest interval first", rows), said=said)
 
     def plot(self) -> alt.LayerChart | alt.FacetChart:
         """The success rate of each policy in each scope, with its interval; the one with the lowest end first."""
         from workbench.charts.rates import rates
 
         named = self._worst_first().with_columns(pl.concat_str("policy_id", "scope", separator=" in ").alias("name"))
-        return rates(
-            named,
-            "name",
-            named="Policy and scope",
-            title="What came of each policy, by scope",
-            about=["The policy whose interval reaches lowest stands first."] if named.height else [],
-        )
+        notes = ["The policy whose interval reaches lowest stands first."] if named.height else []
+        return rates(named, "name", named="Policy and scope", finding=policies(self.frame), notes=notes)
 
     def _worst_first(self) -> pl.DataFrame:
         """By the low end of the interval; those without a rate last."""

@@ -13,6 +13,7 @@
     cases         the tables that compaction makes: a row for each decision, and its metrics
     upkeep        export and compaction in turns
     cohorts       frozen figures of the scopes that take part in benchmarks, a file a month
+    names         the names that there are, for messages about one that there is not
     reader        opens a lake, or one scope of it
     fresh         a scope as it is now: the lake, and the ledger's entries after it
     verify        the files held against manifest, chain and ledger

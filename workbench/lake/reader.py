@@ -34,6 +34,7 @@ from workbench.lake.cases import (
 from workbench.lake.entries import Frames, forgotten
 from workbench.lake.files import scan
 from workbench.lake.manifest import LakeFile, Manifest, load_all
+from workbench.lake.names import choices, shown
 
 _TYPE: Final = ":type"
 _SQL_TYPES: Final[Mapping[type[pl.DataType], str]] = {
@@ -274,8 +275,8 @@ class Lake:
         if name not in self.snapshots:
             raise OperatorError(
                 "LAKE_SCOPE_UNKNOWN",
-                f"The lake {self.directory} holds no scope {name!r}, but {', '.join(self.scopes) or 'none at all'}; "
-                f"`gate lake export` on its instance (--home, where that is not var) brings it up to the ledger.",
+                f"The lake {self.directory} has no scope {shown(name)}. {choices(name, self.snapshots)} `gate lake "
+                f"export` on its instance (--home, where that is not var) brings it up to the ledger.",
             )
         return self.snapshots[name]
 
@@ -353,9 +354,7 @@ def _require_distinct(directory: Path, manifests: Sequence[Manifest]) -> None:
 
 def _require_table(name: str) -> None:
     if name not in TABLES:
-        raise OperatorError(
-            "LAKE_TABLE_UNKNOWN", f"The lake has no table {name!r}; its tables are {', '.join(TABLES)}."
-        )
+        raise OperatorError("LAKE_TABLE_UNKNOWN", f"The lake has no table {shown(name)}. {choices(name, TABLES)}")
 
 
 def _query(table: str, files: Sequence[Path]) -> str:

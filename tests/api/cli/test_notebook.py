@@ -101,12 +101,12 @@ def test_what_is_left_out_has_to_be_the_only_one(lakes: Path, tmp_path: Path) ->
     code, message = refused(run_gate(*command))
     assert (code, message) == (
         "USAGE_INVALID",
-        f"The lake {lakes}/lake has more than one scope; add --scope with acme or other.",
+        f"The lake {lakes}/lake has more than one scope; add --scope. There are 'acme' and 'other'.",
     )
     code, message = refused(run_gate(*command, "--scope", "acme"))
     assert (code, message) == (
         "USAGE_INVALID",
-        "Scope 'acme' has more than one policy; add --policy with claims or pricing_exception.",
+        "Scope 'acme' has more than one policy; add --policy. There are 'claims' and 'pricing_exception'.",
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -116,9 +116,21 @@ def test_what_is_left_out_has_to_be_the_only_one(lakes: Path, tmp_path: Path) ->
     [
         (["nonsense"], "NOTEBOOK_UNKNOWN", "counterfactuals, effectiveness"),
         ([], "USAGE_INVALID", "--list"),
-        (["effectiveness", "--scope", "acme\n"], "LAKE_SCOPE_UNKNOWN", "'acme\\n', but acme, other"),
-        (["effectiveness", "--scope", "acme", "--policy", "x"], "LAKE_POLICY_UNKNOWN", "claims, pricing_exception"),
-        (["effectiveness", "--scope", "other", "--policy", "claims"], "LAKE_POLICY_UNKNOWN", "by pricing_exception;"),
+        (
+            ["effectiveness", "--scope", "acme\n"],
+            "LAKE_SCOPE_UNKNOWN",
+            "'acme\\n'. Did you mean 'acme'? There are 'acme' and 'other'.",
+        ),
+        (
+            ["effectiveness", "--scope", "acme", "--policy", "x"],
+            "LAKE_POLICY_UNKNOWN",
+            "There are 'claims' and 'pricing_exception'.",
+        ),
+        (
+            ["effectiveness", "--scope", "other", "--policy", "claims"],
+            "LAKE_POLICY_UNKNOWN",
+            "There is 'pricing_exception'.",
+        ),
         (["effectiveness", "--lake", "nowhere"], "LAKE_MISSING", "There is no lake in"),
     ],
 )

@@ -24,6 +24,9 @@ MONDAY: Final = datetime(2026, 6, 8, tzinfo=UTC)
 
 HOSTILE: Final = "<script>alert(\"1\")</script>&<img src=x onerror='a()'>"
 
+TAGS: Final = {"div", "style", "h3", "h4", "p", "small", "table", "thead", "tbody", "tr", "th", "td"}
+"""The tags that reports are made of."""
+
 Entry = dict[str, Any]
 
 
@@ -98,7 +101,7 @@ class Seen(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
-        assert not attrs
+        assert attrs in ([], *([("class", name)] for name in ("gate-report", "facts", "number")))
 
     def handle_data(self, data: str) -> None:
         self.text += data

@@ -5,6 +5,7 @@ be counted as well; and every kind can be shown, whatever names are in it.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,13 +17,14 @@ from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS, Authority
 from gate.policy.anomalies.breaks import RULES
+from gate.policy.questions import AnomaliesQuestion
 from gate.records.receipts import EXECUTIONS, OUTCOMES
 from tests.independent import anomalies as independent
 from tests.support.samples import sample_request
-from tests.workbench.engines.edges import HOSTILE, Seen, refused
+from tests.workbench.engines.edges import HOSTILE, TAGS, Seen, refused
 from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, WEEK, MadeUp, rulebook_of
 from workbench.engines.alerts import policy_alerts
-from workbench.engines.anomalies.report import AnomalyReport, anomalies
+from workbench.engines.anomalies.report import AnomalyReport, anomalies, answer
 from workbench.lake.entries import Personal
 from workbench.lake.export import Exporter
 from workbench.lake.fresh import fresh
@@ -259,9 +261,12 @@ def test_every_kind_can_be_plotted_and_shown(planted: Planted, name: str) -> Non
     assert chart["layer"]
     assert any(chart["datasets"].values())
     anomaly = report.body["anomalies"][at]
-    assert chart["title"]["subtitle"][0] == anomaly["summary"]
+    severity = f"{anomaly['severity'].capitalize()} severity, score {anomaly['anomaly_score']:.2f}. "
+    assert chart["title"]["subtitle"][0].startswith(severity)
+    # The numbers of the summary are those of the title.
+    assert re.findall(r"[\d,]+", " ".join(chart["title"]["text"]))
     assert anomaly["summary"] in repr(report)
-    assert kind in report._repr_html_()
+    assert kind.replace("_", " ").capitalize() in report._repr_html_()
     assert len(report.plot().to_dict()["layer"]) == 2
 
 
@@ -323,13 +328,20 @@ class TestNothing:
         report = anomalies(chain.snapshot(tmp_path), POLICY)
         assert report.body["anomaly_count"] == report.frame.height == 0
         chart = report.plot().to_dict()
-        assert "Nothing stands out." in chart["title"]["subtitle"]
+        assert (
+            " ".join(chart["title"]["text"])
+            == {
+                0: f"No decisions by {POLICY}",
+                1: f"Too few decisions by {POLICY} to find anomalies: 1",
+                30: f"No anomalies among 30 decisions by {POLICY}",
+            }[decisions]
+        )
         assert Seen(report._repr_html_()).tags >= {"div", "h3", "table"}
         word = "stable" if decisions == 30 else "insufficient_data"
         assert repr(report).splitlines()[1] == f"  none, in {decisions} decisions; {word}"
 
     def test_a_policy_that_is_not_in_the_chain_is_answered_with_where_the_chain_ends(self, planted: Planted) -> None:
-        body = asked(planted, "unheard.of").body
+        body = answer(planted.snapshot, AnomaliesQuestion("unheard.of", min_sample=10)).body
         assert body["coverage"]["decisions"] == body["coverage"]["weeks"] == 0
         assert body["coverage"]["as_of"] == asked(planted, "busy").body["coverage"]["as_of"]
 
@@ -355,7 +367,7 @@ def test_names_show_as_text_whatever_is_in_them(name: str, tmp_path: Path) -> No
     kinds = [of["kind"] for of in report.body["anomalies"]]
     assert {"lifecycle_break", "verdict_shift", "metric_outlier", "fact_drift"} <= {*kinds}
     seen = Seen(report._repr_html_())
-    assert seen.tags <= {"div", "h3", "h4", "p", "small", "table", "thead", "tbody", "tr", "th", "td"}
+    assert seen.tags <= TAGS
     text = repr(report)
     assert len(text.splitlines()) == 2 + len(kinds)
     assert all(character.isprintable() or character == "\n" for character in text)
@@ -514,7 +526,7 @@ def test_at_the_edges_of_what_can_be_counted_the_report_is_the_recount(
     every: dict[str, Any] = {"threshold": 0, "max_items": 200}
     several: list[dict[str, Any]] = [{"min_sample": 2}, {"limit": 77, "min_sample": 10}, {"policy_version": "1"}]
     for chosen in several:
-        body = anomalies(snapshot, POLICY, **every, **chosen).body
+        body = answer(snapshot, AnomaliesQuestion(POLICY, **every, **chosen)).body
         assert body == independent.anomalies(chain.entries, chain.requests, POLICY, **every, **chosen)
 
 
@@ -569,4 +581,5 @@ def test_a_report_without_a_version_is_one_of_all(tmp_path: Path) -> None:
         chain.decide(MONDAY + number * 5 * HOUR, verdict="no" if number > 250 else "yes", version=None)  # type: ignore[arg-type]
     snapshot: Snapshot = chain.snapshot(tmp_path)
     assert ("verdict_shift", None) in kinds_of(anomalies(snapshot, POLICY).body)
-    assert anomalies(snapshot, POLICY, policy_version="1").body["coverage"]["decisions"] == 0
+    of_a_version = answer(snapshot, AnomaliesQuestion(POLICY, policy_version="1"))
+    assert of_a_version.body["coverage"]["decisions"] == 0

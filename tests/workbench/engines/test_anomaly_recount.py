@@ -19,6 +19,7 @@ import rfc8785
 
 from gate.instance.instance import Instance
 from gate.ledger.reads import tail
+from gate.policy.questions import AnomaliesQuestion
 from tests.end_to_end.support import ROOT
 from tests.independent import anomalies as independent
 from tests.workbench.anomalous import CLAIMS, POLICIES, PRICING, AnomalousSite
@@ -35,7 +36,7 @@ from tests.workbench.growing import (
     some,
 )
 from workbench.engines.anomalies import samples
-from workbench.engines.anomalies.report import anomalies
+from workbench.engines.anomalies.report import anomalies, answer
 from workbench.lake import compaction
 from workbench.lake.entries import Personal
 from workbench.lake.files import Files
@@ -91,7 +92,7 @@ def assert_recounted(
     erased: Collection[str] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    body = anomalies(reading.snapshot, policy_id, **chosen).to_dict()
+    body = answer(reading.snapshot, AnomaliesQuestion(policy_id, **chosen)).to_dict()
     expected = independent.anomalies(reading.entries, site.requests, policy_id, erased=erased, **chosen, **more)
     assert body == expected
     assert rfc8785.dumps(body) == rfc8785.dumps(expected)

@@ -23,6 +23,7 @@ from gate.ids import timestamp
 from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
 from gate.policy.peers import MonthCounts, beginning, earlier
+from gate.policy.questions import BenchmarksQuestion
 from gate.records.receipts import OUTCOMES
 from tests.independent import benchmarks as recount
 from tests.support.samples import sample_request
@@ -31,7 +32,7 @@ from tests.workbench.growing import SINCE, Lake, Site, rulebook
 from workbench import benchmarks
 from workbench.analytics import Follower
 from workbench.columns import BENCHMARKS
-from workbench.engines.benchmarks import BenchmarkReport
+from workbench.engines.benchmarks import BenchmarkReport, answer
 from workbench.lake import cohorts as frozen
 from workbench.lake import fresh as freshness
 from workbench.lake.cohorts import cases_at, freeze, frozen_rows, is_frozen, keep_frozen, latest, month_due
@@ -334,14 +335,14 @@ class TestReport:
             for name, policy_id in itertools.product(SCOPES, (*POLICIES, "unheard.of")):
                 chosen = next(parameters)
                 snapshot = fresh(cohort.instance.ledger, lake, cohort.scopes[name].scope_id, Personal(), facts=False)
-                body = benchmarks(snapshot, policy_id, **chosen).to_dict()
+                question = BenchmarksQuestion(policy_id, **chosen)
+                body = answer(snapshot, question).to_dict()
                 expected = recount.benchmarks(cohort.entries, cohort.choices, month, name, policy_id, **chosen)
                 assert body == expected
                 assert rfc8785.dumps(body) == rfc8785.dumps(expected)
                 # The lake's own reader gives the same.
-                assert orjson.dumps(
-                    benchmarks(open_lake(lake).scope(name), policy_id, **chosen).to_dict()
-                ) == orjson.dumps(body)
+                read = answer(open_lake(lake).scope(name), question).to_dict()
+                assert orjson.dumps(read) == orjson.dumps(body)
                 reasons.add(body["cross_customer"]["reason"])
         assert reasons == {None, "not_opted_in", "too_few_scopes", "too_few_decisions"}
 
@@ -445,29 +446,29 @@ class TestShown:
         prompt, html, drawn = self.shown(report)
         assert prompt.splitlines() == [
             "Benchmarks of refunds in s0",
-            "  success rate 75.0% of 80 terminal outcomes, 100 decisions made in 2026-02",
+            "  success rate 75.0% of 80 terminal outcomes, 100 decisions made in February 2026",
             "  5 other scopes or more: p25 75.0%, p50 75.0%, p75 75.0%; within_cohort",
         ]
         assert re.findall("<h3>.*?</h3>", html) == ["<h3>Benchmarks of refunds</h3>"]
-        assert "within_cohort" in html
-        assert "p10" not in html
+        assert "Within cohort" in html
+        assert "10th percentile" not in html
         assert report.frame.columns == ["metric", "yours", "p10", "p25", "p50", "p75", "p90", "delta"]
         (rows,) = drawn["datasets"].values()
         assert [(row["metric"], row["yours"], row["p50"]) for row in rows] == [
-            ("success rate", 0.75, 0.75),
-            ("approval rate", 0.6, 0.6),
-            ("terminal coverage", 0.8, 0.8),
+            ("Success rate", 0.75, 0.75),
+            ("Approval rate", 0.6, 0.6),
+            ("Terminal coverage", 0.8, 0.8),
         ]
         subtitle = " ".join(drawn["title"]["subtitle"])
         assert "5 other scopes or more" in subtitle
-        assert "p10" not in subtitle
+        assert "10th" not in subtitle
         assert {layer["mark"]["type"] for layer in drawn["layer"]} == {"rule", "bar", "tick", "point"}
 
     def test_of_twenty_others_the_outer_percentiles_are_drawn(self, tmp_path: Path) -> None:
         prompt, html, drawn = self.shown(benchmarks(site_of(20, tmp_path), POLICY))
         assert "20 other scopes or more" in prompt
-        assert "p10" in html
-        assert "thin lines from p10 to p90" in " ".join(drawn["title"]["subtitle"])
+        assert "10th percentile" in html
+        assert "thin lines from the 10th to the 90th" in " ".join(drawn["title"]["subtitle"])
 
     @pytest.mark.parametrize("others", [0, 4])
     def test_where_nothing_is_told_of_others_everything_says_why(self, others: int, tmp_path: Path) -> None:

@@ -19,11 +19,12 @@ from gate.errors import OperatorError, RulebookRefused
 from gate.ids import timestamp
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
+from gate.policy.questions import CounterfactualsQuestion
 from gate.rulebooks.evaluation import Evaluator, Outcome
 from gate.rulebooks.rulebook import load
 from tests.support.samples import sample_request, sample_rulebook
 from tests.workbench.support import Chain, bring_together, bring_up, claim_request, claim_rulebook, shared
-from workbench.engines.counterfactuals import MAX_TRANSITIONS, CounterfactualReport, counterfactuals
+from workbench.engines.counterfactuals import MAX_TRANSITIONS, CounterfactualReport, answer, counterfactuals
 from workbench.lake.entries import Personal
 from workbench.lake.fresh import fresh
 from workbench.lake.manifest import Manifest
@@ -233,7 +234,8 @@ def test_a_slice_is_looked_at(all_seen: Seen) -> None:
     yes = [record for record in records if record["verdict"] == "yes"]
     assert asked(seen, verdict="yes").body["decisions"] == len(yes)
     assert asked(seen, policy_version="2026-06-12").body["decisions"] == 10
-    assert asked(seen, policy_version="never").body["decisions"] == 0
+    never = CounterfactualsQuestion("pricing_exception", policy_version="never")
+    assert answer(seen, never).body["decisions"] == 0
     for limit, truncated in ((1, True), (19, True), (20, False), (21, False)):
         body = asked(seen, limit=limit).body
         assert (body["decisions"], body["coverage"]["truncated"]) == (min(limit, 20), truncated)
@@ -339,11 +341,11 @@ def test_facts_that_an_adapter_made_are_decided_over_again(
 
 
 def test_a_policy_without_decisions_gives_an_empty_report(seen: Snapshot) -> None:
-    report = counterfactuals(seen, "nothing", patch={"a": 1})
+    report = answer(seen, CounterfactualsQuestion("nothing", patch={"a": 1}))
     assert (report.body["decisions"], report.body["changed"], report.body["transitions"]) == (0, 0, [])
     assert report.body["coverage"]["from"] is None
     of_nothing = newer() | {"rulebook_id": "nothing"}
-    assert counterfactuals(seen, "nothing", rulebook=of_nothing).frame.height == 0
+    assert answer(seen, CounterfactualsQuestion("nothing", rulebook=of_nothing)).frame.height == 0
     report.plot().to_dict()
 
 
@@ -368,7 +370,9 @@ def test_facts_that_went_since_the_lake_was_opened_are_told_of(
 
 def test_the_report_shows_itself(seen: Snapshot) -> None:
     report = asked(seen, patch={"margin_percent": 10})
-    assert report.plot().to_dict()["title"]["text"].startswith("What pricing_exception")
+    title = " ".join(report.plot().to_dict()["title"]["text"])
+    changed, whole = report.body["verdict_changed"], report.body["redecided"]
+    assert title.startswith(f"{changed} of {whole} decisions by pricing_exception would get another verdict (")
     assert "&lt;b&gt;" in replace(report, body={**report.body, "policy_id": "<b>"})._repr_html_()
     assert report.frame.height == len(report.body["transitions"]) <= MAX_TRANSITIONS
     assert orjson.loads(orjson.dumps(report.to_dict())) == copy.deepcopy(report.to_dict())

@@ -139,7 +139,7 @@ def test_decisions_that_would_fail_the_schema_are_counted(seen: Snapshot) -> Non
     report = asked(seen, patch={"margin_percent": None})
     assert report.body["needs_input"] == report.body["redecided"] == 4
     assert "4 would fail the schema" in repr(report)
-    assert "<th>needs_input</th><td>4</td>" in report._repr_html_()
+    assert "<th>Would fail the schema</th><td>4</td>" in report._repr_html_()
     assert asked(seen).body["needs_input"] == 0
 
 
@@ -187,7 +187,7 @@ def test_the_versions_of_a_page_stand_as_in_the_json_with_those_below_others_mar
     assert [html.index(f"<td>{version}</td>") for version in versions] == sorted(
         html.index(f"<td>{version}</td>") for version in versions
     )
-    assert "<td>c</td><td>below others</td><td>30</td><td>0.0%</td>" in html
+    assert '<td>c</td><td>below others</td><td class="number">30</td><td>0.0%</td>' in html
     assert "<small>Bounds: " in html
     assert "below the other versions: c" in repr(report)
 

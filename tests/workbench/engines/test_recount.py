@@ -14,7 +14,7 @@ import rfc8785
 
 from gate.instance.instance import Instance
 from gate.ledger.reads import tail
-from gate.policy.questions import ConfidenceQuestion
+from gate.policy.questions import ConfidenceQuestion, EffectivenessQuestion
 from gate.policy.reports import confidence_report
 from gate.records.receipts import KINDS, Kind
 from tests.independent import recount
@@ -34,7 +34,8 @@ from tests.workbench.growing import (
     shared,
     some,
 )
-from workbench.engines.confidence import confidence
+from workbench.engines import confidence as confidence_engine
+from workbench.engines import effectiveness as effectiveness_engine
 from workbench.engines.effectiveness import effectiveness
 from workbench.engines.roll_up import roll_up
 from workbench.lake import compaction
@@ -116,14 +117,14 @@ def confidence_parameters(
 
 
 def assert_effective(reading: Reading, policy_id: str, chosen: dict[str, Any]) -> None:
-    body = effectiveness(reading.snapshot, policy_id, **chosen).to_dict()
+    body = effectiveness_engine.answer(reading.snapshot, EffectivenessQuestion(policy_id, **chosen)).to_dict()
     expected = recount.effectiveness(reading.entries, policy_id, **chosen)
     assert body == expected
     assert rfc8785.dumps(body) == rfc8785.dumps(expected)
 
 
 def assert_confident(site: Site, reading: Reading, policy_id: str, chosen: dict[str, Any]) -> None:
-    body = confidence(reading.snapshot, policy_id, **chosen).to_dict()
+    body = confidence_engine.answer(reading.snapshot, ConfidenceQuestion(policy_id, **chosen)).to_dict()
     expected = recount.confidence(reading.entries, policy_id, **chosen)
     assert body == expected
     assert rfc8785.dumps(body) == rfc8785.dumps(expected)

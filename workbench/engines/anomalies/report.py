@@ -23,8 +23,10 @@ from gate.policy.bounds import refusal
 from gate.policy.confidence import MIN_SAMPLE
 from gate.policy.questions import MAX_ITEMS, AnomaliesQuestion
 from workbench.engines.anomalies.counts import choose, conditions, count, decisions_shown
-from workbench.engines.arguments import require_snapshot
+from workbench.engines.arguments import require_decided, require_snapshot
+from workbench.engines.findings import anomalies as listed_in
 from workbench.engines.rendering import cut, on_one_line, page, prompt
+from workbench.engines.wording import phrase, stated
 from workbench.lake.reader import Snapshot
 
 if TYPE_CHECKING:
@@ -79,9 +81,9 @@ class AnomalyReport:
         """
         from workbench.charts import anomalies as charts
 
-        about = [f"Scope {cut(self.scope)}{self._asked()}."]
+        about = [f"Policy {cut(self.body['policy_id'])} in scope {cut(self.scope)}{self._asked()}."]
         if at is None:
-            return charts.overview(self.frame, self.body["policy_id"], about)
+            return charts.overview(self.frame, listed_in(self.body), about)
         anomaly = self._listed(at)
         if anomaly["kind"] in ("outcome_shift", "verdict_shift"):
             return charts.shift(anomaly, self.weekly, about)
@@ -104,7 +106,7 @@ class AnomalyReport:
             "Anomalies",
             body["policy_id"],
             self.scope,
-            self._asked().removeprefix("; "),
+            self._asked().removeprefix(", "),
             f"{', '.join(told) or 'none'}, in {body['coverage']['decisions']:,} decisions; {body['recommendation']}",
             *listed,
             f"and {more:,} more" if more > 0 else "",
@@ -113,16 +115,17 @@ class AnomalyReport:
     def _repr_html_(self) -> str:
         body = self.body
         coverage = body["coverage"]
-        facts = [("scope", self.scope), ("recommendation", body["recommendation"])]
+        facts = [("scope", self.scope), ("recommendation", phrase(body["recommendation"]))]
         facts += [("policy_version", body["policy_version"])] if body["policy_version"] is not None else []
-        facts += [(name, number) for name, number in body["severities"].items()]
-        facts += [(name, coverage[name]) for name in ("decisions", "from", "to", "as_of")]
-        return page(
-            f"Anomalies of {body['policy_id']}", facts, ("the strongest first", self.frame), small=body["notes"]
-        )
+        facts += [(f"{name}_severity", number) for name, number in body["severities"].items()]
+        facts += [("decisions", coverage["decisions"])]
+        facts += [(name, stated(coverage[name])) for name in ("from", "to", "as_of")]
+        shown = self.frame.with_columns(pl.col("kind", "subject").map_elements(phrase, return_dtype=pl.String))
+        title, said = f"Anomalies of {body['policy_id']}", [f"{listed_in(body)}."]
+        return page(title, facts, ("The strongest first", shown), said=said, small=body["notes"])
 
     def _asked(self) -> str:
-        return "" if (version := self.body["policy_version"]) is None else f"; version {cut(version)}"
+        return "" if (version := self.body["policy_version"]) is None else f", version {cut(version)}"
 
     def _listed(self, at: object) -> AnomalyDocument:
         listed: Sequence[AnomalyDocument] = self.body["anomalies"]
@@ -154,7 +157,7 @@ def anomalies(
         max_items: How many anomalies are listed, 1 to 200.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: ENGINE_ARGUMENT_INVALID, or LAKE_POLICY_UNKNOWN.
     """
     require_snapshot(snapshot)
     question = AnomaliesQuestion(
@@ -165,6 +168,7 @@ def anomalies(
         threshold=threshold,
         max_items=max_items,
     )
+    require_decided(snapshot, policy_id, policy_version)
     return answer(snapshot, question)
 
 

@@ -1,0 +1,13 @@
+#!/bin/sh
+# Finds a Chromium for the tests that look at pages; where there is none, installs Debian's or Ubuntu's, if it may.
+# Never fails: without a browser those tests are skipped, and say so. GATE_BROWSER names one in another place.
+for name in ${GATE_BROWSER:-chromium chromium-browser google-chrome google-chrome-stable}; do
+  if command -v "$name" > /dev/null && "$name" --version > /dev/null 2>&1; then exit 0; fi
+done
+if [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null; then
+  echo "Installing Chromium for the browser tests (apt-get)."
+  export DEBIAN_FRONTEND=noninteractive
+  if { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } > /dev/null 2>&1; then exit 0; fi
+  echo "apt-get could not install it."
+fi
+echo "No Chromium: the browser tests are skipped. Install chromium or google-chrome (Debian: apt-get install chromium)."

@@ -1,0 +1,152 @@
+"""The parts that every chart is made of: `rows` for its data, `name` for each text of its own, `titled` for the whole.
+
+Chart libraries trust a specification. Altair writes it unescaped into a <script>, and the menu of a drawn chart writes
+it unescaped into a page ("View Source"). But versions, reasons and metrics are named by callers. So no text of a chart
+contains `<`, which every tag begins with: a quotation mark of the same shape takes its place. That holds in every
+format and renderer, and when the chart becomes part of another. Line breaks and unprintable characters are replaced
+too, which would break the expressions that Vega makes of texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from itertools import count
+from textwrap import wrap
+from typing import Final
+
+import altair as alt
+import polars as pl
+
+from workbench.engines.rendering import on_one_line
+from workbench.engines.wording import heading
+
+Drawn = alt.LayerChart | alt.FacetChart
+
+PERCENT: Final = alt.Axis(format="%")
+SHARE: Final = alt.Scale(domain=[0, 1])
+
+# A quotation mark, which every font has.
+_LESS_THAN: Final = "\u2039"
+_LONGEST: Final = 80
+_FEW_DAYS: Final = 60
+_TAIL: Final = 24
+# Pixels that a character takes on average, in bold type and in plain.
+_BOLD: Final = 7.2
+_PLAIN: Final = 5.6
+_RATES: Final = ("rate", "success_rate", "low", "high", "terminal_coverage", "share", "yours", "delta")
+_PERCENTILES: Final = ("p10", "p25", "p50", "p75", "p90")
+_FORMATS: Final = {
+    **dict.fromkeys((*_RATES, *_PERCENTILES), ".1%"),
+    **dict.fromkeys(("score", "modified_z"), ".2f"),
+    **dict.fromkeys(("value", "usual"), ",.6~g"),
+}
+_DATES: Final = ("week", "start", "from", "to")
+
+
+def name(text: str) -> str:
+    """A text of a chart, on one line and without markup."""
+    return on_one_line(text).replace("<", _LESS_THAN)
+
+
+def labels(names: Sequence[str]) -> list[str]:
+    """Names as axes and legends show them: whole up to 80 characters, and no two the same.
+
+    A longer one is shown with its beginning and its end, where long names differ.
+    """
+    shown: dict[str, None] = {}
+    for text in map(name, names):
+        short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - _TAIL - 1]}…{text[-_TAIL:]}"
+        numbered = (short if number == 1 else f"{short} ({number})" for number in count(1))
+        shown[next(each for each in numbered if each not in shown)] = None
+    return list(shown)
+
+
+def rows(frame: pl.DataFrame) -> alt.Chart:
+    """A chart of a frame's rows, with each text as `name` writes it."""
+    texts = [column for column, dtype in frame.schema.items() if dtype == pl.String or dtype == pl.Enum]
+    return alt.Chart(
+        frame.with_columns(
+            pl.Series(column, [None if text is None else name(text) for text in frame[column]], pl.String)
+            for column in texts
+        )
+    )
+
+
+def titled(
+    layers: Sequence[alt.Chart | alt.LayerChart],
+    finding: str,
+    notes: Sequence[str],
+    *,
+    width: int,
+    height: int | alt.Step,
+    outside: int = 90,
+) -> Drawn:
+    """The whole chart, under a sentence that says what it shows.
+
+    Args:
+        layers: Its layers.
+        finding: The sentence.
+        notes: More sentences, in smaller type: what was looked at, and how to read the chart.
+        width: The width of the plot, in pixels.
+        height: Its height, or that of each of its rows.
+        outside: How many pixels titles may go beyond the plot: the axis labels and the legend.
+    """
+    room = width + outside
+    title = alt.TitleParams(
+        _wrapped(finding, room / _BOLD),
+        subtitle=[line for note in notes if note for line in _wrapped(note, room / _PLAIN)],
+        anchor="start",
+        fontSize=14,
+        subtitleColor="#404040",
+        subtitlePadding=4,
+        offset=12,
+    )
+    return alt.layer(*layers).properties(title=title, width=width, height=height)
+
+
+def tooltip(*columns: str) -> list[alt.Tooltip]:
+    """What a chart shows of the row under the pointer."""
+    return [_tooltip(column) for column in columns]
+
+
+def _tooltip(column: str) -> alt.Tooltip:
+    if column in _DATES:
+        return alt.Tooltip(f"{column}:T", title=heading(column), format="%-d %B %Y")
+    if column in _FORMATS:
+        return alt.Tooltip(f"{column}:Q", title=heading(column), format=_FORMATS[column])
+    return alt.Tooltip(column, title=heading(column))
+
+
+def names_axis(title: str | None) -> alt.Axis:
+    """An axis of names, each of them whole, with its title above them."""
+    return alt.Axis(
+        title=title,
+        titleAngle=0,
+        titleAlign="right",
+        titleAnchor="start",
+        titleX=-8,
+        titleY=-6,
+        titleLimit=0,
+        labelLimit=0,
+        # Else a title is drawn over labels that are longer than this.
+        maxExtent=10_000,
+        grid=True,
+    )
+
+
+def months(moments: pl.Series) -> alt.Axis:
+    """An axis with month and year; with the day too where there are too few weeks for months to tell them apart."""
+    first, last = moments.min(), moments.max()
+    if isinstance(first, date) and isinstance(last, date) and (last - first).days < _FEW_DAYS:
+        return alt.Axis(format="%-d %b %Y", tickCount=alt.TimeIntervalStep(interval="week", step=1), labelOverlap=True)
+    return alt.Axis(format="%b %Y", tickCount=alt.TimeIntervalStep(interval="month", step=1), labelOverlap=True)
+
+
+def legend(title: str) -> alt.Legend:
+    """A legend that shows every name whole."""
+    return alt.Legend(title=title, labelLimit=0, titleLimit=0, symbolSize=90, symbolOpacity=1)
+
+
+def _wrapped(text: str, characters: float) -> list[str]:
+    return wrap(name(text), max(40, int(characters))) or [""]

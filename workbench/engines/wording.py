@@ -1,0 +1,154 @@
+"""Names, dates and shares as people read them, the same in every table and chart.
+
+heading("terminal_coverage")      Terminal coverage
+described("revenue_eur")          Revenue (EUR)
+day(date(2026, 7, 14))            14 July 2026
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from types import MappingProxyType
+from typing import Final
+
+_MONTHS: Final = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+_HEADINGS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "as_of": "As of",
+        "count": "Decisions",
+        "decisions_at_least": "Their decisions, at least",
+        "delta": "Difference from the median",
+        "high": "High end of the interval",
+        "holds": "Value",
+        "low": "Low end of the interval",
+        "modified_z": "Distance in robust standard deviations",
+        "name": "Name",
+        "needs_input": "Would fail the schema",
+        "p10": "10th percentile",
+        "p25": "25th percentile",
+        "p50": "Median",
+        "p75": "75th percentile",
+        "p90": "90th percentile",
+        "policy_id": "Policy",
+        "rate": "Share",
+        "rule": "Decided by",
+        "scopes_at_least": "Other scopes, at least",
+        "terminal": "Cases (terminal outcomes)",
+        "then_rule": "Would be decided by",
+        "then_verdict": "Verdict as it would be",
+        "unknown": "Facts not known",
+        "until": "To",
+        "usual": "Usual value",
+        "verdict_changed": "Would get another verdict",
+        "when": "Decided in",
+        "whole": "Of all",
+    }
+)
+"""The columns whose heading is not simply their name in words."""
+
+# A name as programs write it: lower case, with underscores or dots.
+_CODE: Final = re.compile(r"[a-z][a-z0-9]*([_.][a-z0-9]+)*", re.ASCII)
+_UNITS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **{currency: currency.upper() for currency in ("eur", "usd", "gbp", "chf", "jpy", "cad", "aud", "sek", "nok")},
+        "percent": "%",
+        "pct": "%",
+        "ms": "ms",
+        "milliseconds": "ms",
+        "seconds": "s",
+        "minutes": "min",
+        "hours": "h",
+        "days": "days",
+        "weeks": "weeks",
+        "months": "months",
+        "bytes": "bytes",
+        "kg": "kg",
+        "km": "km",
+    }
+)
+_RULES: Final[Mapping[str, str]] = MappingProxyType(
+    {"rule:default": "the default outcome", "schema:failed": "the schema check"}
+)
+
+
+def heading(column: str) -> str:
+    """The heading of a column or a field of a report."""
+    return _HEADINGS.get(column) or phrase(column)
+
+
+def phrase(code: str) -> str:
+    """A code in words, such as a recommendation: `review_version` is `Review version`."""
+    words = code.replace("_", " ")
+    return words[:1].upper() + words[1:]
+
+
+def described(name: str) -> str:
+    """A metric or a fact as the title of an axis: in words, with its unit where the name states one.
+
+    A name that is no code, such as `Größe in m²`, stays as it is.
+    """
+    if _CODE.fullmatch(name) is None:
+        return name
+    words = re.split("[_.]", name)
+    unit = _UNITS.get(words[-1]) if len(words) > 1 else None
+    if unit is not None:
+        return f"{phrase(' '.join(words[:-1]))} ({unit})"
+    return phrase(" ".join(words))
+
+
+def in_words(name: str) -> str:
+    """A metric or a fact within a sentence: `minutes_of_handling` is `minutes of handling`."""
+    shown = described(name)
+    return shown if shown == name else f"{shown[0].lower()}{shown[1:]}"
+
+
+def decided_by(rule: str) -> str:
+    """What decided, as the evidence of a record names it: a rule's id, the default outcome or the schema check."""
+    return _RULES.get(rule, rule.removeprefix("rule:"))
+
+
+def day(moment: date) -> str:
+    """A date, or the UTC date of a moment: `14 July 2026`."""
+    if isinstance(moment, datetime):
+        moment = moment.astimezone(UTC)
+    return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
+
+
+def moment(value: datetime) -> str:
+    """A moment to the minute: `14 July 2026, 05:20 UTC`; the date alone at midnight."""
+    at = value.astimezone(UTC)
+    return day(at) if (at.hour, at.minute, at.second) == (0, 0, 0) else f"{day(at)}, {at:%H:%M} UTC"
+
+
+def stated(timestamp: str | None) -> str:
+    """A timestamp of a report as `moment` writes it; a dash where there is none."""
+    return "-" if timestamp is None else moment(datetime.fromisoformat(timestamp))
+
+
+def month(text: str | None) -> str:
+    """A month, or the month of a timestamp: `2026-09` is `September 2026`; a dash where there is none."""
+    return "-" if text is None else f"{_MONTHS[int(text[5:7]) - 1]} {text[:4]}"
+
+
+def whole_percent(rate: float) -> str:
+    """A share in whole percent, which is 0% or 100% only where it is none or all."""
+    if 0 < rate < 0.005:
+        return "less than 1%"
+    if 0.995 <= rate < 1:
+        return "more than 99%"
+    return f"{rate:.0%}"
+
+
+def joined(names: Sequence[str]) -> str:
+    """Names in a sentence: `a`, `a and b`, `a, b and c`."""
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and what is counted: `1 case`, `2,460 cases`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
