@@ -1,6 +1,6 @@
 """How far the outcomes of earlier decisions support a policy: `decision_confidence` on records, and the report.
 
-    score      the lower end of the 95 % Wilson interval of the success rate
+    score      the lower end of the 95% Wilson interval of the success rate
     stability  how far the worst version lies below the policy, as far as their intervals tell the two apart
 
 Formulas, reasons and limits: docs/confidence.md. Everything follows from counts of latest outcomes alone, without a
@@ -57,7 +57,7 @@ class Counts(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % Wilson interval of the success rate."""
+        """The 95% Wilson interval of the success rate."""
         return wilson_interval(self.succeeded, self.terminal)
 
 
@@ -157,7 +157,7 @@ def assess(
 
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
-    """The 95 % Wilson score interval of a rate, six decimals; (0, 1) where nothing was tried.
+    """The 95% Wilson score interval of a rate, six decimals; (0, 1) where nothing was tried.
 
     E. B. Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
     """

@@ -62,7 +62,7 @@ class Standing(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % Wilson interval of the success rate."""
+        """The 95% Wilson interval of the success rate."""
         return wilson_interval(self.succeeded, self.terminal)
 
     @property

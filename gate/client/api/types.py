@@ -1097,7 +1097,7 @@ class Standing(TypedDict):
 
 
 class Rate(TypedDict):
-    """The share of succeeded among the terminal outcomes, with its 95 % Wilson interval; six decimals."""
+    """The share of succeeded among the terminal outcomes, with its 95% Wilson interval; six decimals."""
 
     rate: float | None
     """The share; null without terminal outcomes."""
@@ -1377,7 +1377,7 @@ class ConfidenceReport(TypedDict):
     action: str | None
     """The one action that was asked for; null for all."""
     score: float
-    """What success rate the terminal outcomes support: the lower end of its 95 % Wilson interval, six decimals; 0
+    """What success rate the terminal outcomes support: the lower end of its 95% Wilson interval, six decimals; 0
     without any.
     """
     level: ConfidenceLevel
@@ -1453,7 +1453,7 @@ class CountedShare(TypedDict):
 
 
 class RateDifference(TypedDict):
-    """The rate within less the rate before, with Newcombe's 95 % interval."""
+    """The rate within less the rate before, with Newcombe's 95% interval."""
 
     rate: float
     """The difference."""
@@ -1482,7 +1482,7 @@ ShiftedRate = TypedDict(
         "before": CountedShare,
         # .
         "within": CountedShare,
-        # The rate within less the rate before, with Newcombe's 95 % interval.
+        # The rate within less the rate before, with Newcombe's 95% interval.
         "difference": RateDifference,
         # The effect size: 0.2 is small, 0.5 medium, 0.8 large.
         "cohens_h": float,

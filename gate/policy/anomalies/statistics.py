@@ -126,7 +126,7 @@ def cohens_h(a: float, b: float) -> float:
 
 
 def difference_interval(a: Share, b: Share) -> tuple[float, float]:
-    """The 95 % interval of the rate of a less that of b: Newcombe's, from both Wilson intervals."""
+    """The 95% interval of the rate of a less that of b: Newcombe's, from both Wilson intervals."""
     (low_a, high_a), (low_b, high_b) = wilson_interval(*a), wilson_interval(*b)
     difference = a.rate - b.rate
     low = difference - math.sqrt((a.rate - low_a) ** 2 + (high_b - b.rate) ** 2)
