@@ -19,7 +19,6 @@ from typing import Annotated, Final
 import httpx
 import orjson
 import typer
-from granian import Granian
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
@@ -35,6 +34,7 @@ from api.http.metrics import DIRECTORY_VARIABLE, make_directory
 from api.http.placement import PROCESSORS_VARIABLE, processors_to_keep_to
 from api.http.readiness import Report
 from api.http.turns import PORT_VARIABLE, SECONDS_VARIABLE, WAITING
+from api.workers.server import Server
 from gate.errors import OperatorError
 from gate.instance.instance import create_metrics_token
 from gate.ledger.access.limits import replace_damaged_limits
@@ -88,8 +88,10 @@ def serve(
         say("Reports about policies need the extra `workbench`, which is not installed; everything else works.")
     # A forked worker would inherit this process's locks and descriptors; a spawned one starts clean.
     multiprocessing.set_start_method("spawn", force=True)
-    server = Granian(
+    server = Server(
         "api.http.turns:worker",
+        directory=metrics,
+        log=log,
         factory=True,
         address=host,
         port=port,
@@ -99,7 +101,6 @@ def serve(
         # HTTP/2 would let one connection keep hundreds of requests waiting; proxies speak HTTP/1.1 to what they serve.
         http=HTTPModes.http1,
         http1_settings=HTTP1Settings(header_read_timeout=1000 * request_seconds),
-        respawn_failed_workers=True,
         workers_kill_timeout=DRAIN_SECONDS,
         log_level=LogLevels.warning,
         log_dictconfig=library_logging(),

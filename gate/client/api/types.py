@@ -2982,6 +2982,10 @@ class Status(TypedDict):
     """What is wired besides, and how."""
     disk: StatusPart
     """Whether the ledger's disk has room."""
+    workers: NotRequired[StatusPart]
+    """The processes that answer requests: asked, running, crash_looping, deaths and last_deaths. Present under `gate
+    serve`.
+    """
     trusted_adapters: StatusPart
     """What can be invoked, and what holds a worker on the service's machine: registered, required and in_force.
     Where none can run, ok is as it is without them.
