@@ -71,6 +71,7 @@ def list_(home: Heeded = None, database_url: UnusedDatabaseUrl = None, as_json: 
             [manifest["adapter_id"], manifest["version"], manifest["title"], manifest["manifest_hash"]]
             for manifest in adapters.manifests()
         ],
+        wraps=("what it is",),
     )
     for error in damaged().values():
         note(f"gate: {error.message}")
@@ -125,7 +126,7 @@ def run(
     if as_json:
         print_json({"adapter_facts": made.values, "trusted_adapter": made.trusted_adapter})
         return
-    table(["fact", "value"], [[fact, _shown(value)] for fact, value in made.values.items()])
+    table(["fact", "value"], [[fact, _shown(value)] for fact, value in made.values.items()], wraps=("value",))
     if made.trusted_adapter is not None:
         say(f"input_hash {made.trusted_adapter['input_hash']}, output_hash {made.trusted_adapter['output_hash']}")
 
@@ -185,6 +186,7 @@ def _show(adapter: Adapter) -> None:
             *([name, members[name]] for name in (*hashes, *labels)),
             ["denied_capabilities", ", ".join(manifest["denied_capabilities"])],
         ],
+        wraps=("",),
     )
     say("")
     table(
@@ -198,7 +200,8 @@ def _show(adapter: Adapter) -> None:
     schemas = (("input", "required", manifest["input_schema"]), ("facts", "always made", manifest["output_schema"]))
     for title, always, schema in schemas:
         say("")
-        table([title, "of the form", always, "what it is"], _members(cast("Schema", schema)))
+        columns = [title, "of the form", always, "what it is"]
+        table(columns, _members(cast("Schema", schema)), wraps=("of the form", "what it is"))
     say("")
     say("With --json: the manifest as it is hashed, with both schemas. With --source: the source.")
 

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from api.cli.options import Json
-from api.cli.output import print_json, say, table
+from api.cli.output import print_json, records, say, table
 from gate.client import Client, Delivery, Intent, Report, SqliteStore, State, connection
 from gate.client.client import TIMEOUT
 from gate.client.guard.recovery import Settled, known_intent, settle, status_of
@@ -374,7 +374,7 @@ def _say_before(attempts: Sequence[Intent]) -> None:
         return
     say("Attempts before it:")
     rows = [list(_shown_before(each).values()) for each in attempts]
-    table(["attempt", "decision", "asked", "started", "ended as", "result"], rows)
+    records(["attempt", "decision", "asked", "started", "ended as", "result"], rows)
 
 
 def _target(context: Mapping[str, object]) -> str:
@@ -398,7 +398,7 @@ def _say_unknown(intents: Sequence[Intent]) -> None:
         ]
         for intent in intents
     ]
-    table(["intent", "decision", "action", "target", "started"], rows)
+    records(["intent", "decision", "action", "target", "started"], rows)
 
 
 def _say_waiting(waiting: Sequence[Report]) -> None:
@@ -415,7 +415,7 @@ def _say_refused(refused: Sequence[Report]) -> None:
         style="red",
     )
     rows = [[each.intent_id, each.decision_id, each.kind, each.told_at, _in_a_line(each.refused)] for each in refused]
-    table(["intent", "decision", "report", "told", "why"], rows)
+    records(["intent", "decision", "report", "made", "refused"], rows)
 
 
 def _say_delivery(delivery: Delivery, waiting: Sequence[Report]) -> None:

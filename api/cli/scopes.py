@@ -81,9 +81,16 @@ def list_scopes(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_
     if as_json:
         print_json({"scopes": shown})
     else:
-        columns = ["scope", "id in logs", "plan", "monthly cap", "used this month", "chain", "entries", "created"]
-        columns.append("benchmarks")
-        table(columns, [list(scope.values()) for scope in shown])
+        columns = {
+            "scope": "scope",
+            "id in logs": "scope_id",
+            "plan": "plan",
+            "monthly cap": "monthly_cap",
+            "used": "used_this_month",
+            "entries": "chain_size",
+            "benchmarks": "benchmarks",
+        }
+        table(list(columns), [[scope[name] for name in columns.values()] for scope in shown], wraps=("scope",))
 
 
 @app.command()

@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
+from api.cli.confirmation import DryRun, Yes, confirm
 from api.cli.keys import moment
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
-from api.cli.output import print_json, say, table
+from api.cli.output import minute, print_json, say, table
 from gate.clock import utc_now
 from gate.errors import OperatorError
+from gate.ids import timestamp
 from gate.instance.instance import Instance
 from gate.instance.keys import PURPOSES, KeyRing
 from gate.proof.signing import PublicKey
@@ -23,6 +25,10 @@ Purpose = Annotated[
 KeyId = Annotated[str, typer.Argument(help="The key's id, as `gate signing-keys list` names it.")]
 
 
+# How many characters of a fingerprint tell keys apart; --json prints all of them.
+_SHOWN = 8
+
+
 @app.command("list")
 def list_keys(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """List the public keys of both purposes."""
@@ -32,9 +38,16 @@ def list_keys(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_js
         print_json({purpose: registry.to_dict() for purpose, registry in registries.items()})
         return
     table(
-        ["purpose", "key_id", "status", "not before", "not after", "fingerprint"],
+        ["purpose", "key_id", "status", "not before (UTC)", "not after (UTC)", "fingerprint"],
         [
-            [purpose, key.key_id, key.status, key.not_before, key.not_after, key.fingerprint]
+            [
+                purpose,
+                key.key_id,
+                key.status,
+                minute(key.not_before),
+                minute(key.not_after),
+                f"{key.fingerprint[:_SHOWN]}...",
+            ]
             for purpose, registry in registries.items()
             for key in registry.keys
         ],
@@ -75,19 +88,40 @@ def retire(
 @app.command()
 def compromise(
     key_id: KeyId,
-    at: Annotated[str | None, typer.Option(help="Since when others may know it; default: now.")] = None,
+    at: Annotated[str | None, typer.Option(help="Since when others may have it. Default: now.")] = None,
     purpose: Purpose = "receipt",
+    yes: Yes = False,
+    dry_run: DryRun = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Mark a key as known to others. Nothing it signed verifies any more; if it was active, a new key signs at once."""
+    """Mark a key as compromised: nothing it signed verifies any more. A new key replaces the active one at once."""
     with instance_at(home, database_url) as instance:
         ring, now = _ring(instance, purpose), utc_now()
+        known, since = ring.find(key_id), moment(at) or now
+        if dry_run:
+            _show_compromise(
+                known, timestamp(since), is_active=ring.registry().active_key_id == key_id, as_json=as_json
+            )
+            return
+        if known.status != "compromised":
+            confirm(f"Marks the {purpose} key {key_id} as compromised: nothing it signed verifies any more.", yes=yes)
         with instance.ledger.operator_log.recording("signing_key.compromised", key_id, now) as details:
-            key = ring.compromise(key_id, moment(at) or now, now)
+            key = ring.compromise(key_id, since, now)
             details |= {"purpose": purpose, "since": key.not_after}
     _print(key, f"The key {key_id} is compromised; nothing it signed verifies any more.", as_json)
+
+
+def _show_compromise(key: PublicKey, since: str, *, is_active: bool, as_json: bool) -> None:
+    if as_json:
+        print_json({"dry_run": True, "key_id": key.key_id, "status": key.status, "since": since, "active": is_active})
+        return
+    then = " A new key would sign from now on." if is_active else ""
+    say(
+        f"The key {key.key_id} ({key.status}) would be compromised since {since}: nothing it signed would verify.{then}"
+    )
+    say("Nothing was changed.")
 
 
 def _ring(instance: Instance, purpose: str) -> KeyRing:

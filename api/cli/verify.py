@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Final, cast
 
 import typer
 
@@ -64,6 +64,7 @@ def verify(
     else:
         print_verdict(result)
         print_differences(result, "record")
+        print_skipped(result, trust, has_input=given.input is not None)
         advise(trust)
     raise typer.Exit(0 if result.verified else 1)
 
@@ -177,25 +178,63 @@ def print_verdict(result: Verification, *, whole: bool = True) -> None:
         say(f"NOT VERIFIED: {result.message} ({result.error})", style="red")
 
 
-def print_differences(result: Verification, what: str, *, told: Collection[str] = ()) -> None:
-    """Says what should stand where, in a record or packet, and what could not be checked, but for checks already told
-    of.
-    """
+def print_differences(result: Verification, what: str) -> None:
+    """Prints each stated value of a record or packet beside the recomputed one, and the unknown fields."""
     for name in result.expected:
         for path, expected, actual in _differences(name, result.expected[name], result.actual[name]):
             say(f"  {path}: the {what} says {actual}; recomputed: {expected}")
     if result.unknown:
         more = " and others" if len(result.unknown) == MAX_UNKNOWN else ""
-        say(f"  unknown to this release, so that nothing vouches for them: {', '.join(result.unknown)}{more}")
-    unchecked = [name for name, holds in result.checks.items() if holds is None and name not in told]
-    if unchecked := [name for name in unchecked if not name.endswith("unknown_members")]:
-        say(f"  not checked, for want of material: {', '.join(unchecked)}")
+        say(f"  not authenticated, because this release does not know them: {', '.join(result.unknown)}{more}")
+
+
+def print_skipped(result: Verification, trust: Trust, *, has_input: bool, told: Collection[str] = ()) -> None:
+    """Prints the checks that could not be made, each with the reason or the option that makes it possible.
+
+    Args:
+        result: The verification.
+        trust: The keys that were given.
+        has_input: Whether the original request was given.
+        told: Checks that were reported before.
+    """
+    reasons: dict[str, list[str]] = {}
+    for name, holds in result.checks.items():
+        if holds is None and name not in told and not name.endswith("unknown_members"):
+            reasons.setdefault(_why_skipped(name, trust, has_input=has_input), []).append(name)
+    for reason, names in reasons.items():
+        say(f"  skipped ({reason}): {', '.join(names)}")
+
+
+def _why_skipped(name: str, trust: Trust, *, has_input: bool) -> str:
+    check = name.rpartition(".")[2]
+    if check in _OF_INPUT and not has_input:
+        return "no --input given"
+    if check == "rulebook_hash":
+        return "the request names its rulebook by reference"
+    if check in _OF_ATTESTATIONS and trust.attestation_keys is None:
+        return "no --registry with attestation keys given"
+    if check in _OF_KEYS and trust == Trust():
+        return "no key given"
+    return _WITHOUT_OPTION.get(check, "not in the file")
+
+
+_OF_INPUT: Final = frozenset({"input_hash", "facts_hash", "adapter_input_hash", "rulebook_hash"})
+_OF_ATTESTATIONS: Final = frozenset({"attestation_signature", "registry_attestation_signature"})
+_OF_KEYS: Final = frozenset({"receipt_signature", "receipt_key", "signature", "key"})
+_WITHOUT_OPTION: Final = {
+    "erasure": "only a packet shows it",
+    "evaluation": "erased",
+    "checkpoint": "the packet holds no checkpoint",
+    "exported_at": "no checkpoint signs it",
+    "complete": "no signed checkpoint covers it",
+    **dict.fromkeys(_OF_ATTESTATIONS, "unsigned, or by an unknown or compromised key"),
+}
 
 
 def advise(trust: Trust) -> None:
-    """Says how to name a key, where none was: without one nothing is verified."""
+    """Says how to name a key, if none was given: nothing is verified without one."""
     if trust == Trust():
-        note("No key was given: name one with --registry, --public-key, --hmac-secret-file or --home.")
+        note("No key was given. Name one with --registry, --public-key, --hmac-secret-file or --home.")
 
 
 def _differences(path: str, expected: object, actual: object) -> Iterator[tuple[str, str, str]]:

@@ -19,6 +19,7 @@ from api.cli.verify import (
     advise,
     given_material,
     print_differences,
+    print_skipped,
     print_verdict,
     trusted,
 )
@@ -77,7 +78,8 @@ def verify(
         _print_steps(result)
         _print_unlinked(result.unlinked)
         told = {"reports_signed", *(unlinked_check(place) for place in result.unlinked)}
-        print_differences(result, "packet", told=told)
+        print_differences(result, "packet")
+        print_skipped(result, trust, has_input=given.input is not None, told=told)
         advise(trust)
     raise typer.Exit(0 if result.verified else 1)
 

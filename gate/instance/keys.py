@@ -116,6 +116,14 @@ class KeyRing:
                     raise self._unavailable(error) from error
             return self._signer
 
+    def find(self, key_id: str) -> PublicKey:
+        """The key of that id.
+
+        Raises:
+            OperatorError: SIGNING_KEY_UNKNOWN.
+        """
+        return self._known(self.registry(), key_id)
+
     def rotate(self, now: datetime) -> PublicKey:
         """Makes a new key that signs from now on; the key that signed so far is retired.
 

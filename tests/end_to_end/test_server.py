@@ -147,7 +147,7 @@ def test_ctrl_c_in_a_terminal_reaches_no_thread_of_a_worker(own: Site) -> None:
 def test_a_disabled_key_is_refused_by_every_process_at_once(site: Site, server: Server) -> None:
     key = site.create_key("disabled")
     assert post_decide(server.url, key, sample_request()).status_code == 200
-    site.gate("keys", "disable", key.split("_")[1])
+    site.gate("keys", "disable", "--yes", key.split("_")[1])
     for _ in range(8):
         assert post_decide(server.url, key, sample_request()).status_code == 403
 

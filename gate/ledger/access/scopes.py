@@ -181,6 +181,15 @@ class Directory:
         with self._store.read() as connection:
             return [_key(row) for row in connection.execute(query)]
 
+    def key(self, key_id: str) -> ApiKey:
+        """The key of that id.
+
+        Raises:
+            OperatorError: KEY_UNKNOWN.
+        """
+        with self._store.read() as connection:
+            return _existing_key(connection, key_id, lock=False)
+
     def disable_key(self, key_id: str, now: datetime) -> ApiKey:
         """Disables a key from now on; a key disabled before keeps its date.
 
@@ -352,9 +361,10 @@ def _insert_key(
     return key, made
 
 
-def _existing_key(connection: Connection, key_id: str) -> ApiKey:
+def _existing_key(connection: Connection, key_id: str, *, lock: bool = True) -> ApiKey:
     query = select(api_keys).where(api_keys.c.scope_id == key_id[:_SCOPE_HEX], api_keys.c.key_id == key_id)
-    row = None if unheard_of(key_id) else connection.execute(query.with_for_update()).one_or_none()
+    query = query.with_for_update() if lock else query
+    row = None if unheard_of(key_id) else connection.execute(query).one_or_none()
     if row is None:
         raise OperatorError("KEY_UNKNOWN", f"There is no key {key_id!r}; `gate keys list` names them.")
     return _key(row)
