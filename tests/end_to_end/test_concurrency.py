@@ -102,7 +102,7 @@ def connected(servers: Sequence[Server], key: str, count: int) -> Iterator[list[
 
 
 def test_one_key_from_many_clients_and_servers_makes_one_record(pair: Pair) -> None:
-    key, rounds, count = pair.site.create_key("one key"), size(2, 100), 32
+    key, rounds, count = pair.site.create_key("one-key"), size(2, 100), 32
     statuses: Counter[str] = Counter()
     with connected(pair.servers, key, count) as clients:
         processes = [list(connections_of(server).values()) for server in pair.servers]
@@ -129,7 +129,7 @@ def test_one_key_from_many_clients_and_servers_makes_one_record(pair: Pair) -> N
             full = answers[VIEWS.index("full")].json()
             assert refused.json()["existing_input_hash"] == full["input_hash"] != refused.json()["input_hash"]
     assert statuses == {"created": rounds, "replayed": rounds * (count - 1)}
-    assert [record["idempotency_key"] for record in map(stored_record, pair.site.chain("one key"))] == [
+    assert [record["idempotency_key"] for record in map(stored_record, pair.site.chain("one-key"))] == [
         f"order {n}" for n in range(rounds)
     ]
     report(f"{rounds} rounds, {dict(statuses)}; connections of each process of each server: {processes}")

@@ -74,7 +74,7 @@ def test_concurrent_decisions_make_one_whole_chain(site: Site, server: Server) -
 
 
 def test_one_key_from_many_clients_makes_one_record(site: Site, server: Server) -> None:
-    key = site.create_key("one key")
+    key = site.create_key("one-key")
     bodies: list[bytes] = []
     statuses: list[str] = []
     start = threading.Barrier(16)
@@ -94,7 +94,7 @@ def test_one_key_from_many_clients_makes_one_record(site: Site, server: Server) 
         server.url, key, sample_request(discount_percent=11, margin_percent=22), **{"x-idempotency-key": "one"}
     )
     assert other.status_code == 409
-    require_whole(site, "one key", 1)
+    require_whole(site, "one-key", 1)
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])

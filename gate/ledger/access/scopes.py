@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Collection
 from contextlib import suppress
@@ -32,7 +33,10 @@ from gate.ledger.tables import api_keys, chain_heads, scopes
 _KEY_PREFIX: Final = "dgk"
 _SCOPE_HEX: Final = 16
 _MAX_KEY_LENGTH: Final = 200
-_NAME_LENGTH: Final = 120
+NAME_LENGTH: Final = 64
+"""How long the name of a new scope may be; an older release allowed more, and other characters."""
+
+_NAME: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{NAME_LENGTH - 1}}}")
 # The last use is kept to the minute, so that it costs a write a minute and not one a request.
 _LAST_USE: Final = timedelta(minutes=1)
 _REMEMBERED: Final = 4096
@@ -68,7 +72,8 @@ class Directory:
         """Creates a scope with an empty chain.
 
         Args:
-            name: The operator's name for it.
+            name: The operator's name for it: at most `NAME_LENGTH` ASCII letters, digits, `.`, `_` and `-`, and not the
+                name of another scope in another case. Scopes that an older release named otherwise keep their names.
             plan: One of `PLANS`.
             now: The current moment.
             monthly_cap: A cap instead of the plan's.
@@ -77,10 +82,11 @@ class Directory:
             OperatorError: SCOPE_EXISTS, SCOPE_NAME_INVALID, PLAN_UNKNOWN or CAP_INVALID.
         """
         cap = _cap(plan, monthly_cap)
-        if not name or name != name.strip() or len(name) > _NAME_LENGTH or not name.isprintable():
+        if _NAME.fullmatch(name) is None:
             raise OperatorError(
                 "SCOPE_NAME_INVALID",
-                f"A scope's name has 1 to {_NAME_LENGTH} printable characters and no white space around it.",
+                f"{name!r} cannot name a scope. A name has 1 to {NAME_LENGTH} ASCII letters, digits, dots, underscores "
+                "and hyphens, and begins with a letter or digit.",
             )
         scope = Scope(
             scope_id=secrets.token_hex(_SCOPE_HEX // 2),
@@ -97,7 +103,7 @@ class Directory:
                 )
             except IntegrityError as error:
                 raise OperatorError(
-                    "SCOPE_EXISTS", f"There is a scope named {name!r} already; choose another name."
+                    "SCOPE_EXISTS", f"The scope {name!r} exists already; choose another name."
                 ) from error
             connection.execute(
                 insert(chain_heads).values(
@@ -110,6 +116,12 @@ class Directory:
                 )
             )
             record(connection, "scope.created", name, {"plan": plan, "monthly_cap": cap}, now)
+            # Only now, under the operator log's lock: of two that are created at one moment, one sees the other.
+            names = connection.execute(select(scopes.c.name).where(scopes.c.name != name)).scalars()
+            if (other := next((other for other in names if other.casefold() == name.casefold()), None)) is not None:
+                raise OperatorError(
+                    "SCOPE_EXISTS", f"The scope {other!r} differs only in case from {name!r}; choose another name."
+                )
         return scope
 
     def scope(self, name: str) -> Scope:

@@ -1416,7 +1416,7 @@ def test_an_address_that_is_not_this_machine_s_is_told_from_one_that_is_taken(ga
 
 
 def test_a_proposed_command_can_be_pasted(gate: Gate) -> None:
-    assert "gate keys create --scope 'two words'" in gate("scopes", "create", "two words").stdout
+    assert "gate keys create --scope two.words" in gate("scopes", "create", "two.words").stdout
 
 
 def test_a_backup_and_its_restore_say_where_they_cannot_go(gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ class Members:
         self.choices: list[tuple[str, bool, str]] = []
         directory = instance.ledger.directory
         for of in range(number):
-            name = f"scope {of}"
+            name = f"scope-{of}"
             self.scopes[name] = directory.create_scope(name, "unlimited", utc_now())
             key, _ = directory.create_key(self.scopes[name], FULL_ACCESS, None, utc_now())
             self.keys.append(key)
@@ -245,8 +245,8 @@ class TestOverRealLedgers:
 
         for number in range(6):
             members.live(number, 47, 40 - 3 * number)
-            members.opt_in(f"scope {number}", members.now)
-            members.entries[f"scope {number}"] = read(number)
+            members.opt_in(f"scope-{number}", members.now)
+            members.entries[f"scope-{number}"] = read(number)
         members.freeze()
         answer = get(client, members.keys[2])
         expected = recount.benchmarks(
