@@ -22,7 +22,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     if not is_checkpoint(document):
         raise OperatorError(
             "CHECKPOINT_INVALID",
-            f"{path} is no checkpoint: its members are not those of one; name a file with what `gate chain checkpoint` "
-            f"prints.",
+            f"{path} is not a checkpoint: its fields are not those of a checkpoint. Give a file that `gate chain "
+            f"checkpoint` printed.",
         )
     return document

@@ -24,19 +24,19 @@ KeyId = Annotated[str, typer.Argument(help="The id of the key, from `gate keys l
 
 @app.command()
 def create(
-    scope: Annotated[str, typer.Option(help="The scope; it is created where there is none of that name.")],
-    plan: Annotated[str | None, typer.Option(help=f"The scope's plan from now on: {', '.join(PLANS)}.")] = None,
+    scope: Annotated[str, typer.Option(help="The scope. It is created if it does not exist.")],
+    plan: Annotated[str | None, typer.Option(help=f"The plan of the scope from now on: {', '.join(PLANS)}.")] = None,
     access: Annotated[list[str] | None, typer.Option(help=f"Repeatable: {', '.join(ACCESS)}. Default: all.")] = None,
-    expires: Annotated[str | None, typer.Option(help="When the key ends: 2027-01-31T00:00:00Z.")] = None,
+    expires: Annotated[str | None, typer.Option(help="When the key expires, such as 2027-01-31T00:00:00Z.")] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Create a key and print it. It is shown this once; only its hash is kept."""
+    """Create a key and print it. It is shown only once, because only its hash is stored."""
     in_new_home = not (home / FILE_NAME).is_file()
     with instance_at(home, database_url, create=True) as instance:
         if in_new_home and not instance.settings.database_url:
-            note("A server on another home does not know its keys; name that server's directory with --home.")
+            note("A server with another home does not accept its keys; give that server's directory with --home.")
         owner, is_new = _scope_on_plan(instance, scope, plan)
         made = instance.ledger.directory.create_key(owner, access or FULL_ACCESS, moment(expires), utc_now())
     _print_new(*made, owner, as_json, in_new_scope=is_new)
@@ -173,7 +173,7 @@ def _print_new(
         return
     say(key)
     owner = f"the {'new ' if in_new_scope else ''}scope {scope.name} (plan {scope.plan})"
-    say(f"This is the key {made.key_id} of {owner}. It is not shown again.")
+    say(f"This is the key {made.key_id} of {owner}. It will not be shown again.")
 
 
 def _shown(key: ApiKey, scope: str) -> dict[str, object]:
@@ -189,7 +189,7 @@ def _shown(key: ApiKey, scope: str) -> dict[str, object]:
 
 
 def moment(text: str | None) -> datetime | None:
-    """The moment that an option names, or None.
+    """The date and time that an option gives, or None.
 
     Raises:
         OperatorError: DATE_INVALID.
@@ -200,5 +200,5 @@ def moment(text: str | None) -> datetime | None:
         return parse_timestamp(text)
     except ValueError as error:
         raise OperatorError(
-            "DATE_INVALID", f"{text!r} is no date and time in UTC; write it as 2027-01-31T00:00:00Z."
+            "DATE_INVALID", f"{text!r} is not a date and time in UTC; write it as 2027-01-31T00:00:00Z."
         ) from error

@@ -1,4 +1,4 @@
-"""gate log: what operators did."""
+"""gate log: the operator log."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def log(
-    limit: Annotated[int, typer.Option(min=1, max=100_000, help="How many entries to show, the latest.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="The number of latest entries to show.")] = 50,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Show what was done to scopes, plans, keys and the ledger, by whom and when. Exits with 1 where it was altered."""
+    """Show what operators changed in scopes, plans, keys and the ledger. Exits with 1 if the log was altered."""
     with instance_at(home, database_url) as instance:
         entries = instance.ledger.operator_log.latest(limit)
         broken_at = instance.ledger.operator_log.find_break()
@@ -33,7 +33,7 @@ def log(
             for line in _lines(entry):
                 say(line)
         if broken_at is not None:
-            say(f"BROKEN at position {broken_at}: the entry there was changed, or is not there.", style="red")
+            say(f"BROKEN at position {broken_at}: this entry was changed or removed.", style="red")
     raise typer.Exit(0 if broken_at is None else 1)
 
 

@@ -17,12 +17,12 @@ from gate.instance.instance import Instance
 from gate.instance.keys import PURPOSES, KeyRing
 from gate.proof.signing import PublicKey
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="List, rotate, retire and compromise signing keys.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="List, rotate, retire and revoke signing keys.")
 
 Purpose = Annotated[
     str, typer.Option(help="receipt (receipts and checkpoints) or registry (rulebook attestations and registrations).")
 ]
-KeyId = Annotated[str, typer.Argument(help="The key's id, as `gate signing-keys list` names it.")]
+KeyId = Annotated[str, typer.Argument(help="The id of the key, from `gate signing-keys list`.")]
 
 
 # How many characters of a fingerprint tell keys apart; --json prints all of them.
@@ -58,37 +58,39 @@ def list_keys(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_js
 def rotate(
     purpose: Purpose = "receipt", home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
 ) -> None:
-    """Make a new key that signs from now on. What the old one signed still verifies."""
+    """Create a new key that signs from now on. Signatures of the old key still verify."""
     with instance_at(home, database_url) as instance:
         ring, now = _ring(instance, purpose), utc_now()
         with instance.ledger.operator_log.recording("signing_key.rotated", purpose, now) as details:
             key = ring.rotate(now)
             details["new_key_id"] = key.key_id
-    _print(key, f"The {purpose} key {key.key_id} signs from now on; the one before it is retired.", as_json)
+    _print(key, f"The {purpose} key {key.key_id} signs from now on. The previous key is retired.", as_json)
 
 
 @app.command()
 def retire(
     key_id: KeyId,
-    not_after: Annotated[str | None, typer.Option(help="Until when its signatures count; default: now.")] = None,
+    not_after: Annotated[
+        str | None, typer.Option(help="The date up to which its signatures are valid. Default: now.")
+    ] = None,
     purpose: Purpose = "receipt",
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """End the validity of a key that no longer signs. Records dated later do not verify under it."""
+    """End the validity of a key that no longer signs. Records with a later date do not verify with it."""
     with instance_at(home, database_url) as instance:
         ring, now = _ring(instance, purpose), utc_now()
         with instance.ledger.operator_log.recording("signing_key.retired", key_id, now) as details:
             key = ring.retire(key_id, moment(not_after) or now)
             details |= {"purpose": purpose, "not_after": key.not_after}
-    _print(key, f"The key {key_id} is retired; records dated after {key.not_after} do not verify under it.", as_json)
+    _print(key, f"The key {key_id} is retired. Records dated after {key.not_after} do not verify with it.", as_json)
 
 
 @app.command()
 def compromise(
     key_id: KeyId,
-    at: Annotated[str | None, typer.Option(help="Since when others may have it. Default: now.")] = None,
+    at: Annotated[str | None, typer.Option(help="Since when others may have had it. Default: now.")] = None,
     purpose: Purpose = "receipt",
     yes: Yes = False,
     dry_run: DryRun = False,
@@ -110,7 +112,7 @@ def compromise(
         with instance.ledger.operator_log.recording("signing_key.compromised", key_id, now) as details:
             key = ring.compromise(key_id, since, now)
             details |= {"purpose": purpose, "since": key.not_after}
-    _print(key, f"The key {key_id} is compromised; nothing it signed verifies any more.", as_json)
+    _print(key, f"The key {key_id} is compromised. Nothing it signed verifies any more.", as_json)
 
 
 def _show_compromise(key: PublicKey, since: str, *, is_active: bool, as_json: bool) -> None:

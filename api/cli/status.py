@@ -50,7 +50,7 @@ class Storage(TypedDict):
 
 @app.command()
 def status(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Show readiness, each scope's chain, and the ledger's size and growth. Exits with 1 where it is degraded."""
+    """Show readiness, the chain of each scope, and the size and growth of the ledger. Exits with 1 if degraded."""
     settings = load_settings(home, database_url=database_url)
     require_instance(settings.home)
     report, chains, storage = _look(settings)
@@ -135,7 +135,7 @@ def _say_storage(storage: Storage) -> None:
     sentences = [
         f"{storage['entries']} entries in {_size(storage['bytes'])}; the last day added {storage['entries_last_day']}, "
         f"about {_size(storage['growth_bytes_per_day'])}.",
-        "The disk is the database server's." if left is None else f"{_size(left)} are left on the disk.",
+        "The disk belongs to the database server." if left is None else f"{_size(left)} are left on the disk.",
     ]
     if days is not None and days <= _FORESEEABLE_DAYS:
         sentences.append(f"At this rate the disk is full in {days} {'day' if days == 1 else 'days'}.")

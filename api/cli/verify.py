@@ -30,11 +30,11 @@ ATTESTATION_KEYS_PATH = "/.well-known/rulebook-attestation-keys.json"
 
 
 Input = Annotated[
-    Path | None, typer.Option("--input", help="The original Decision Request: its hashes are checked as well.")
+    Path | None, typer.Option("--input", help="The original Decision Request, to check its hashes as well.")
 ]
-Registry = Annotated[str | None, typer.Option(help="The publisher's key registry: its address, or a saved file.")]
-PublicKeyFile = Annotated[Path | None, typer.Option(help="The publisher's receipt key in PEM.")]
-HmacSecretFile = Annotated[Path | None, typer.Option(help="The secret of hmac-sha256 receipts.")]
+Registry = Annotated[str | None, typer.Option(help="The key registry of the publisher: an address or a saved file.")]
+PublicKeyFile = Annotated[Path | None, typer.Option(help="The receipt key of the publisher, as PEM.")]
+HmacSecretFile = Annotated[Path | None, typer.Option(help="The file with the secret of hmac-sha256 receipts.")]
 TrustedHome = Annotated[
     Path | None, typer.Option("--home", envvar="GATE_HOME", help="Trust the keys of the instance in this directory.")
 ]
@@ -43,7 +43,7 @@ TrustedHome = Annotated[
 @app.command()
 def verify(
     context: typer.Context,
-    record: Annotated[Path, typer.Argument(help="A full Decision Record in JSON; - for stdin.")],
+    record: Annotated[Path, typer.Argument(help="A full Decision Record as JSON; - reads stdin.")],
     input_: Input = None,
     registry: Registry = None,
     public_key: PublicKeyFile = None,
@@ -52,9 +52,9 @@ def verify(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Verify an exported record: 0 verified, 1 not verified, 2 unusable.
+    """Verify an exported decision record: 0 verified, 1 not verified, 2 the command failed.
 
-    A registry's address may be the service itself (http://host:8080), which gives the receipt and the attestation keys.
+    --registry also takes the address of the service (http://host:8080), which has receipt and attestation keys.
     """
     given = given_material(record, RECORDS, input_)
     trust = trusted(context, registry, public_key, hmac_secret_file, home)
@@ -109,7 +109,7 @@ def trusted(
     given = [source for source in (registry, public_key, secret_file, told) if source is not None]
     if len(given) > 1:
         raise OperatorError(
-            "TRUST_AMBIGUOUS", "Give one of --registry, --public-key, --hmac-secret-file and --home, not several."
+            "TRUST_AMBIGUOUS", "Give only one of --registry, --public-key, --hmac-secret-file and --home."
         )
     if registry is not None:
         receipt_keys, attestation_keys = _registries(registry)
@@ -123,7 +123,7 @@ def trusted(
     if home is not None:
         keys = home / "keys"
         if not keys.is_dir():
-            raise OperatorError("INSTANCE_MISSING", f"There is no instance in {home}; name the directory of one.")
+            raise OperatorError("INSTANCE_MISSING", f"There is no instance in {home}; give the directory of one.")
         return Trust(
             receipt_keys=load_registry(read_json(keys / "receipt.json")),
             attestation_keys=load_registry(read_json(keys / "registry.json")),
@@ -137,7 +137,7 @@ def _registries(source: str) -> tuple[KeyRegistry, KeyRegistry | None]:
         if not Path(source).exists():
             raise OperatorError(
                 "FILE_UNREADABLE",
-                f"There is no file {source}; the address of a service begins with http:// or https://.",
+                f"There is no file {source}. The address of a service begins with http:// or https://.",
             )
         return load_registry(read_json(Path(source))), None
     if source.endswith(RECEIPT_KEYS_PATH):
@@ -157,13 +157,13 @@ def _fetch(url: str) -> object:
     if not response.is_success:
         raise OperatorError(
             "REGISTRY_UNREACHABLE",
-            f"{url} answered {response.status_code}; give the service's own address, or a saved registry.",
+            f"{url} answered {response.status_code}; give the address of the service, or a saved registry.",
         )
     try:
         return parse(response.content)
     except MaterialRefused as error:
         why = error.message.replace("The body", "Its answer", 1)
-        raise OperatorError("REGISTRY_UNREACHABLE", f"{url} answered no key registry. {why}") from error
+        raise OperatorError("REGISTRY_UNREACHABLE", f"The answer of {url} is not a key registry. {why}") from error
 
 
 def print_verdict(result: Verification, *, whole: bool = True) -> None:

@@ -133,7 +133,9 @@ class Directory:
         with self._store.read() as connection:
             found = _scope_named(connection, name)
         if found is None:
-            raise OperatorError("SCOPE_UNKNOWN", f"There is no scope named {name!r}; `gate scopes list` names them.")
+            raise OperatorError(
+                "SCOPE_UNKNOWN", f"There is no scope named {name!r}. `gate scopes list` shows all scopes."
+            )
         return found
 
     def scopes(self) -> list[Scope]:
@@ -174,10 +176,11 @@ class Directory:
         if unknown or not access:
             raise OperatorError(
                 "ACCESS_UNKNOWN",
-                f"A key's access is one or more of {', '.join(ACCESS)}; not {', '.join(sorted(unknown)) or 'nothing'}.",
+                f"{', '.join(sorted(unknown)) or 'An empty list'} is not an access; choose one or more of "
+                f"{', '.join(ACCESS)}.",
             )
         if expires_at is not None and expires_at <= now:
-            raise OperatorError("KEY_EXPIRY_PAST", "The expiry lies in the past; name a later date.")
+            raise OperatorError("KEY_EXPIRY_PAST", "The expiry is in the past; give a later date.")
         with self._store.write() as connection:
             # The access epoch stays: no process can remember a key that did not exist.
             key, made = _insert_key(connection, scope.scope_id, access, expires_at, now)
@@ -378,7 +381,7 @@ def _existing_key(connection: Connection, key_id: str, *, lock: bool = True) -> 
     query = query.with_for_update() if lock else query
     row = None if unheard_of(key_id) else connection.execute(query).one_or_none()
     if row is None:
-        raise OperatorError("KEY_UNKNOWN", f"There is no key {key_id!r}; `gate keys list` names them.")
+        raise OperatorError("KEY_UNKNOWN", f"There is no key {key_id!r}. `gate keys list` shows all keys.")
     return _key(row)
 
 
@@ -413,6 +416,8 @@ def _cap(plan: str, monthly_cap: int | None) -> int | None:
         return PLANS[plan].records_per_month
     if not 0 <= monthly_cap <= MAX_SAFE_INTEGER or PLANS[plan].records_per_month is None:
         raise OperatorError(
-            "CAP_INVALID", f"A monthly cap is a number from 0 on, for a plan that has one; {plan} with {monthly_cap}."
+            "CAP_INVALID",
+            f"The cap {monthly_cap} does not fit the plan {plan}: a monthly cap is 0 or more, and only for a "
+            "plan with a cap.",
         )
     return monthly_cap

@@ -1358,8 +1358,8 @@ def test_the_demo_scope_is_made_once_and_mended(instance: Instance) -> None:
 
 
 def test_the_first_request_is_one_line_that_decides(instance: Instance, client: FlaskClient) -> None:
+    from api.cli.announcement import first_request
     from api.cli.demo.command import demo_key_file
-    from api.cli.serve import first_request
 
     command = first_request("http://127.0.0.1:8080", demo_key_file(instance))
     assert "\n" not in command
