@@ -77,9 +77,9 @@ class TestList:
         told = run_gate("adapters", "list", "--home", str(walled))
         assert told.returncode == 0
         assert told.stderr == (
-            "gate: No adapter can run here: adapter_isolation requires measures that are not available here: a_moat.\n"
+            "gate: Adapters cannot run here: adapter_isolation requires measures that are not available here: a_moat.\n"
         )
-        assert f"Workers are held here by {', '.join(listed['in_force'])}." in told.stdout
+        assert f"Workers on this machine are contained by {', '.join(listed['in_force'])}." in told.stdout
 
 
 class TestShow:

@@ -261,14 +261,14 @@ class TestScopesAndKeys:
         again = gate("scopes", "benchmarks", "opt-in", "acme")
         assert (again.returncode, again.stdout) == (
             0,
-            "The scope acme takes part in benchmarks already; nothing changed.\n",
+            "The scope acme is already opted in to benchmarks; nothing changed.\n",
         )
         out = gate("scopes", "benchmarks", "opt-out", "acme").stdout
-        assert out.startswith(f"The scope acme takes no part in benchmarks from the freeze of {month} on;")
+        assert out.startswith(f"The scope acme takes no part in benchmarks from {month} on.")
         told = printed(gate("scopes", "benchmarks", "opt-out", "acme", "--json"))
         assert (told["benchmarks"], told["changed"], told["from_month"]) == ("opted_out", False, None)
         said = gate("scopes", "benchmarks", "opt-in", "acme").stdout
-        assert f"from the freeze of {month} on, which is of decisions made in {decided_in(month)}." in said
+        assert f"from {month} on. The benchmarks of {month} cover the decisions of {decided_in(month)}." in said
         actions = [entry["action"] for entry in printed(gate("log", "--json"))["entries"]]
         assert actions == [
             "scope.created",
@@ -839,7 +839,7 @@ class TestVerifyPacket:
         few = gate("verify-packet", files["few_links"], "--registry", files["registry"], home=False)
         assert few.returncode == 0
         told = [line for line in few.stdout.splitlines() if line.startswith("  outcome_records[")]
-        assert told == ["  outcome_records[0]: its link is not in the packet; only its own hash speaks for it"]
+        assert told == ["  outcome_records[0]: its link is not in the packet; only its own hash protects it"]
 
     def test_a_packet_that_is_verified_for_its_record_alone_says_so_and_can_be_refused(
         self, gate: Gate, files: dict[str, str]
@@ -1411,7 +1411,7 @@ def test_a_file_that_is_no_database_is_named(gate: Gate, tmp_path: Path, made: d
 def test_an_address_that_is_not_this_machine_s_is_told_from_one_that_is_taken(gate: Gate, host: str) -> None:
     done = gate("serve", "--host", host)
     assert done.returncode == 2
-    assert done.stderr.startswith(f"gate: {host} is no address of this machine (")
+    assert done.stderr.startswith(f"gate: {host} is not an address of this machine (")
     assert "--host" in done.stderr
 
 
@@ -1421,11 +1421,11 @@ def test_a_proposed_command_can_be_pasted(gate: Gate) -> None:
 
 def test_a_backup_and_its_restore_say_where_they_cannot_go(gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
     assert gate("backup", str(tmp_path / "no" / "b.db")).stderr.endswith(
-        f"there is no directory {tmp_path / 'no'}; make it. (BACKUP_UNWRITABLE)\n"
+        f"the directory {tmp_path / 'no'} does not exist; create it first. (BACKUP_UNWRITABLE)\n"
     )
     assert gate("backup", str(tmp_path / "b.db")).returncode == 0
     elsewhere = ["--home", str(tmp_path / "other"), "--database-url", f"sqlite:///{tmp_path / 'home' / 'ledger.db'}"]
     done = gate("restore", str(tmp_path / "b.db"), *elsewhere, home=False)
     assert done.returncode == 2
-    assert f"There is a ledger in {tmp_path / 'home' / 'ledger.db'}" in done.stderr
+    assert f"{tmp_path / 'home' / 'ledger.db'}, which the backup's settings or --database-url name" in done.stderr
     assert "name with --database-url a place that has none" in done.stderr

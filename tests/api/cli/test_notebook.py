@@ -118,7 +118,7 @@ def test_what_is_left_out_has_to_be_the_only_one(lakes: Path, tmp_path: Path) ->
         ([], "USAGE_INVALID", "--list"),
         (["effectiveness", "--scope", "acme\n"], "LAKE_SCOPE_UNKNOWN", "'acme\\n', but acme, other"),
         (["effectiveness", "--scope", "acme", "--policy", "x"], "LAKE_POLICY_UNKNOWN", "claims, pricing_exception"),
-        (["effectiveness", "--scope", "other", "--policy", "claims"], "LAKE_POLICY_UNKNOWN", "by pricing_exception;"),
+        (["effectiveness", "--scope", "other", "--policy", "claims"], "LAKE_POLICY_UNKNOWN", "by pricing_exception."),
         (["effectiveness", "--lake", "nowhere"], "LAKE_MISSING", "There is no lake in"),
     ],
 )
@@ -143,7 +143,7 @@ def test_a_file_that_is_there_is_written_over_only_where_that_is_said(lakes: Pat
     file.write_text("work of a week")
     command = ("notebook", "effectiveness", "--home", str(lakes), "--scope", "other", "--out", str(file), "--json")
     code, message = refused(run_gate(*command))
-    assert (code, message) == ("NOTEBOOK_EXISTS", f"{file} is there already; name another file, or add --force.")
+    assert (code, message) == ("NOTEBOOK_EXISTS", f"{file} exists already; choose another file name, or add --force.")
     assert file.read_text() == "work of a week"
     assert run_gate(*command, "--force").returncode == 0
     assert parameters(file)[0] == "SCOPE = 'other'"

@@ -205,7 +205,7 @@ class TestOverRealLedgers:
         members.freeze(earlier(members.month, -1))
         body = told(first)
         assert (body["cross_customer"]["reason"], body["your_metrics"]["decisions"]) == ("too_few_scopes", 0)
-        members.opt_in("scope 5", beginning(members.frozen_in) - AN_HOUR)
+        members.opt_in("scope-5", beginning(members.frozen_in) - AN_HOUR)
         members.freeze()
         body = told(first)
         across = body["cross_customer"]
@@ -250,7 +250,7 @@ class TestOverRealLedgers:
         members.freeze()
         answer = get(client, members.keys[2])
         expected = recount.benchmarks(
-            members.entries, members.choices, members.frozen_in, "scope 2", "pricing_exception"
+            members.entries, members.choices, members.frozen_in, "scope-2", "pricing_exception"
         )
         assert answer.get_json() == expected
         assert expected["cross_customer"]["status"] == "available"
