@@ -1428,4 +1428,4 @@ def test_a_backup_and_its_restore_say_where_they_cannot_go(gate: Gate, made: dic
     done = gate("restore", str(tmp_path / "b.db"), *elsewhere, home=False)
     assert done.returncode == 2
     assert f"{tmp_path / 'home' / 'ledger.db'}, which the backup's settings or --database-url name" in done.stderr
-    assert "name with --database-url a place that has none" in done.stderr
+    assert "name an empty database with --database-url" in done.stderr
