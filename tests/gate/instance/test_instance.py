@@ -56,7 +56,10 @@ def test_settings_have_defaults_and_the_environment_wins(home: Path, monkeypatch
         ('receipt_signing = "rsa"', "receipt_signing"),
         ('registry_signing = "hmac-sha256"', "registry_signing"),
         ("unknown = 1", "unknown"),
-        ('adapter_isolation = ["seccomp", "a_moat"]', "unknown measures: a_moat. The measures are no_new_privs, seccomp, "),
+        (
+            'adapter_isolation = ["seccomp", "a_moat"]',
+            "unknown measures: a_moat. The measures are no_new_privs, seccomp, ",
+        ),
         ("base_url = ", "settings.toml"),
         ("base_url = " + 9999 * "[", "nested too deeply"),
     ],
