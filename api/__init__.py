@@ -3,6 +3,7 @@
     app            create_app(settings), and the application of a worker process
     errors         an error's code becomes a status here, and nowhere else
     http           what every request meets
+    workers        the processes that answer, and restarting those that die
     routes         a blueprint a noun
     description    the OpenAPI document and the pages made of it
     keeper         signed checkpoints, kept while the service runs

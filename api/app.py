@@ -183,7 +183,7 @@ def _application() -> Flask:
 
 
 def _gauges(instance: Instance, watched: Readiness) -> dict[str, tuple[str, float]]:
-    gauges = _ready_gauge(watched)
+    gauges = _readiness_gauges(watched)
     gauges["gate_trusted_adapters_ready"] = (
         "1 if trusted adapters can run under the setting adapter_isolation.",
         watched.report()["trusted_adapters"]["ready"],
@@ -207,8 +207,19 @@ def _gauges(instance: Instance, watched: Readiness) -> dict[str, tuple[str, floa
     return gauges
 
 
-def _ready_gauge(watched: Readiness) -> dict[str, tuple[str, float]]:
-    return {"gate_ready": ("1 if everything that a decision needs is usable.", watched.report()["ok"])}
+def _readiness_gauges(watched: Readiness) -> dict[str, tuple[str, float]]:
+    report = watched.report()
+    gauges: dict[str, tuple[str, float]] = {
+        "gate_ready": ("1 if everything that a decision needs is usable.", report["ok"])
+    }
+    if (workers := report.get("workers")) is not None:
+        gauges |= {
+            "gate_workers": ("Workers asked for.", workers["asked"]),
+            "gate_workers_running": ("Workers whose process runs.", workers["running"]),
+            "gate_workers_crash_looping": ("Workers that keep dying.", len(workers["crash_looping"])),
+            "gate_worker_deaths_total": ("Unrequested ends of workers.", workers["deaths"]),
+        }
+    return gauges
 
 
 def worker() -> Worker:
@@ -270,7 +281,7 @@ class Worker:
         token = settings.metrics_token if settings else self._home / METRICS_FILE
         app = _application()
         app.extensions["gate.operations"] = Operations(
-            self._log, self._metrics, watched, token, lambda: _ready_gauge(watched)
+            self._log, self._metrics, watched, token, lambda: _readiness_gauges(watched)
         )
         app.before_request(_refuse)
         return app

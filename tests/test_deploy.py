@@ -22,6 +22,8 @@ from typer.main import get_command
 from api.app import DRAIN_SECONDS
 from api.cli import serve
 from api.errors import codes
+from api.http import readiness
+from api.workers.roster import Roster, workers_part
 from gate.instance.instance import Instance
 from gate.instance.settings import Settings
 from tests.end_to_end.site import Site, wait_until
@@ -66,8 +68,11 @@ def health_command() -> list[str]:
 
 class TestAlerts:
     @pytest.fixture
-    def exported(self, client: FlaskClient, instance: Instance, key: str) -> dict[str, set[str]]:
+    def exported(
+        self, client: FlaskClient, instance: Instance, key: str, monkeypatch: pytest.MonkeyPatch
+    ) -> dict[str, set[str]]:
         """The names of what the service exports, each with its labels, after requests of every kind."""
+        monkeypatch.setattr(readiness, "_workers", lambda: workers_part(Roster(2, 0.0).facts, 1.0))
         client.post("/api/decide", json=sample_request(), headers={"x-api-key": key})
         client.post("/api/decide", json=sample_request())
         client.get("/nothing")
@@ -214,8 +219,9 @@ class TestProxy:
         sources = "".join(file.read_text() for file in (ROOT / "api").rglob("*.py"))
         read = {*re.findall(r'request\.headers\.get\("([\w-]+)"', sources)}
         read |= {*re.findall(r'"([\w-]+)" in request\.headers', sources)}
-        # Only operators send the token. nginx says itself how long a body is, and answers `expect` itself.
-        assert read - passed == {"x-metrics-token", "transfer-encoding", "expect"}
+        # Only operators send the token, and no key is taken from `authorization`, which brings a hint. nginx says
+        # itself how long a body is, and answers `expect` itself.
+        assert read - passed == {"x-metrics-token", "authorization", "transfer-encoding", "expect"}
         # What a published document is asked for with, once it is known.
         assert "if-none-match" in passed
 

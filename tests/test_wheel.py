@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tarfile import TarFile
 from zipfile import ZipFile
 
 import pytest
@@ -24,7 +25,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     (wheel,) = folder.glob("*.whl")
     with ZipFile(wheel) as archive:
-        archive.extractall(folder / "installed")
+        archive.extractall(folder / "installed")  # noqa: S202 - of our own making
     return folder / "installed"
 
 
@@ -42,6 +43,23 @@ def test_it_holds_the_three_packages_and_no_folder_beside_them(unpacked: Path) -
     }
     for package in ("gate", "workbench", "api"):
         assert files(unpacked / package, "*.py") >= files(ROOT / package, "*.py")
+
+
+def test_it_carries_the_license(unpacked: Path) -> None:
+    (about,) = unpacked.glob("*.dist-info")
+    assert "License-Expression: MIT\n" in (about / "METADATA").read_text()
+    assert (about / "licenses" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_the_source_distribution_carries_the_license(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    (sdist,) = tmp_path.glob("*.tar.gz")
+    with TarFile.open(sdist) as archive:
+        (license_file,) = [name for name in archive.getnames() if name.split("/")[1:] == ["LICENSE"]]
+        held = archive.extractfile(license_file)
+        assert held is not None
+        assert held.read() == (ROOT / "LICENSE").read_bytes()
 
 
 @pytest.mark.parametrize(("folder", "pattern"), [("schemas", "*"), ("data", "*"), ("notebooks", "*.py")])

@@ -24,7 +24,7 @@ from gate.instance.settings import load_settings
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Look at the trusted adapters of this release, and run one. They need no instance.",
+    help="List the trusted adapters of this release, and run one. No instance is needed.",
 )
 
 Name = Annotated[str, typer.Argument(metavar="ADAPTER", help="An adapter: its id, or adapter_id@version.")]
@@ -45,7 +45,7 @@ UnusedDatabaseUrl = Annotated[str | None, typer.Option("--database-url", hidden=
 
 @app.command("list")
 def list_(home: Heeded = None, database_url: UnusedDatabaseUrl = None, as_json: Json = False) -> None:
-    """List the adapters, and say what holds their workers on this machine."""
+    """List the adapters, and the measures that contain their workers on this machine."""
     required = _isolation(home)
     adapters = TrustedAdapters(registered(), Workers(registered(), required=required))
     try:
@@ -71,31 +71,30 @@ def list_(home: Heeded = None, database_url: UnusedDatabaseUrl = None, as_json: 
             [manifest["adapter_id"], manifest["version"], manifest["title"], manifest["manifest_hash"]]
             for manifest in adapters.manifests()
         ],
+        wraps=("what it is",),
     )
     for error in damaged().values():
         note(f"gate: {error.message}")
     if measures.reason is not None:
-        note(f"gate: No adapter can run here: {measures.reason}.")
+        note(f"gate: Adapters cannot run here: {measures.reason}.")
     if measures.in_force:
-        say(f"Workers are held here by {', '.join(measures.in_force)}.")
+        say(f"Workers on this machine are contained by {', '.join(measures.in_force)}.")
         if missing := [measure for measure in MEASURES if measure not in measures.in_force]:
-            say(f"Not in force here: {', '.join(missing)}. docs/adapters.md tells what each needs.")
+            say(f"Not in force here: {', '.join(missing)}. docs/adapters.md says what each one needs.")
 
 
 @app.command()
 def show(
     name: Name,
-    source: Annotated[
-        bool, typer.Option("--source", help="Print the source, as it is hashed, and nothing else.")
-    ] = False,
+    source: Annotated[bool, typer.Option("--source", help="Print only the source, as it is hashed.")] = False,
     home: UnusedHome = None,
     database_url: UnusedDatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Show what an adapter is, what it takes and what it makes; with --json its manifest, with --source its source."""
+    """Show an adapter with its input and its facts; with --json its manifest, with --source its source."""
     if source and as_json:
         raise OperatorError(
-            "USAGE_INVALID", "--json prints the manifest and --source the source; leave out one of them."
+            "USAGE_INVALID", "--json prints the manifest and --source the source; give only one of them."
         )
     adapter = adapter_named(name)
     if as_json:
@@ -110,12 +109,14 @@ def show(
 @app.command()
 def run(
     name: Name,
-    input_: Annotated[Path, typer.Option("--input", help="A file with the adapter's input in JSON; - for stdin.")],
+    input_: Annotated[
+        Path, typer.Option("--input", help="A file with the input of the adapter as JSON; - reads stdin.")
+    ],
     home: Heeded = None,
     database_url: UnusedDatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Run an adapter on an input, in a worker as a decision would, and print its facts. Nothing is recorded."""
+    """Run an adapter in a contained worker, as a decision does, and print its facts. Nothing is recorded."""
     adapter = adapter_named(name)
     adapters = TrustedAdapters(registered(), Workers(registered(), required=_isolation(home)))
     try:
@@ -125,7 +126,7 @@ def run(
     if as_json:
         print_json({"adapter_facts": made.values, "trusted_adapter": made.trusted_adapter})
         return
-    table(["fact", "value"], [[fact, _shown(value)] for fact, value in made.values.items()])
+    table(["fact", "value"], [[fact, _shown(value)] for fact, value in made.values.items()], wraps=("value",))
     if made.trusted_adapter is not None:
         say(f"input_hash {made.trusted_adapter['input_hash']}, output_hash {made.trusted_adapter['output_hash']}")
 
@@ -149,7 +150,7 @@ def adapter_named(name: str) -> Adapter:
             raise error
     if not found:
         there = ", ".join(adapter.name for adapter in registered())
-        raise OperatorError("ADAPTER_UNKNOWN", f"There is no adapter {name}; there are {there}.")
+        raise OperatorError("ADAPTER_UNKNOWN", f"There is no adapter {name}. The adapters are {there}.")
     return found[-1]
 
 
@@ -185,6 +186,7 @@ def _show(adapter: Adapter) -> None:
             *([name, members[name]] for name in (*hashes, *labels)),
             ["denied_capabilities", ", ".join(manifest["denied_capabilities"])],
         ],
+        wraps=("",),
     )
     say("")
     table(
@@ -198,9 +200,10 @@ def _show(adapter: Adapter) -> None:
     schemas = (("input", "required", manifest["input_schema"]), ("facts", "always made", manifest["output_schema"]))
     for title, always, schema in schemas:
         say("")
-        table([title, "of the form", always, "what it is"], _members(cast("Schema", schema)))
+        columns = [title, "of the form", always, "what it is"]
+        table(columns, _members(cast("Schema", schema)), wraps=("of the form", "what it is"))
     say("")
-    say("With --json: the manifest as it is hashed, with both schemas. With --source: the source.")
+    say("--json prints the manifest as it is hashed, with both schemas; --source prints the source.")
 
 
 def _size(count: int) -> str:

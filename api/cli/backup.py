@@ -1,4 +1,4 @@
-"""gate backup: one file from which an instance can be laid out anew."""
+"""gate backup: one file from which an instance can be restored."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def backup(
-    file: Annotated[Path, typer.Argument(help="The file to make; it must not be there yet.")],
+    file: Annotated[Path, typer.Argument(help="The file to write. It must not exist yet.")],
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Write the ledger, the settings and the signing keys into one file, while the service works.
+    """Write the ledger, the settings and the signing keys into one file. The service may keep running.
 
-    The file holds private keys: keep it as safe as they are.
+    The file holds private keys. Protect it like the keys themselves.
     """
     with instance_at(home, database_url) as instance:
         made = make_backup(instance, file, utc_now())
@@ -40,8 +40,8 @@ def backup(
             }
         )
         return
-    say(f"Wrote {made.file}: {made.entries} entries, {made.size} bytes. It holds private keys; keep it as safe.")
+    say(f"Wrote {made.file}: {made.entries} entries, {made.size} bytes. It holds private keys: protect it like them.")
     if missing is not None:
-        say(f"The HMAC secret {missing} is not in it; keep that as well.")
+        say(f"It does not hold the HMAC secret {missing}; back that file up as well.")
     if not made.logged:
-        say("The ledger takes no writes now, so the operator log does not have it.")
+        say("The ledger is read-only now, so the operator log has no entry about this backup.")

@@ -1,4 +1,4 @@
-"""gate client: what a guard's store holds, delivering its reports, and saying what became of an action."""
+"""gate client: inspect a guard's intent store, deliver its reports, and settle actions with an unknown end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from api.cli.options import Json
-from api.cli.output import print_json, say, table
+from api.cli.output import print_json, records, say, table
 from gate.client import Client, Delivery, Intent, Report, SqliteStore, State, connection
 from gate.client.client import TIMEOUT
 from gate.client.guard.recovery import Settled, known_intent, settle, status_of
@@ -23,15 +23,15 @@ from gate.ids import parse_timestamp, timestamp
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Look after a guard's store: what waits there, what nobody knows the end of, and delivering reports.",
+    help="Inspect a guard's store, deliver waiting reports, and settle actions whose end is unknown.",
 )
 
 StoreFile = Annotated[
-    Path | None, typer.Option("--store", envvar=connection.INTENTS, help="The file of the guard's store.")
+    Path | None, typer.Option("--store", envvar=connection.INTENTS, help="The file of the guard's intent store.")
 ]
 Url = Annotated[
     str | None,
-    typer.Option("--url", envvar=connection.URL, help="The service's address, for example https://gate.example."),
+    typer.Option("--url", envvar=connection.URL, help="The address of the service, for example https://gate.example."),
 ]
 KeyFile = Annotated[
     Path | None,
@@ -44,9 +44,9 @@ KeyFile = Annotated[
 ]
 Timeout = Annotated[
     float,
-    typer.Option(min=0.001, max=3600, help="How long one report may take with all its tries, in seconds."),
+    typer.Option(min=0.001, max=3600, help="The time limit of each report with all retries, in seconds."),
 ]
-IntentId = Annotated[str, typer.Argument(metavar="INTENT_ID", help="The intent, as `gate client status` names it.")]
+IntentId = Annotated[str, typer.Argument(metavar="INTENT_ID", help="The id of the intent, from `gate client status`.")]
 
 # Nobody reads a longer list; of the rest, the status says only that there is more.
 _MOST: Final = 10_000
@@ -57,14 +57,16 @@ logging.getLogger("gate.client").addHandler(logging.NullHandler())
 
 @app.command()
 def flush(
-    again: Annotated[bool, typer.Option("--again", help="Begin with those that the service refused before.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also retry the reports that the service refused before.")
+    ] = False,
     timeout: Timeout = TIMEOUT,
     store: StoreFile = None,
     url: Url = None,
     key_file: KeyFile = None,
     as_json: Json = False,
 ) -> None:
-    """Deliver the reports that wait, in order: 0 none waits any more, 1 some wait or were refused, 2 unusable."""
+    """Deliver the waiting reports in order: 0 all delivered, 1 some wait or were refused, 2 the command failed."""
     with _opened(store) as opened:
         delivery = _delivered(opened, url, key_file, timeout=timeout, again=again)
         waiting, refused = opened.undelivered(_MOST), opened.set_aside(_MOST)
@@ -79,10 +81,10 @@ def flush(
 
 @app.command()
 def status(store: StoreFile = None, as_json: Json = False) -> None:
-    """Show what a person must look at: 0 nothing, 1 something, 2 unusable.
+    """Show what needs a person: 0 nothing, 1 something, 2 the command failed.
 
-    That is an action that was begun and whose end is not known, and a report that the service refused.
-    Reports that wait are delivered by the next process that uses the store, or by `gate client flush`.
+    An action that began and whose end is unknown needs a person, and so does a report that the service refused.
+    Waiting reports do not: the next process that uses the store delivers them, or `gate client flush`.
     """
     with _opened(store) as opened:
         started, waiting, refused = (
@@ -109,7 +111,7 @@ def status(store: StoreFile = None, as_json: Json = False) -> None:
         _say_waiting(waiting)
         _say_refused(refused)
         if not is_all:
-            say(f"There is more than is shown: of each kind the first {_MOST} were looked at.", style="yellow")
+            say(f"There are more: only the first {_MOST} of each kind were examined.", style="yellow")
         if fine:
             say("Nothing needs a person.", style="green")
     raise typer.Exit(0 if fine else 1)
@@ -117,9 +119,7 @@ def status(store: StoreFile = None, as_json: Json = False) -> None:
 
 @app.command()
 def show(intent_id: IntentId, store: StoreFile = None, as_json: Json = False) -> None:
-    """Show the latest attempt at an intent, with its request, its record and what was told of it, and those before it
-    in short.
-    """
+    """Show the latest attempt of an intent with its request, record and report, and a summary of earlier attempts."""
     with _opened(store) as opened:
         intent = known_intent(opened, intent_id)
         before = opened.attempts(intent_id, _MOST)[1:]
@@ -129,40 +129,40 @@ def show(intent_id: IntentId, store: StoreFile = None, as_json: Json = False) ->
     table(["", ""], [[name, value] for name, value in _lines(intent) if value is not None])
     _say_before(before)
     if not intent.asked:
-        say("Its request, its record and its report were forgotten with `gate client forget`.")
+        say("Its request, record and report were removed with `gate client forget`.")
     if intent.state is State.STARTED and intent.told is None:
-        say(f"Its end is not known: find out, and say so with `gate client settle {intent_id}`.", style="yellow")
+        say(f"Its end is unknown: find out, then record it with `gate client settle {intent_id}`.", style="yellow")
 
 
 @app.command("settle")
 def settle_intent(
     intent_id: IntentId,
-    executed: Annotated[bool, typer.Option("--executed", help="The action was done.")] = False,
+    executed: Annotated[bool, typer.Option("--executed", help="The action was executed.")] = False,
     not_executed: Annotated[
-        bool, typer.Option("--not-executed", help="The action was not done, and no process is doing it.")
+        bool, typer.Option("--not-executed", help="The action was not executed, and no process is executing it.")
     ] = False,
     result: Annotated[
-        str | None, typer.Option(help="What was found out, in 1 to 2,000 characters; it goes into the report.")
+        str | None, typer.Option(help="What you found out, in 1 to 2,000 characters. The report includes it.")
     ] = None,
     store: StoreFile = None,
     url: Url = None,
     key_file: KeyFile = None,
     as_json: Json = False,
 ) -> None:
-    """Say what became of an action that was begun and whose end is not known, or was told as failed or skipped.
+    """Record the end of an action that began and whose end is unknown, or was reported as failed or skipped.
 
-    Make sure first that no process is still running it: that its end is not known does not mean that it ended.
+    First make sure that no process is still executing it: an unknown end does not mean that it ended.
 
     With --not-executed the action may begin again: the next retry of the guard asks the gate anew.
-    IT THEN HAPPENS TWICE if it was done after all, or if a process is still running it, which nothing here can stop.
-    Such a process reports what it did when it ends, beside what is said here, so that both runs are on record.
-    With --executed on an action that was told as failed, such as a payment that timed out, the receipt is made beside
-    that of the failure, and the action does not begin again.
+    THE ACTION HAPPENS TWICE if it was executed after all, or if a process is still executing it; this command cannot
+    stop that process. Its own report then stands beside this one, so that both runs are on record.
+    With --executed on an action that was reported as failed, such as a payment that timed out, a second receipt is made
+    beside that of the failure, and the action does not begin again.
 
-    What is said is kept for delivery, and delivered at once where the service's address and a key are given.
+    The report is stored for delivery, and delivered at once if the address of the service and a key are given.
     """
     if executed == not_executed:
-        raise OperatorError("USAGE_INVALID", "Say what became of the action: either --executed or --not-executed.")
+        raise OperatorError("USAGE_INVALID", "Give either --executed or --not-executed.")
     reachable = bool(url) and _has_key(key_file)
     if reachable:
         # Unusable arguments are found before anything is changed.
@@ -190,15 +190,15 @@ def settle_intent(
 def forget(
     before: Annotated[
         str,
-        typer.Option(help="What ended before this date and time in UTC: 2027-01-31T00:00:00Z."),
+        typer.Option(help="Remove actions that ended before this date and time in UTC, such as 2027-01-31T00:00:00Z."),
     ],
     store: StoreFile = None,
     as_json: Json = False,
 ) -> None:
-    """Remove requests, records and reports of what was reported or superseded before a date and time.
+    """Remove the requests, records and reports of actions that were reported or superseded before a date and time.
 
-    It stays known that there was an intent and that it ended, so that nothing forgotten begins again. What is not
-    reported yet, or was refused, is kept whole.
+    The store still remembers that each intent existed and ended, so that no action begins again. Actions with a waiting
+    or refused report are kept whole.
     """
     limit = _date(before)
     with _opened(store) as opened:
@@ -216,7 +216,7 @@ def _opened(path: Path | None) -> Iterator[SqliteStore]:
     if path is None:
         raise OperatorError(
             "INTENTS_MISSING",
-            f"The guard's store was not named; give its file with --store, or set {connection.INTENTS}.",
+            f"No store was given; give its file with --store, or set {connection.INTENTS}.",
         )
     try:
         is_there = path.exists()
@@ -226,13 +226,14 @@ def _opened(path: Path | None) -> Iterator[SqliteStore]:
     if not is_there:
         raise OperatorError(
             "INTENTS_MISSING",
-            f"{path} does not exist yet; the first guarded block makes it. If there was one, name the file that the "
+            f"{path} does not exist. The first guarded block creates it. If it existed before, give the file that the "
             f"guarded process uses, its {connection.INTENTS}.",
         )
     if not is_store:
         raise OperatorError(
             "INTENTS_MISSING",
-            f"{path} is no guard's store; name the file that the guarded process uses, its {connection.INTENTS}.",
+            f"{path} is not a guard's intent store; give the file that the guarded process uses, its "
+            f"{connection.INTENTS}.",
         )
     with SqliteStore(path) as store:
         yield store
@@ -245,7 +246,7 @@ def _delivered(
     if not url:
         raise OperatorError(
             "SERVICE_URL_INVALID",
-            f"The service's address was not given; give it with --url, or set {connection.URL}.",
+            f"No address of the service was given; give it with --url, or set {connection.URL}.",
         )
     with Client(url, key_file=_key_file(key_file), store=store, timeout=timeout) as client:
         try:
@@ -255,7 +256,7 @@ def _delivered(
                 raise
             raise OperatorError(
                 error.code,
-                f"No API key was given; name the file that holds it with --key-file, or set {connection.KEY_FILE} or "
+                f"No API key was given; give its file with --key-file, or set {connection.KEY_FILE} or "
                 f"{connection.KEY}.",
             ) from error
 
@@ -268,8 +269,8 @@ def _key_file(path: Path | None) -> Path | None:
     if path is not None and connection._KEY_LIKE.match(str(path)):
         raise OperatorError(
             "API_KEY_INVALID",
-            "--key-file takes the name of a file, and what was given looks like a key, which others can read on a "
-            "command line; rotate it.",
+            "--key-file takes a file name, but its value looks like a key. Others can read keys on a command line: "
+            "rotate this one.",
         )
     return path
 
@@ -279,7 +280,7 @@ def _date(text: str) -> str:
         return timestamp(parse_timestamp(text))
     except ValueError as error:
         raise OperatorError(
-            "DATE_INVALID", f"{text!r} is no date and time in UTC; write it as 2027-01-31T00:00:00Z."
+            "DATE_INVALID", f"{text!r} is not a date and time in UTC; write it as 2027-01-31T00:00:00Z."
         ) from error
 
 
@@ -372,9 +373,9 @@ def _lines(intent: Intent) -> Iterator[tuple[str, object]]:
 def _say_before(attempts: Sequence[Intent]) -> None:
     if not attempts:
         return
-    say("Attempts before it:")
+    say("Earlier attempts:")
     rows = [list(_shown_before(each).values()) for each in attempts]
-    table(["attempt", "decision", "asked", "started", "ended as", "result"], rows)
+    records(["attempt", "decision", "asked", "started", "ended as", "result"], rows)
 
 
 def _target(context: Mapping[str, object]) -> str:
@@ -386,7 +387,7 @@ def _say_unknown(intents: Sequence[Intent]) -> None:
     if not intents:
         return
     say(
-        f"Begun, and the end is not known: {len(intents)}. Find out, and say so with `gate client settle`.", style="red"
+        f"Actions with an unknown end: {len(intents)}. Find out, then record it with `gate client settle`.", style="red"
     )
     rows = [
         [
@@ -398,56 +399,58 @@ def _say_unknown(intents: Sequence[Intent]) -> None:
         ]
         for intent in intents
     ]
-    table(["intent", "decision", "action", "target", "started"], rows)
+    records(["intent", "decision", "action", "target", "started"], rows)
 
 
 def _say_waiting(waiting: Sequence[Report]) -> None:
     if waiting:
-        say(f"Reports that wait to be delivered: {len(waiting)}, the oldest from {waiting[0].told_at}.")
+        say(f"Waiting reports: {len(waiting)}, the oldest from {waiting[0].told_at}.")
 
 
 def _say_refused(refused: Sequence[Report]) -> None:
     if not refused:
         return
     say(
-        f"Reports that the service refused: {len(refused)}. Mend what is wrong, and try them with `gate client flush "
-        f"--again`.",
+        f"Refused reports: {len(refused)}. Fix the cause, then retry with `gate client flush --again`.",
         style="red",
     )
     rows = [[each.intent_id, each.decision_id, each.kind, each.told_at, _in_a_line(each.refused)] for each in refused]
-    table(["intent", "decision", "report", "told", "why"], rows)
+    records(["intent", "decision", "report", "made", "refused"], rows)
 
 
 def _say_delivery(delivery: Delivery, waiting: Sequence[Report]) -> None:
     say(f"Delivered: {delivery.delivered}. Refused: {delivery.refused}. Still waiting: {len(waiting)}.")
     if delivery.failure is not None:
-        say(f"The service does not take them now: {_in_a_line(str(delivery.failure))}", style="red")
+        say(f"The service does not accept reports now: {_in_a_line(str(delivery.failure))}", style="red")
     if delivery.foreign:
-        say("Some are of another scope than this key: deliver them with a key of that scope.", style="yellow")
+        say("Some belong to another scope than this key: deliver them with a key of that scope.", style="yellow")
 
 
 def _say_settled(settled: Settled, delivery: Delivery | None) -> None:
     intent, following = settled.intent, settled.following
     if following is None:
-        say(f"The action of {intent.intent_id} counts as executed; it is not begun again.")
+        say(f"The action of {intent.intent_id} is recorded as executed. It does not begin again.")
     else:
-        say(f"The action of {intent.intent_id} counts as not executed; a retry asks for attempt {following.attempt}.")
+        say(
+            f"The action of {intent.intent_id} is recorded as not executed. A retry asks for attempt "
+            f"{following.attempt}."
+        )
     before = status_of(intent)
     if settled.report is not None and before is not None:
-        say(f"Its end was told as {before} before; that stays on record, and the receipt `executed` comes beside it.")
+        say(f"It was reported as {before} before. That report stays, and the receipt `executed` is added.")
     if settled.report is None:
-        say(f"Nothing more is reported: its end was told as {before} before.")
+        say(f"Nothing more is reported, because it was reported as {before} before.")
     elif delivery is None:
-        say("That is kept for delivery: `gate client flush` delivers it.")
+        say("The report is stored. Run `gate client flush` to deliver it.")
     elif delivery.failure is not None:
         why = _in_a_line(str(delivery.failure))
-        say(f"That is kept for delivery, as the service does not take it now: {why}", style="yellow")
+        say(f"The report is stored, because the service does not accept it now: {why}", style="yellow")
     elif delivery.refused:
-        say("Of the reports that waited the service refused some: see `gate client status`.", style="yellow")
+        say("The service refused some of the waiting reports; see `gate client status`.", style="yellow")
     elif delivery.foreign:
-        say("That is kept for delivery: it waits for a key of the scope that decided.", style="yellow")
+        say("The report is stored until you deliver it with a key of the scope that decided.", style="yellow")
     else:
-        say("The service has it.")
+        say("Delivered the report.")
 
 
 def _in_a_line(text: str | None) -> str:

@@ -36,27 +36,30 @@ def conformance(
     endpoint: Annotated[str, typer.Option(help="The service's base address, for example https://gate.example.")],
     api_key_file: Annotated[Path, typer.Option(help="A file with an API key that may decide and register.")],
     only: Annotated[
-        str, typer.Option(metavar="PREFIX", help="Check only what begins so, for example replay/operators.eq.")
+        str,
+        typer.Option(
+            metavar="PREFIX", help="Run only the checks whose names begin with this, for example replay/operators.eq."
+        ),
     ] = "",
-    timeout: Annotated[int, typer.Option(min=1, max=600, help="How long an answer may take, in seconds.")] = 30,
+    timeout: Annotated[int, typer.Option(min=1, max=600, help="The time limit of each answer, in seconds.")] = 30,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Check a service against the contract of this release: 0 it conforms, 1 it does not, 2 it could not be asked.
+    """Check a service against the published contract of this release: 0 conforms, 1 does not, 2 cannot be checked.
 
-    The service must publish the same schemas, conformance fixtures and golden replays as this installation holds; each
-    fixture and each golden case is then sent to it, and what it answers is compared and verified. Every golden case
-    makes a record in the key's scope.
+    The service must publish the same schemas, conformance fixtures and golden replays as this installation. The command
+    sends it each fixture and golden case, then compares and verifies the answers. Every golden case makes a record in
+    the scope of the key.
     """
     base = _base_address(endpoint)
     key = _api_key(api_key_file)
     documents = {path: document for path, document in published().items() if path[1:].startswith(only)}
     chosen = [check for check in checks() if check.name.startswith(only)]
     if not documents and not chosen:
-        raise OperatorError("USAGE_INVALID", f"Nothing that is checked begins with {only!r}; leave --only out.")
+        raise OperatorError("USAGE_INVALID", f"No check begins with {only!r}; leave out --only to run all checks.")
     if base.scheme == "http" and not _is_loopback(base.host):
-        note(f"gate: The API key travels to {base.host} unencrypted; use https where others can listen.")
+        note(f"gate: The API key is sent to {base.host} unencrypted; use https unless the network is private.")
     report = _Report(silent=as_json)
     with _Service(base, key, timeout) as service:
         for path, document in documents.items():
@@ -110,7 +113,7 @@ class _Report:
         else:
             say(f"conforms: {checked} checks hold at {endpoint}", style="green")
         if not _signatures_checked(trust):
-            say("  The service publishes no active key, so that the signatures of its records were not checked.")
+            say("  Signatures were not checked, because the service publishes no active key.")
 
 
 def _signatures_checked(trust: Trust) -> bool:
@@ -169,7 +172,7 @@ class _Service:
                     f"The service answers {name} not before {retry_after} seconds: {_message(answer)} Use a key of "
                     f"another scope or plan.",
                 )
-            note(f"gate: The service was asked too often; waiting {retry_after} s, as it says.")
+            note(f"gate: The service limits the rate; waiting {retry_after} s.")
             time.sleep(int(retry_after))
         return answer
 
@@ -218,7 +221,7 @@ def _registry(service: _Service, report: _Report, name: str, path: str) -> KeyRe
 def _message(answer: Answer) -> str:
     body = answer.json()
     message = body.get("message") if isinstance(body, dict) else None
-    return message if isinstance(message, str) else "it does not say why."
+    return message if isinstance(message, str) else "it gives no reason."
 
 
 def _base_address(endpoint: str) -> httpx.URL:
@@ -229,7 +232,8 @@ def _base_address(endpoint: str) -> httpx.URL:
     if base.scheme not in ("http", "https") or not base.host or base.userinfo or base.query or base.fragment:
         raise OperatorError(
             "ENDPOINT_INVALID",
-            "--endpoint is no base address of a service; give one such as https://gate.example, without credentials "
+            "--endpoint is not the base address of a service; give one such as https://gate.example, without "
+            "credentials "
             "or a query.",
         )
     return base
@@ -238,7 +242,7 @@ def _base_address(endpoint: str) -> httpx.URL:
 def _api_key(file: Path) -> str:
     key = read_file(file).decode("utf-8", "replace").strip()
     if not key or not key.isascii() or not key.isprintable() or " " in key:
-        raise OperatorError("KEY_INVALID", f"{file} holds no API key; it must hold one, and nothing else.")
+        raise OperatorError("KEY_INVALID", f"{file} does not hold an API key; it must hold one key and nothing else.")
     return key
 
 

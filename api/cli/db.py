@@ -11,7 +11,7 @@ from gate.instance.instance import upgrade_ledger
 from gate.instance.settings import load_settings
 from gate.ledger.schema import HEAD
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Bring the ledger's tables to this release.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Upgrade the ledger's tables to this release.")
 
 
 @app.callback()
@@ -21,11 +21,11 @@ def db() -> None:
 
 @app.command()
 def upgrade(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Bring the ledger's tables from an older release's to this one's. Stop the servers and make a backup first."""
+    """Upgrade the ledger's tables from an older release to this one. Stop the servers and make a backup first."""
     before = upgrade_ledger(load_settings(home, database_url=database_url), utc_now())
     if as_json:
         print_json({"from": before, "to": HEAD})
     elif before == HEAD:
-        say(f"The ledger has schema {HEAD} already; nothing was changed.")
+        say(f"The ledger already has schema {HEAD}; nothing was changed.")
     else:
-        say(f"The ledger was upgraded from schema {before} to {HEAD}.")
+        say(f"Upgraded the ledger from schema {before} to {HEAD}.")

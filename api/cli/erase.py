@@ -1,4 +1,4 @@
-"""gate erase: take a person's data out of a decision."""
+"""gate erase: remove personal data from a decision."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Annotated, Final
 
 import typer
 
+from api.cli.confirmation import DryRun, Yes, confirm
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import fail, print_json, say
 from gate.clock import utc_now
+from gate.decisions.erasure import erasable, require_reason
 from gate.decisions.erasure import erase as erase_decision
 from gate.errors import OperatorError
 from gate.instance.instance import Instance
@@ -23,17 +25,26 @@ _NOTHING_ERASED = ("DECISION_NOT_FOUND", "DECISION_ALREADY_ERASED")
 def erase(
     decision: Annotated[str, typer.Option(help="The decision_id.")],
     reason: Annotated[str, typer.Option(help="Why, in 1 to 500 characters. It stays in the chain: name nobody.")],
+    yes: Yes = False,
+    dry_run: DryRun = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Erase a decision's request, its facts and the values that were tested, while the service works.
+    """Erase a decision's request, its facts and the tested values. The service may keep running.
 
-    This cannot be undone. The record, its hashes, its signature and the chain stay, and say that it was erased.
-    Exits with 1 where nothing was erased: the decision is unknown, or was erased before.
+    This cannot be undone. The record, its hashes, its signature and the chain stay, and note the erasure.
+    Exits with 1 if nothing was erased, because the decision is unknown or was erased before.
     """
+    require_reason(reason)
     try:
         with instance_at(home, database_url) as instance:
+            scope, parts = erasable(instance.ledger, decision)
+            if dry_run:
+                _show_plan(decision, scope, parts, as_json)
+                return
+            if parts:
+                confirm(f"Erases {', '.join(parts)} of the decision {decision} (scope {scope}).", yes=yes)
             try:
                 erased = erase_decision(instance.ledger, decision, reason, utc_now())
             except OperatorError as error:
@@ -52,14 +63,23 @@ def erase(
         print_json({"scope": erased.scope, **erased.erasure})
     else:
         say(
-            f"Erased of the decision {decision} (scope {erased.scope}): {named}. The chain notes that it was erased "
-            f"and keeps nothing of it."
+            f"Erased {named} of the decision {decision} (scope {erased.scope}). The chain notes the erasure without "
+            f"the erased data."
         )
-        say("Backups made before, and records and requests that others have, still hold it.")
+        say("Older backups, and copies of the record or the request that others keep, still hold the data.")
+
+
+def _show_plan(decision: str, scope: str, parts: list[str], as_json: bool) -> None:
+    if as_json:
+        print_json({"dry_run": True, "scope": scope, "decision_id": decision, "erased": parts})
+    elif parts:
+        say(f"Would erase {', '.join(parts)} of the decision {decision} (scope {scope}). Nothing was changed.")
+    else:
+        say(f"The decision {decision} (scope {scope}) was erased before. Nothing was changed.")
 
 
 def _erase_in_lake(instance: Instance, name: str | None) -> None:
-    """Takes what was erased out of the lake, where there is one: the erasure is an entry, and exported like any other.
+    """Removes the erased data from the lake, if there is one: the erasure is an entry, and exported like any other.
 
     Args:
         instance: The instance.
@@ -87,6 +107,6 @@ def _erase_in_lake(instance: Instance, name: str | None) -> None:
     except Exception as error:
         raise OperatorError(
             "ERASURE_UNFINISHED",
-            f"What was erased is out of the ledger, and the lake {lake} may still hold a copy ({error}); bring it up "
-            f"to the ledger with `gate lake export`, or remove it.",
+            f"The data is erased from the ledger, but the lake {lake} may still hold a copy ({error}). Update the lake "
+            f"with `gate lake export`, or remove it.",
         ) from error

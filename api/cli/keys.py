@@ -7,33 +7,36 @@ from typing import Annotated
 
 import typer
 
+from api.cli.confirmation import DryRun, Yes, confirm
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
-from api.cli.output import note, print_json, say, table
+from api.cli.output import minute, note, print_json, say, table
 from gate.clock import utc_now
 from gate.errors import OperatorError
-from gate.ids import parse_timestamp
+from gate.ids import parse_timestamp, timestamp
 from gate.instance.instance import Instance
 from gate.instance.settings import FILE_NAME
 from gate.ledger.access.authority import ACCESS, FULL_ACCESS, PLANS, ApiKey, Scope
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Create, list, disable and rotate API keys.")
 
+KeyId = Annotated[str, typer.Argument(help="The id of the key, from `gate keys list`.")]
+
 
 @app.command()
 def create(
-    scope: Annotated[str, typer.Option(help="The scope; it is created where there is none of that name.")],
-    plan: Annotated[str | None, typer.Option(help=f"The scope's plan from now on: {', '.join(PLANS)}.")] = None,
+    scope: Annotated[str, typer.Option(help="The scope. It is created if it does not exist.")],
+    plan: Annotated[str | None, typer.Option(help=f"The plan of the scope from now on: {', '.join(PLANS)}.")] = None,
     access: Annotated[list[str] | None, typer.Option(help=f"Repeatable: {', '.join(ACCESS)}. Default: all.")] = None,
-    expires: Annotated[str | None, typer.Option(help="When the key ends: 2027-01-31T00:00:00Z.")] = None,
+    expires: Annotated[str | None, typer.Option(help="When the key expires, such as 2027-01-31T00:00:00Z.")] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Create a key and print it. It is shown this once; only its hash is kept."""
+    """Create a key and print it. It is shown only once, because only its hash is stored."""
     in_new_home = not (home / FILE_NAME).is_file()
     with instance_at(home, database_url, create=True) as instance:
         if in_new_home and not instance.settings.database_url:
-            note("A server on another home does not know its keys; name that server's directory with --home.")
+            note("A server with another home does not accept its keys; give that server's directory with --home.")
         owner, is_new = _scope_on_plan(instance, scope, plan)
         made = instance.ledger.directory.create_key(owner, access or FULL_ACCESS, moment(expires), utc_now())
     _print_new(*made, owner, as_json, in_new_scope=is_new)
@@ -55,41 +58,92 @@ def list_keys(
     if as_json:
         print_json({"keys": shown})
     else:
-        columns = ["key_id", "scope", "status", "access", "created", "expires", "last used"]
-        rows = [[", ".join(cell) if isinstance(cell, list) else cell for cell in key.values()] for key in shown]
-        table(columns, rows)
+        rows = [
+            [
+                key.key_id,
+                names[key.scope_id],
+                key.status(utc_now()),
+                "all" if key.access == FULL_ACCESS else ", ".join(sorted(key.access)),
+                minute(key.expires_at),
+                minute(key.last_used_at),
+            ]
+            for key in keys
+        ]
+        columns = ["key_id", "scope", "status", "access", "expires (UTC)", "last used (UTC)"]
+        table(columns, rows, wraps=("scope", "access"))
 
 
 @app.command()
 def disable(
-    key_id: Annotated[str, typer.Argument(help="The key's id, as `gate keys list` names it.")],
+    key_id: KeyId,
+    yes: Yes = False,
+    dry_run: DryRun = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Disable a key at once and for good."""
+    """Disable a key now and permanently."""
     with instance_at(home, database_url) as instance:
+        found = instance.ledger.directory.key(key_id)
+        if dry_run:
+            _show_plan(found, _scope_of(instance, found), {"ends_at": timestamp(utc_now())}, as_json)
+            return
+        if found.disabled_at is None:
+            confirm(f"Disables the key {key_id} (scope {_scope_of(instance, found).name}) at once.", yes=yes)
         key = instance.ledger.directory.disable_key(key_id, utc_now())
     if as_json:
         print_json({"key_id": key_id, "status": "disabled", "disabled_at": key.disabled_at})
     else:
-        say(f"Disabled the key {key_id}; requests with it are refused from now on.")
+        say(f"Disabled the key {key_id}. The service refuses it from now on.")
 
 
 @app.command()
 def rotate(
-    key_id: Annotated[str, typer.Argument(help="The key's id, as `gate keys list` names it.")],
-    overlap_hours: Annotated[float, typer.Option(min=0, max=8760, help="How long the old key still works.")] = 0,
+    key_id: KeyId,
+    overlap_hours: Annotated[
+        float, typer.Option(min=0, max=8760, help="How long the old key keeps working; 0 ends it at once.")
+    ] = 0,
+    yes: Yes = False,
+    dry_run: DryRun = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Replace a key by a new one with the same scope, access and expiry, and print the new one."""
+    """Create a key that replaces another, with the same scope, access and expiry, and print it."""
     with instance_at(home, database_url) as instance:
         directory = instance.ledger.directory
+        old = directory.key(key_id)
+        owner = _scope_of(instance, old)
+        if dry_run:
+            _show_plan(old, owner, {"ends_at": timestamp(utc_now() + timedelta(hours=overlap_hours))}, as_json)
+            return
+        if overlap_hours == 0 and old.status(utc_now()) == "active":
+            confirm(f"Ends the key {key_id} (scope {owner.name}) at once; --overlap-hours ends it later.", yes=yes)
         key, made = directory.rotate_key(key_id, timedelta(hours=overlap_hours), utc_now())
-        owner = next(scope for scope in directory.scopes() if scope.scope_id == made.scope_id)
-    _print_new(key, made, owner, as_json)
+        ended = directory.key(key_id)
+    ends_at = ended.disabled_at or ended.expires_at
+    _print_new(key, made, owner, as_json, replaced={"key_id": key_id, "ends_at": ends_at})
+    if not as_json:
+        say(
+            f"The old key {key_id} is disabled from now on."
+            if ended.disabled_at
+            else f"The old key {key_id} keeps working until {ends_at}."
+        )
+
+
+def _scope_of(instance: Instance, key: ApiKey) -> Scope:
+    return next(scope for scope in instance.ledger.directory.scopes() if scope.scope_id == key.scope_id)
+
+
+def _show_plan(key: ApiKey, scope: Scope, change: dict[str, object], as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {"dry_run": True, "key_id": key.key_id, "scope": scope.name, "status": key.status(utc_now()), **change}
+        )
+        return
+    used = f"last used {key.last_used_at}" if key.last_used_at else "never used"
+    say(f"The key {key.key_id} (scope {scope.name}, {key.status(utc_now())}, {used}) would end at {change['ends_at']}.")
+    say("Nothing was changed.")
 
 
 def _scope_on_plan(instance: Instance, name: str, plan: str | None) -> tuple[Scope, bool]:
@@ -104,13 +158,22 @@ def _scope_on_plan(instance: Instance, name: str, plan: str | None) -> tuple[Sco
     return found, False
 
 
-def _print_new(key: str, made: ApiKey, scope: Scope, as_json: bool, *, in_new_scope: bool = False) -> None:
+def _print_new(
+    key: str,
+    made: ApiKey,
+    scope: Scope,
+    as_json: bool,
+    *,
+    in_new_scope: bool = False,
+    replaced: dict[str, object] | None = None,
+) -> None:
     if as_json:
-        print_json({"key": key, "key_id": made.key_id, "scope": scope.name, "plan": scope.plan})
+        shown: dict[str, object] = {"key": key, "key_id": made.key_id, "scope": scope.name, "plan": scope.plan}
+        print_json(shown if replaced is None else {**shown, "replaces": replaced})
         return
     say(key)
     owner = f"the {'new ' if in_new_scope else ''}scope {scope.name} (plan {scope.plan})"
-    say(f"This is the key {made.key_id} of {owner}. It is not shown again.")
+    say(f"This is the key {made.key_id} of {owner}. It will not be shown again.")
 
 
 def _shown(key: ApiKey, scope: str) -> dict[str, object]:
@@ -126,7 +189,7 @@ def _shown(key: ApiKey, scope: str) -> dict[str, object]:
 
 
 def moment(text: str | None) -> datetime | None:
-    """The moment that an option names, or None.
+    """The date and time that an option gives, or None.
 
     Raises:
         OperatorError: DATE_INVALID.
@@ -137,5 +200,5 @@ def moment(text: str | None) -> datetime | None:
         return parse_timestamp(text)
     except ValueError as error:
         raise OperatorError(
-            "DATE_INVALID", f"{text!r} is no date and time in UTC; write it as 2027-01-31T00:00:00Z."
+            "DATE_INVALID", f"{text!r} is not a date and time in UTC; write it as 2027-01-31T00:00:00Z."
         ) from error

@@ -1,4 +1,4 @@
-"""gate lake: export the ledger to Parquet, and look after what was exported."""
+"""gate lake: export the ledger to Parquet, and maintain the export."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from workbench.lake.manifest import Manifest, load
 from workbench.lake.upkeep import bring_up
 from workbench.lake.verify import verify as find_faults
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Export the ledger to Parquet, for analysis.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Export the ledger to Parquet for analysis.")
 
-ScopeName = Annotated[str | None, typer.Option("--scope", help="Only this scope; default: every scope.")]
+ScopeName = Annotated[str | None, typer.Option("--scope", help="Only this scope. Default: all scopes.")]
 
 _PATIENCE: Final = 30.0
 
@@ -57,7 +57,7 @@ class _VerifiedMonth(TypedDict):
 def export(
     scope: ScopeName = None, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
 ) -> None:
-    """Bring the lake up to the ledger, compact it, and freeze benchmarks. A service does so by itself."""
+    """Update the lake from the ledger, compact it, and freeze benchmarks. A running service does this by itself."""
     with instance_at(home, database_url) as instance, _writing(instance):
         scopes = _scopes(instance, scope)
         held = {found.scope_id: _held(instance, found).position for found in scopes}
@@ -83,7 +83,7 @@ def export(
 def status(
     scope: ScopeName = None, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
 ) -> None:
-    """Say how far the lake has come: 0 up to the ledger, 1 behind it."""
+    """Show how far the export lags behind the ledger: 0 up to date, 1 behind."""
     with instance_at(home, database_url) as instance:
         results = [_status(instance, found) for found in _scopes(instance, scope)]
         _print(instance, results, as_json)
@@ -107,13 +107,13 @@ def compact(
 def verify(
     scope: ScopeName = None,
     against_ledger: Annotated[
-        bool, typer.Option("--against-ledger", help="Compare every row with the ledger's entry as well.")
+        bool, typer.Option("--against-ledger", help="Also compare every row with its entry in the ledger.")
     ] = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Hold the files against their manifest and the chain: 0 whole, 1 damaged, with the place."""
+    """Check the files against their manifest and the chain: 0 whole, 1 damaged. Prints where."""
     results: list[_VerifiedScope] = []
     frozen: list[_VerifiedMonth] = []
     # Without the lease, which the service would wait for: files that are replaced meanwhile linger.
@@ -140,7 +140,7 @@ def verify(
     if as_json:
         print_json({"whole": whole, "scopes": results, "benchmarks": frozen})
     elif not results and not frozen:
-        say("There is nothing in the lake; `gate lake export` brings it up to the ledger.")
+        say("The lake is empty. Run `gate lake export` to fill it from the ledger.")
     for result in () if as_json else results:
         if result["whole"]:
             say(f"whole    {result['scope']}: {result['entries_checked']} entries", style="green")
@@ -153,7 +153,7 @@ def verify(
             say(f"DAMAGED  benchmarks of {checked['month']}: {checked['fault']}", style="red")
     if not whole and not as_json:
         say(
-            "Remove the folder of a damaged scope, or the file of a damaged month; `gate lake export` makes it anew "
+            "Remove the folder of a damaged scope, or the file of a damaged month. `gate lake export` then rebuilds it "
             "from the ledger."
         )
     raise typer.Exit(0 if whole else 1)

@@ -1,14 +1,15 @@
-"""gate log: what operators did."""
+"""gate log: the operator log."""
 
 from __future__ import annotations
 
+import textwrap
 from typing import Annotated
 
 import orjson
 import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
-from api.cli.output import print_json, say, table
+from api.cli.output import WIDTH, print_json, say
 from gate.ledger.access.operator_log import LogEntry
 
 app = typer.Typer(add_completion=False)
@@ -16,24 +17,30 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def log(
-    limit: Annotated[int, typer.Option(min=1, max=100_000, help="How many entries to show, the latest.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="The number of latest entries to show.")] = 50,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Show what was done to scopes, plans, keys and the ledger, by whom and when. Exits with 1 where it was altered."""
+    """Show what operators changed in scopes, plans, keys and the ledger. Exits with 1 if the log was altered."""
     with instance_at(home, database_url) as instance:
         entries = instance.ledger.operator_log.latest(limit)
         broken_at = instance.ledger.operator_log.find_break()
     if as_json:
         print_json({"whole": broken_at is None, "broken_at": broken_at, "entries": [e.to_dict() for e in entries]})
     else:
-        table(["position", "when", "operator", "action", "subject", "details"], map(_row, entries))
+        for entry in entries:
+            for line in _lines(entry):
+                say(line)
         if broken_at is not None:
-            say(f"BROKEN at position {broken_at}: the entry there was changed, or is not there.", style="red")
+            say(f"BROKEN at position {broken_at}: this entry was changed or removed.", style="red")
     raise typer.Exit(0 if broken_at is None else 1)
 
 
-def _row(entry: LogEntry) -> list[object]:
-    details = orjson.dumps(dict(entry.details)).decode()
-    return [entry.position, entry.created_at, entry.operator, entry.action, entry.subject, details]
+def _lines(entry: LogEntry) -> list[str]:
+    """An entry on a line; the operator and the details indented below it."""
+    when = entry.created_at[:19].replace("T", " ")
+    first = f"{entry.position:>5}  {when}Z  {entry.action}  {entry.subject}"
+    details = ", ".join(f"{name}: {orjson.dumps(value).decode()}" for name, value in entry.details.items())
+    below = f"by {entry.operator}" + (f"; {details}" if details else "")
+    return [first, *textwrap.wrap(below, WIDTH, initial_indent=" " * 7, subsequent_indent=" " * 7)]

@@ -1,7 +1,7 @@
 """The `gate` command.
 
-Exit codes, the same for every subcommand: 0 it did, or the answer is good (verified, whole, valid); 1 the answer is not
-good (not verified, broken, invalid); 2 it could not be done (unusable input, unknown name, no instance).
+Exit codes, the same for every subcommand: 0 done, or the answer is good (verified, whole, valid); 1 the answer is not
+good (not verified, broken, invalid); 2 the command failed (unusable input, unknown name, no instance).
 """
 
 from __future__ import annotations
@@ -9,58 +9,94 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
+from difflib import get_close_matches
+from enum import Enum
 from importlib import import_module
-from typing import Any, Final
+from importlib.util import find_spec
+from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from api.cli.output import fail, show_everything
+from api.cli.output import fail, note, say, show_everything
+from gate import __version__
 from gate.errors import GateError, OperatorError
 
-# Loaded when called, so that verifying a record needs no server's libraries and no command waits for another's.
-_MODULES: Final = {
-    "serve": "api.cli.serve",
-    "demo": "api.cli.demo.command",
-    "status": "api.cli.status",
-    "scopes": "api.cli.scopes",
-    "keys": "api.cli.keys",
-    "signing-keys": "api.cli.signing_keys",
-    "rulebook": "api.cli.rulebook",
-    "adapters": "api.cli.adapters",
-    "verify": "api.cli.verify",
-    "verify-packet": "api.cli.verify_packet",
-    "conformance": "api.cli.conformance",
-    "client": "api.cli.client",
-    "chain": "api.cli.chain",
-    "lake": "api.cli.lake",
-    "notebook": "api.cli.notebook",
-    "erase": "api.cli.erase",
-    "log": "api.cli.log",
-    "backup": "api.cli.backup",
-    "restore": "api.cli.restore",
-    "db": "api.cli.db",
-}
 
+class _Extra(Enum):
+    """What a command needs besides the base install: the name of the extra, and the libraries that show it is there."""
+
+    NONE = ("", ())
+    SERVER = ("server", ("sqlalchemy",))
+    WORKBENCH = ("server,workbench", ("sqlalchemy", "polars"))
+
+    def is_installed(self) -> bool:
+        return all(map(_is_found, self.value[1]))
+
+
+def _is_found(library: str) -> bool:
+    try:
+        return find_spec(library) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+# Loaded when called, so that verifying a record needs no server's libraries, and no command waits for another's. The
+# summaries stand here as well, because loading every command for `gate --help` would take a second.
+_COMMANDS: Final = {
+    "serve": ("api.cli.serve", _Extra.SERVER, "Serve the HTTP API. The first start creates the instance."),
+    "demo": ("api.cli.demo.command", _Extra.SERVER, "Create a separate instance with a year of made-up decisions."),
+    "status": ("api.cli.status", _Extra.SERVER, "Show readiness, chains, and the size of the ledger."),
+    "scopes": ("api.cli.scopes", _Extra.SERVER, "Create and show scopes, the accounts that records belong to."),
+    "keys": ("api.cli.keys", _Extra.SERVER, "Create, list, disable and rotate API keys."),
+    "signing-keys": ("api.cli.signing_keys", _Extra.SERVER, "List, rotate, retire and revoke signing keys."),
+    "rulebook": ("api.cli.rulebook", _Extra.SERVER, "Check, hash and explain rulebook files."),
+    "adapters": ("api.cli.adapters", _Extra.SERVER, "List the trusted adapters of this release, and run one."),
+    "verify": ("api.cli.verify", _Extra.NONE, "Verify an exported decision record offline."),
+    "verify-packet": ("api.cli.verify_packet", _Extra.NONE, "Verify an exported packet offline."),
+    "conformance": ("api.cli.conformance", _Extra.NONE, "Check a running service against the published contract."),
+    "client": ("api.cli.client", _Extra.NONE, "Inspect a guard's store, and settle or deliver what is left in it."),
+    "chain": ("api.cli.chain", _Extra.SERVER, "Check audit chains, and sign checkpoints of them."),
+    "lake": ("api.cli.lake", _Extra.WORKBENCH, "Export the ledger to Parquet for analysis."),
+    "notebook": ("api.cli.notebook", _Extra.WORKBENCH, "Write a notebook for one scope and policy."),
+    "erase": ("api.cli.erase", _Extra.SERVER, "Erase the personal data of a decision."),
+    "log": ("api.cli.log", _Extra.SERVER, "Show what operators changed, who did it and when."),
+    "backup": ("api.cli.backup", _Extra.SERVER, "Write the whole instance into one file."),
+    "restore": ("api.cli.restore", _Extra.SERVER, "Restore an instance from a backup into an empty directory."),
+    "db": ("api.cli.db", _Extra.SERVER, "Upgrade the ledger's tables to this release."),
+}
 
 # The libraries of the extra `workbench` that commands load; it needs the extra `server` as well.
 _WORKBENCH: Final = frozenset({"altair", "isal", "msgspec", "polars", "pyarrow"})
 
 
 class _Commands(TyperGroup):
-    def list_commands(self, ctx: object) -> list[str]:
-        return list(_MODULES)
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        # Suggestions for a misspelt name are looked up here.
+        self.commands = {name: TyperCommand(name) for name in _COMMANDS}
+        self._in_help = False
 
     def get_command(self, ctx: object, cmd_name: str) -> Any:
-        module = _MODULES.get(cmd_name)
-        if module is None:
+        if cmd_name not in _COMMANDS:
             return None
+        module, extra, summary = _COMMANDS[cmd_name]
+        if self._in_help:
+            needs = "" if extra.is_installed() else f"(needs the extra `{extra.value[0]}`) "
+            return TyperCommand(cmd_name, help=needs + summary)
         try:
             command = typer.main.get_command(import_module(module).app)
         except ModuleNotFoundError as error:
             command = _not_installed(error)
         command.name = cmd_name
         return command
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self._in_help = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._in_help = False
 
 
 def _not_installed(error: ModuleNotFoundError) -> Any:
@@ -69,7 +105,7 @@ def _not_installed(error: ModuleNotFoundError) -> Any:
 
     @stub.command(
         context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-        help=f"(needs the extra `{_extra_of(error)}` of decision-gate)",
+        help=f"(needs the extra `{_extra_of(error)}`)",
     )
     def not_installed() -> None:
         raise _extra_missing(error) from error
@@ -83,7 +119,7 @@ def _extra_missing(error: ModuleNotFoundError) -> OperatorError:
         raise error
     return OperatorError(
         "EXTRA_MISSING",
-        f"This command needs {error.name}, which the extra `{_extra_of(error)}` brings; install it in a checkout with: "
+        f"This command needs {error.name}, which is in the extra `{_extra_of(error)}`. Install it in a checkout with: "
         f"pip install '.[{_extra_of(error)}]'",
     )
 
@@ -97,13 +133,26 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    epilog="Exit codes: 0 done, or the answer is good; 1 the answer is not good; 2 it could not be done.",
+    # Subcommands inherit the names of the help option.
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done, or the answer is good; 1 the answer is not good; 2 the command failed. "
+    "`gate COMMAND -h` shows the options of a command.",
 )
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        say(f"gate {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def gate() -> None:
-    """Decision Gate: signed, hashed, hash-chained decisions, before the action happens."""
+def gate(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Decision Gate decides whether an action may happen, and returns a signed record that anyone can verify."""
 
 
 def main() -> None:
@@ -115,6 +164,10 @@ def main() -> None:
         sys.exit(app(standalone_mode=False))
     except _CommandLineError as error:
         fail(_misused(error), as_json="--json" in sys.argv)
+    except typer.Abort:
+        # Ctrl-C, or the end of the input at a question.
+        note("gate: Interrupted.")
+        sys.exit(130)
     except GateError as error:
         fail(error, as_json="--json" in sys.argv)
     except ModuleNotFoundError as error:
@@ -127,13 +180,23 @@ def main() -> None:
 _CommandLineError: Final[type[Exception]] = typer.BadParameter.__mro__[2]
 
 
+def _sentence(text: str) -> str:
+    return text if text.endswith(("?", ".")) else f"{text}."
+
+
+def _suggestion(error: Any) -> str | None:
+    """The message about an unknown option with the nearest one that exists; None for other errors."""
+    name, known = getattr(error, "option_name", None), getattr(error, "possibilities", None)
+    likely = get_close_matches(name, known, n=1) if name and known else []
+    return f"No such option {name!r}. Did you mean {likely[0]!r}?" if likely else None
+
+
 def _misused(error: Any) -> OperatorError:
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
         # Its message is the help itself.
         error.show()
         sys.exit(2)
+    said = _suggestion(error) or error.format_message()
     command = "gate" if context is None else context.command_path
-    return OperatorError(
-        "USAGE_INVALID", f"{error.format_message().rstrip('.')}; `{command} --help` tells what the command takes."
-    )
+    return OperatorError("USAGE_INVALID", f"{_sentence(said)} Run `{command} --help` for usage.")

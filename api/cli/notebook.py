@@ -24,25 +24,25 @@ _FORMATS: Final = {".ipynb": as_ipynb, ".py": as_percent}
 
 @app.command()
 def notebook(
-    name: Annotated[str | None, typer.Argument(help="Which notebook; --list tells which there are.")] = None,
+    name: Annotated[str | None, typer.Argument(help="The name of the notebook; --list shows all names.")] = None,
     scope: Annotated[
-        str | None, typer.Option(help="The scope that it looks at; may be left out where the lake has one alone.")
+        str | None, typer.Option(help="The scope to analyze. Optional if the lake holds only one.")
     ] = None,
     policy: Annotated[
-        str | None, typer.Option(help="The scope's policy; may be left out where it has decided by one alone.")
+        str | None, typer.Option(help="The policy to analyze. Optional if the scope has used only one.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The file to make: .ipynb for Jupyter, or .py.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over the file, if it is there already.")] = False,
+    out: Annotated[Path | None, typer.Option(help="The file to write: .ipynb for Jupyter, or .py.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")] = False,
     lake: Annotated[
-        Path | None, typer.Option(help="The lake that it reads; default: that of the instance.", show_default=False)
+        Path | None, typer.Option(help="The lake to read. Default: the lake of the instance.", show_default=False)
     ] = None,
     home: Home = DEFAULT_HOME,
     # Every command takes the options of an instance; this one reads the lake and not the ledger.
     database_url: Annotated[str | None, typer.Option("--database-url", hidden=True)] = None,
-    list_: Annotated[bool, typer.Option("--list", help="List the notebooks, and write none.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the notebooks and exit.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write a notebook for a scope and a policy of your own, without results: open it in Jupyter, and run all cells."""
+    """Write a notebook for one of your scopes and policies. Open it in Jupyter and run all cells."""
     if list_:
         _list(as_json)
         return
@@ -50,13 +50,13 @@ def notebook(
         raise OperatorError(
             "USAGE_INVALID",
             "Name a notebook and the file to make, as in `gate notebook effectiveness --scope acme --policy "
-            "refund_policy --out refunds.ipynb`; `gate notebook --list` tells which notebooks there are.",
+            "refund_policy --out refunds.ipynb`; `gate notebook --list` shows all notebooks.",
         )
     source = load(name)
     if out.suffix not in _FORMATS:
-        raise OperatorError("USAGE_INVALID", f"--out {out} has to end in {' or '.join(_FORMATS)}.")
+        raise OperatorError("USAGE_INVALID", f"--out {out} must end in {' or '.join(_FORMATS)}.")
     if not force and (out.exists() or out.is_symlink()):
-        raise OperatorError("NOTEBOOK_EXISTS", f"{out} is there already; name another file, or add --force.")
+        raise OperatorError("NOTEBOOK_EXISTS", f"{out} exists already; choose another file name, or add --force.")
     read = open_lake(load_settings(home).lake_directory if lake is None else lake)
     snapshot = _scope(read, scope)
     about = _policy(snapshot, policy)
@@ -90,8 +90,8 @@ def _policy(snapshot: Snapshot, name: str | None) -> str:
     raise OperatorError(
         "LAKE_POLICY_UNKNOWN",
         f"The lake {snapshot.lake} has no decision of scope {shown(snapshot.scope)}{by}. "
-        f"{choices(name or '', decided)} `gate lake export` on its instance (--home, where that is not var) brings it "
-        f"up to the ledger.",
+        f"{choices(name or '', decided)} Run `gate lake export` on its instance (--home, if that is not var) to update "
+        f"it.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The options that every subcommand takes, and reading the files they name."""
+"""The options of every subcommand, and reading the files that they name."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ from gate.errors import MaterialRefused, OperatorError
 if TYPE_CHECKING:
     from gate.instance.instance import Instance
 
-Home = Annotated[Path, typer.Option("--home", envvar="GATE_HOME", help="The instance's directory.", show_default="var")]
+Home = Annotated[
+    Path, typer.Option("--home", envvar="GATE_HOME", help="The directory of the instance.", show_default="var")
+]
 DatabaseUrl = Annotated[
     str | None,
     typer.Option(
-        "--database-url", envvar="GATE_DATABASE_URL", help="The ledger, where it is not ledger.db in the home."
+        "--database-url",
+        envvar="GATE_DATABASE_URL",
+        help="The database of the ledger, if it is not ledger.db in the home.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 DEFAULT_HOME = Path("var")
 
@@ -87,4 +91,4 @@ def read_json(path: Path) -> JsonValue:
         return value
     except MaterialRefused as error:
         message = error.message.replace("The body", "It", 1)
-        raise MaterialRefused(error.code, f"{path} is no usable JSON. {message}") from error
+        raise MaterialRefused(error.code, f"{path} does not hold usable JSON. {message}") from error

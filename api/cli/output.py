@@ -10,17 +10,23 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, TextIO
 
+import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from gate.errors import GateError
 
-_WIDE: Final = 1000
+WIDTH: Final = 100
+"""How wide a table may be on every terminal, in columns."""
+
+_GAP: Final = 2
+_WRAPPED: Final = 12
 
 
 def show_everything() -> None:
@@ -45,20 +51,54 @@ def say(text: str, *, style: str | None = None) -> None:
     Console(soft_wrap=True).print(Text(visible(text), style=style or ""))
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table for a person on stdout."""
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        shown.add_column(column)
-    for row in rows:
-        shown.add_row(*(Text("" if cell is None else visible(str(cell))) for cell in row))
-    # As wide as it needs: a folded id cannot be copied, and a terminal wraps long lines by itself.
-    Console(width=_WIDE, soft_wrap=True).print(shown)
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, wraps: Collection[str] = ()) -> None:
+    """A table for a person on stdout, at most as wide as the terminal, or `WIDTH` columns if there is none or it is
+    narrower.
+
+    Args:
+        columns: The headings.
+        rows: The cells of each row; None is shown as an empty cell.
+        wraps: The columns of prose, which may continue on the next line. The others stay in one piece, because a folded
+            id cannot be copied; a table whose ids alone are wider than the terminal is wider, too.
+    """
+    cells = [["" if cell is None else visible(str(cell)) for cell in row] for row in rows]
+    shown = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
+    least = _GAP * (len(columns) - 1)
+    for place, column in enumerate(columns):
+        shown.add_column(column, no_wrap=column not in wraps, overflow="fold")
+        natural = max(map(cell_len, (column, *(row[place] for row in cells))))
+        least += min(natural, _WRAPPED) if column in wraps else natural
+    for row in cells:
+        shown.add_row(*map(Text, row))
+    Console(width=max(WIDTH, Console().width if sys.stdout.isatty() else 0, least), soft_wrap=True).print(shown)
+
+
+def records(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Rows that are too wide for a table: each as a block of `name  value` lines, with an empty line between blocks."""
+    width = max(map(len, names))
+    for number, row in enumerate(rows):
+        if number:
+            say("")
+        for name, value in zip(names, row, strict=True):
+            if value is not None and value != "":
+                say(f"{name:<{width}}  {value}")
+
+
+def minute(moment: str | None) -> str:
+    """A timestamp as tables show it, to the minute and in UTC: `2026-11-21 11:38`; empty for None."""
+    return "" if moment is None else moment[:16].replace("T", " ")
 
 
 def note(text: str) -> None:
     """A sentence for a person on stderr, on one line, where stdout may be for machines."""
     sys.stderr.write(f"{visible(text)}\n")
+
+
+def ask(question: str) -> bool | None:
+    """The answer to a yes-or-no question on the terminal; None where there is no terminal to ask on."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    return typer.confirm(visible(question), err=True)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""gate restore: lay an instance out from a backup."""
+"""gate restore: restore an instance from a backup."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def restore(
-    file: Annotated[Path, typer.Argument(help="A file that `gate backup` made.")],
+    file: Annotated[Path, typer.Argument(help="A file that `gate backup` wrote.")],
     check: Annotated[bool, typer.Option(help="Recompute every chain from the restored records.")] = True,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Lay an instance out from a backup, in a directory that has none: 0 restored, 1 restored and a chain is broken.
+    """Restore an instance from a backup into an empty directory: 0 restored, 1 restored but a chain is broken.
 
-    What was acknowledged after the backup is not in it: compare the chains with checkpoints that were kept elsewhere.
+    Decisions made after the backup are missing. Compare the chains with checkpoints kept elsewhere to see how many.
     """
     restore_backup(file, home, database_url, utc_now())
     with instance_at(home, database_url) as instance:
@@ -40,7 +40,7 @@ def restore(
     else:
         say(f"Restored the instance in {home.absolute()}.")
         if database_url and named and named != database_url:
-            say("Its settings.toml still names the ledger it had: change database_url there.")
+            say("Its settings.toml still names the old ledger; change database_url there.")
         for result in results:
             print_result(result)
     raise typer.Exit(0 if whole else 1)

@@ -17,23 +17,21 @@ from gate.ledger.access.authority import PLANS, Scope
 from gate.policy.peers import decided_in, earlier, month_of
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Create and show scopes: the accounts that records belong to."
+    no_args_is_help=True, add_completion=False, help="Create and show scopes, the accounts that records belong to."
 )
 
-benchmarks = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Let a scope take part in benchmarks, or no longer."
-)
+benchmarks = typer.Typer(no_args_is_help=True, add_completion=False, help="Opt a scope in to benchmarks, or out.")
 app.add_typer(benchmarks, name="benchmarks")
 
 MonthlyCap = Annotated[
     int | None,
-    typer.Option(min=0, help="Records in a UTC month, instead of the plan's own number.", show_default=False),
+    typer.Option(min=0, help="The number of records per UTC month, instead of the plan's.", show_default=False),
 ]
 
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(help="The scope's name.")],
+    name: Annotated[str, typer.Argument(help="The name of the scope.")],
     plan: Annotated[str, typer.Option(help=f"One of {', '.join(PLANS)}.")] = "starter",
     monthly_cap: MonthlyCap = None,
     home: Home = DEFAULT_HOME,
@@ -48,20 +46,21 @@ def create(
         print_json(shown)
     else:
         say(
-            f"Created the scope {name} on plan {plan}; give it a key with: gate keys create --scope {shlex.quote(name)}"
+            f"Created the scope {name} with the plan {plan}. Create a key for it with: gate keys create "
+            f"--scope {shlex.quote(name)}"
         )
 
 
 @app.command("plan")
 def set_plan(
-    name: Annotated[str, typer.Argument(help="The scope's name.")],
+    name: Annotated[str, typer.Argument(help="The name of the scope.")],
     plan: Annotated[str, typer.Argument(help=f"One of {', '.join(PLANS)}.")],
     monthly_cap: MonthlyCap = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Give a scope another plan, from the next request on."""
+    """Change the plan of a scope, from the next request on."""
     with instance_at(home, database_url) as instance:
         directory = instance.ledger.directory
         changed = directory.set_plan(directory.scope(name), plan, utc_now(), monthly_cap=monthly_cap)
@@ -70,7 +69,7 @@ def set_plan(
         print_json(shown)
     else:
         cap = "no monthly cap" if changed.monthly_cap is None else f"{changed.monthly_cap} records a month"
-        say(f"The scope {name} is on plan {plan} from now on: {cap}.")
+        say(f"The scope {name} now has the plan {plan}: {cap}.")
 
 
 @app.command("list")
@@ -81,14 +80,21 @@ def list_scopes(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_
     if as_json:
         print_json({"scopes": shown})
     else:
-        columns = ["scope", "id in logs", "plan", "monthly cap", "used this month", "chain", "entries", "created"]
-        columns.append("benchmarks")
-        table(columns, [list(scope.values()) for scope in shown])
+        columns = {
+            "scope": "scope",
+            "id in logs": "scope_id",
+            "plan": "plan",
+            "monthly cap": "monthly_cap",
+            "used": "used_this_month",
+            "entries": "chain_size",
+            "benchmarks": "benchmarks",
+        }
+        table(list(columns), [[scope[name] for name in columns.values()] for scope in shown], wraps=("scope",))
 
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="The scope's name.")],
+    name: Annotated[str, typer.Argument(help="The name of the scope.")],
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
@@ -104,23 +110,23 @@ def show(
 
 @benchmarks.command("opt-in")
 def opt_in(
-    name: Annotated[str, typer.Argument(help="The scope's name.")],
+    name: Annotated[str, typer.Argument(help="The name of the scope.")],
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Let a scope take part in benchmarks, from the next month on: others see its rates rounded, without its name."""
+    """Opt a scope in to benchmarks from the next month on. Others see its rates, rounded and without its name."""
     _choose(name, home, database_url, opted_in=True, as_json=as_json)
 
 
 @benchmarks.command("opt-out")
 def opt_out(
-    name: Annotated[str, typer.Argument(help="The scope's name.")],
+    name: Annotated[str, typer.Argument(help="The name of the scope.")],
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Let a scope take part in benchmarks no longer, from the next month on."""
+    """Opt a scope out of benchmarks from the next month on."""
     _choose(name, home, database_url, opted_in=False, as_json=as_json)
 
 
@@ -134,16 +140,16 @@ def _choose(name: str, home: Path, database_url: str | None, *, opted_in: bool, 
     if as_json:
         print_json({**shown, "changed": changed, "from_month": month if changed else None})
     elif not changed:
-        say(f"The scope {name} {'takes part' if opted_in else 'takes no part'} in benchmarks already; nothing changed.")
+        say(f"The scope {name} is already opted {'in to' if opted_in else 'out of'} benchmarks; nothing changed.")
     elif opted_in:
         say(
-            f"The scope {name} takes part in benchmarks from the freeze of {month} on, which is of decisions made in "
+            f"The scope {name} takes part in benchmarks from {month} on. The benchmarks of {month} cover the "
+            "decisions of "
             f"{decided_in(month)}."
         )
     else:
         say(
-            f"The scope {name} takes no part in benchmarks from the freeze of {month} on; months that are frozen stay "
-            f"as they are."
+            f"The scope {name} takes no part in benchmarks from {month} on. Earlier months stay as they were published."
         )
 
 

@@ -6,21 +6,27 @@ from typing import Annotated
 
 import typer
 
+from api.cli.confirmation import DryRun, Yes, confirm
 from api.cli.keys import moment
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
-from api.cli.output import print_json, say, table
+from api.cli.output import minute, print_json, say, table
 from gate.clock import utc_now
 from gate.errors import OperatorError
+from gate.ids import timestamp
 from gate.instance.instance import Instance
 from gate.instance.keys import PURPOSES, KeyRing
 from gate.proof.signing import ED25519, PublicKey
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="List, rotate, retire and compromise signing keys.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="List, rotate, retire and revoke signing keys.")
 
 Purpose = Annotated[
     str, typer.Option(help="receipt (receipts and checkpoints) or registry (rulebook attestations and registrations).")
 ]
-KeyId = Annotated[str, typer.Argument(help="The key's id, as `gate signing-keys list` names it.")]
+KeyId = Annotated[str, typer.Argument(help="The id of the key, from `gate signing-keys list`.")]
+
+
+# How many characters of a fingerprint tell keys apart; --json prints all of them.
+_SHOWN = 8
 
 
 @app.command("list")
@@ -33,9 +39,16 @@ def list_keys(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_js
         print_json({purpose: registry.to_dict() for purpose, registry in registries.items()})
         return
     table(
-        ["purpose", "key_id", "status", "not before", "not after", "fingerprint"],
+        ["purpose", "key_id", "status", "not before (UTC)", "not after (UTC)", "fingerprint"],
         [
-            [purpose, key.key_id, key.status, key.not_before, key.not_after, key.fingerprint]
+            [
+                purpose,
+                key.key_id,
+                key.status,
+                minute(key.not_before),
+                minute(key.not_after),
+                f"{key.fingerprint[:_SHOWN]}...",
+            ]
             for purpose, registry in registries.items()
             for key in registry.keys
         ],
@@ -49,49 +62,72 @@ def list_keys(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_js
 def rotate(
     purpose: Purpose = "receipt", home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
 ) -> None:
-    """Make a new key that signs from now on. What the old one signed still verifies."""
+    """Create a new key that signs from now on. Signatures of the old key still verify."""
     with instance_at(home, database_url) as instance:
         ring, now = _ring(instance, purpose), utc_now()
         with instance.ledger.operator_log.recording("signing_key.rotated", purpose, now) as details:
             key = ring.rotate(now)
             details["new_key_id"] = key.key_id
-    _print(key, f"The {purpose} key {key.key_id} signs from now on; the one before it is retired.", as_json)
+    _print(key, f"The {purpose} key {key.key_id} signs from now on. The previous key is retired.", as_json)
 
 
 @app.command()
 def retire(
     key_id: KeyId,
-    not_after: Annotated[str | None, typer.Option(help="Until when its signatures count; default: now.")] = None,
+    not_after: Annotated[
+        str | None, typer.Option(help="The date up to which its signatures are valid. Default: now.")
+    ] = None,
     purpose: Purpose = "receipt",
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """End the validity of a key that no longer signs. Records dated later do not verify under it."""
+    """End the validity of a key that no longer signs. Records with a later date do not verify with it."""
     with instance_at(home, database_url) as instance:
         ring, now = _ring(instance, purpose), utc_now()
         with instance.ledger.operator_log.recording("signing_key.retired", key_id, now) as details:
             key = ring.retire(key_id, moment(not_after) or now)
             details |= {"purpose": purpose, "not_after": key.not_after}
-    _print(key, f"The key {key_id} is retired; records dated after {key.not_after} do not verify under it.", as_json)
+    _print(key, f"The key {key_id} is retired. Records dated after {key.not_after} do not verify with it.", as_json)
 
 
 @app.command()
 def compromise(
     key_id: KeyId,
-    at: Annotated[str | None, typer.Option(help="Since when others may know it; default: now.")] = None,
+    at: Annotated[str | None, typer.Option(help="Since when others may have had it. Default: now.")] = None,
     purpose: Purpose = "receipt",
+    yes: Yes = False,
+    dry_run: DryRun = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Mark a key as known to others. Nothing it signed verifies any more; if it was active, a new key signs at once."""
+    """Mark a key as compromised: nothing it signed verifies any more. A new key replaces the active one at once."""
     with instance_at(home, database_url) as instance:
         ring, now = _ring(instance, purpose), utc_now()
+        known, since = ring.find(key_id), moment(at) or now
+        if dry_run:
+            _show_compromise(
+                known, timestamp(since), is_active=ring.registry().active_key_id == key_id, as_json=as_json
+            )
+            return
+        if known.status != "compromised":
+            confirm(f"Marks the {purpose} key {key_id} as compromised: nothing it signed verifies any more.", yes=yes)
         with instance.ledger.operator_log.recording("signing_key.compromised", key_id, now) as details:
-            key = ring.compromise(key_id, moment(at) or now, now)
+            key = ring.compromise(key_id, since, now)
             details |= {"purpose": purpose, "since": key.not_after}
-    _print(key, f"The key {key_id} is compromised; nothing it signed verifies any more.", as_json)
+    _print(key, f"The key {key_id} is compromised. Nothing it signed verifies any more.", as_json)
+
+
+def _show_compromise(key: PublicKey, since: str, *, is_active: bool, as_json: bool) -> None:
+    if as_json:
+        print_json({"dry_run": True, "key_id": key.key_id, "status": key.status, "since": since, "active": is_active})
+        return
+    then = " A new key would sign from now on." if is_active else ""
+    say(
+        f"The key {key.key_id} ({key.status}) would be compromised since {since}: nothing it signed would verify.{then}"
+    )
+    say("Nothing was changed.")
 
 
 def _ring(instance: Instance, purpose: str) -> KeyRing:

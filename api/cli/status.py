@@ -22,6 +22,8 @@ from gate.ledger.access.authority import Scope
 app = typer.Typer(add_completion=False)
 
 _DAY: Final = timedelta(days=1)
+# One day's growth says nothing about what lies further ahead.
+_FORESEEABLE_DAYS: Final = 3 * 365
 
 
 class ChainStatus(TypedDict):
@@ -48,7 +50,7 @@ class Storage(TypedDict):
 
 @app.command()
 def status(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Show readiness, each scope's chain, and the ledger's size and growth. Exits with 1 where it is degraded."""
+    """Show readiness, the chain of each scope, and the size and growth of the ledger. Exits with 1 if degraded."""
     settings = load_settings(home, database_url=database_url)
     require_instance(settings.home)
     report, chains, storage = _look(settings)
@@ -64,13 +66,23 @@ def status(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json:
                 [name, "yes" if part["ready"] else "no", part.get("reason") or part.get("note")]
                 for name, part in parts.items()
             ],
+            wraps=("reason",),
         )
         if storage:
             say("")
-            table(["scope", "plan", "chain", "entries", "head"], [list(found.values()) for found in chains])
+            table(
+                ["scope", "plan", "chain", "entries", "head"],
+                [[*list(found.values())[:-1], _shortened(found["head_link_hash"])] for found in chains],
+                wraps=("scope",),
+            )
             say("")
             _say_storage(storage)
     raise typer.Exit(0 if report["ok"] else 1)
+
+
+def _shortened(link_hash: str | None) -> str | None:
+    """The beginning of a hash, to compare by eye; --json prints all of it."""
+    return None if link_hash is None else f"{link_hash[:12]}..."
 
 
 def _look(settings: Settings) -> tuple[Report, list[ChainStatus], Storage | None]:
@@ -126,10 +138,10 @@ def _say_storage(storage: Storage) -> None:
     sentences = [
         f"{storage['entries']} entries in {_size(storage['bytes'])}; the last day added {storage['entries_last_day']}, "
         f"about {_size(storage['growth_bytes_per_day'])}.",
-        "The disk is the database server's." if left is None else f"{_size(left)} are left on the disk.",
+        "The disk belongs to the database server." if left is None else f"{_size(left)} are left on the disk.",
     ]
-    if days is not None:
-        sentences.append(f"At this rate it lasts {days} days.")
+    if days is not None and days <= _FORESEEABLE_DAYS:
+        sentences.append(f"At this rate the disk is full in {days} {'day' if days == 1 else 'days'}.")
     say(" ".join(sentences))
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Final, cast
 
 import typer
 
@@ -30,11 +30,11 @@ ATTESTATION_KEYS_PATH = "/.well-known/rulebook-attestation-keys.json"
 
 
 Input = Annotated[
-    Path | None, typer.Option("--input", help="The original Decision Request: its hashes are checked as well.")
+    Path | None, typer.Option("--input", help="The original Decision Request, to check its hashes as well.")
 ]
-Registry = Annotated[str | None, typer.Option(help="The publisher's key registry: its address, or a saved file.")]
-PublicKeyFile = Annotated[Path | None, typer.Option(help="The publisher's receipt key in PEM.")]
-HmacSecretFile = Annotated[Path | None, typer.Option(help="The secret of hmac-sha256 receipts.")]
+Registry = Annotated[str | None, typer.Option(help="The key registry of the publisher: an address or a saved file.")]
+PublicKeyFile = Annotated[Path | None, typer.Option(help="The receipt key of the publisher, as PEM.")]
+HmacSecretFile = Annotated[Path | None, typer.Option(help="The file with the secret of hmac-sha256 receipts.")]
 TrustedHome = Annotated[
     Path | None, typer.Option("--home", envvar="GATE_HOME", help="Trust the keys of the instance in this directory.")
 ]
@@ -43,7 +43,7 @@ TrustedHome = Annotated[
 @app.command()
 def verify(
     context: typer.Context,
-    record: Annotated[Path, typer.Argument(help="A full Decision Record in JSON; - for stdin.")],
+    record: Annotated[Path, typer.Argument(help="A full Decision Record as JSON; - reads stdin.")],
     input_: Input = None,
     registry: Registry = None,
     public_key: PublicKeyFile = None,
@@ -52,9 +52,9 @@ def verify(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Verify an exported record: 0 verified, 1 not verified, 2 unusable.
+    """Verify an exported decision record: 0 verified, 1 not verified, 2 the command failed.
 
-    A registry's address may be the service itself (http://host:8080), which gives the receipt and the attestation keys.
+    --registry also takes the address of the service (http://host:8080), which has receipt and attestation keys.
     """
     given = given_material(record, RECORDS, input_)
     trust = trusted(context, registry, public_key, hmac_secret_file, home)
@@ -64,6 +64,7 @@ def verify(
     else:
         print_verdict(result)
         print_differences(result, "record")
+        print_skipped(result, trust, has_input=given.input is not None)
         advise(trust)
     raise typer.Exit(0 if result.verified else 1)
 
@@ -108,7 +109,7 @@ def trusted(
     given = [source for source in (registry, public_key, secret_file, told) if source is not None]
     if len(given) > 1:
         raise OperatorError(
-            "TRUST_AMBIGUOUS", "Give one of --registry, --public-key, --hmac-secret-file and --home, not several."
+            "TRUST_AMBIGUOUS", "Give only one of --registry, --public-key, --hmac-secret-file and --home."
         )
     if registry is not None:
         receipt_keys, attestation_keys = _registries(registry)
@@ -122,7 +123,7 @@ def trusted(
     if home is not None:
         keys = home / "keys"
         if not keys.is_dir():
-            raise OperatorError("INSTANCE_MISSING", f"There is no instance in {home}; name the directory of one.")
+            raise OperatorError("INSTANCE_MISSING", f"There is no instance in {home}; give the directory of one.")
         return Trust(
             receipt_keys=load_registry(read_json(keys / "receipt.json")),
             attestation_keys=load_registry(read_json(keys / "registry.json")),
@@ -136,7 +137,7 @@ def _registries(source: str) -> tuple[KeyRegistry, KeyRegistry | None]:
         if not Path(source).exists():
             raise OperatorError(
                 "FILE_UNREADABLE",
-                f"There is no file {source}; the address of a service begins with http:// or https://.",
+                f"There is no file {source}. The address of a service begins with http:// or https://.",
             )
         return load_registry(read_json(Path(source))), None
     if source.endswith(RECEIPT_KEYS_PATH):
@@ -156,13 +157,13 @@ def _fetch(url: str) -> object:
     if not response.is_success:
         raise OperatorError(
             "REGISTRY_UNREACHABLE",
-            f"{url} answered {response.status_code}; give the service's own address, or a saved registry.",
+            f"{url} answered {response.status_code}; give the address of the service, or a saved registry.",
         )
     try:
         return parse(response.content)
     except MaterialRefused as error:
         why = error.message.replace("The body", "Its answer", 1)
-        raise OperatorError("REGISTRY_UNREACHABLE", f"{url} answered no key registry. {why}") from error
+        raise OperatorError("REGISTRY_UNREACHABLE", f"The answer of {url} is not a key registry. {why}") from error
 
 
 def print_verdict(result: Verification, *, whole: bool = True) -> None:
@@ -177,25 +178,63 @@ def print_verdict(result: Verification, *, whole: bool = True) -> None:
         say(f"NOT VERIFIED: {result.message} ({result.error})", style="red")
 
 
-def print_differences(result: Verification, what: str, *, told: Collection[str] = ()) -> None:
-    """Says what should stand where, in a record or packet, and what could not be checked, but for checks already told
-    of.
-    """
+def print_differences(result: Verification, what: str) -> None:
+    """Prints each stated value of a record or packet beside the recomputed one, and the unknown fields."""
     for name in result.expected:
         for path, expected, actual in _differences(name, result.expected[name], result.actual[name]):
             say(f"  {path}: the {what} says {actual}; recomputed: {expected}")
     if result.unknown:
         more = " and others" if len(result.unknown) == MAX_UNKNOWN else ""
-        say(f"  unknown to this release, so that nothing vouches for them: {', '.join(result.unknown)}{more}")
-    unchecked = [name for name, holds in result.checks.items() if holds is None and name not in told]
-    if unchecked := [name for name in unchecked if not name.endswith("unknown_members")]:
-        say(f"  not checked, for want of material: {', '.join(unchecked)}")
+        say(f"  not authenticated, because this release does not know them: {', '.join(result.unknown)}{more}")
+
+
+def print_skipped(result: Verification, trust: Trust, *, has_input: bool, told: Collection[str] = ()) -> None:
+    """Prints the checks that could not be made, each with the reason or the option that makes it possible.
+
+    Args:
+        result: The verification.
+        trust: The keys that were given.
+        has_input: Whether the original request was given.
+        told: Checks that were reported before.
+    """
+    reasons: dict[str, list[str]] = {}
+    for name, holds in result.checks.items():
+        if holds is None and name not in told and not name.endswith("unknown_members"):
+            reasons.setdefault(_why_skipped(name, trust, has_input=has_input), []).append(name)
+    for reason, names in reasons.items():
+        say(f"  skipped ({reason}): {', '.join(names)}")
+
+
+def _why_skipped(name: str, trust: Trust, *, has_input: bool) -> str:
+    check = name.rpartition(".")[2]
+    if check in _OF_INPUT and not has_input:
+        return "no --input given"
+    if check == "rulebook_hash":
+        return "the request names its rulebook by reference"
+    if check in _OF_ATTESTATIONS and trust.attestation_keys is None:
+        return "no --registry with attestation keys given"
+    if check in _OF_KEYS and trust == Trust():
+        return "no key given"
+    return _WITHOUT_OPTION.get(check, "not in the file")
+
+
+_OF_INPUT: Final = frozenset({"input_hash", "facts_hash", "adapter_input_hash", "rulebook_hash"})
+_OF_ATTESTATIONS: Final = frozenset({"attestation_signature", "registry_attestation_signature"})
+_OF_KEYS: Final = frozenset({"receipt_signature", "receipt_key", "signature", "key"})
+_WITHOUT_OPTION: Final = {
+    "erasure": "only a packet shows it",
+    "evaluation": "erased",
+    "checkpoint": "the packet holds no checkpoint",
+    "exported_at": "no checkpoint signs it",
+    "complete": "no signed checkpoint covers it",
+    **dict.fromkeys(_OF_ATTESTATIONS, "unsigned, or by an unknown or compromised key"),
+}
 
 
 def advise(trust: Trust) -> None:
-    """Says how to name a key, where none was: without one nothing is verified."""
+    """Says how to name a key, if none was given: nothing is verified without one."""
     if trust == Trust():
-        note("No key was given: name one with --registry, --public-key, --hmac-secret-file or --home.")
+        note("No key was given. Name one with --registry, --public-key, --hmac-secret-file or --home.")
 
 
 def _differences(path: str, expected: object, actual: object) -> Iterator[tuple[str, str, str]]:

@@ -19,6 +19,7 @@ from api.cli.verify import (
     advise,
     given_material,
     print_differences,
+    print_skipped,
     print_verdict,
     trusted,
 )
@@ -32,16 +33,16 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def verify(
     context: typer.Context,
-    packet: Annotated[Path, typer.Argument(help="A Decision Packet in JSON; - for stdin.")],
+    packet: Annotated[Path, typer.Argument(help="A Decision Packet as JSON; - reads stdin.")],
     input_: Input = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="A checkpoint of the chain that you kept; the packet must be shown to agree with it."),
+        typer.Option(help="A checkpoint of the chain that you kept. The packet must agree with it."),
     ] = None,
     require_signed_reports: Annotated[
         bool,
         typer.Option(
-            "--require-signed-reports", help="Verify the packet only where a signed checkpoint covers every report."
+            "--require-signed-reports", help="Verify the packet only if a signed checkpoint covers every report."
         ),
     ] = False,
     registry: Registry = None,
@@ -51,14 +52,15 @@ def verify(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Verify an exported packet in four steps, and say which fails where: 0 verified, 1 not verified, 2 unusable.
+    """Verify an exported packet in four steps: 0 verified, 1 not verified, 2 the command failed.
 
-    A registry's address may be the service itself (http://host:8080), which gives the receipt and the attestation keys.
+    --registry also takes the address of the service (http://host:8080), which has receipt and attestation keys.
     """
     given = given_material(packet, PACKETS, input_)
     if given.checkpoint is not None:
         raise unusable(
-            "checkpoint", "It came with the packet, and proves nothing; name the one you kept by --checkpoint."
+            "checkpoint",
+            "It came with the packet, so it proves nothing; give the checkpoint that you kept with --checkpoint.",
         )
     kept = None if checkpoint is None else read_checkpoint(checkpoint)
     trust = trusted(context, registry, public_key, hmac_secret_file, home)
@@ -75,11 +77,11 @@ def verify(
     else:
         print_verdict(result, whole=bool(result.checks.get("reports_signed")))
         _print_steps(result)
-        _print_noted(result.unlinked, "its link is not in the packet; only its own hash speaks for it")
+        _print_noted(result.unlinked, "its link is not in the packet; only its own hash protects it")
         _print_noted(result.unflagged, "action_taken is not the decided action, and the flag for that is missing")
         noted = [*map(unlinked_check, result.unlinked), *map(flags_check, result.unflagged)]
-        told = {"reports_signed", *noted}
-        print_differences(result, "packet", told=told)
+        print_differences(result, "packet")
+        print_skipped(result, trust, has_input=given.input is not None, told={"reports_signed", *noted})
         advise(trust)
     raise typer.Exit(0 if result.verified else 1)
 
@@ -98,4 +100,4 @@ def _print_noted(places: list[str], note: str) -> None:
     for place in places[:_NOTED_SHOWN]:
         say(f"  {place}: {note}")
     if len(places) > _NOTED_SHOWN:
-        say(f"  and {len(places) - _NOTED_SHOWN} more reports likewise")
+        say(f"  and {len(places) - _NOTED_SHOWN} more reports like these")

@@ -39,10 +39,17 @@ def _admitted(find: Callable[[str, datetime], Authority], access: str, code: str
     with refusing(code):
         key = request.headers.get("x-api-key")
         if not key:
-            raise AccessRefused(code, "The request has no API key; send one in the header x-api-key.")
+            raise AccessRefused(code, _missing_key())
         authority = g.authority = find(key, utc_now())
         authority.require(access)
     return authority
+
+
+def _missing_key() -> str:
+    # It is read for this hint only: a key that is sent there is not tried.
+    if request.headers.get("authorization"):
+        return "The request has no header x-api-key; send the API key there as it is, not in the header Authorization."
+    return "The request has no API key; send one in the header x-api-key."
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from gate import __version__
@@ -164,7 +164,8 @@ class Metrics:
         """Everything counted by all processes of the server, in Prometheus's text format.
 
         Args:
-            gauges: What is measured now: by name, its meaning and its value.
+            gauges: What is measured now: by name, its meaning and its value. A name that ends in `_total` is that of a
+                counter.
         """
         registry = self._registry
         if DIRECTORY_VARIABLE in os.environ:
@@ -188,4 +189,4 @@ class _Now:
         }
         yield InfoMetricFamily("gate", "What is running.", about)
         for name, (meaning, value) in self._gauges.items():
-            yield GaugeMetricFamily(name, meaning, value)
+            yield (CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily)(name, meaning, value)

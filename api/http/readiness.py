@@ -5,15 +5,19 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from threading import Lock
 from typing import Final, NotRequired, TypedDict, cast
 
 from structlog.typing import FilteringBoundLogger
 
+from api.http.metrics import DIRECTORY_VARIABLE
 from api.keeper import KeeperState, state_of
+from api.workers.roster import WorkersPart, read_facts, workers_part
 from gate import __version__, labels
 from gate.adapters.containment import BASELINE
 from gate.adapters.worker import WAIT_SECONDS
@@ -71,6 +75,7 @@ class Report(TypedDict):
     backends: Part
     disk: Part
     checkpoints: CheckpointsPart
+    workers: NotRequired[WorkersPart]
     trusted_adapters: AdaptersPart
     contracts: dict[str, str]
 
@@ -126,8 +131,9 @@ class Readiness:
 
     def report(self) -> Report:
         """The report: {ok, status, version, interface_version, signing, rulebook_runtime, ledger, idempotency,
-        registries, auth, backends, disk, checkpoints, trusted_adapters, contracts}. Each part says `ready`, and
-        `reason` where it is not; trusted_adapters alone takes nothing from `ok`.
+        registries, auth, backends, disk, checkpoints, workers, trusted_adapters, contracts}. Each part says `ready`,
+        and `reason` where it is not; trusted_adapters alone takes nothing from `ok`. `workers` is there under
+        `gate serve` only.
         """
         with self._lock:
             if self._report is None or time.monotonic() >= self._until:
@@ -223,9 +229,18 @@ def closed(settings: Settings | None, reason: str) -> Report:
     )
 
 
+def _workers() -> WorkersPart | None:
+    """The workers of the `gate serve` that this process belongs to; None where it belongs to none."""
+    directory = os.environ.get(DIRECTORY_VARIABLE)
+    facts = read_facts(Path(directory)) if directory else None
+    return None if facts is None else workers_part(facts, time.monotonic())
+
+
 def _report(settings: Settings | None, found: dict[str, Part], reports: str) -> Report:
+    workers = _workers()
     # Callers that send facts need no adapter, and those that need one get its own error code.
     ready = all(part["ready"] for name, part in found.items() if name not in _APART)
+    ready = ready and (workers is None or workers["ready"])
     backend = None if settings is None else settings.ledger_url.partition(":")[0].partition("+")[0]
     about: dict[str, Mapping[str, object]] = {
         "signing": {
@@ -266,6 +281,7 @@ def _report(settings: Settings | None, found: dict[str, Part], reports: str) -> 
         "version": __version__,
         "interface_version": labels.INTERFACE_VERSION,
         **parts,
+        **({} if workers is None else {"workers": workers}),
         "contracts": dict(CONTRACTS),
     }
     # The parts of a report, by their names in it.

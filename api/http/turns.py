@@ -23,7 +23,10 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from werkzeug.exceptions import RequestTimeout
 
 from api import app
+from api.http.logs import open_log
+from api.http.metrics import DIRECTORY_VARIABLE
 from api.http.requests import MAX_BODY, TURN
+from api.workers.roster import starting
 
 SECONDS_VARIABLE: Final = "GATE_REQUEST_SECONDS"
 PORT_VARIABLE: Final = "GATE_PORT"
@@ -53,11 +56,12 @@ class _Readable(Protocol):
 
 def worker() -> Turns:
     """The application of one server process, as `api.app.worker` makes it, in turns; overdue connections are ended."""
-    seconds = float(os.environ[SECONDS_VARIABLE])
-    # First, because it keeps Ctrl-C from this thread, and so from every thread that this one starts.
-    turns = Turns(app.worker(), seconds)
-    threading.Thread(target=_watch, args=(seconds,), daemon=True).start()
-    return turns
+    with starting(Path(os.environ[DIRECTORY_VARIABLE]), open_log()):
+        seconds = float(os.environ[SECONDS_VARIABLE])
+        # First, because it keeps Ctrl-C from this thread, and so from every thread that this one starts.
+        turns = Turns(app.worker(), seconds)
+        threading.Thread(target=_watch, args=(seconds,), daemon=True).start()
+        return turns
 
 
 class Turns:

@@ -17,6 +17,12 @@ blueprint = Blueprint("documents", __name__, template_folder=str(Path(descriptio
 _CACHE_CONTROL: Final = "public, max-age=3600"
 
 
+@blueprint.get("/")
+def root() -> Response:
+    """Leads a person with a browser to the page."""
+    return Response(status=302, headers={"location": "/docs"})
+
+
 @blueprint.get("/openapi.json")
 def openapi() -> Response:
     """The OpenAPI 3.1 document."""

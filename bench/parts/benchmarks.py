@@ -113,7 +113,7 @@ def show(result: Mapping[str, Any]) -> str:
 def _live(instance: Instance, month: str, number: int, succeeded: int) -> str:
     """Lets a scope take part that decided two months ago, and whose outcomes came a month later; a key of it."""
     directory, made = instance.ledger.directory, beginning(decided_in(month))
-    scope = directory.create_scope(f"scope {number}", "unlimited", made)
+    scope = directory.create_scope(f"scope-{number}", "unlimited", made)
     key, _ = directory.create_key(scope, FULL_ACCESS, None, made)
     instance.ledger.benchmarks.choose(scope, made, opted_in=True)
     authority = directory.authenticate(key, made)

@@ -76,11 +76,7 @@ def erase(ledger: Ledger, decision_id: str, reason: str, now: datetime) -> Erase
             where it is erased, and the ledger's own files still hold a copy.
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
     """
-    if not reason.strip() or len(reason) > MAX_REASON or not has_utf8(reason):
-        raise OperatorError(
-            "ERASURE_REASON_INVALID",
-            f"The reason must have 1 to {MAX_REASON} characters in UTF-8; give a reason that names nobody.",
-        )
+    require_reason(reason)
     erasures: list[Erasure] = []
 
     def plan(stored: StoredEntry) -> PlannedErasure:
@@ -102,10 +98,47 @@ def erase(ledger: Ledger, decision_id: str, reason: str, now: datetime) -> Erase
         _overwrite(ledger, decision_id)
         raise
     if scope is None:
-        raise OperatorError("DECISION_NOT_FOUND", f"No scope has a decision {decision_id}; check the id.")
+        raise _not_found(decision_id)
     # The decision is erased by now, whatever happens; if this run dies here, the next one overwrites what is left.
     _overwrite(ledger, decision_id)
     return Erased(erasures[-1], scope)
+
+
+def require_reason(reason: str) -> None:
+    """Requires that a reason can stand in the chain.
+
+    Raises:
+        OperatorError: ERASURE_REASON_INVALID.
+    """
+    if not reason.strip() or len(reason) > MAX_REASON or not has_utf8(reason):
+        raise OperatorError(
+            "ERASURE_REASON_INVALID",
+            f"The reason must have 1 to {MAX_REASON} characters in UTF-8; give a reason that names nobody.",
+        )
+
+
+def erasable(ledger: Ledger, decision_id: str) -> tuple[str, list[str]]:
+    """The scope of a decision, and the parts of it that `erase` would erase; none where it was erased before.
+
+    Raises:
+        OperatorError: DECISION_NOT_FOUND.
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+    """
+    found = ledger.erasures.find(decision_id)
+    if found is None:
+        raise _not_found(decision_id)
+    scope, stored = found
+    record = read_object(stored.body, decision_id)
+    return scope, [] if "erased" in record else _parts(record, stored.request is not None)
+
+
+def _not_found(decision_id: str) -> OperatorError:
+    return OperatorError("DECISION_NOT_FOUND", f"No scope has a decision {decision_id}; check the id.")
+
+
+def _parts(record: Mapping[str, object], has_input: bool) -> list[str]:
+    there = {"adapter_facts": "adapter_facts" in record, "evaluation": True, "input": has_input}
+    return [name for name in ERASABLE if there[name]]
 
 
 def _overwrite(ledger: Ledger, decision_id: str) -> None:
@@ -128,7 +161,6 @@ def build(record: Record, has_input: bool, reason: str, erasure_id: str, erased_
         erasure_id: The entry's id.
         erased_at: UTC timestamp.
     """
-    there = {"adapter_facts": "adapter_facts" in record, "evaluation": True, "input": has_input}
     erasure: ErasureMaterial = {
         "decision_protocol_version": PROTOCOL,
         "decision_erasure_version": ERASURE,
@@ -137,7 +169,7 @@ def build(record: Record, has_input: bool, reason: str, erasure_id: str, erased_
         "decision_record_hash": record["record_hash"],
         "decision_receipt_hash": record["receipt_hash"],
         "reason": reason,
-        "erased": [name for name in ERASABLE if there[name]],
+        "erased": _parts(record, has_input),
         "erased_at": erased_at,
     }
     return {**erasure, "erasure_hash": erasure_hash(erasure)}

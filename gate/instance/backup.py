@@ -58,10 +58,11 @@ def make_backup(instance: Instance, file: Path, now: datetime) -> Backup:
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger cannot be read.
     """
     if file.exists():
-        raise OperatorError("BACKUP_EXISTS", f"{file} is there already; name a file that is not.")
+        raise OperatorError("BACKUP_EXISTS", f"{file} exists already; choose another file name.")
     if not file.parent.is_dir():
         raise OperatorError(
-            "BACKUP_UNWRITABLE", f"The backup {file} cannot be written: there is no directory {file.parent}; make it."
+            "BACKUP_UNWRITABLE",
+            f"The backup {file} cannot be written: the directory {file.parent} does not exist; create it first.",
         )
     try:
         with _scratch(file) as scratch:
@@ -101,7 +102,9 @@ def restore_backup(file: Path, home: Path, database_url: str | None, now: dateti
             be written; `gate chain epoch` does that later.
     """
     if (home / FILE_NAME).exists():
-        raise OperatorError("INSTANCE_EXISTS", f"There is an instance in {home}; name a directory that has none.")
+        raise OperatorError(
+            "INSTANCE_EXISTS", f"The directory {home} already holds an instance; choose an empty directory."
+        )
     files = _files_in(file)
     ledger_url = _ledger_url(files[FILE_NAME], home, database_url)
     try:
@@ -120,7 +123,7 @@ def restore_backup(file: Path, home: Path, database_url: str | None, now: dateti
         _sync(home)
     except (OSError, sqlite3.Error) as error:
         raise OperatorError(
-            "INSTANCE_UNWRITABLE", f"No instance can be laid out in {home}: {_reason(error)}."
+            "INSTANCE_UNWRITABLE", f"The instance cannot be restored into {home}: {_reason(error)}."
         ) from error
     with closing(open_instance(load_settings(home, database_url=database_url))) as instance:
         with instance.ledger.operator_log.recording("instance.restored", str(file.absolute()), now):
@@ -175,8 +178,8 @@ def _new_store(ledger_url: str) -> Store:
         target.close()
         raise OperatorError(
             "LEDGER_EXISTS",
-            f"There is a ledger in {target.location}, where the backup's settings or --database-url put the restored "
-            f"one; name with --database-url a place that has none.",
+            f"{target.location}, which the backup's settings or --database-url name, already holds a ledger; name an "
+            f"empty database with --database-url.",
         )
     return target
 
@@ -198,24 +201,26 @@ def _add_files(scratch: Path, home: Path) -> int:
 
 def _files_in(file: Path) -> dict[str, bytes]:
     if not file.is_file():
-        raise OperatorError("BACKUP_UNREADABLE", f"There is no backup {file}; name a file that `gate backup` made.")
+        raise OperatorError(
+            "BACKUP_UNREADABLE", f"There is no backup file {file}; name a file that `gate backup` wrote."
+        )
     if not _holds(file):
         raise OperatorError(
-            "BACKUP_UNREADABLE", f"{file} is damaged, or not what `gate backup` makes; use another backup."
+            "BACKUP_UNREADABLE", f"{file} is damaged, or is not a backup of `gate backup`; use another backup."
         )
     try:
         with closing(sqlite3.connect(file)) as connection:
             damage = [row[0] for row in connection.execute("PRAGMA integrity_check(1)")]
             files = dict(connection.execute("SELECT name, content FROM instance_files"))
     except sqlite3.Error as error:
-        raise OperatorError("BACKUP_UNREADABLE", f"{file} is no backup that can be read: {error}.") from error
+        raise OperatorError("BACKUP_UNREADABLE", f"{file} cannot be read as a backup: {error}.") from error
     expected = FILE_NAME in files and all(
         name == FILE_NAME or (Path(name).parent == Path("keys") and Path(name).suffix in (".json", ".pem"))
         for name in files
     )
     if damage != ["ok"] or not expected:
         raise OperatorError(
-            "BACKUP_UNREADABLE", f"{file} is damaged, or not what `gate backup` makes; use another backup."
+            "BACKUP_UNREADABLE", f"{file} is damaged, or is not a backup of `gate backup`; use another backup."
         )
     return files
 

@@ -159,7 +159,7 @@ def require_instance(home: Path) -> None:
         raise OperatorError(
             "INSTANCE_MISSING",
             f"There is no instance in {home}; create one with `gate serve --home {home}`, "
-            f"or name another directory with --home.",
+            f"or choose another directory with --home.",
         )
 
 
@@ -218,6 +218,6 @@ def create_instance(
             opened.write(INITIAL_FILE.format(base_url=base_url))
     except OSError as error:
         raise OperatorError(
-            "INSTANCE_UNWRITABLE", f"No instance can be created in {home}: {error.strerror}."
+            "INSTANCE_UNWRITABLE", f"An instance cannot be created in {home}: {error.strerror}."
         ) from error
     return True

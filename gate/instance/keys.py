@@ -116,6 +116,14 @@ class KeyRing:
                     raise self._unavailable(error) from error
             return self._signer
 
+    def find(self, key_id: str) -> PublicKey:
+        """The key of that id.
+
+        Raises:
+            OperatorError: SIGNING_KEY_UNKNOWN.
+        """
+        return self._known(self.registry(), key_id)
+
     def rotate(self, now: datetime) -> PublicKey:
         """Makes a new key that signs from now on; the key that signed so far is retired.
 
@@ -136,9 +144,11 @@ class KeyRing:
         with self._changed() as registry:
             key = self._known(registry, key_id)
             if key_id == registry.active_key_id:
-                raise OperatorError("SIGNING_KEY_ACTIVE", f"{key_id} signs now; rotate first, then retire it.")
+                raise OperatorError("SIGNING_KEY_ACTIVE", f"The key {key_id} is active; rotate first, then retire it.")
             if key.status == "compromised":
-                raise OperatorError("SIGNING_KEY_COMPROMISED", f"{key_id} is compromised, which retiring cannot undo.")
+                raise OperatorError(
+                    "SIGNING_KEY_COMPROMISED", f"The key {key_id} is compromised, and retiring it cannot undo that."
+                )
             changed = self._retired(registry, key_id, not_after)
             self._save(changed)
         return self._known(changed, key_id)
@@ -172,7 +182,7 @@ class KeyRing:
         # Nobody could verify a signature that the published key did not make.
         if signer.fingerprint != key.fingerprint:
             raise MaterialRefused(
-                "PRIVATE_KEY_INVALID", f"The private key of {key.key_id} is not that of its public key."
+                "PRIVATE_KEY_INVALID", f"The private key of {key.key_id} does not match its public key."
             )
         return signer
 
@@ -196,7 +206,7 @@ class KeyRing:
         if key is None:
             raise OperatorError(
                 "SIGNING_KEY_UNKNOWN",
-                f"There is no {self._purpose} key {key_id!r}; `gate signing-keys list` names them.",
+                f"There is no {self._purpose} key {key_id!r}. `gate signing-keys list` shows all keys.",
             )
         return key
 
@@ -204,7 +214,7 @@ class KeyRing:
     def _changed(self) -> Iterator[KeyRegistry]:
         if not self._file.exists():
             raise OperatorError(
-                "INSTANCE_MISSING", f"There are no keys in {self._directory}; restore them from a backup."
+                "INSTANCE_MISSING", f"The directory {self._directory} holds no keys; restore them from a backup."
             )
         with self._locked():
             # Read anew under the lock: of two commands at once, the second must not undo the first.
@@ -254,7 +264,9 @@ def read_hmac_secret(secret_file: Path | None) -> bytes:
         OperatorError: HMAC_SECRET_UNUSABLE.
     """
     if secret_file is None:
-        raise OperatorError("HMAC_SECRET_UNUSABLE", "receipt_signing is hmac-sha256; set receipt_hmac_secret_file too.")
+        raise OperatorError(
+            "HMAC_SECRET_UNUSABLE", "The setting receipt_signing is hmac-sha256; set receipt_hmac_secret_file as well."
+        )
     try:
         secret = secret_file.read_bytes().strip()
     except OSError as error:

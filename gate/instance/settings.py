@@ -101,7 +101,7 @@ class Settings(BaseSettings):
     @classmethod
     def _require_known(cls, measures: tuple[str, ...]) -> tuple[str, ...]:
         if unknown := [measure for measure in measures if measure not in MEASURES]:
-            raise ValueError(f"names what is no measure: {', '.join(unknown)}. The measures are {', '.join(MEASURES)}")
+            raise ValueError(f"names unknown measures: {', '.join(unknown)}. The measures are {', '.join(MEASURES)}")
         return measures
 
     @field_validator("adapter_isolation", "personal_fields")
@@ -187,7 +187,7 @@ def _fault(home: Path, name: str, fault: ErrorDetails) -> str:
     """What is wrong with a setting, where it was read, and what to write there."""
     file = home / FILE_NAME
     if name not in TAKES:
-        return f"{file} has {name}, which is no setting; remove it, or check its spelling in docs/operating.md."
+        return f"{file} has the unknown setting {name}; remove it, or check its spelling in docs/operating.md."
     takes, example = TAKES[name]
     variable = _variable(name)
     if variable is None:
@@ -198,10 +198,10 @@ def _fault(home: Path, name: str, fault: ErrorDetails) -> str:
         wrong = str(fault["ctx"]["error"])
     elif isinstance(example, list):
         is_ = "is" if len(fault["loc"]) == 1 else "holds"
-        wrong = f"{is_} {_called(fault['input'])}, and has to be {takes}"
+        wrong = f"{is_} {_called(fault['input'])}, and must be {takes}"
     else:
         # What was written is not shown: an address may have a password in it.
-        wrong = f"has to be {takes}"
+        wrong = f"must be {takes}"
     return f"{what} {wrong}. Write {write}, for example."
 
 
@@ -214,7 +214,7 @@ def _not_json() -> Iterator[str]:
             json.loads(os.environ[variable])
         except ValueError:
             yield (
-                f"{variable} in the environment has to be {takes}, as JSON. "
+                f"{variable} in the environment must be {takes}, as JSON. "
                 f"Write {_assigned(name, example)}, for example."
             )
 

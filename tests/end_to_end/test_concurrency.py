@@ -102,7 +102,7 @@ def connected(servers: Sequence[Server], key: str, count: int) -> Iterator[list[
 
 
 def test_one_key_from_many_clients_and_servers_makes_one_record(pair: Pair) -> None:
-    key, rounds, count = pair.site.create_key("one key"), size(2, 100), 32
+    key, rounds, count = pair.site.create_key("one-key"), size(2, 100), 32
     statuses: Counter[str] = Counter()
     with connected(pair.servers, key, count) as clients:
         processes = [list(connections_of(server).values()) for server in pair.servers]
@@ -129,7 +129,7 @@ def test_one_key_from_many_clients_and_servers_makes_one_record(pair: Pair) -> N
             full = answers[VIEWS.index("full")].json()
             assert refused.json()["existing_input_hash"] == full["input_hash"] != refused.json()["input_hash"]
     assert statuses == {"created": rounds, "replayed": rounds * (count - 1)}
-    assert [record["idempotency_key"] for record in map(stored_record, pair.site.chain("one key"))] == [
+    assert [record["idempotency_key"] for record in map(stored_record, pair.site.chain("one-key"))] == [
         f"order {n}" for n in range(rounds)
     ]
     report(f"{rounds} rounds, {dict(statuses)}; connections of each process of each server: {processes}")
@@ -372,7 +372,7 @@ def test_signing_keys_change_under_load_without_a_failed_answer(pair: Pair) -> N
         compromised = {receipt_keys[1], receipt_keys[-1]}
         pair.site.gate("signing-keys", "retire", receipt_keys[0], "--not-after", not_after)
         for key_id in compromised:
-            pair.site.gate("signing-keys", "compromise", key_id)
+            pair.site.gate("signing-keys", "compromise", "--yes", key_id)
         after = [post_decide(url, key, sample_request()).json() for url in pair.urls * 4]
         load.wait_for(10)
 
@@ -414,7 +414,7 @@ def test_a_key_that_is_rotated_and_then_disabled_is_refused_by_every_process(pai
                 crew.wait_until(partial(longer_than, answers, 50))
                 keys.append(pair.site.gate("keys", "rotate", old.split("_")[1], "--overlap-hours", "1")["key"])
                 crew.wait_until(partial(longer_than, answers, len(answers) + 50))
-                pair.site.gate("keys", "disable", old.split("_")[1])
+                pair.site.gate("keys", "disable", "--yes", old.split("_")[1])
                 disabled.set()
                 crew.wait_until(partial(longer_than, answers, len(answers) + 100))
             # Until `gate keys disable` has returned, either answer is right.

@@ -15,7 +15,7 @@ from tests.support.torture import chance, report, size
 
 
 def erase(site: Site, decision_id: str) -> Any:
-    return site.gate("erase", "--decision", decision_id, "--reason", "asked for")
+    return site.gate("erase", "--yes", "--decision", decision_id, "--reason", "asked for")
 
 
 def test_a_service_decides_on_while_decisions_are_erased(site: Site) -> None:
@@ -60,7 +60,7 @@ def test_a_command_that_is_killed_has_erased_everything_or_nothing(site: Site) -
     first, *records = [json.loads(body) for body in load.answers.values()]
 
     def command_for(record: dict[str, Any]) -> list[str]:
-        return site.command("erase", "--decision", record["decision_id"], "--reason", "asked for")
+        return site.command("erase", "--yes", "--decision", record["decision_id"], "--reason", "asked for")
 
     started = time.monotonic()
     subprocess.run(command_for(first), capture_output=True, timeout=60, check=True)
@@ -78,7 +78,7 @@ def test_a_command_that_is_killed_has_erased_everything_or_nothing(site: Site) -
         assert entry is not None
         halfway += done is not None
         assert (entry.request is None) == (b'"erased"' in entry.body) == (done is not None)
-        again = site.invoke("erase", "--decision", record["decision_id"], "--reason", "asked for")
+        again = site.invoke("erase", "--yes", "--decision", record["decision_id"], "--reason", "asked for")
         assert isinstance(again.exception, SystemExit | None), again.exception
         assert again.exit_code == (0 if done is None else 1), again.output
     types = [entry.link["entry_type"] for entry in site.chain("acme")]

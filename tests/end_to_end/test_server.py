@@ -16,10 +16,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.end_to_end.site import Site, workers_of
+from tests.end_to_end.site import Site, analytics_of, wait_until, workers_of
 from tests.end_to_end.support import Server, free_port, post_decide, running
 from tests.gate.adapters.support import eventually, refusing
 from tests.support.samples import sample_request
+from tests.support.syscalls import descendants
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +74,7 @@ def test_concurrent_decisions_make_one_whole_chain(site: Site, server: Server) -
 
 
 def test_one_key_from_many_clients_makes_one_record(site: Site, server: Server) -> None:
-    key = site.create_key("one key")
+    key = site.create_key("one-key")
     bodies: list[bytes] = []
     statuses: list[str] = []
     start = threading.Barrier(16)
@@ -93,7 +94,7 @@ def test_one_key_from_many_clients_makes_one_record(site: Site, server: Server) 
         server.url, key, sample_request(discount_percent=11, margin_percent=22), **{"x-idempotency-key": "one"}
     )
     assert other.status_code == 409
-    require_whole(site, "one key", 1)
+    require_whole(site, "one-key", 1)
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
@@ -146,7 +147,7 @@ def test_ctrl_c_in_a_terminal_reaches_no_thread_of_a_worker(own: Site) -> None:
 def test_a_disabled_key_is_refused_by_every_process_at_once(site: Site, server: Server) -> None:
     key = site.create_key("disabled")
     assert post_decide(server.url, key, sample_request()).status_code == 200
-    site.gate("keys", "disable", key.split("_")[1])
+    site.gate("keys", "disable", "--yes", key.split("_")[1])
     for _ in range(8):
         assert post_decide(server.url, key, sample_request()).status_code == 403
 
@@ -162,23 +163,84 @@ def test_a_rotated_signing_key_is_used_by_every_process_at_once(site: Site, serv
         assert verified.json()["verified"] is True
 
 
-def test_a_killed_worker_is_replaced(own: Site) -> None:
+def decides(server: Server, key: str) -> bool:
+    """Whether a decision is answered on a new connection."""
+    try:
+        return post_decide(server.url, key, sample_request()).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def status_of(server: Server) -> dict[str, Any]:
+    """The status, from any worker that answers."""
+    found: dict[str, Any] = {}
+
+    def answers() -> bool:
+        try:
+            found.update(httpx.get(f"{server.url}/api/decision/status", timeout=30, trust_env=False).json())
+        except httpx.TransportError:
+            return False
+        return True
+
+    wait_until(answers)
+    return found
+
+
+def test_a_worker_killed_five_times_in_a_row_comes_back_while_the_other_one_answers(own: Site) -> None:
     key = own.create_key("acme")
     with own.serving(workers=2) as server:
-        children = subprocess.run(
-            ["pgrep", "-P", str(server.process.pid)], capture_output=True, text=True, check=False
-        ).stdout.split()
-        if not children:
-            pytest.skip("pgrep is not installed")
-        for child in children:
-            os.kill(int(child), signal.SIGKILL)
-        for _ in range(300):
-            try:
-                if post_decide(server.url, key, sample_request()).status_code == 200:
-                    return
-            except httpx.TransportError:
-                threading.Event().wait(0.1)
-        raise AssertionError(server.text())
+        victim, survivor = workers_of(server)
+        for _ in range(5):
+            os.kill(victim, signal.SIGKILL)
+            wait_until(lambda: decides(server, key))
+            wait_until(lambda: set(workers_of(server)) > {survivor})
+            (victim,) = set(workers_of(server)) - {survivor}
+        # A report may be a second old.
+        wait_until(lambda: status_of(server)["workers"]["deaths"] == 5)
+        workers = status_of(server)["workers"]
+        assert (workers["ready"], workers["asked"], workers["running"], workers["deaths"]) == (False, 2, 2, 5)
+        assert [death["cause"] for death in workers["last_deaths"]] == ["signal SIGKILL"] * 5
+        assert [death["worker"] for death in workers["last_deaths"]] == workers["crash_looping"] * 5
+        assert f"Worker {workers['crash_looping'][0]} keeps dying" in workers["reason"]
+        ready = httpx.get(f"{server.url}/readyz", timeout=30, trust_env=False)
+        assert (ready.status_code, ready.json()) == (503, {"ok": False, "status": "degraded"})
+        token = {"x-metrics-token": (own.home / "metrics.token").read_text().strip()}
+        metrics = httpx.get(f"{server.url}/metrics", headers=token, timeout=30, trust_env=False).text.splitlines()
+        assert {"gate_workers 2.0", "gate_workers_running 2.0", "gate_worker_deaths_total 5.0"} <= set(metrics)
+        assert len([line for line in server.lines if '"event":"worker_died"' in line]) == 5
+        assert server.stop(signal.SIGTERM) == 0
+    assert "refused to gracefully stop" not in server.text()
+
+
+def test_killed_workers_that_find_no_ledger_say_so_and_serve_as_soon_as_it_is_back(own: Site) -> None:
+    key = own.create_key("acme")
+    away = own.home.parent / "away"
+    away.mkdir()
+    with own.serving(workers=2) as server:
+        for file in own.home.glob("ledger.db*"):
+            file.rename(away / file.name)
+        killed = workers_of(server)
+        for worker in killed:
+            os.kill(worker, signal.SIGKILL)
+        wait_until(lambda: len(set(workers_of(server)) - set(killed)) == 2)
+        wait_until(lambda: status_of(server)["workers"]["deaths"] == 2)
+        status = status_of(server)
+        assert (status["ok"], status["ledger"]["ready"], "ledger" in status["ledger"]["reason"]) == (False, False, True)
+        assert not decides(server, key)
+        for file in away.iterdir():
+            file.rename(own.home / file.name)
+        wait_until(lambda: decides(server, key))
+    require_whole(own, "acme", 1)
+
+
+def test_no_process_outlives_a_server_that_is_killed(own: Site) -> None:
+    with own.serving(2, "--analytics") as server:
+        wait_until(lambda: len(analytics_of(server)) == 1)
+        children = descendants(server.process.pid)
+        assert len(children) >= 3
+        server.process.kill()
+        server.process.wait(30)
+        wait_until(lambda: not [pid for pid in children if Path(f"/proc/{pid}").exists()])
 
 
 @pytest.mark.parametrize(

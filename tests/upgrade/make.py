@@ -172,7 +172,7 @@ class Maker:
     def erase(self, record: Mapping[str, Any]) -> None:
         """Erases a decision."""
         decision_id = record["decision_id"]
-        self.site.gate("erase", "--decision", decision_id, "--reason", "Asked for by letter.")
+        self.site.gate("erase", "--yes", "--decision", decision_id, "--reason", "Asked for by letter.")
         for decision in self.decisions:
             if decision["decision_id"] == decision_id:
                 decision["replay"] = "REPLAY_INPUT_UNAVAILABLE"
@@ -228,11 +228,11 @@ def open_accounts(maker: Maker) -> None:
     gate = maker.site.gate
     gate("scopes", "create", "harbor", "--plan", "team", "--monthly-cap", "5000")
     first = maker.key("harbor before", "harbor")
-    maker.callers["harbor"] = gate("keys", "rotate", first)["key"]
+    maker.callers["harbor"] = gate("keys", "rotate", "--yes", first)["key"]
     maker.key("harbor decides", "harbor", "--access", "decide")
     maker.key("lumen", "lumen", "--plan", "starter")
     gate("scopes", "plan", "lumen", "unlimited")
-    gate("keys", "disable", maker.key("lumen before", "lumen"))
+    gate("keys", "disable", "--yes", maker.key("lumen before", "lumen"))
     maker.key("quay", "quay", "--plan", "starter")
     gate("scopes", "benchmarks", "opt-in", "harbor")
     gate("scopes", "benchmarks", "opt-in", "lumen")

@@ -69,7 +69,7 @@ def test_the_chain_goes_on_where_it_was(release: Release, service: httpx.Client,
     assert (record["audit_chain"]["chain_position"], record["verdict"]) == (sizes["harbor"] + 1, "yes")
     report = answer(service, callers, Exchange("harbor", "POST", f"{path}/outcome", {"outcome_status": "reverted"}))
     assert report["audit_chain"]["chain_position"] == sizes["harbor"] + 2
-    gate("erase", "--decision", decision["decision_id"], "--reason", "Asked for.")
+    gate("erase", "--yes", "--decision", decision["decision_id"], "--reason", "Asked for.")
     for name in kept.names("checkpoints"):
         assert gate("chain", "check", "--checkpoint", str(kept.file(name)))["whole"], name
 

@@ -48,24 +48,26 @@ _FIRST_UNTIL: Final = date(1972, 1, 1)
 @app.command()
 def demo(
     decisions: Annotated[
-        int, typer.Option(min=100, max=1_000_000, help="How many decisions; their reports come on top.")
+        int, typer.Option(min=100, max=1_000_000, help="The number of decisions. Reports come in addition.")
     ] = 20_000,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed gives another year; the same one, the same.")] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, help="The seed of the random data; the same seed gives the same year.")
+    ] = 1,
     home: Annotated[Path, typer.Option(help="The directory of the new instance.")] = Path("var-demo"),
     until: Annotated[
         str | None,
-        typer.Option(metavar="YYYY-MM-DD", help="The day, in UTC, before which the year ends; default: today."),
+        typer.Option(metavar="YYYY-MM-DD", help="The UTC day before which the year ends. Default: today."),
     ] = None,
-    clean: Annotated[bool, typer.Option("--clean", help="Leave the planted incidents out.")] = False,
+    clean: Annotated[bool, typer.Option("--clean", help="Leave out the incidents.")] = False,
     peers: Annotated[
         int,
         typer.Option(
-            min=0, max=_MOST_PEERS, help="How many further, smaller companies to compare with; theirs come on top."
+            min=0, max=_MOST_PEERS, help="The number of further, smaller companies to compare with, in addition."
         ),
     ] = 0,
     as_json: Json = False,
 ) -> None:
-    """Make a new instance with a year of made-up decisions and reports of four companies, two incidents among them."""
+    """Create a new instance with a year of made-up decisions and reports of four companies, including two incidents."""
     plan = DemoPlan(decisions, seed, _end(until), clean, peers)
     started = time.perf_counter()
     with progress("Decisions", plan.total, as_json=as_json) as told:
@@ -90,9 +92,9 @@ def demo(
 
 def _planted(plan: DemoPlan) -> str:
     if plan.clean:
-        return "No incident is planted."
-    told = "docs/demo.md tells which two incidents are planted, and where."
-    return told if plan.decisions >= _SHOWING else f"{told} In a ledger as small as this, chance may hide them."
+        return "It contains no incident."
+    told = "docs/demo.md describes the two planted incidents."
+    return told if plan.decisions >= _SHOWING else f"{told} In so small a ledger, chance may hide them."
 
 
 def _program() -> str:
@@ -135,10 +137,11 @@ def _end(until: str | None) -> datetime:
     try:
         day = today if until is None else datetime.strptime(until, "%Y-%m-%d").replace(tzinfo=UTC).date()
     except ValueError as error:
-        raise OperatorError("DATE_INVALID", f"{until!r} is no date; write --until 2027-01-31.") from error
+        raise OperatorError("DATE_INVALID", f"{until!r} is not a date; write --until 2027-01-31.") from error
     if not _FIRST_UNTIL <= day <= today:
         raise OperatorError(
-            "DATE_INVALID", f"--until {day} must lie from {_FIRST_UNTIL} to today, {today}; the year ends before it."
+            "DATE_INVALID",
+            f"--until {day} must be from {_FIRST_UNTIL} to today, {today}; the year ends before that day.",
         )
     return datetime(day.year, day.month, day.day, tzinfo=UTC)
 

@@ -141,8 +141,9 @@ def _require_free(home: Path) -> None:
     if any((home / name).exists() for name in (FILE_NAME, "keys", _LEDGER)):
         raise OperatorError(
             "INSTANCE_EXISTS",
-            f"There is an instance, or a part of one, in {home}, and a demo is always a new one: name another "
-            f"directory with --home, or remove this one if it is a demo that you no longer need.",
+            f"The directory {home} already holds an instance or a part of one, and a demo is always a new "
+            "one: choose another "
+            f"directory with --home, or remove this one if it holds a demo that you no longer need.",
         )
 
 

@@ -3073,6 +3073,10 @@ class Status(TypedDict):
     (looked_at, UTC or null), and how many chains no longer contain the last checkpoint that was kept (refused). note
     says why none are kept.
     """
+    workers: NotRequired[StatusPart]
+    """The processes that answer requests: asked, running, crash_looping, deaths and last_deaths. Present under `gate
+    serve`.
+    """
     trusted_adapters: StatusPart
     """What can be invoked, and what holds a worker on the service's machine: registered, required and in_force.
     Where none can run, ok is as it is without them.

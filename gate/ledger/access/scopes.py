@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Collection
 from contextlib import suppress
@@ -32,7 +33,10 @@ from gate.ledger.tables import api_keys, chain_heads, scopes
 _KEY_PREFIX: Final = "dgk"
 _SCOPE_HEX: Final = 16
 _MAX_KEY_LENGTH: Final = 200
-_NAME_LENGTH: Final = 120
+NAME_LENGTH: Final = 64
+"""How long the name of a new scope may be; an older release allowed more, and other characters."""
+
+_NAME: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{NAME_LENGTH - 1}}}")
 # The last use is kept to the minute, so that it costs a write a minute and not one a request.
 _LAST_USE: Final = timedelta(minutes=1)
 _REMEMBERED: Final = 4096
@@ -68,7 +72,8 @@ class Directory:
         """Creates a scope with an empty chain.
 
         Args:
-            name: The operator's name for it.
+            name: The operator's name for it: at most `NAME_LENGTH` ASCII letters, digits, `.`, `_` and `-`, and not the
+                name of another scope in another case. Scopes that an older release named otherwise keep their names.
             plan: One of `PLANS`.
             now: The current moment.
             monthly_cap: A cap instead of the plan's.
@@ -77,10 +82,11 @@ class Directory:
             OperatorError: SCOPE_EXISTS, SCOPE_NAME_INVALID, PLAN_UNKNOWN or CAP_INVALID.
         """
         cap = _cap(plan, monthly_cap)
-        if not name or name != name.strip() or len(name) > _NAME_LENGTH or not name.isprintable():
+        if _NAME.fullmatch(name) is None:
             raise OperatorError(
                 "SCOPE_NAME_INVALID",
-                f"A scope's name has 1 to {_NAME_LENGTH} printable characters and no white space around it.",
+                f"{name!r} cannot name a scope. A name has 1 to {NAME_LENGTH} ASCII letters, digits, dots, underscores "
+                "and hyphens, and begins with a letter or digit.",
             )
         scope = Scope(
             scope_id=secrets.token_hex(_SCOPE_HEX // 2),
@@ -97,7 +103,7 @@ class Directory:
                 )
             except IntegrityError as error:
                 raise OperatorError(
-                    "SCOPE_EXISTS", f"There is a scope named {name!r} already; choose another name."
+                    "SCOPE_EXISTS", f"The scope {name!r} exists already; choose another name."
                 ) from error
             connection.execute(
                 insert(chain_heads).values(
@@ -110,6 +116,12 @@ class Directory:
                 )
             )
             record(connection, "scope.created", name, {"plan": plan, "monthly_cap": cap}, now)
+            # Only now, under the operator log's lock: of two that are created at one moment, one sees the other.
+            names = connection.execute(select(scopes.c.name).where(scopes.c.name != name)).scalars()
+            if (other := next((other for other in names if other.casefold() == name.casefold()), None)) is not None:
+                raise OperatorError(
+                    "SCOPE_EXISTS", f"The scope {other!r} differs only in case from {name!r}; choose another name."
+                )
         return scope
 
     def scope(self, name: str) -> Scope:
@@ -121,7 +133,9 @@ class Directory:
         with self._store.read() as connection:
             found = _scope_named(connection, name)
         if found is None:
-            raise OperatorError("SCOPE_UNKNOWN", f"There is no scope named {name!r}; `gate scopes list` names them.")
+            raise OperatorError(
+                "SCOPE_UNKNOWN", f"There is no scope named {name!r}. `gate scopes list` shows all scopes."
+            )
         return found
 
     def scopes(self) -> list[Scope]:
@@ -162,10 +176,11 @@ class Directory:
         if unknown or not access:
             raise OperatorError(
                 "ACCESS_UNKNOWN",
-                f"A key's access is one or more of {', '.join(ACCESS)}; not {', '.join(sorted(unknown)) or 'nothing'}.",
+                f"{', '.join(sorted(unknown)) or 'An empty list'} is not an access; choose one or more of "
+                f"{', '.join(ACCESS)}.",
             )
         if expires_at is not None and expires_at <= now:
-            raise OperatorError("KEY_EXPIRY_PAST", "The expiry lies in the past; name a later date.")
+            raise OperatorError("KEY_EXPIRY_PAST", "The expiry is in the past; give a later date.")
         with self._store.write() as connection:
             # The access epoch stays: no process can remember a key that did not exist.
             key, made = _insert_key(connection, scope.scope_id, access, expires_at, now)
@@ -180,6 +195,15 @@ class Directory:
             query = query.where(api_keys.c.scope_id == scope.scope_id)
         with self._store.read() as connection:
             return [_key(row) for row in connection.execute(query)]
+
+    def key(self, key_id: str) -> ApiKey:
+        """The key of that id.
+
+        Raises:
+            OperatorError: KEY_UNKNOWN.
+        """
+        with self._store.read() as connection:
+            return _existing_key(connection, key_id, lock=False)
 
     def disable_key(self, key_id: str, now: datetime) -> ApiKey:
         """Disables a key from now on; a key disabled before keeps its date.
@@ -352,11 +376,12 @@ def _insert_key(
     return key, made
 
 
-def _existing_key(connection: Connection, key_id: str) -> ApiKey:
+def _existing_key(connection: Connection, key_id: str, *, lock: bool = True) -> ApiKey:
     query = select(api_keys).where(api_keys.c.scope_id == key_id[:_SCOPE_HEX], api_keys.c.key_id == key_id)
-    row = None if unheard_of(key_id) else connection.execute(query.with_for_update()).one_or_none()
+    query = query.with_for_update() if lock else query
+    row = None if unheard_of(key_id) else connection.execute(query).one_or_none()
     if row is None:
-        raise OperatorError("KEY_UNKNOWN", f"There is no key {key_id!r}; `gate keys list` names them.")
+        raise OperatorError("KEY_UNKNOWN", f"There is no key {key_id!r}. `gate keys list` shows all keys.")
     return _key(row)
 
 
@@ -391,6 +416,8 @@ def _cap(plan: str, monthly_cap: int | None) -> int | None:
         return PLANS[plan].records_per_month
     if not 0 <= monthly_cap <= MAX_SAFE_INTEGER or PLANS[plan].records_per_month is None:
         raise OperatorError(
-            "CAP_INVALID", f"A monthly cap is a number from 0 on, for a plan that has one; {plan} with {monthly_cap}."
+            "CAP_INVALID",
+            f"The cap {monthly_cap} does not fit the plan {plan}: a monthly cap is 0 or more, and only for a "
+            "plan with a cap.",
         )
     return monthly_cap

@@ -42,6 +42,19 @@ class Erasures:
         """Works on the given store."""
         self._store = store
 
+    def find(self, decision_id: str) -> tuple[str, StoredEntry] | None:
+        """The name of a decision's scope, and the decision as it is stored; None where no scope has it.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        if unheard_of(decision_id):
+            return None
+        with self._store.read() as connection:
+            scope = connection.execute(_SCOPE_OF, {"id": decision_id}).one_or_none()
+            stored = None if scope is None else stored_decision(connection, scope.scope_id, decision_id)
+        return None if scope is None or stored is None else (scope.name, stored)
+
     def erase(self, decision_id: str, plan: Callable[[StoredEntry], PlannedErasure], now: datetime) -> str | None:
         """Erases in one transaction: the entry in the chain, what is left of the decision, and the operator log.
 

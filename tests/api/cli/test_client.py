@@ -208,7 +208,7 @@ class TestStatus:
         oldest = shop.kept(first)["execution"]["executed_at"]
         assert (status["needs_a_person"], status["waiting"]["reports"]) == (False, 2)
         assert status["waiting"]["oldest_told_at"] >= oldest
-        assert f"wait to be delivered: 2, the oldest from {status['waiting']['oldest_told_at']}." in said(
+        assert f"Waiting reports: 2, the oldest from {status['waiting']['oldest_told_at']}." in said(
             shop.gate("status")
         )
 
@@ -230,7 +230,7 @@ class TestStatus:
         monkeypatch.setattr("api.cli.client._MOST", 1)
         shop.do("mute")
         assert printed(shop.gate("status", "--json"), 1)["complete"] is False
-        assert "There is more than is shown" in said(shop.gate("status"), 1)
+        assert "There are more" in said(shop.gate("status"), 1)
 
     def test_an_action_whose_process_was_killed_is_named_on_the_base_install(self, shop: Shop) -> None:
         program = (
@@ -331,12 +331,11 @@ class TestFlush:
         url = ("--url", shop.service.url)
         for nowhere in ((), ("--url", "")):
             told = refused(shop.gate("flush", *nowhere), "SERVICE_URL_INVALID")
-            assert told == "The service's address was not given; give it with --url, or set GATE_URL."
+            assert told == "No address of the service was given; give it with --url, or set GATE_URL."
         assert "is not a URL" in refused(shop.gate("flush", "--url", "ftp://gate"), "SERVICE_URL_INVALID")
         told = refused(shop.gate("flush", *url), "API_KEY_MISSING")
         assert told == (
-            "No API key was given; name the file that holds it with --key-file, or set GATE_API_KEY_FILE or "
-            "GATE_API_KEY."
+            "No API key was given; give its file with --key-file, or set GATE_API_KEY_FILE or GATE_API_KEY."
         )
         missing = str(tmp_path / "no.key")
         assert missing in refused(shop.gate("flush", *url, "--key-file", missing), "FILE_UNREADABLE")
@@ -348,7 +347,7 @@ class TestFlush:
         key = shop.service.keys["full"].read_text().strip()
         url = ("--url", shop.service.url)
         for command in (["flush"], ["settle", "int_1", "--executed"]):
-            assert "rotate it" in refused(shop.gate(*command, *url, "--key-file", key), "API_KEY_INVALID")
+            assert "rotate this one" in refused(shop.gate(*command, *url, "--key-file", key), "API_KEY_INVALID")
         assert "rotate the key" in refused(shop.gate("flush", "--url", f"https://gate/{key}"), "SERVICE_URL_INVALID")
         refused(shop.gate("flush", f"--api-key={key}"), "USAGE_INVALID")
 
@@ -402,7 +401,7 @@ class TestShow:
             "execution_result": "no such change",
         }
         told = said(shop.gate("show", first.intent_id))
-        assert "Attempts before it:" in told
+        assert "Earlier attempts:" in told
         assert "no such change" in told
 
     def test_it_shows_what_is_held_for_review(self, shop: Shop) -> None:
@@ -445,8 +444,8 @@ class TestSettle:
         permit = shop.begin()
         url = ("--url", shop.service.url)
         told = said(shop.gate("settle", permit.intent_id, "--executed", *url))
-        assert "counts as executed" in told
-        assert "`gate client flush` delivers it" in told
+        assert "recorded as executed" in told
+        assert "Run `gate client flush` to deliver it" in told
         assert shop.kept(permit)["state"] == "started"
         assert printed(shop.gate("flush", "--json", key="full"))["delivered"] == 1
         assert shop.told(permit) == [("executed", "found out in recovery")]
@@ -454,9 +453,9 @@ class TestSettle:
     def test_it_is_settled_even_if_the_service_cannot_take_it_now(self, shop: Shop) -> None:
         permit = shop.begin()
         told = said(shop.gate("settle", permit.intent_id, "--executed", key="mute"))
-        assert "kept for delivery, as the service does not take it now" in told
+        assert "stored, because the service does not accept it now" in told
         assert shop.gate("status").returncode == 0
-        assert "The service has it" in said(shop.gate("settle", shop.begin().intent_id, "--executed", key="full"))
+        assert "Delivered the report." in said(shop.gate("settle", shop.begin().intent_id, "--executed", key="full"))
 
     def test_a_refusal_of_the_report_is_told(self, shop: Shop) -> None:
         permit = shop.begin()
@@ -468,7 +467,7 @@ class TestSettle:
     def test_a_key_of_another_scope_settles_and_leaves_the_report(self, shop: Shop) -> None:
         permit = shop.begin()
         told = said(shop.gate("settle", permit.intent_id, "--executed", key="stranger"))
-        assert "waits for a key of the scope that decided" in told
+        assert "deliver it with a key of the scope that decided" in told
         assert printed(shop.gate("flush", "--json", key="full"))["delivered"] == 1
 
     def test_an_unusable_key_changes_nothing(self, shop: Shop, tmp_path: Path) -> None:
@@ -496,7 +495,7 @@ class TestSettle:
     def test_of_two_retries_one_begins(self, shop: Shop) -> None:
         order = new_order()
         permit = shop.begin(order=order)
-        assert "a retry asks for attempt 2" in said(shop.gate("settle", permit.intent_id, "--not-executed"))
+        assert "A retry asks for attempt 2" in said(shop.gate("settle", permit.intent_id, "--not-executed"))
         with shop.client() as one, shop.client() as other:
             both = shop.guard(one, order), shop.guard(other, order)
             with both[0], pytest.raises(AlreadyStarted):
@@ -511,7 +510,7 @@ class TestSettle:
         with pytest.raises(AlreadyStarted):
             shop.begin(order=order)
         told = said(shop.gate("settle", permit.intent_id, "--not-executed", key="full"))
-        assert "Nothing more is reported: its end was told as failed before." in told
+        assert "Nothing more is reported, because it was reported as failed before." in told
         again = shop.begin(order=order)
         assert (again.intent_id, again.intent.attempt) == (permit.intent_id, 2)
         assert shop.told(permit) == [("failed", "raised OSError")]
@@ -522,7 +521,7 @@ class TestSettle:
         order = new_order()
         permit = shop.do(order=order, fails=True)
         told = said(shop.gate("settle", permit.intent_id, "--executed", "--result", "The bank paid it.", key="full"))
-        for part in ("counts as executed", "told as failed before; that stays on record", "The service has it."):
+        for part in ("recorded as executed", "reported as failed before. That report stays", "Delivered the report."):
             assert part in told
         assert shop.told(permit) == [("failed", "raised OSError"), ("executed", "The bank paid it.")]
         assert shop.kept(permit)["execution"]["execution_status"] == "executed"
@@ -565,7 +564,7 @@ class TestSettle:
     def test_one_thing_is_to_be_said(self, shop: Shop, options: list[str]) -> None:
         permit = shop.begin()
         told = refused(shop.gate("settle", permit.intent_id, *options), "USAGE_INVALID")
-        assert told == "Say what became of the action: either --executed or --not-executed."
+        assert told == "Give either --executed or --not-executed."
         assert shop.kept(permit)["execution"] is None
 
     @pytest.mark.parametrize("result", ["", "x" * 2001, NO_TEXT], ids=["empty", "long", "no text"])
@@ -629,7 +628,7 @@ class TestForget:
         assert "records and reports of 0 attempts from" in said(shop.gate("forget", "--before", before))
         shown = shop.kept(permit)
         assert (shown["state"], shown["request"], shown["record"], shown["execution"]) == ("reported", None, None, None)
-        assert "were forgotten" in said(shop.gate("show", permit.intent_id))
+        assert "were removed with `gate client forget`" in said(shop.gate("show", permit.intent_id))
         told = refused(shop.gate("settle", permit.intent_id, "--not-executed"), "INTENT_SETTLED")
         assert "was reported, and its record was forgotten" in told
         with pytest.raises(AlreadyStarted):
@@ -657,7 +656,7 @@ class TestForget:
         assert asked in said(run_gate("client", "forget", "--help"))
         make(shop.store)
         told = refused(shop.gate("forget", "--before", "2027-01-01"), "DATE_INVALID")
-        assert told == f"'2027-01-01' is no {asked}; write it as 2027-01-31T00:00:00Z."
+        assert told == f"'2027-01-01' is not a {asked}; write it as 2027-01-31T00:00:00Z."
 
     @pytest.mark.parametrize("date", ["yesterday", "2026-01-31", "2026-01-31T00:00:00", NO_TEXT])
     def test_a_date_that_is_none_forgets_nothing(self, shop: Shop, date: str) -> None:
@@ -715,7 +714,7 @@ class TestTheStore:
 
     def test_one_that_is_not_there_is_not_made(self, shop: Shop, command: tuple[str, ...]) -> None:
         told = refused(shop.gate(*command), "INTENTS_MISSING")
-        assert told.startswith(f"{shop.store} does not exist yet; the first guarded block makes it.")
+        assert told.startswith(f"{shop.store} does not exist. The first guarded block creates it.")
         assert list(shop.store.parent.iterdir()) == []
         done = run_gate("client", *command, "--store", str(shop.store.parent / "no" / "intents.db"), "--json")
         assert (done.returncode, json.loads(done.stderr)["error"]) == (2, "INTENTS_MISSING")
@@ -723,13 +722,13 @@ class TestTheStore:
 
     def test_it_has_to_be_named(self, shop: Shop, command: tuple[str, ...]) -> None:
         told = refused(run_gate("client", *command), "INTENTS_MISSING")
-        assert told == "The guard's store was not named; give its file with --store, or set GATE_INTENTS."
+        assert told == "No store was given; give its file with --store, or set GATE_INTENTS."
 
     def test_a_file_of_something_else_is_left_alone(self, shop: Shop, command: tuple[str, ...]) -> None:
         for content in (b"", b"These are notes."):
             shop.store.write_bytes(content)
             told = refused(shop.gate(*command), "INTENTS_MISSING")
-            assert told.startswith(f"{shop.store} is no guard's store")
+            assert told.startswith(f"{shop.store} is not a guard's intent store")
             assert [(file, file.read_bytes()) for file in shop.store.parent.iterdir()] == [(shop.store, content)]
         shop.store.unlink()
         shop.store.mkdir()

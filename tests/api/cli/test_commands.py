@@ -22,7 +22,9 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from flask.testing import FlaskClient
 
 from api.app import create_app
+from api.cli import status
 from api.cli.main import app
+from gate import __version__
 from gate.clock import utc_now
 from gate.encoding import resources
 from gate.instance.instance import Instance, open_instance
@@ -113,6 +115,40 @@ def test_the_installed_command_names_every_subcommand_and_the_exit_codes(tmp_pat
     assert (failed.returncode, failed.stdout, json.loads(failed.stderr)["error"]) == (2, "", "INSTANCE_MISSING")
 
 
+def test_the_version_is_printed(gate: Gate) -> None:
+    done = gate("--version", home=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"gate {__version__}\n", "")
+
+
+@pytest.mark.heavy
+def test_the_list_of_commands_loads_none_of_them(tmp_path: Path) -> None:
+    script = (
+        "import sys; sys.argv = ['gate', '--help']\nfrom api.cli.main import main\n"
+        "try: main()\nfinally: print([name for name in ('flask', 'httpx', 'polars', 'pydantic', 'sqlalchemy', "
+        "'gate.ledger', 'api.cli.keys') if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert (done.stderr, "signing-keys" in done.stdout) == ("[]\n", True)
+
+
+@pytest.mark.parametrize("command", ["keys list", "scopes list", "signing-keys list", "status", "log", "lake status"])
+def test_a_table_of_usual_names_fits_a_hundred_columns(gate: Gate, made: dict[str, Any], command: str) -> None:
+    gate("scopes", "create", "a-customer-with-a-long-name.of-the-north-region", "--plan", "unlimited")
+    gate(
+        "keys",
+        "create",
+        "--scope",
+        "a-customer-with-a-long-name.of-the-north-region",
+        "--expires",
+        "2999-01-01T00:00:00Z",
+    )
+    told = gate(*command.split()).stdout
+    assert "acme" in told or command == "signing-keys list"
+    home = [line for line in told.splitlines() if len(line.rstrip()) > 100]
+    # The first line of the status names the ledger's file, wherever that is.
+    assert [line for line in home if not line.startswith("ready: ")] == []
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -147,8 +183,9 @@ def test_the_installed_command_names_every_subcommand_and_the_exit_codes(tmp_pat
     ids=" ".join,
 )
 def test_every_subcommand_takes_the_common_options(gate: Gate, command: list[str]) -> None:
-    done = gate(*command, "--help", home=False)
+    done = gate(*command, "-h", home=False)
     assert done.returncode == 0
+    assert done.stdout == gate(*command, "--help", home=False).stdout
     for option in ("--home", "--database-url", "--json"):
         assert option in done.stdout
 
@@ -200,10 +237,8 @@ class TestScopesAndKeys:
             "id in logs",
             "plan",
             "monthly cap",
-            "used this month",
-            "chain",
+            "used",
             "entries",
-            "created",
             "benchmarks",
         ]
         assert row.split()[:5] == ["small", small["scope_id"], "team", "5", "0"]
@@ -226,14 +261,14 @@ class TestScopesAndKeys:
         again = gate("scopes", "benchmarks", "opt-in", "acme")
         assert (again.returncode, again.stdout) == (
             0,
-            "The scope acme takes part in benchmarks already; nothing changed.\n",
+            "The scope acme is already opted in to benchmarks; nothing changed.\n",
         )
         out = gate("scopes", "benchmarks", "opt-out", "acme").stdout
-        assert out.startswith(f"The scope acme takes no part in benchmarks from the freeze of {month} on;")
+        assert out.startswith(f"The scope acme takes no part in benchmarks from {month} on.")
         told = printed(gate("scopes", "benchmarks", "opt-out", "acme", "--json"))
         assert (told["benchmarks"], told["changed"], told["from_month"]) == ("opted_out", False, None)
         said = gate("scopes", "benchmarks", "opt-in", "acme").stdout
-        assert f"from the freeze of {month} on, which is of decisions made in {decided_in(month)}." in said
+        assert f"from {month} on. The benchmarks of {month} cover the decisions of {decided_in(month)}." in said
         actions = [entry["action"] for entry in printed(gate("log", "--json"))["entries"]]
         assert actions == [
             "scope.created",
@@ -270,11 +305,57 @@ class TestScopesAndKeys:
 
     def test_keys_are_disabled_and_rotated(self, gate: Gate) -> None:
         first = printed(gate("keys", "create", "--scope", "acme", "--json"))
-        rotated = printed(gate("keys", "rotate", first["key_id"], "--json"))
+        rotated = printed(gate("keys", "rotate", first["key_id"], "--yes", "--json"))
         assert rotated["key"] != first["key"]
-        assert printed(gate("keys", "disable", rotated["key_id"], "--json"))["status"] == "disabled"
+        assert printed(gate("keys", "disable", rotated["key_id"], "--yes", "--json"))["status"] == "disabled"
         statuses = {key["key_id"]: key["status"] for key in printed(gate("keys", "list", "--json"))["keys"]}
         assert statuses == {first["key_id"]: "disabled", rotated["key_id"]: "disabled"}
+
+    def test_a_rotation_says_when_the_old_key_ends(self, gate: Gate) -> None:
+        first = printed(gate("keys", "create", "--scope", "acme", "--json"))["key_id"]
+        later = printed(gate("keys", "rotate", first, "--overlap-hours", "24", "--json"))
+        (ends_at,) = [
+            key["expires_at"] for key in printed(gate("keys", "list", "--json"))["keys"] if key["key_id"] == first
+        ]
+        assert later["replaces"] == {"key_id": first, "ends_at": ends_at}
+        told = gate("keys", "rotate", later["key_id"], "--overlap-hours", "1").stdout
+        assert f"The old key {later['key_id']} keeps working until 20" in told
+        third = printed(gate("keys", "create", "--scope", "acme", "--json"))["key_id"]
+        assert f"The old key {third} is disabled" in gate("keys", "rotate", third, "--yes").stdout
+
+    @pytest.mark.parametrize("command", [("keys", "disable"), ("keys", "rotate"), ("signing-keys", "compromise")])
+    def test_what_cannot_be_undone_needs_yes_where_there_is_no_terminal(
+        self, gate: Gate, command: tuple[str, str]
+    ) -> None:
+        key_id = printed(gate("keys", "create", "--scope", "acme", "--json"))["key_id"]
+        if command[0] == "signing-keys":
+            key_id = printed(gate("signing-keys", "list", "--json"))["receipt"]["active_key_id"]
+        before = (gate("keys", "list").stdout, gate("signing-keys", "list").stdout, gate("log").stdout)
+        answer = refused(gate(*command, key_id, "--json"))
+        assert (answer["error"], "--yes" in answer["message"]) == ("CONFIRMATION_REQUIRED", True)
+        assert printed(gate(*command, key_id, "--dry-run", "--json"))["dry_run"] is True
+        assert "Nothing was changed" in gate(*command, key_id, "--dry-run").stdout
+        assert (gate("keys", "list").stdout, gate("signing-keys", "list").stdout, gate("log").stdout) == before
+        assert gate(*command, key_id, "--yes").returncode == 0
+        assert gate("log").stdout != before[2]
+
+    @pytest.mark.parametrize(("answer", "code", "status"), [("n", 2, "active"), ("y", 0, "disabled")])
+    def test_a_terminal_is_asked_before_a_key_is_disabled(
+        self, gate: Gate, tmp_path: Path, answer: str, code: int, status: str
+    ) -> None:
+        key_id = printed(gate("keys", "create", "--scope", "acme", "--json"))["key_id"]
+        controlling, terminal = os.openpty()
+        command = ["gate", "keys", "disable", key_id, "--home", str(tmp_path / "home")]
+        script = f"import sys; sys.argv = {command!r}; from api.cli.main import main; main()"
+        with subprocess.Popen(
+            [sys.executable, "-c", script], stdin=terminal, stderr=terminal, stdout=terminal
+        ) as asking:
+            os.close(terminal)
+            os.write(controlling, f"{answer}\n".encode())
+            assert asking.wait(60) == code
+        assert b"cannot be undone. Continue?" in os.read(controlling, 4096)
+        os.close(controlling)
+        assert printed(gate("keys", "list", "--json"))["keys"][0]["status"] == status
 
     @pytest.mark.parametrize(
         ("command", "code"),
@@ -326,9 +407,24 @@ class TestStatus:
         assert (storage["entries"], storage["entries_last_day"]) == (3, 3)
         assert storage["bytes"] >= storage["growth_bytes_per_day"] > 0
         assert storage["days_left"] == storage["disk_left_bytes"] // storage["growth_bytes_per_day"]
+        assert "3 entries in" in gate("status").stdout
+
+    @pytest.mark.parametrize(
+        ("days", "said"),
+        [(1, "full in 1 day."), (1095, "full in 1095 days."), (1096, None), (448_723, None), (None, None)],
+    )
+    def test_it_says_how_long_the_disk_lasts_only_where_that_can_be_foreseen(
+        self, gate: Gate, made: dict[str, Any], monkeypatch: pytest.MonkeyPatch, days: int | None, said: str | None
+    ) -> None:
+        storage = status._storage
+
+        def growing(*arguments: Any) -> status.Storage:
+            return {**storage(*arguments), "days_left": days}
+
+        monkeypatch.setattr(status, "_storage", growing)
         told = gate("status").stdout
-        assert "3 entries in" in told
-        assert "At this rate it lasts" in told
+        assert ("At this rate" in told) is (said is not None)
+        assert said is None or said in told
 
     def test_an_empty_ledger_grows_by_nothing(self, gate: Gate) -> None:
         gate("scopes", "create", "acme")
@@ -354,7 +450,9 @@ class TestSigningKeys:
         assert (new["status"], new["key_id"] != old) == ("active", True)
         retired = printed(gate("signing-keys", "retire", old, "--not-after", "2999-01-01T00:00:00Z", "--json"))
         assert (retired["status"], retired["not_after"]) == ("retired", "2999-01-01T00:00:00.000Z")
-        compromised = printed(gate("signing-keys", "compromise", old, "--at", "2026-01-01T00:00:00Z", "--json"))
+        compromised = printed(
+            gate("signing-keys", "compromise", old, "--yes", "--at", "2026-01-01T00:00:00Z", "--json")
+        )
         assert (compromised["status"], compromised["not_after"]) == ("compromised", "2026-01-01T00:00:00.000Z")
         listed = printed(gate("signing-keys", "list", "--json"))
         assert listed["registry"] == first["registry"]
@@ -391,7 +489,7 @@ class TestErase:
 
     def test_a_decision_is_erased_once_and_says_so(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
         decision_id = made["records"][1]["decision_id"]
-        asked = ("erase", "--decision", decision_id, "--reason", "asked for")
+        asked = ("erase", "--yes", "--decision", decision_id, "--reason", "asked for")
         erased = printed(gate(*asked, "--json"))
         assert (erased["scope"], erased["decision_id"], erased["erased"]) == (
             "acme",
@@ -414,8 +512,18 @@ class TestErase:
         assert (shown.returncode, "MATERIAL_ERASED" in shown.stdout) == (0, True), shown.stdout
 
     def test_a_person_is_told_what_was_erased(self, gate: Gate, made: dict[str, Any]) -> None:
-        done = gate("erase", "--decision", made["records"][0]["decision_id"], "--reason", "asked for")
-        assert (done.returncode, "evaluation, input" in done.stdout, "Backups" in done.stdout) == (0, True, True)
+        done = gate("erase", "--yes", "--decision", made["records"][0]["decision_id"], "--reason", "asked for")
+        assert (done.returncode, "evaluation, input" in done.stdout, "backups" in done.stdout) == (0, True, True)
+
+    def test_a_dry_run_names_the_parts_and_erases_nothing(self, gate: Gate, made: dict[str, Any]) -> None:
+        decision_id = made["records"][0]["decision_id"]
+        asked = ("erase", "--decision", decision_id, "--reason", "asked for", "--dry-run")
+        assert printed(gate(*asked, "--json"))["erased"] == ["evaluation", "input"]
+        assert "Would erase evaluation, input" in gate(*asked).stdout
+        assert refused(gate(*asked[:-1], "--json"))["error"] == "CONFIRMATION_REQUIRED"
+        assert printed(gate("chain", "check", "--json"))["chains"][0]["entries_checked"] == 3
+        assert printed(gate(*asked[:-1], "--yes", "--json"))["erased"] == ["evaluation", "input"]
+        assert printed(gate(*asked, "--json"))["erased"] == []
 
     @pytest.mark.parametrize(
         ("decision", "reason", "exit_with", "code"),
@@ -681,7 +789,7 @@ class TestVerifyPacket:
         few = gate("verify-packet", files["few_links"], "--registry", files["registry"], home=False)
         assert few.returncode == 0
         told = [line for line in few.stdout.splitlines() if line.startswith("  outcome_records[")]
-        assert told == ["  outcome_records[0]: its link is not in the packet; only its own hash speaks for it"]
+        assert told == ["  outcome_records[0]: its link is not in the packet; only its own hash protects it"]
 
     def test_a_receipt_without_the_flag_of_another_action_is_told(self, gate: Gate, tmp_path: Path) -> None:
         """As receipts of earlier releases are; the packet is verified all the same."""
@@ -719,8 +827,35 @@ class TestVerifyPacket:
 
     def test_members_that_no_release_made_are_named(self, gate: Gate, files: dict[str, str]) -> None:
         told = gate("verify-packet", files["embellished"], "--registry", files["registry"], home=False)
-        line = "  unknown to this release, so that nothing vouches for them: outcome_records[0].note"
-        assert (told.returncode, line in told.stdout.splitlines()) == (0, True)
+        (line,) = [line for line in told.stdout.splitlines() if "not authenticated" in line]
+        assert (told.returncode, line.endswith(": outcome_records[0].note")) == (0, True)
+
+    @pytest.mark.parametrize(
+        ("options", "skipped"),
+        [
+            (
+                ("--public-key", "pem"),
+                {
+                    "no --registry with attestation keys given": {
+                        "attestation_signature",
+                        "registry_attestation_signature",
+                    },
+                    "no --input given": {"facts_hash", "input_hash", "rulebook_hash"},
+                },
+            ),
+            (("--registry", "registry", "--input", "request"), {"no --registry with attestation keys given": None}),
+            ((), {"no --input given": None, "no --registry with attestation keys given": None, "no key given": None}),
+        ],
+    )
+    def test_a_skipped_check_names_the_option_that_makes_it_possible(
+        self, gate: Gate, files: dict[str, str], options: tuple[str, ...], skipped: dict[str, set[str] | None]
+    ) -> None:
+        given = [files.get(option, option) for option in options]
+        told = gate("verify", files["record"], *given, home=False).stdout
+        found = dict(re.findall(r"^  skipped \((.*)\): (.*)$", told, flags=re.MULTILINE))
+        assert found.keys() == skipped.keys(), told
+        for reason, names in skipped.items():
+            assert names is None or set(found[reason].split(", ")) == names
 
     @pytest.mark.parametrize(
         ("command", "document", "told"),
@@ -922,7 +1057,7 @@ class TestChain:
     def test_a_compromised_key_speaks_for_no_checkpoint(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
         checkpoint = tmp_path / "checkpoint.json"
         checkpoint.write_text(gate("chain", "checkpoint", "--scope", "acme").stdout)
-        gate("signing-keys", "compromise", json.loads(checkpoint.read_text())["key_id"])
+        gate("signing-keys", "compromise", "--yes", json.loads(checkpoint.read_text())["key_id"])
         shown = printed(gate("chain", "check", "--checkpoint", str(checkpoint), "--json"), code=1)
         assert "compromised" in shown["chains"][-1]["reason"]
         assert shown["chains"][0]["whole"] is True, "the chain itself does not depend on the state of keys"
@@ -941,10 +1076,10 @@ class TestLog:
     def test_what_operators_did_is_shown_and_an_altered_log_exits_with_1(self, gate: Gate, tmp_path: Path) -> None:
         key = printed(gate("keys", "create", "--scope", "acme", "--json"))
         gate("scopes", "plan", "acme", "team")
-        gate("keys", "disable", key["key_id"])
+        gate("keys", "disable", "--yes", key["key_id"])
         for command in ("rotate", "compromise"):
             known = printed(gate("signing-keys", "list", "--json"))["receipt"]["active_key_id"]
-            gate("signing-keys", command, *([known] if command == "compromise" else []))
+            gate("signing-keys", command, *(["--yes", known] if command == "compromise" else []))
         gate("signing-keys", "retire", "nobody")
         shown = printed(gate("log", "--json"))
         assert (shown["whole"], shown["broken_at"]) == (True, None)
@@ -1142,7 +1277,7 @@ def test_a_command_that_loads_a_library_only_when_run_says_what_is_missing(
     done = gate("log")
     assert (done.returncode, done.stderr) == (
         2,
-        "gate: This command needs sqlalchemy, which the extra `server` brings; install it in a checkout with: "
+        "gate: This command needs sqlalchemy, which is in the extra `server`. Install it in a checkout with: "
         "pip install '.[server]' (EXTRA_MISSING)\n",
     )
 
@@ -1194,8 +1329,8 @@ def test_the_demo_scope_is_made_once_and_mended(instance: Instance) -> None:
 
 
 def test_the_first_request_is_one_line_that_decides(instance: Instance, client: FlaskClient) -> None:
+    from api.cli.announcement import first_request
     from api.cli.demo.command import demo_key_file
-    from api.cli.serve import first_request
 
     command = first_request("http://127.0.0.1:8080", demo_key_file(instance))
     assert "\n" not in command
@@ -1212,7 +1347,10 @@ def test_the_first_request_is_one_line_that_decides(instance: Instance, client: 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["foo"], "No such command 'foo'; `gate --help` tells what the command takes."),
+        (["foo"], "No such command 'foo'. Run `gate --help` for usage."),
+        (["kyes", "list"], "No such command 'kyes'. Did you mean 'keys'?"),
+        (["keys", "lsit"], "No such command 'lsit'. Did you mean 'list'?"),
+        (["keys", "list", "--scoep", "x"], "No such option '--scoep'. Did you mean '--scope'?"),
         (["log", "--limit", "0"], "Invalid value for '--limit': Input should be greater than or equal to 1"),
         (["serve", "--port", "70000"], "Invalid value for '--port': Input should be less than or equal to 65535"),
         (["chain", "checkpoint"], "Missing option '--scope'"),
@@ -1244,21 +1382,21 @@ def test_a_file_that_is_no_database_is_named(gate: Gate, tmp_path: Path, made: d
 def test_an_address_that_is_not_this_machine_s_is_told_from_one_that_is_taken(gate: Gate, host: str) -> None:
     done = gate("serve", "--host", host)
     assert done.returncode == 2
-    assert done.stderr.startswith(f"gate: {host} is no address of this machine (")
+    assert done.stderr.startswith(f"gate: {host} is not an address of this machine (")
     assert "--host" in done.stderr
 
 
 def test_a_proposed_command_can_be_pasted(gate: Gate) -> None:
-    assert "gate keys create --scope 'two words'" in gate("scopes", "create", "two words").stdout
+    assert "gate keys create --scope two.words" in gate("scopes", "create", "two.words").stdout
 
 
 def test_a_backup_and_its_restore_say_where_they_cannot_go(gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
     assert gate("backup", str(tmp_path / "no" / "b.db")).stderr.endswith(
-        f"there is no directory {tmp_path / 'no'}; make it. (BACKUP_UNWRITABLE)\n"
+        f"the directory {tmp_path / 'no'} does not exist; create it first. (BACKUP_UNWRITABLE)\n"
     )
     assert gate("backup", str(tmp_path / "b.db")).returncode == 0
     elsewhere = ["--home", str(tmp_path / "other"), "--database-url", f"sqlite:///{tmp_path / 'home' / 'ledger.db'}"]
     done = gate("restore", str(tmp_path / "b.db"), *elsewhere, home=False)
     assert done.returncode == 2
-    assert f"There is a ledger in {tmp_path / 'home' / 'ledger.db'}" in done.stderr
-    assert "name with --database-url a place that has none" in done.stderr
+    assert f"{tmp_path / 'home' / 'ledger.db'}, which the backup's settings or --database-url name" in done.stderr
+    assert "name an empty database with --database-url" in done.stderr

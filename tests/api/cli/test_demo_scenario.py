@@ -93,6 +93,11 @@ def success(scope: str, decisions: list[Decide], ends: dict[int, str]) -> float:
     return settled.count("succeeded") / len(settled)
 
 
+def test_the_names_of_its_scopes_are_names_that_scopes_can_have() -> None:
+    for name in (*SCENARIO.scopes, *SCENARIO.peers):
+        assert re.fullmatch(r"[a-z][a-z-]{0,63}", name), name
+
+
 def test_the_same_seed_gives_the_same_year_and_another_seed_another() -> None:
     for scope in SCENARIO.scopes:
         again = tuple(DemoScenario(PARAMETERS, BODIES, registered()).events(scope, decisions=400, seed=1, start=START))

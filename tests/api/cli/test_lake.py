@@ -309,7 +309,7 @@ class TestErase:
     def test_the_lake_holds_nothing_of_it_any_more(self, gate: Gate, decided: str, home: Path) -> None:
         assert self.held(home)
         before = set(files(home, "facts"))
-        printed(gate("erase", "--decision", decided, "--reason", "asked for", "--json"))
+        printed(gate("erase", "--yes", "--decision", decided, "--reason", "asked for", "--json"))
         assert not self.held(home)
         # Not even a file that a reader might still have open by its name.
         assert set(files(home, "facts")) != before
@@ -322,7 +322,7 @@ class TestErase:
     def test_it_is_said_where_the_lake_may_still_hold_a_copy_and_the_command_again_takes_it_out(
         self, gate: Gate, decided: str, home: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        asked = ("erase", "--decision", decided, "--reason", "asked for", "--json")
+        asked = ("erase", "--yes", "--decision", decided, "--reason", "asked for", "--json")
         with monkeypatch.context() as patched:
             patched.setattr(erase, "_LAKE_PATIENCE", 0.0)
             with lease(home / "lake", patience=0):
@@ -339,12 +339,12 @@ class TestErase:
     ) -> None:
         monkeypatch.setattr(erase, "_LAKE_PATIENCE", 0.0)
         with lease(home / "lake", patience=0):
-            refusal(gate("erase", "--decision", decided, "--reason", "asked for", "--json"))
+            refusal(gate("erase", "--yes", "--decision", decided, "--reason", "asked for", "--json"))
         printed(gate("lake", "export", "--json"))
         assert not self.held(home)
 
     def test_without_a_lake_none_is_made(self, gate: Gate, chains: dict[str, Chain], home: Path) -> None:
-        printed(gate("erase", "--decision", chains["acme"].decided[0], "--reason", "asked for", "--json"))
+        printed(gate("erase", "--yes", "--decision", chains["acme"].decided[0], "--reason", "asked for", "--json"))
         assert not os.path.lexists(home / "lake")
 
 

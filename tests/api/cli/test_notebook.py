@@ -155,7 +155,7 @@ def test_a_file_that_is_there_is_written_over_only_where_that_is_said(lakes: Pat
     file.write_text("work of a week")
     command = ("notebook", "effectiveness", "--home", str(lakes), "--scope", "other", "--out", str(file), "--json")
     code, message = refused(run_gate(*command))
-    assert (code, message) == ("NOTEBOOK_EXISTS", f"{file} is there already; name another file, or add --force.")
+    assert (code, message) == ("NOTEBOOK_EXISTS", f"{file} exists already; choose another file name, or add --force.")
     assert file.read_text() == "work of a week"
     assert run_gate(*command, "--force").returncode == 0
     assert parameters(file)[0] == "SCOPE = 'other'"

@@ -102,14 +102,15 @@ class TestOutput:
         command = [
             str(Path(sys.executable).with_name("gate")),
             "scopes",
-            "create",
+            "show",
             "é中",
             "--home",
             str(tmp_path / "home"),
         ]
+        run_gate("scopes", "create", "acme", "--home", str(tmp_path / "home"))
         environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
         done = subprocess.run(command, capture_output=True, env=environment)
-        assert (done.returncode, rb"\xe9\u4e2d" in done.stdout, b"Traceback" in done.stderr) == (0, True, False)
+        assert (done.returncode, rb"\xe9\u4e2d" in done.stderr, b"Traceback" in done.stderr) == (2, True, False)
 
     def test_json_says_what_is_no_text_in_text(self, capsys: pytest.CaptureFixture[str]) -> None:
         output.fail(OperatorError("CODE", NO_TEXT), as_json=True)
@@ -258,7 +259,7 @@ class TestNewScopes:
         first, second = run_gate(*asked), run_gate(*asked)
         assert first.stderr == (
             f"Created a new instance in {tmp_path / 'home'}.\n"
-            f"A server on another home does not know its keys; name that server's directory with --home.\n"
+            f"A server with another home does not accept its keys; give that server's directory with --home.\n"
         )
         assert (second.returncode, second.stderr) == (0, "")
 
@@ -282,7 +283,7 @@ class TestCheckpoints:
         for command in (("chain", "check"), ("verify-packet", packet)):
             done = gate(*command, "--checkpoint", named)
             assert (done.returncode, done.stdout) == (2, "")
-            assert done.stderr.startswith(f"gate: {named} is no checkpoint: ")
+            assert done.stderr.startswith(f"gate: {named} is not a checkpoint: ")
             assert done.stderr.endswith("(CHECKPOINT_INVALID)\n")
 
     def test_a_checkpoint_can_have_its_integers_written_as_doubles(self, gate: Gate, tmp_path: Path) -> None:

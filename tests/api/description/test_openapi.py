@@ -109,6 +109,8 @@ def routes(app: Flask) -> set[tuple[str, str]]:
         (re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule), method.lower())
         for rule in app.url_map.iter_rules()
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+        # The root leads a browser to /docs, and is no part of the contract.
+        if rule.rule != "/"
     }
 
 

@@ -173,7 +173,7 @@ def instance(home: Path, instance: Instance) -> Instance:
 def service(instance: Instance, client: FlaskClient, request: pytest.FixtureRequest) -> Service:
     """A service that has answered nothing yet."""
     directory, now = instance.ledger.directory, utc_now()
-    scope = directory.create_scope(f"scope {secrets.token_hex(4)}", "team", now)
+    scope = directory.create_scope(f"scope-{secrets.token_hex(4)}", "team", now)
     key, _ = directory.create_key(scope, FULL_ACCESS, None, now)
     return Service(instance, client, scope, key, lambda: request.getfixturevalue("postgres"))
 

@@ -42,7 +42,7 @@ def new_key(ledger: Ledger) -> NewKey:
     """Makes a key of a scope of its own."""
 
     def make(plan: str = "unlimited", cap: int | None = None, access: frozenset[str] = FULL_ACCESS) -> str:
-        name = f"scope {len(ledger.directory.scopes())}"
+        name = f"scope-{len(ledger.directory.scopes())}"
         scope = ledger.directory.create_scope(name, plan, utc_now(), monthly_cap=cap)
         return ledger.directory.create_key(scope, access, None, utc_now())[0]
 

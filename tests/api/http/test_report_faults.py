@@ -64,7 +64,7 @@ def instance(home: Path, instance: Instance) -> Instance:
 def caller(instance: Instance, client: FlaskClient) -> Caller:
     """A caller of a scope of its own."""
     directory, now = instance.ledger.directory, utc_now()
-    scope = directory.create_scope(f"scope {secrets.token_hex(4)}", "unlimited", now)
+    scope = directory.create_scope(f"scope-{secrets.token_hex(4)}", "unlimited", now)
     return Caller(client, directory.create_key(scope, FULL_ACCESS, None, now)[0], instance, scope)
 
 

@@ -144,7 +144,7 @@ class Members:
         self.choices: list[tuple[str, bool, str]] = []
         directory = instance.ledger.directory
         for of in range(number):
-            name = f"scope {of}"
+            name = f"scope-{of}"
             self.scopes[name] = directory.create_scope(name, "unlimited", utc_now())
             key, _ = directory.create_key(self.scopes[name], FULL_ACCESS, None, utc_now())
             self.keys.append(key)
@@ -205,7 +205,7 @@ class TestOverRealLedgers:
         members.freeze(earlier(members.month, -1))
         body = told(first)
         assert (body["cross_customer"]["reason"], body["your_metrics"]["decisions"]) == ("too_few_scopes", 0)
-        members.opt_in("scope 5", beginning(members.frozen_in) - AN_HOUR)
+        members.opt_in("scope-5", beginning(members.frozen_in) - AN_HOUR)
         members.freeze()
         body = told(first)
         across = body["cross_customer"]
@@ -252,12 +252,12 @@ class TestOverRealLedgers:
 
         for number in range(6):
             members.live(number, 47, 40 - 3 * number)
-            members.opt_in(f"scope {number}", members.now)
-            members.entries[f"scope {number}"] = read(number)
+            members.opt_in(f"scope-{number}", members.now)
+            members.entries[f"scope-{number}"] = read(number)
         members.freeze()
         answer = get(client, members.keys[2])
         expected = recount.benchmarks(
-            members.entries, members.choices, members.frozen_in, "scope 2", "pricing_exception"
+            members.entries, members.choices, members.frozen_in, "scope-2", "pricing_exception"
         )
         assert answer.get_json() == expected
         assert expected["cross_customer"]["status"] == "available"

@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from werkzeug.test import Client
 
 from api.app import Worker
-from api.cli.serve import tell_of_adapters
+from api.cli.announcement import tell_of_adapters
 from api.http import readiness
 from api.http.logs import open_log
 from api.http.readiness import CONTRACTS, Readiness

@@ -77,14 +77,38 @@ def test_the_schema_that_records_cite_is_served(client: FlaskClient, key: str) -
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "/api/decision", "/api/nothing", "/api/decision/a/b/c", "//livez", "//metrics", "/api//decide", "/livez/"],
+    ["//", "/api/decision", "/api/nothing", "/api/decision/a/b/c", "//livez", "//metrics", "/api//decide", "/livez/"],
 )
 def test_an_unknown_path_is_told_in_json(client: FlaskClient, path: str) -> None:
-    response = client.get(path)
+    # The client of the tests would take the first word after two slashes for a host.
+    response = client.get("/", environ_overrides={"PATH_INFO": path})
     body: dict[str, Any] = response.get_json()
     assert (response.status_code, body["error"]) == (404, "SVC_API_NOT_FOUND")
     assert "c" not in body
     jsonschema.Draft202012Validator(resources.schema("error")).validate(body)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_the_root_leads_to_the_page_about_the_api(client: FlaskClient, method: str) -> None:
+    response = client.open("/", method=method)
+    assert (response.status_code, response.headers["location"]) == (302, "/docs")
+    assert client.open("/", method=method, follow_redirects=True).status_code == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+def test_the_root_takes_nothing(client: FlaskClient, method: str) -> None:
+    response = client.open("/", method=method)
+    assert (response.status_code, response.get_json()["error"]) == (405, "SVC_API_METHOD_NOT_ALLOWED")
+
+
+def test_a_key_in_the_wrong_header_is_refused_with_a_hint(client: FlaskClient, key: str) -> None:
+    for path in ("/api/decide", "/api/decision/x/execution"):
+        response = client.post(path, json=sample_request(), headers={"authorization": f"Bearer {key}"})
+        body = response.get_json()
+        assert (response.status_code, body["v"]) == (401, "unauthorized")
+        assert "x-api-key" in body["message"]
+        assert "Authorization" in body["message"]
+        assert key not in response.get_data(as_text=True)
 
 
 @pytest.mark.parametrize(

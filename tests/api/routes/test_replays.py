@@ -183,7 +183,7 @@ class TestHistorical:
         self, instance: Instance, client: FlaskClient, case: tuple[dict[str, Any], dict[str, Any]]
     ) -> None:
         # A scope a case, for the cases share ids and versions of rulebooks.
-        name = f"scope {instance.ledger.entries.totals().scopes}"
+        name = f"scope-{instance.ledger.entries.totals().scopes}"
         own = instance.ledger.directory.create_scope(name, "unlimited", utc_now())
         caller = Caller(client, instance.ledger.directory.create_key(own, FULL_ACCESS, None, utc_now())[0])
         rulebook, facts = case

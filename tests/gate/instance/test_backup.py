@@ -35,6 +35,7 @@ from gate.verify import verify_record
 from tests.support.entries import entry
 from tests.support.postgres import Postgres
 from tests.support.samples import copy_as_release, in_threads, rows_of, sample_request
+from tests.support.scopes import scope_of_old
 
 Open: TypeAlias = Callable[..., Instance]
 NewDatabase: TypeAlias = Callable[[str], str | None]
@@ -74,7 +75,7 @@ def used(instance: Instance, scope: Scope, key: str) -> Instance:
 
 def fill(instance: Instance, key: str) -> None:
     directory = instance.ledger.directory
-    capped = directory.create_scope("capped \u00e9", "starter", utc_now(), monthly_cap=5)
+    capped = scope_of_old(instance.ledger, "capped \u00e9", "starter", utc_now(), monthly_cap=5)
     second, _ = directory.create_key(capped, {"decide", "register"}, None, utc_now())
     for sender in (key, second):
         for number in range(2):

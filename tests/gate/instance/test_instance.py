@@ -56,7 +56,10 @@ def test_settings_have_defaults_and_the_environment_wins(home: Path, monkeypatch
         ('receipt_signing = "rsa"', "receipt_signing"),
         ('registry_signing = "hmac-sha256"', "registry_signing"),
         ("unknown = 1", "unknown"),
-        ('adapter_isolation = ["seccomp", "a_moat"]', "no measure: a_moat. The measures are no_new_privs, seccomp, "),
+        (
+            'adapter_isolation = ["seccomp", "a_moat"]',
+            "unknown measures: a_moat. The measures are no_new_privs, seccomp, ",
+        ),
         ("base_url = ", "settings.toml"),
         ("base_url = " + 9999 * "[", "nested too deeply"),
     ],
@@ -89,16 +92,16 @@ ISOLATION: Final = '["clock_stopped", "network_namespace"]'
 @pytest.mark.parametrize(
     ("text", "wrong", "write"),
     [
-        ('adapter_isolation = "seccomp"', "is a string, and has to be a list of strings", ISOLATION),
-        ("adapter_isolation = {seccomp = true}", "is a table, and has to be a list of strings", ISOLATION),
-        ("adapter_isolation = [true, 5]", "holds true or false, and has to be a list of strings", ISOLATION),
-        ("adapter_isolation = [2026-01-01]", "holds a date or time, and has to be a list of strings", ISOLATION),
-        ("personal_fields = 5", "is a number, and has to be a list of strings", FIELDS),
-        ('personal_fields = ["a", ["b"], ["c"]]', "holds a list, and has to be a list of strings", FIELDS),
-        ("lake = 5", "has to be the path of a directory", '"/srv/gate/lake"'),
-        ("database_url = 5", "has to be the address of a ledger", '"postgresql://gate@db.example.com/gate"'),
-        ('log_level = "debug"', "has to be info, warning or error", '"warning"'),
-        ('receipt_signing = "rsa"', "has to be ed25519, hmac-sha256 or off", '"ed25519"'),
+        ('adapter_isolation = "seccomp"', "is a string, and must be a list of strings", ISOLATION),
+        ("adapter_isolation = {seccomp = true}", "is a table, and must be a list of strings", ISOLATION),
+        ("adapter_isolation = [true, 5]", "holds true or false, and must be a list of strings", ISOLATION),
+        ("adapter_isolation = [2026-01-01]", "holds a date or time, and must be a list of strings", ISOLATION),
+        ("personal_fields = 5", "is a number, and must be a list of strings", FIELDS),
+        ('personal_fields = ["a", ["b"], ["c"]]', "holds a list, and must be a list of strings", FIELDS),
+        ("lake = 5", "must be the path of a directory", '"/srv/gate/lake"'),
+        ("database_url = 5", "must be the address of a ledger", '"postgresql://gate@db.example.com/gate"'),
+        ('log_level = "debug"', "must be info, warning or error", '"warning"'),
+        ('receipt_signing = "rsa"', "must be ed25519, hmac-sha256 or off", '"ed25519"'),
     ],
 )
 def test_a_setting_in_the_file_is_told_what_it_takes(home: Path, text: str, wrong: str, write: str) -> None:
@@ -111,11 +114,11 @@ def test_a_setting_in_the_file_is_told_what_it_takes(home: Path, text: str, wron
 @pytest.mark.parametrize(
     ("name", "given", "wrong", "write"),
     [
-        ("ADAPTER_ISOLATION", "seccomp", "has to be a list of strings, as JSON", f"'{ISOLATION}'"),
-        ("PERSONAL_FIELDS", "", "has to be a list of strings, as JSON", f"'{FIELDS}'"),
-        ("ADAPTER_ISOLATION", '"seccomp"', "is a string, and has to be a list of strings", f"'{ISOLATION}'"),
-        ("PERSONAL_FIELDS", "[null, 1]", "holds null, and has to be a list of strings", f"'{FIELDS}'"),
-        ("LOG_LEVEL", "debug", "has to be info, warning or error", "warning"),
+        ("ADAPTER_ISOLATION", "seccomp", "must be a list of strings, as JSON", f"'{ISOLATION}'"),
+        ("PERSONAL_FIELDS", "", "must be a list of strings, as JSON", f"'{FIELDS}'"),
+        ("ADAPTER_ISOLATION", '"seccomp"', "is a string, and must be a list of strings", f"'{ISOLATION}'"),
+        ("PERSONAL_FIELDS", "[null, 1]", "holds null, and must be a list of strings", f"'{FIELDS}'"),
+        ("LOG_LEVEL", "debug", "must be info, warning or error", "warning"),
     ],
 )
 def test_a_setting_in_the_environment_is_told_what_it_takes(
@@ -139,8 +142,8 @@ def test_what_is_told_to_write_can_be_written(home: Path) -> None:
 def test_each_setting_at_fault_is_told_and_no_value_is_shown(home: Path) -> None:
     (home / "settings.toml").write_text('base_url = "ftp://gate:a-password@host"\nlevel = "a-password"\n')
     told = told_of(home)
-    assert f"base_url in {home / 'settings.toml'} has to be an address" in told
-    assert f"{home / 'settings.toml'} has level, which is no setting" in told
+    assert f"base_url in {home / 'settings.toml'} must be an address" in told
+    assert f"{home / 'settings.toml'} has the unknown setting level" in told
     assert "a-password" not in told
 
 

@@ -147,7 +147,7 @@ def test_without_usable_files_nothing_is_signed(ring: KeyRing, tmp_path: Path) -
     refused("No key is active")
     file.write_bytes(good_registry)
     private.write_text(private_key_pem(b"z" * 32))
-    refused("not that of its public key")
+    refused("does not match its public key")
     private.write_text("nonsense")
     refused("not an Ed25519 key")
     private.unlink()

@@ -107,7 +107,7 @@ def other(ledger: Ledger) -> Iterator[Ledger]:
 
 
 def new_scope(ledger: Ledger, plan: str = "unlimited", cap: int | None = None) -> Scope:
-    return ledger.directory.create_scope(f"scope {secrets.token_hex(4)}", plan, NOW, monthly_cap=cap)
+    return ledger.directory.create_scope(f"scope-{secrets.token_hex(4)}", plan, NOW, monthly_cap=cap)
 
 
 def noticed_if(planted: bool, what: str) -> AbstractContextManager[object]:

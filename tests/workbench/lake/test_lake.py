@@ -21,6 +21,7 @@ from gate.errors import OperatorError
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
 from tests.support.samples import EXECUTED, sample_request
+from tests.support.scopes import scope_of_old
 from tests.support.torture import size
 from tests.workbench.support import Chain, Shared, bring_together, bring_up, claim_request, shared
 from workbench.columns import ENTRY_TABLES, TABLES, schema
@@ -782,7 +783,7 @@ def test_scopes_do_not_mix(
     import duckdb
     import pandas
 
-    other = instance.ledger.directory.create_scope("other ' --", "unlimited", utc_now())
+    other = scope_of_old(instance.ledger, "other ' --", "unlimited", utc_now())
     key = instance.ledger.directory.create_key(other, FULL_ACCESS, None, utc_now())[0]
     theirs = Chain(instance, instance.ledger.directory.authenticate(key, utc_now()))
     chain.grow(3)

@@ -13,6 +13,7 @@ from gate.ledger.access.authority import Scope
 from gate.ledger.access.benchmark_choices import Choice
 from gate.ledger.stores.store import Store
 from tests.support.samples import NOW, in_threads, ledger_url, rows_of
+from tests.support.scopes import scope_of_old
 
 A_DAY = timedelta(days=1)
 A_MOMENT = timedelta(milliseconds=1)
@@ -28,7 +29,7 @@ def test_nobody_takes_part_until_an_operator_says_so(ledger: Ledger, scope: Scop
 
 
 def test_a_choice_holds_until_the_next_and_is_logged_with_it(ledger: Ledger, scope: Scope) -> None:
-    other = ledger.directory.create_scope("other é", "team", NOW)
+    other = scope_of_old(ledger, "other é", "team", NOW)
     begun = len(logged(ledger))
     assert ledger.benchmarks.choose(scope, NOW, opted_in=True)
     assert ledger.benchmarks.choose(other, NOW + A_DAY, opted_in=True)

@@ -24,7 +24,7 @@ from tests.support.samples import NOW, in_threads, ledger_url, rows_of
 Action: TypeAlias = Callable[[Directory, Scope, ApiKey], object]
 
 ACTIONS: dict[str, Action] = {
-    "scope.created": lambda directory, scope, key: directory.create_scope("other é", "team", NOW, monthly_cap=7),
+    "scope.created": lambda directory, scope, key: directory.create_scope("other-2", "team", NOW, monthly_cap=7),
     "scope.plan_changed": lambda directory, scope, key: directory.set_plan(scope, "starter", NOW),
     "key.created": lambda directory, scope, key: directory.create_key(
         scope, {"read", "decide"}, NOW + timedelta(hours=1), NOW
@@ -58,7 +58,7 @@ def test_an_action_is_logged_with_who_did_what_and_when(
     assert (entry.position, entry.action, entry.created_at) == (3, action, timestamp(NOW))
     assert entry.operator == f"{pwd.getpwuid(os.getuid()).pw_name}@{socket.gethostname()}"
     newest = max(ledger.directory.keys(), key=lambda key: key.key_id != made.key_id)
-    subjects = {"scope.created": "other é", "scope.plan_changed": "acme", "key.created": newest.key_id}
+    subjects = {"scope.created": "other-2", "scope.plan_changed": "acme", "key.created": newest.key_id}
     assert entry.subject == subjects.get(action, made.key_id)
     assert entry.details == DETAILS.get(action, {"new_key_id": newest.key_id})
     assert ledger.operator_log.find_break() is None

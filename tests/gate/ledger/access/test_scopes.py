@@ -14,23 +14,66 @@ from gate.ledger import Ledger
 from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.ledger.tables import metadata
 from tests.support.samples import NOW
+from tests.support.scopes import scope_of_old
 
 
 def test_a_scope_is_created_once_and_found_by_name(ledger: Ledger) -> None:
-    made = ledger.directory.create_scope("Acme GmbH é", "team", NOW)
-    assert ledger.directory.scope("Acme GmbH é") == made
+    made = ledger.directory.create_scope("Acme-GmbH_2.eu", "team", NOW)
+    assert ledger.directory.scope("Acme-GmbH_2.eu") == made
     assert (made.plan, made.created_at) == ("team", timestamp(NOW))
-    assert [found.name for found in ledger.directory.scopes()] == ["Acme GmbH é"]
+    assert [found.name for found in ledger.directory.scopes()] == ["Acme-GmbH_2.eu"]
     with pytest.raises(OperatorError) as refusal:
-        ledger.directory.create_scope("Acme GmbH é", "team", NOW)
+        ledger.directory.create_scope("Acme-GmbH_2.eu", "team", NOW)
     assert refusal.value.code == "SCOPE_EXISTS"
 
 
-@pytest.mark.parametrize("name", ["", " a", "a ", "a\n", "x" * 121, "a\u0000b"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        " a",
+        "a ",
+        "a b",
+        "a\n",
+        "x" * 65,
+        "a\u0000b",
+        "-a",
+        ".a",
+        "_a",
+        "caf\u00e9",
+        "a/b",
+        "</script>",
+        "\u212aelvin",
+        "\u0661",
+    ],
+)
 def test_a_scope_needs_a_usable_name(ledger: Ledger, name: str) -> None:
     with pytest.raises(OperatorError) as refusal:
         ledger.directory.create_scope(name, "team", NOW)
     assert refusal.value.code == "SCOPE_NAME_INVALID"
+    assert "ASCII letters, digits, dots, underscores and hyphens" in refusal.value.message
+    assert ledger.directory.scopes() == []
+
+
+@pytest.mark.parametrize("name", ["a", "7", "A.b_c-9", "x" * 64])
+def test_a_scope_may_be_named_with_letters_digits_and_marks(ledger: Ledger, name: str) -> None:
+    assert ledger.directory.create_scope(name, "team", NOW).name == name
+
+
+def test_two_scopes_may_not_differ_in_case_alone(ledger: Ledger) -> None:
+    ledger.directory.create_scope("Acme", "team", NOW)
+    with pytest.raises(OperatorError) as refusal:
+        ledger.directory.create_scope("aCME", "team", NOW)
+    assert (refusal.value.code, "'Acme'" in refusal.value.message) == ("SCOPE_EXISTS", True)
+    assert [found.name for found in ledger.directory.scopes()] == ["Acme"]
+
+
+def test_a_scope_with_a_name_of_an_earlier_release_goes_on(ledger: Ledger) -> None:
+    directory, old = ledger.directory, scope_of_old(ledger, "Acme GmbH \u00e9", "team", NOW)
+    assert directory.scope("Acme GmbH \u00e9") == old
+    assert directory.set_plan(old, "unlimited", NOW).plan == "unlimited"
+    key, _ = directory.create_key(old, FULL_ACCESS, None, NOW)
+    assert directory.authenticate(key, NOW).scope_id == old.scope_id
 
 
 def test_unknown_plans_scopes_keys_and_accesses_are_named(ledger: Ledger, scope: Scope) -> None:

@@ -137,7 +137,7 @@ def choices() -> Iterator[dict[str, Any]]:
 @settings(max_examples=size(12, 100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(histories)
 def test_counts_and_confidence_equal_a_recount_after_any_history(ledger: Ledger, drawn: Any) -> None:
-    scope = ledger.directory.create_scope(f"scope {next(_serial)}", "unlimited", NOW)
+    scope = ledger.directory.create_scope(f"scope-{next(_serial)}", "unlimited", NOW)
     past: list[Report] = []
     for batch in history(drawn):
         # Each batch is one transaction, as where callers report at the same moment.

@@ -27,7 +27,7 @@ JUNE = "2026-06"
 
 
 def capped(ledger: Ledger, cap: int) -> Scope:
-    return ledger.directory.create_scope(f"capped at {cap}", "starter", NOW, monthly_cap=cap)
+    return ledger.directory.create_scope(f"capped-at-{cap}", "starter", NOW, monthly_cap=cap)
 
 
 def in_month(scope: Scope, number: int, month: str) -> NewEntry:

@@ -1,0 +1,5 @@
+"""The processes that answer requests: how many run, how the last ones died, and when dead ones are started again.
+
+`roster` is the policy and the report, without a process. `server` is the web server's parent process, and the only
+module that relies on parts of granian that granian does not promise to keep.
+"""
