@@ -7,12 +7,26 @@ hold is a `Json` value until a check compares it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Final, NotRequired, TypedDict, TypeGuard
 
 from gate.encoding.strict_json import Json, JsonObject
 from gate.proof.chain import Link
-from gate.records.documents import RecordHashes, RecordTexts
+from gate.records.documents import (
+    AttestationSignature,
+    ErasureNote,
+    Integrity,
+    IntegritySignature,
+    RecordHashes,
+    RecordTexts,
+    Registration,
+    RegistryAttestation,
+    RulebookAttestation,
+    RulebookContract,
+    RuntimeBinding,
+)
 from gate.records.envelope import ERASABLE, erased_members
+from gate.rulebooks.documents import AdapterDependency, RulebookReference, TrustedAdapter
 from gate.verify.material import incomplete
 from gate.verify.result import Verification
 
@@ -190,6 +204,52 @@ def check_members(record: object, result: Verification) -> TypeGuard[ReadableRec
         result.error = "RECORD_INVALID"
         result.message = f"These members have a type that no record gives them: {', '.join(mistyped)}."
     return not missing and not mistyped
+
+
+def _names(document: type) -> frozenset[str]:
+    """The names of the members that a typed document has, or may have."""
+    return frozenset(document.__annotations__)
+
+
+_KNOWN: Final = frozenset(FULL_RECORD) | frozenset(OPTIONAL_MEMBERS)
+
+# The objects that are not hashed member by member: they are derived, or record_hash leaves out what is empty in them.
+_CLOSED: Final[Mapping[tuple[str, ...], frozenset[str]]] = {
+    ("rulebook",): _names(RulebookReference),
+    ("rulebook_contract",): _names(RulebookContract),
+    ("runtime_binding",): _names(RuntimeBinding),
+    ("rulebook_registry",): _names(Registration),
+    ("rulebook_registry", "registry_attestation"): _names(RegistryAttestation),
+    ("rulebook_registry", "adapter_dependency"): _names(AdapterDependency),
+    ("registry_attestation",): _names(RegistryAttestation),
+    ("rulebook_attestation",): _names(RulebookAttestation),
+    ("rulebook_attestation", "signature"): _names(AttestationSignature),
+    ("trusted_adapter",): _names(TrustedAdapter),
+    ("integrity",): _names(Integrity),
+    ("integrity", "signature"): _names(IntegritySignature),
+    ("erased",): _names(ErasureNote),
+}
+
+
+def uncovered_members(record: Mapping[str, object]) -> list[str]:
+    """The members of a stored record that neither its hashes cover nor anything in it makes: somebody added them.
+
+    Whether the members that a record does have are as they were made, `verify_record` finds out. decision_confidence
+    and audit_chain, which stand outside the signature, and erased count as known.
+
+    Args:
+        record: The record, as it is stored or shown.
+
+    Returns:
+        Their dotted paths, sorted.
+    """
+    inside = (
+        f"{'.'.join(path)}.{name}"
+        for path, known in _CLOSED.items()
+        if isinstance(value := at(record, *path), dict)
+        for name in value.keys() - known
+    )
+    return sorted(chain(record.keys() - _KNOWN, inside))
 
 
 def is_erasure_note(record: ReadableRecord) -> bool:

@@ -112,6 +112,22 @@ def unknown_members(kind: Kind, report: object) -> set[str]:
     return report.keys() - known if isinstance(report, dict) else set()
 
 
+def uncovered_members(kind: Kind, report: Mapping[str, object]) -> list[str]:
+    """The members of a stored report, a CRM sync included, that neither its hash covers nor anything else makes.
+
+    An empty member is one of them where the protocol puts none, for a report's hash leaves out what is empty.
+
+    Args:
+        kind: What it reports.
+        report: The report, as it is stored or shown.
+
+    Returns:
+        Their names, sorted.
+    """
+    known = {*kind.hashed, kind.hash_member, "audit_chain"} | ({"flags"} if kind is EXECUTIONS else set())
+    return sorted(name for name, value in report.items() if name not in known or not has_no_empty_part(name, value))
+
+
 def member_faults(kind: Kind, report: object, place: str) -> list[Fault]:
     """Members of a report that are missing, of a wrong type, or empty where they must not be; none where it can be
     looked at further.
