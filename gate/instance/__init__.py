@@ -4,6 +4,7 @@
     keys        signing keys on disk: created, rotated, retired, compromised
     instance    laying an instance out, opening it, and composing the ledger, the gate and the lifecycle
     audit       `gate chain check`: the ledger recomputed from its own bytes
+    processes   the processes that share one command's work
     backup      an instance in one file, and laid out anew from it
 
 The edge of the domain: files, the environment and the clock come in here.

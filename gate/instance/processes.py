@@ -1,0 +1,28 @@
+"""Processes that share one command's work: spawned, so that they inherit no locks and no descriptors."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+
+
+def begin_worker() -> None:
+    """Lets a spawned process end with the command that it works for, and with nothing else."""
+    # Ctrl-C reaches every process of the command; the first one stops the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _end_with_parent() -> None:
+    """Ends the process when the first one is gone: killed, it stops nobody, and nobody has use for a part of the work."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
