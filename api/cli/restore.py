@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.chain import chain_result, print_result
+from api.cli.chain import Processes, ShowProgress, chain_results, print_result
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say
 from gate.clock import utc_now
@@ -21,6 +21,8 @@ app = typer.Typer(add_completion=False)
 def restore(
     file: Annotated[Path, typer.Argument(help="A file that `gate backup` made.")],
     check: Annotated[bool, typer.Option(help="Recompute every chain from the restored records.")] = True,
+    processes: Processes = None,
+    progress: ShowProgress = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
@@ -32,7 +34,9 @@ def restore(
     restore_backup(file, home, database_url, utc_now())
     with instance_at(home, database_url) as instance:
         scopes = instance.ledger.directory.scopes()
-        results = [chain_result(instance, scope) for scope in scopes] if check else []
+        results = (
+            chain_results(instance, scopes, processes=processes, asked=progress, as_json=as_json) if check else []
+        )
     named = load_settings(home).database_url
     whole = all(result["whole"] for result in results)
     if as_json:

@@ -26,8 +26,8 @@ from gate.records.envelope import erased_members
 from gate.records.receipts import CRM_SYNCS, KINDS, OUTCOMES, Kind, report_hash, report_link, text
 from gate.verify import AUTHENTICITY, Trust, verify_record
 from gate.verify.members import uncovered_members
-from gate.verify.reports import ReportedOn, has_no_empty_part, member_faults, report_faults, unknown_members
-from gate.verify.reports import uncovered_members as uncovered_of_report
+from gate.verify.reports import ReportedOn, member_faults, report_faults, unknown_members
+from gate.verify.reports import uncovered_members as uncovered_members_of
 
 KIND_OF: Final = {kind.entry_type: kind for kind in KINDS}
 """The kinds of reports, by the type of their entries."""
@@ -128,12 +128,15 @@ def claim_of(entry_type: str, document: Any) -> Claim | None:
     return None if kind is None else Claim(kind.name, document["decision_id"], key, document[kind.input_hash_member])
 
 
-def link_of(row: AuditedEntry, before: Head) -> Link:
-    """The link that a row says it has, after what came before it.
-
-    Raises:
-        UnicodeDecodeError, AttributeError: It holds what is no text.
-    """
+def link_of(row: AuditedEntry, before: Head) -> Link | None:
+    """The link that a row says it has, after what came before it; None where it holds what is no text."""
+    texts = (*row[1:7], *row[8:12])
+    if not all(text is None or type(text) is str for text in texts):
+        return None
+    try:
+        version = None if row.policy_version is None else row.policy_version.decode()
+    except (UnicodeDecodeError, AttributeError):
+        return None
     return {
         "decision_chain_version": CHAIN,
         "chain_id": before.chain_id,
@@ -148,7 +151,7 @@ def link_of(row: AuditedEntry, before: Head) -> Link:
         "record_hash": row.record_hash,
         "receipt_hash": row.receipt_hash,
         "policy_id": row.policy_id,
-        "policy_version": None if row.policy_version is None else row.policy_version.decode(),
+        "policy_version": version,
         "created_at": row.created_at,
         "link_hash": row.link_hash,
     }
@@ -166,20 +169,22 @@ def entry_finding(entry: Entry, before: Head, material: Material) -> Finding | N
     if row.position != before.size + 1:
         missing = before.size + 1
         return tampered(missing, f"The entry at position {missing} is missing; {row.position} follows.", missing)
-    try:
-        link = link_of(row, before)
-    except (UnicodeDecodeError, AttributeError):
+    link = link_of(row, before)
+    if link is None:
         return _entry_tampered(row, "Its link holds what is no text.")
     try:
         found = _finding(entry, link, material)
         if found is not None:
             return found
-        broken = chain.find_break([link], start=before)
     except GateError as error:
         return _entry_tampered(row, error.message)
     except (KeyError, TypeError, AttributeError):
         return _entry_tampered(row, _misshapen(row))
-    return None if broken is None else _entry_tampered(row, broken.reason)
+    expected = chain.append(before, chain.entry_of(link), plain=True)
+    members: Mapping[str, object] = link
+    if wrong := [name for name, value in expected.items() if value != members[name]]:
+        return _entry_tampered(row, f"Its {', '.join(wrong)} is not what its entry and the link before it give.")
+    return None
 
 
 def _finding(entry: Entry, link: Link, material: Material) -> Finding | None:
@@ -320,8 +325,6 @@ def _erasure_fault(entry: Entry, link: Link, material: Material) -> str | None:
 
 def _report_fault(entry: Entry, link: Link, material: Material, kind: Kind) -> str | None:
     report, row = entry.document, entry.row
-    if report.get(kind.hash_member) != report_hash(kind, report):
-        return f"The stored {kind.name} does not hold: its {kind.hash_member} is not that of its fields."
     if "audit_chain" in report:
         return f"The stored {kind.name} has a field that its hash does not cover: audit_chain. It was added later."
     if row.entry_id != report[kind.id_member] or not _is_link(link, report_link(kind, report)):
@@ -330,10 +333,12 @@ def _report_fault(entry: Entry, link: Link, material: Material, kind: Kind) -> s
     if decision is None or decision.position >= row.position:
         return _NOT_BEFORE
     linked = {**report, "audit_chain": chain.record_link(link)}
-    wrong = _wrong_members(kind, linked, cast("ReportedOn", decision.record))
+    wrong = _wrong_members(kind, linked, cast("ReportedOn", decision.record), plain=entry.plain)
     if not wrong:
         return None
-    if added := [name for name in uncovered_of_report(kind, linked) if name in wrong]:
+    if kind.hash_member in wrong:
+        return f"The stored {kind.name} does not hold: its {kind.hash_member} is not that of its fields."
+    if added := [name for name in uncovered_members_of(kind, linked) if name in wrong]:
         return (
             f"The stored {kind.name} has fields that its hash does not cover: {', '.join(added)}. They were added after "
             f"it was made."
@@ -341,18 +346,19 @@ def _report_fault(entry: Entry, link: Link, material: Material, kind: Kind) -> s
     return f"The stored {kind.name} does not agree with its decision, or with itself, in {', '.join(wrong)}."
 
 
-def _wrong_members(kind: Kind, report: Mapping[str, object], record: ReportedOn) -> list[str]:
+def _wrong_members(kind: Kind, report: Mapping[str, object], record: ReportedOn, *, plain: bool) -> list[str]:
     """The members of a report that are not what its decision's record, or its other members, make them."""
     if kind is CRM_SYNCS:
         expected = {"decision_protocol_version": PROTOCOL, kind.version_member: kind.version}
+        expected |= {kind.hash_member: report_hash(kind, report, plain=plain)}
         expected |= {name: text(record, of_record) for name, of_record in kind.must_match.items()}
-        unhashed = sorted(set(report) - {*kind.hashed, kind.hash_member, "audit_chain"})
-        empty = [name for name in report if not has_no_empty_part(name, report[name])]
-        return [name for name, value in expected.items() if report.get(name) != value] + unhashed + empty
+        added = uncovered_members_of(kind, report)
+        return [name for name, value in expected.items() if report.get(name) != value] + added
     if unknown := unknown_members(kind, report):
         return sorted(unknown)
-    faults = member_faults(kind, report, kind.name) or [*report_faults(kind, cast("Report", report), record, kind.name)]
-    return [fault.place for fault in faults]
+    faults = member_faults(kind, report, kind.name)
+    faults = faults or [*report_faults(kind, cast("Report", report), record, kind.name, plain=plain)]
+    return [fault.place.removeprefix(f"{kind.name}.") for fault in faults]
 
 
 def _claim_finding(entry: Entry, material: Material) -> Finding | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gate.encoding.stored_json import parse_stored
+from gate.encoding.stored_json import parse_plain
 from gate.errors import MaterialRefused
 
 _RESTORE: Final = "restore a backup that `gate chain check` finds whole."
@@ -52,13 +52,13 @@ def beside(position: int | None, what: str, row: object, *, table: str) -> Findi
 
 
 def read_stored(stored: object, what: str) -> tuple[Any, bool]:
-    """The JSON object in stored bytes, and whether it is known to be plain, as `canonical.is_plain` has it.
+    """The JSON object in stored bytes, as `stored_json.parse_plain` gives it, and whether it is plain.
 
     Raises:
         MaterialRefused: They hold no JSON object; its message is a sentence for a finding.
     """
     try:
-        value, plain = parse_stored(stored) if isinstance(stored, bytes) else (None, False)
+        value, plain = parse_plain(stored) if isinstance(stored, bytes) else (None, False)
     except MaterialRefused:
         value, plain = None, False
     if not isinstance(value, dict):

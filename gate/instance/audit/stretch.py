@@ -7,7 +7,7 @@ the root that the entry before it has, and says which root it ends with.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
@@ -85,7 +85,8 @@ class Auditor:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
-        start, head, keyed = None, Head(chain_id, after), 0
+        head, keyed = Head(chain_id, after), 0
+        start = head if after == 0 else None
         while head.size < up_to:
             # A snapshot a page, not one for all: a reader that stays keeps SQLite from beginning its WAL anew and
             # PostgreSQL from vacuuming. Up to a known position only erasures change anything.
@@ -105,7 +106,7 @@ class Auditor:
                 if finding is not None:
                     return Judged(start, head, head.size + 1 - after, keyed, finding)
                 row = entry.row
-                head = replace(head, size=row.position, merkle_root=row.merkle_root, link_hash=row.link_hash)
+                head = Head(chain_id, row.position, row.merkle_root, row.link_hash)
                 keyed += entry.claim is not None
             told(head.size - before)
         return Judged(start, head, head.size - after, keyed, None)

@@ -258,7 +258,7 @@ def read_object(stored: bytes, what: str) -> Any:
     """
     try:
         # SQLite returns text where something else wrote text.
-        found = parse_stored(stored)[0] if isinstance(stored, bytes) else None
+        found = parse_stored(stored) if isinstance(stored, bytes) else None
     except MaterialRefused:
         found = None
     if not isinstance(found, dict):
