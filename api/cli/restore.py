@@ -34,9 +34,7 @@ def restore(
     restore_backup(file, home, database_url, utc_now())
     with instance_at(home, database_url) as instance:
         scopes = instance.ledger.directory.scopes()
-        results = (
-            chain_results(instance, scopes, processes=processes, asked=progress, as_json=as_json) if check else []
-        )
+        results = chain_results(instance, scopes, processes=processes, asked=progress, as_json=as_json) if check else []
     named = load_settings(home).database_url
     whole = all(result["whole"] for result in results)
     if as_json:

@@ -3,9 +3,9 @@
     value = parse_stored(body)             the value that strict_json.parse_document gives, five times as fast
     value, plain = parse_plain(body)       the same, as hashes want it
 
-orjson wrote the text, and what orjson reads of it and writes again is the same text. So it repeats no member, and each of
-its numbers is the shortest form of a double or an integer within 2^53-1: the strict parser would find nothing to refuse,
-and would read the same. Anything else is left to that parser.
+orjson wrote the text, and what orjson reads of it and writes again is the same text. So it repeats no member, and each
+of its numbers is the shortest form of a double or an integer within 2^53-1: the strict parser would find nothing to
+refuse, and would read the same. Anything else is left to that parser.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def processors() -> int:
 
 
 def _end_with_parent() -> None:
-    """Ends the process when the first one is gone: killed, it stops nobody, and nobody has use for a part of the work."""
+    """Ends the process when the first one is gone: killed, it stops nobody, and a part of the work is of no use."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

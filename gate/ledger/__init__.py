@@ -33,8 +33,8 @@ from gate.ledger.chain.entries import Entries
 from gate.ledger.chain.erasures import Erasures
 from gate.ledger.chain.outcomes import OutcomeCounts
 from gate.ledger.chain.reservations import Reservations
-from gate.ledger.reads.decisions import Decisions
 from gate.ledger.reads.audited import AuditedLedger
+from gate.ledger.reads.decisions import Decisions
 from gate.ledger.reads.tail import Tail
 from gate.ledger.rulebooks import RulebookRegistry
 from gate.ledger.stores.sqlite import SqliteLedgerStore

@@ -265,7 +265,9 @@ def _check_input(result: Verification, record: ReadableRecord, request_body: obj
     result.compare("input_hash", content_hash(input_material(request_body), plain=plain), record["input_hash"])
     if binding_mode == BINDING_ADAPTER:
         given = at(request_body, "adapter", "input")
-        result.compare("adapter_input_hash", content_hash(given, plain=plain), at(record, "trusted_adapter", "input_hash"))
+        result.compare(
+            "adapter_input_hash", content_hash(given, plain=plain), at(record, "trusted_adapter", "input_hash")
+        )
     else:
         inputs = at(request_body, "context", "inputs")
         result.compare("facts_hash", content_hash({} if inputs is None else inputs, plain=plain), facts_hash)

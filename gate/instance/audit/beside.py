@@ -1,5 +1,4 @@
-"""What a ledger keeps beside a chain that is whole, and could not be told from its entries one by one: rows of no entry,
-rows beyond the chain's end, and counts.
+"""What a ledger keeps beside a chain whose entries are whole: rows of no entry, rows beyond the chain's end, and counts.
 
 A row that names a position beyond the chain's end is damage as well: an append writes all its rows in one transaction,
 and nothing is ever taken back. Either the row was added, or entries were cut off the chain's end and it was left.
@@ -10,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from gate.errors import GateError
-from gate.instance.audit.entry import claim_of
 from gate.instance.audit.finding import Finding, beside, read_stored, tampered
+from gate.instance.audit.material import claim_of
 from gate.ledger.reads.audited import AuditedEntry, AuditedLedger, ClaimRow, Stray
 from gate.ledger.tables import claims, entries, latest_outcomes, outcome_counts
 
@@ -50,20 +49,24 @@ def check_beside(ledger: AuditedLedger, scope_id: str, size: int, keyed: int) ->
         return beside(stray.position, what, stray.row, table=latest_outcomes.name)
     if miscounted is not None:
         named = ", ".join(f"{name} {value!r}" for name, value in miscounted.items())
-        what = f"The table outcome_counts does not count what the outcomes are, for {named}, so that decision_confidence goes wrong."
+        what = (
+            f"The table outcome_counts does not count what the outcomes are, for {named}, so that decision_confidence "
+            f"goes wrong."
+        )
         return beside(None, what, " ".join(miscounted.values()), table=outcome_counts.name)
     return None
 
 
 def _beyond(stray: Stray, end: int) -> Finding:
+    at, row = stray.position, stray.row
     if stray.table == entries.name:
-        what = f"There is an entry at position {stray.position}, and the chain's head ends at {end}: the head was moved back, or the entry was added."
+        what = f"There is an entry at position {at}, and the chain ends at {end}: its head was moved back, or the entry added."
     else:
         what = (
-            f"The table {stray.table} has the row {stray.row} for position {stray.position}, and the chain ends at {end}: "
-            f"entries were cut off its end, or the row was added. A checkpoint that was kept elsewhere tells the two apart."
+            f"The table {stray.table} has the row {row} for position {at}, and the chain ends at {end}: entries were cut "
+            f"off its end, or the row was added. A checkpoint that was kept elsewhere tells the two apart."
         )
-    return tampered(stray.position, what, stray.row, table=stray.table)
+    return tampered(at, what, row, table=stray.table)
 
 
 def _stray_claim(ledger: AuditedLedger, scope_id: str, size: int) -> Finding | None:

@@ -1,4 +1,4 @@
-"""Whole chains under audit: divided into stretches, whose ends have to fit, and held against what stands beside them."""
+"""Whole chains under audit: divided into stretches, whose ends have to fit, and held against the rows beside them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def check_chains(
     - Every link, root and position must follow from the one before, up to the head.
     - A record's rulebook must be registered as the record cites it, and every registration be as it was made.
     - Each idempotency key must be claimed by the entry that was made with it, and no other key by any entry.
-    - The rows that decisions are searched by, the latest outcomes and the counts of these must be what the entries give.
+    - The rows that decisions are searched by, latest outcomes and their counts must be what the entries give.
     - No row may name a position beyond the chain's end.
 
     It takes time in proportion to the entries, and memory that does not depend on them. The ledger may be in use.
@@ -126,9 +126,7 @@ def _in_this_process(
         yield task, auditor.judge(task.scope_id, task.chain_id, task.after, task.up_to, more)
 
 
-def _telling(
-    judged: Iterable[tuple[Task, Judged]], more: Callable[[int], None]
-) -> Iterator[tuple[Task, Judged]]:
+def _telling(judged: Iterable[tuple[Task, Judged]], more: Callable[[int], None]) -> Iterator[tuple[Task, Judged]]:
     for task, found in judged:
         more(found.read)
         yield task, found

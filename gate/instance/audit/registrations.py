@@ -175,7 +175,9 @@ def _fault(scope_id: str, stored: StoredRegistration, body: Any, metadata: Any, 
 def _attestation_fault(name: str, metadata: Any, trust: Trust) -> str | None:
     attestation = metadata["registry_attestation"]
     if attestation["attestation_hash"] != registration_hash(metadata):
-        return f"The registration of the rulebook {name} was changed after it was attested: attestation_hash is another."
+        return (
+            f"The registration of the rulebook {name} was changed after it was attested: attestation_hash is another."
+        )
     fixed = (attestation["registry_attestation_version"], attestation["signature_algorithm"])
     if set(attestation) != _ATTESTATION or fixed != (REGISTRY_ATTESTATION, ED25519):
         return f"The attestation of the rulebook {name} has other fields than every attestation has."
@@ -193,5 +195,3 @@ def signature_holds(trust: Trust, key_id: str, signature: str, signed: str) -> b
     """Whether the registry key of that id signed a hash, whatever became of the key; true where it is not known."""
     key = None if trust.attestation_keys is None else trust.attestation_keys.find(key_id)
     return key is None or verify_ed25519(key.public_key, signed.encode(), signature)
-
-

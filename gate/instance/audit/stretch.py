@@ -13,20 +13,12 @@ from typing import Any, Final
 import orjson
 from cachetools import LRUCache
 
-from gate.errors import GateError
-from gate.instance.audit.entry import (
-    DECISION,
-    ERASURE,
-    KIND_OF,
-    About,
-    Entry,
-    Material,
-    entry_finding,
-    read_entry,
-)
-from gate.instance.audit.finding import Finding, read_stored, tampered
-from gate.instance.audit.registrations import Registrations
 from gate.decisions.erasure import erasure_hash, is_leaf_of_erasure
+from gate.errors import GateError
+from gate.instance.audit.entry import entry_finding
+from gate.instance.audit.finding import Finding, read_stored, tampered
+from gate.instance.audit.material import DECISION, ERASURE, KIND_OF, About, Entry, Material, read_entry
+from gate.instance.audit.registrations import Registrations
 from gate.ledger import Ledger
 from gate.ledger.reads.audited import AuditedEntry, Snapshot
 from gate.ledger.stores.store import unheard_of
@@ -36,7 +28,8 @@ from gate.verify import Trust
 
 _PAGE_BYTES: Final = 2 * 1024 * 1024
 _HELD_BYTES: Final = 24 * 1024 * 1024
-_HELD_OVERHEAD: Final = 300
+# Beside a decision's own bytes: its key, and its place in the order of use.
+_HELD_OVERHEAD: Final = 700
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +52,7 @@ class Judged:
 
 
 class Auditor:
-    """Judges stretches of the chains of a ledger; one for each process, for it remembers decisions and registrations."""
+    """Judges stretches of chains; one for each process, for it remembers decisions and registrations."""
 
     def __init__(self, ledger: Ledger, trust: Trust) -> None:
         """Works on a ledger, and verifies against what is trusted."""

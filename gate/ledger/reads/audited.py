@@ -17,8 +17,8 @@ from contextlib import closing, contextmanager
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
+    BindParameter,
     Column,
-    ColumnElement,
     Connection,
     Select,
     Table,
@@ -145,7 +145,7 @@ class Snapshot:
         return None if row is None else Head(chain_id, *row)
 
     def entries(self, after: int, up_to: int, room: int) -> list[AuditedEntry]:
-        """The entries from one position on, at least one, at most `STRETCH`, and not many more bytes than there is room.
+        """The entries after a position: at least one, at most `STRETCH`, and not many more bytes than there is room.
 
         Args:
             after: The position that they come after.
@@ -283,12 +283,12 @@ def _scoped(table: Table, *columns: Any) -> Select[Any]:
     return select(*columns).where(table.c.scope_id == bindparam("scope"))
 
 
-_EACH: Final = bindparam("each", expanding=True)
+_EACH: Final[BindParameter[Any]] = bindparam("each", expanding=True)
 
 _ENTRY: Final = _scoped(entries, *(_raw(entries.c[name]) for name in AuditedEntry._fields))
-_ENTRIES: Final = _ENTRY.where(
-    entries.c.position > bindparam("after"), entries.c.position <= bindparam("to")
-).order_by(entries.c.position)
+_ENTRIES: Final = _ENTRY.where(entries.c.position > bindparam("after"), entries.c.position <= bindparam("to")).order_by(
+    entries.c.position
+)
 _AT: Final = _ENTRY.with_only_columns(
     *(
         literal(None).label(name) if name in ("request", "confidence") else _raw(entries.c[name])
@@ -387,16 +387,13 @@ def _counted(*kept: str) -> Select[Any]:
         else literal(b"" if isinstance(latest[name].type, Utf8) else "", _plain(latest[name])).label(name)
         for name in _COHORT
     ]
-    return (
-        _scoped(
-            latest_outcomes,
-            *under,
-            *(func.sum(case((latest.outcome_status == status, 1), else_=0)).label(status) for status in STATUSES),
-            func.min(latest.first_reported_at).label("first_reported_at"),
-            func.max(latest.last_reported_at).label("last_reported_at"),
-        )
-        .group_by(*(latest[name] for name in kept))
-    )
+    return _scoped(
+        latest_outcomes,
+        *under,
+        *(func.sum(case((latest.outcome_status == status, 1), else_=0)).label(status) for status in STATUSES),
+        func.min(latest.first_reported_at).label("first_reported_at"),
+        func.max(latest.last_reported_at).label("last_reported_at"),
+    ).group_by(*(latest[name] for name in kept))
 
 
 def _plain(column: Column[Any]) -> TypeEngine[Any]:
@@ -415,8 +412,8 @@ _COUNTS: Final = _scoped(
 
 def _difference(one: Any, other: Any) -> Select[Any]:
     """One row that is in one query and not in the other."""
-    rows: ColumnElement[Any] = select(one.subquery()).except_(select(other.subquery())).subquery()  # type: ignore[assignment]
-    return select(rows).limit(1)  # type: ignore[call-overload,no-any-return]
+    rows = select(one.subquery()).except_(select(other.subquery())).subquery()
+    return select(rows).limit(1)
 
 
 # The database compares them, in sorted runs that spill to its disk, for there may be as many cohorts as decisions.
