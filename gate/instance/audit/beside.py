@@ -1,4 +1,4 @@
-"""What a ledger keeps beside a chain whose entries are whole: rows of no entry, rows beyond the chain's end, and counts.
+"""The rows beside a chain whose entries are whole: rows of no entry, rows beyond the chain's end, and counts.
 
 A row that names a position beyond the chain's end is damage as well: an append writes all its rows in one transaction,
 and nothing is ever taken back. Either the row was added, or entries were cut off the chain's end and it was left.
@@ -60,11 +60,14 @@ def check_beside(ledger: AuditedLedger, scope_id: str, size: int, keyed: int) ->
 def _beyond(stray: Stray, end: int) -> Finding:
     at, row = stray.position, stray.row
     if stray.table == entries.name:
-        what = f"There is an entry at position {at}, and the chain ends at {end}: its head was moved back, or the entry added."
+        what = (
+            f"There is an entry at position {at}, and the chain ends at {end}: its head was moved back, or the entry was "
+            f"added."
+        )
     else:
         what = (
-            f"The table {stray.table} has the row {row} for position {at}, and the chain ends at {end}: entries were cut "
-            f"off its end, or the row was added. A checkpoint that was kept elsewhere tells the two apart."
+            f"The table {stray.table} has the row {row} for position {at}, and the chain ends at {end}: entries were "
+            f"cut off its end, or the row was added. A checkpoint that was kept elsewhere tells the two apart."
         )
     return tampered(at, what, row, table=stray.table)
 
