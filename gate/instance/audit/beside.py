@@ -61,8 +61,8 @@ def _beyond(stray: Stray, end: int) -> Finding:
     at, row = stray.position, stray.row
     if stray.table == entries.name:
         what = (
-            f"There is an entry at position {at}, and the chain ends at {end}: its head was moved back, or the entry was "
-            f"added."
+            f"There is an entry at position {at}, and the chain ends at {end}: its head was moved back, or the entry "
+            f"was added."
         )
     else:
         what = (

@@ -31,23 +31,29 @@ def decision_finding(entry: Entry, link: Link, material: Material) -> Finding | 
     record = whole_record(entry.document, confidence, link)
     cited = record.get("policy_hash")
     registration = material.registrations.get(cited) if isinstance(cited, str) else None
-    request, plain = _whole_request(entry, registration)
-    fault = _record_fault(entry, record, request, material, plain=plain) or _erased_fault(record, request, material)
+    # Without the rulebook that was sent inline, the record is judged alone.
+    request, plain = None, entry.plain
+    if registration is not None and registration.fault is None:
+        request, plain = _whole_request(entry, registration)
+    fault = _record_fault(entry, record, request, material, plain=plain)
+    if fault is not None:
+        return entry_tampered(row, fault)
+    if found := _registration_finding(row, record, registration):
+        return found
+    fault = _erased_fault(record, entry.request, material)
     if fault is not None:
         return entry_tampered(row, fault)
     if row.entry_id != record["decision_id"] or not is_link_of(link, record):
         return entry_tampered(row, "The link is not that of the stored record.")
-    return _registration_finding(row, record, registration) or _search_finding(row, record, material)
+    return _search_finding(row, record, material)
 
 
-def _whole_request(entry: Entry, registration: Registration | None) -> tuple[Any, bool]:
+def _whole_request(entry: Entry, registration: Registration) -> tuple[Any, bool]:
     """The request of a decision as it was sent, and whether it and the record are plain. An inline rulebook is kept
     once, with its registration.
     """
     if entry.request is None or "rulebook_ref" in entry.request:
         return entry.request, entry.plain
-    if registration is None:
-        return {**entry.request, "rulebook": None}, entry.plain
     return {**entry.request, "rulebook": registration.body}, entry.plain and registration.plain
 
 
