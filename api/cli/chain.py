@@ -135,4 +135,4 @@ def print_result(result: dict[str, object]) -> None:
         where = f" at position {result['broken_at']}" if result.get("broken_at") else ""
         say(f"BROKEN  {result['scope']}: {what}{where}: {result['reason']}", style="red")
         if result.get("row"):
-            say(f"        {result['scope']}: the row {result['row']} of the table {result['table']}", style="red")
+            say(f"        the row {result['row']} of the table {result['table']}", style="red")

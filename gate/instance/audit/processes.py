@@ -60,7 +60,7 @@ def judge_in_processes(
     except BrokenProcessPool as error:
         raise OperatorError(
             "CHECK_INTERRUPTED",
-            "A process of the check was ended, perhaps for want of memory; run it again, with fewer --processes.",
+            "A process of the check was ended, perhaps because memory ran out; run it again with fewer --processes.",
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)
