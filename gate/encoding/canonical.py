@@ -133,8 +133,12 @@ def is_plain(value: object) -> bool:
     return plain_depth(value) is not None
 
 
-def plain_depth(value: object) -> int | None:
+def plain_depth(value: object, *, ascii_names: bool = False) -> int | None:
     """How many levels of objects and lists a plain value has; None where it is not plain, as `is_plain` has it.
+
+    Args:
+        value: The value.
+        ascii_names: Whether all of its member names are known to be text in ASCII.
 
     Raises:
         MaterialRefused: As `is_plain`.
@@ -155,10 +159,7 @@ def plain_depth(value: object) -> int | None:
                 if kind is str or kind is bool or item is None:
                     continue
                 if kind is dict:
-                    try:
-                        if not "".join(item).isascii():
-                            return None
-                    except TypeError:
+                    if not (ascii_names or _has_ascii_names(item)):
                         return None
                     below.append(item.values())
                 elif kind is list:
@@ -170,3 +171,10 @@ def plain_depth(value: object) -> int | None:
                     return None
         level = below
     return depth
+
+
+def _has_ascii_names(value: dict[Any, object]) -> bool:
+    try:
+        return "".join(value).isascii()
+    except TypeError:
+        return False

@@ -39,7 +39,7 @@ def parse_plain(body: bytes) -> tuple[Any, bool]:
     """
     value, same = _as_written(body)
     # One look through the value tells both, where it is plain.
-    depth = plain_depth(value) if same else None
+    depth = plain_depth(value, ascii_names=body.isascii() and b"\\u" not in body) if same else None
     if depth is not None and depth <= MAX_VERIFY_DEPTH:
         return value, True
     if depth is None and same and not exceeds_depth(body, value, MAX_VERIFY_DEPTH):

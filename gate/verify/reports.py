@@ -189,13 +189,15 @@ def report_faults(
         **{name: of_decision[of_record] for name, of_record in REPEATED.items()},
     }
     for name, value in expected.items():
-        yield from differing(f"{place}.{name}", value, members[name])
+        yield from differing(f"{place}.{name}", value, members[name], plain=plain)
     if not members["decision_found"]:
         yield Fault(f"{place}.decision_found", True, False, compared=True)
     if kind is EXECUTIONS:
         yield from _binding_faults(members, record, place)
     else:
-        yield from differing(f"{place}.action_binding", record["action_binding"], members["action_binding"])
+        yield from differing(
+            f"{place}.action_binding", record["action_binding"], members["action_binding"], plain=plain
+        )
     yield from _summary_faults(kind, report, record, place)
 
 

@@ -12,7 +12,7 @@ from gate.instance.audit.processes import Task, judge_in_processes
 from gate.instance.audit.registrations import check_registrations
 from gate.instance.audit.stretch import Auditor, Judged
 from gate.instance.instance import Instance
-from gate.instance.processes import processors
+from gate.instance.processes import calm_collector, processors
 from gate.ledger.tables import chain_heads
 from gate.proof.chain import Head
 from gate.verify import Trust
@@ -122,8 +122,9 @@ def _in_this_process(
     instance: Instance, trust: Trust, tasks: Iterable[Task], more: Callable[[int], None]
 ) -> Iterator[tuple[Task, Judged]]:
     auditor = Auditor(instance.ledger, trust)
-    for task in tasks:
-        yield task, auditor.judge(task.scope_id, task.chain_id, task.after, task.up_to, more)
+    with calm_collector():
+        for task in tasks:
+            yield task, auditor.judge(task.scope_id, task.chain_id, task.after, task.up_to, more)
 
 
 def _telling(judged: Iterable[tuple[Task, Judged]], more: Callable[[int], None]) -> Iterator[tuple[Task, Judged]]:

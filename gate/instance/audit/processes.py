@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -12,7 +13,7 @@ from typing import Final
 
 from gate.errors import OperatorError
 from gate.instance.audit.stretch import Auditor, Judged
-from gate.instance.processes import begin_worker
+from gate.instance.processes import begin_worker, calm_collector
 from gate.ledger import open_ledger
 from gate.verify import Trust
 
@@ -72,8 +73,11 @@ _auditor: list[Auditor] = []
 
 def _begin(ledger_url: str, trust: Trust) -> None:
     begin_worker()
+    # What was loaded stays: no collection has to look at it.
+    gc.freeze()
     _auditor.append(Auditor(open_ledger(ledger_url), trust))
 
 
 def _judge(task: Task) -> Judged:
-    return _auditor[0].judge(task.scope_id, task.chain_id, task.after, task.up_to)
+    with calm_collector():
+        return _auditor[0].judge(task.scope_id, task.chain_id, task.after, task.up_to)
