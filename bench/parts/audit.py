@@ -27,10 +27,10 @@ from bench.tables import table
 from gate.instance.audit import check_chains
 from gate.instance.processes import processors
 
-_DECISIONS: Final = 10_000
+_DECISIONS: Final = 8_000
 _QUICK_DECISIONS: Final = 1_000
 _TIMES: Final = 4
-_ROUNDS: Final = 5
+_ROUNDS: Final = 3
 _QUICK_ROUNDS: Final = 2
 _UNTIL: Final = datetime(2026, 7, 1, tzinfo=UTC)
 

@@ -59,7 +59,9 @@ def check_beside(ledger: AuditedLedger, scope_id: str, size: int, keyed: int) ->
 
 def _beyond(stray: Stray, end: int) -> Finding:
     at, row = stray.position, stray.row
-    if stray.table == entries.name:
+    if isinstance(at, int) and at < 1:
+        what = f"The table {stray.table} has the row {row} for position {at}, and no chain has such a position."
+    elif stray.table == entries.name:
         what = (
             f"There is an entry at position {at}, and the chain ends at {end}: its head was moved back, or the entry "
             f"was added."

@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import (
     BindParameter,
     Column,
+    ColumnElement,
     Connection,
     Select,
     Table,
@@ -229,9 +230,9 @@ class Snapshot:
                 yield stored._replace(body=unpack(stored.body), request=None)
 
     def beyond(self, size: int) -> Stray | None:
-        """A row that names a position beyond the chain's end."""
+        """A row that names a position beyond the chain's end, or before its beginning."""
         values = {**self._scope, "to": size}
-        for name, query in _BEYOND.items():
+        for name, query in _BEYOND:
             row = self._connection.execute(query, values).one_or_none()
             if row is not None:
                 return Stray(name, row[0], _shown(row[1]))
@@ -341,23 +342,20 @@ _CLAIMS: Final = (
 )
 
 
-def _first_beyond(table: Table, key: Column[Any]) -> Select[Any]:
-    return (
-        _scoped(table, table.c.position, _raw(key))
-        .where(table.c.position > bindparam("to"))
-        .order_by(table.c.position)
-        .limit(1)
-    )
+def _first(table: Table, key: Column[Any], outside: ColumnElement[bool]) -> Select[Any]:
+    return _scoped(table, table.c.position, _raw(key)).where(outside).order_by(table.c.position).limit(1)
 
 
-_BEYOND: Final = {
-    table.name: _first_beyond(table, key)
+# Each end for itself, so that each is found at an end of the index.
+_BEYOND: Final = [
+    (table.name, _first(table, key, outside))
     for table, key in (
         (entries, entries.c.entry_id),
         (decisions, decisions.c.position),
         (claims, claims.c.claim),
     )
-}
+    for outside in (table.c.position > bindparam("to"), table.c.position < 1)
+]
 
 _SAME: Final = (entries.c.scope_id == latest_outcomes.c.scope_id) & (entries.c.position == latest_outcomes.c.position)
 _STRAY_OUTCOME: Final = (

@@ -170,6 +170,19 @@ class TestTheEndOfTheChain:
         put_claim(lived, scope, claim, SIZE + 7, "0" * 64)
         assert requires(found(lived, scope), "claims", SIZE + 7, f"ends at {SIZE}").row == claim.hex()
 
+    @pytest.mark.parametrize("position", [0, -1, SIZE + 1, 99])
+    @pytest.mark.parametrize("table", [entries, decisions, claims], ids=lambda table: table.name)
+    def test_a_row_outside_the_chain_is_found(self, lived: Instance, scope: Scope, table: Any, position: int) -> None:
+        """Looked up by its id, an entry there would be shown like any other."""
+        values = dict(rows(lived, table)[0]._mapping) | {"position": position}
+        if table is entries:
+            values |= {"entry_id": "dec_0", "decision_id": "dec_0"}
+        if table is claims:
+            values |= {"claim": digest(scope, "unused")}
+        with lived.ledger.store.write() as connection:
+            connection.execute(insert(table), values)
+        requires(found(lived, scope), table.name, position)
+
     def test_an_entry_that_goes_while_its_chain_is_read_is_found(
         self, lived: Instance, scope: Scope, monkeypatch: pytest.MonkeyPatch
     ) -> None:
