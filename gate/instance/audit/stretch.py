@@ -27,7 +27,7 @@ from gate.records.receipts import CITED, OUTCOMES
 from gate.verify import Trust
 
 _PAGE_BYTES: Final = 2 * 1024 * 1024
-_HELD_BYTES: Final = 24 * 1024 * 1024
+_HELD_BYTES: Final = 8 * 1024 * 1024
 # Beside a decision's own bytes: its key, and its place in the order of use.
 _HELD_OVERHEAD: Final = 700
 
