@@ -16,6 +16,7 @@ import orjson
 
 from bench.parts import (
     adapters,
+    audit,
     benchmarks,
     detection,
     evaluation,
@@ -42,6 +43,7 @@ PARTS: Final = {
     "postgres": postgres,
     "memory": memory,
     "vectorized": vectorized,
+    "audit": audit,
     "lake": lake,
     "detection": detection,
     "benchmarks": benchmarks,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 import typer
 
@@ -11,11 +12,21 @@ from api.cli.checkpoint import read_checkpoint
 from api.cli.checkpoints import begin_epoch, make_checkpoint
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say
-from gate.errors import OperatorError
-from gate.instance.audit import check_chain, check_checkpoint
+from api.cli.output import progress as progress_bar
+from gate.errors import OperatorError, ServiceUnavailable
+from gate.instance.audit import Audit, Comparison, check_chains, check_checkpoint, compare
+from gate.instance.checkpoint_log import CheckpointLog
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
 from gate.proof.checkpoint import Checkpoint
+
+Processes = Annotated[
+    int | None, typer.Option(min=1, max=256, help="How many processes check; default: one for each processor.")
+]
+ShowProgress = Annotated[
+    bool | None,
+    typer.Option("--progress/--no-progress", help="Show progress on stderr; default: on a terminal."),
+]
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Check audit chains, and sign checkpoints of them.")
 
@@ -26,23 +37,36 @@ def check(
     checkpoint: Annotated[
         Path | None, typer.Option(help="A checkpoint kept from earlier; its chain must still contain it.")
     ] = None,
+    checkpoint_log: Annotated[
+        list[Path] | None,
+        typer.Option(help="A further log of kept checkpoints, of another host or an export; may be repeated."),
+    ] = None,
+    processes: Processes = None,
+    progress: ShowProgress = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Recompute every link and root from the stored records: 0 whole, 1 broken, with the place."""
+    """Recompute every chain and compare the kept checkpoints: 0 whole, 1 broken, with the place.
+
+    The service may be in use meanwhile: entries that are appended after the check began are left to the next one.
+    """
     kept = None if checkpoint is None else read_checkpoint(checkpoint)
     with instance_at(home, database_url) as instance:
         scopes = _scopes(instance, scope)
-        results = [chain_result(instance, found) for found in scopes]
+        results = chain_results(instance, scopes, processes=processes, asked=progress, as_json=as_json)
         if kept is not None:
             results.append(_checkpoint_result(instance, scopes, kept))
-    whole = all(result["whole"] for result in results)
+        chosen = None if scope is None else {found.scope_id for found in scopes}
+        logs = log_results(instance, checkpoint_log or [], chosen)
+    whole = all(result["whole"] for result in (*results, *logs))
     if as_json:
-        print_json({"whole": whole, "chains": results})
+        print_json({"whole": whole, "chains": results, "checkpoint_logs": logs})
     else:
         for result in results:
             print_result(result)
+        for log in logs:
+            print_log(log)
     raise typer.Exit(0 if whole else 1)
 
 
@@ -55,15 +79,35 @@ def _scopes(instance: Instance, name: str | None) -> list[Scope]:
     return directory.scopes() if name is None else [directory.scope(name)]
 
 
-def chain_result(instance: Instance, scope: Scope) -> dict[str, object]:
-    checked, broken = check_chain(instance, scope.scope_id)
+def chain_results(
+    instance: Instance, scopes: list[Scope], *, processes: int | None, asked: bool | None, as_json: bool
+) -> list[dict[str, object]]:
+    """Checks the chains of scopes, and says of each what was found.
+
+    Args:
+        instance: The instance.
+        scopes: The scopes.
+        processes: In how many processes; None for one for each processor.
+        asked: Whether to show the progress; None where a person watches.
+        as_json: Whether the command prints for machines: then no progress is shown.
+    """
+    total = sum(instance.ledger.entries.head(scope.scope_id).size for scope in scopes)
+    with progress_bar("Entries", total, as_json=as_json, asked=asked) as told:
+        audits = check_chains(instance, [scope.scope_id for scope in scopes], processes=processes, told=told)
+    return [_result(scope, audit) for scope, audit in zip(scopes, audits, strict=True)]
+
+
+def _result(scope: Scope, audit: Audit) -> dict[str, object]:
+    finding = audit.finding
     return {
         "scope": scope.name,
         "chain_id": scope.chain_id,
-        "entries_checked": checked,
-        "whole": broken is None,
-        "broken_at": None if broken is None else broken.position,
-        "reason": None if broken is None else broken.reason,
+        "entries_checked": audit.entries,
+        "whole": finding is None,
+        "broken_at": None if finding is None else finding.position,
+        "reason": None if finding is None else finding.reason,
+        "table": None if finding is None else finding.table,
+        "row": None if finding is None else finding.row,
     }
 
 
@@ -71,9 +115,82 @@ def _checkpoint_result(instance: Instance, scopes: list[Scope], checkpoint: Chec
     chain_id = checkpoint["chain_id"]
     found = next((scope for scope in scopes if scope.chain_id == chain_id), None)
     if found is None:
-        raise OperatorError("CHECKPOINT_FOREIGN", "The checkpoint is of no chain that was checked; name its --scope.")
+        raise OperatorError("CHECKPOINT_FOREIGN", "The checkpoint is of no checked chain; name its scope with --scope.")
     reason = check_checkpoint(instance, found.scope_id, checkpoint)
     return {"scope": found.name, "chain_id": chain_id, "checkpoint": True, "whole": reason is None, "reason": reason}
+
+
+def log_results(instance: Instance, further: list[Path], scope_ids: set[str] | None = None) -> list[LogResult]:
+    """Compares this host's checkpoint log, if there is one, and further ones with the chains.
+
+    Args:
+        instance: The instance.
+        further: The files of further logs.
+        scope_ids: Only the chains of these scopes; every chain where None.
+
+    Raises:
+        OperatorError: FILE_UNREADABLE.
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+    """
+    own = instance.settings.checkpoint_log_file
+    for file in further:
+        if not file.is_file():
+            raise OperatorError("FILE_UNREADABLE", f"There is no checkpoint log {file}; check the path.")
+    files = {file.resolve(): file for file in (own, *further) if file.is_file()}
+    return [_compared(instance, CheckpointLog(file), scope_ids) for file in files.values()]
+
+
+class LogResult(TypedDict):
+    """A checkpoint log as it was compared, and why it cannot be read, if that is so."""
+
+    file: str
+    whole: bool
+    compared: int
+    unverified: int
+    contradicted: int
+    contradictions: list[dict[str, object]]
+    cut: list[dict[str, object]]
+    reason: str | None
+
+
+def _compared(instance: Instance, log: CheckpointLog, scope_ids: set[str] | None) -> LogResult:
+    try:
+        found, reason = compare(instance, log, scope_ids), None
+    except ServiceUnavailable as error:
+        found, reason = Comparison(str(log.file)), error.message
+    return {
+        "file": found.file,
+        "whole": found.holds and reason is None,
+        "compared": found.compared,
+        "unverified": found.unverified,
+        "contradicted": found.contradicted,
+        "contradictions": [asdict(contradiction) for contradiction in found.contradictions],
+        "cut": [asdict(cut) for cut in found.cuts],
+        "reason": reason,
+    }
+
+
+def print_log(log: LogResult) -> None:
+    """Prints a compared checkpoint log, with the first contradictions and everything that restores cut."""
+    if log["whole"]:
+        say(f"whole   checkpoint log {log['file']}: the chains contain {log['compared']} checkpoints", style="green")
+    elif log["reason"] is not None:
+        say(f"BROKEN  checkpoint log {log['file']}: {log['reason']}", style="red")
+    else:
+        say(f"BROKEN  checkpoint log {log['file']}: {log['contradicted']} lines do not hold", style="red")
+    for found in log["contradictions"]:
+        scope = "" if found["scope"] is None else f"{found['scope']}: "
+        say(f"        {found['place']}: {scope}{found['reason']}", style="red")
+    if log["contradicted"] > len(log["contradictions"]):
+        say(f"        and {log['contradicted'] - len(log['contradictions'])} more", style="red")
+    if log["unverified"]:
+        say(f"        {log['unverified']} of them are signed with a key that is not trusted now", style="yellow")
+    for cut in log["cut"]:
+        which = cut["scope"] or f"chain {cut['chain_id']}"
+        say(
+            f"cut     {which}: entries {cut['first']} to {cut['last']}; {cut['begun_at']}: {cut['reason']}",
+            style="yellow",
+        )
 
 
 def print_result(result: dict[str, object]) -> None:
@@ -84,3 +201,5 @@ def print_result(result: dict[str, object]) -> None:
     else:
         where = f" at position {result['broken_at']}" if result.get("broken_at") else ""
         say(f"BROKEN  {result['scope']}: {what}{where}: {result['reason']}", style="red")
+        if result.get("row"):
+            say(f"        the row {result['row']} of the table {result['table']}", style="red")

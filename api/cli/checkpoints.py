@@ -10,8 +10,9 @@ from typing import Annotated, BinaryIO
 
 import typer
 
+from api.cli.confirmation import Yes, confirm
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
-from api.cli.output import note, print_json, say
+from api.cli.output import print_json, say
 from gate.clock import utc_now
 from gate.errors import OperatorError
 from gate.ids import timestamp
@@ -65,7 +66,7 @@ def begin_epoch(
     reason: Annotated[
         str, typer.Option(help="Why the chains may be shorter than before, for those who read the log later.")
     ],
-    yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
+    yes: Yes = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
@@ -75,10 +76,8 @@ def begin_epoch(
     The service signs checkpoints again, from the chains as they are now. Earlier checkpoints stay in the log, and `gate
     chain check` lists the entries that they saw and that are gone. `gate restore` begins an epoch by itself.
     """
-    if not yes:
-        note("This accepts the chains as they are now. Run `gate chain check` first, and again with --yes to go on.")
-        raise typer.Exit(2)
     with instance_at(home, database_url) as instance:
+        confirm("Accepts every chain as it is now; `gate chain check` shows what is missing or different.", yes=yes)
         with instance.ledger.operator_log.recording("checkpoints.epoch_begun", reason, utc_now()) as details:
             chains = details["chains"] = instance.checkpoints.begin_epoch(reason, utc_now())
         log = instance.checkpoints.log.file

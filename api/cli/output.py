@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, TextIO
@@ -27,6 +28,7 @@ WIDTH: Final = 100
 
 _GAP: Final = 2
 _WRAPPED: Final = 12
+_SECONDS_BETWEEN_LINES: Final = 5
 
 
 def show_everything() -> None:
@@ -102,16 +104,23 @@ def ask(question: str) -> bool | None:
 
 
 @contextmanager
-def progress(text: str, total: int, *, as_json: bool = False) -> Iterator[Callable[[int], None]]:
+def progress(
+    text: str, total: int, *, as_json: bool = False, asked: bool | None = None
+) -> Iterator[Callable[[int], None]]:
     """A bar on stderr while the block runs, where a person watches it; told how many are done, it moves there.
 
     Args:
         text: What is done.
         total: How many there are to do.
         as_json: Whether the command prints for machines, which no bar is for.
+        asked: Whether progress is asked for; None where a person watches. Where nobody does, it is a line now and then.
     """
-    if as_json or not sys.stderr.isatty():
+    watched = sys.stderr.isatty()
+    if as_json or not (watched if asked is None else asked):
         yield lambda done: None
+        return
+    if not watched:
+        yield _lines(text, total)
         return
     # Loaded where it is used: no other command shows a progress bar.
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -120,6 +129,19 @@ def progress(text: str, total: int, *, as_json: bool = False) -> Iterator[Callab
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(visible(text), total=total)
         yield lambda done: bar.update(task, completed=done)
+
+
+def _lines(text: str, total: int) -> Callable[[int], None]:
+    """What notes on stderr how many are done, every few seconds and at the end."""
+    told = time.monotonic()
+
+    def tell(done: int) -> None:
+        nonlocal told
+        if done >= total or time.monotonic() - told >= _SECONDS_BETWEEN_LINES:
+            told = time.monotonic()
+            note(f"{text}: {done:,} of {total:,}")
+
+    return tell
 
 
 def fail(error: GateError, *, as_json: bool) -> None:

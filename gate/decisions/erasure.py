@@ -20,7 +20,7 @@ from gate.errors import OperatorError
 from gate.ids import timestamp
 from gate.labels import ERASURE, PROTOCOL
 from gate.ledger import Ledger
-from gate.ledger.chain.entries import StoredEntry, StoredReport
+from gate.ledger.chain.entries import StoredEntry
 from gate.ledger.chain.erasures import PlannedErasure
 from gate.ledger.stores.store import has_utf8, read_object
 from gate.proof import chain
@@ -216,14 +216,17 @@ def stored_erasure(ledger: Ledger, scope_id: str, decision_id: str) -> Erasure |
     """
     for stored in ledger.entries.reports(scope_id, decision_id, _ENTRY_TYPE, limit=1, room=0)[0]:
         erasure: Erasure = read_object(stored.body, f"the erasure at chain position {stored.position}")
-        if erasure.get("erasure_hash") == erasure_hash(erasure) and _is_leaf_of(stored, decision_id, erasure):
+        if erasure.get("erasure_hash") == erasure_hash(erasure) and is_leaf_of_erasure(
+            stored.link["leaf_hash"], decision_id, erasure
+        ):
             return erasure
     return None
 
 
-def _is_leaf_of(stored: StoredReport, decision_id: str, erasure: Erasure) -> bool:
-    leaf_hash = chain.leaf(_ENTRY_TYPE, decision_id, erasure["erasure_hash"], None)
-    return erasure.get("decision_id") == decision_id and stored.link["leaf_hash"] == leaf_hash
+def is_leaf_of_erasure(leaf_hash: str, decision_id: str, erasure: Erasure) -> bool:
+    """Whether a leaf of the chain is that of an erasure of a decision."""
+    expected = chain.leaf(_ENTRY_TYPE, decision_id, erasure["erasure_hash"], None)
+    return erasure.get("decision_id") == decision_id and leaf_hash == expected
 
 
 def is_confirmed(record: Mapping[str, object], erasure: Erasure | None) -> bool:

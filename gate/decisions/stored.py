@@ -37,7 +37,7 @@ def stored_record(entry: StoredEntry) -> Record:
     confidence = None if entry.confidence is None else read_object(entry.confidence, entry.entry_id)
     record: Record = read_object(entry.body, entry.entry_id)
     require_covered(record, f"the record of {entry.entry_id}")
-    return _whole(record, confidence, entry.link)
+    return whole_record(record, confidence, entry.link)
 
 
 def require_covered(record: Mapping[str, object], what: str) -> None:
@@ -90,11 +90,17 @@ def _changed(what: str, how: str) -> ServiceUnavailable:
 
 def appended_record(record: Record, appended: Appended) -> Record:
     """The full record of a decision that was just appended."""
-    return _whole(record, appended.confidence, appended.link)
+    return whole_record(record, appended.confidence, appended.link)
 
 
-def _whole(record: Record, confidence: DecisionConfidence | None, link: RecordLink) -> Record:
-    """A record with what only its append could say of it."""
+def whole_record(record: Record, confidence: DecisionConfidence | None, link: RecordLink) -> Record:
+    """A record with what only its append could say of it.
+
+    Args:
+        record: The record in the entry's body.
+        confidence: The entry's confidence.
+        link: Its link.
+    """
     whole: Record = {**record, "audit_chain": chain.record_link(link)}
     if confidence is not None:
         whole["decision_confidence"] = confidence

@@ -2,6 +2,7 @@
 
     strict_json    the only parser of what others send: I-JSON, bounded, refused rather than guessed
     canonical      RFC 8785 bytes, hashes over them, and compacting: empty members dropped
+    stored_json    what the service itself stored, read again at orjson's speed
     shapes         values held against the published JSON Schemas, with sentences for people
     positions      the lines of a text on which its members stand
     resources      the schemas and sample data that travel with the product

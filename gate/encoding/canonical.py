@@ -69,7 +69,7 @@ def compact(value: object) -> object:
     if isinstance(value, dict):
         members = {}
         for name, item in value.items():
-            kept = compact(item) if isinstance(item, dict | list) else item
+            kept = compact(item) if isinstance(item, _CONTAINERS) else item
             if kept or not is_empty(kept):
                 members[name] = kept
         return members
@@ -88,6 +88,12 @@ def with_integers(value: Json) -> Json:
     return value if is_plain(value) else _with_integers(value)
 
 
+def plain_form(value: Json) -> tuple[Json, bool]:
+    """A value that is not plain as `with_integers` gives it, and whether it is plain then, which most are."""
+    value = _with_integers(value)
+    return value, is_plain(value)
+
+
 def _with_integers(value: Json) -> Json:
     if type(value) is float:
         # Beyond 2^53-1 an integer would name digits that the double does not hold. -0.0 becomes 0, as JCS writes it.
@@ -99,7 +105,12 @@ def _with_integers(value: Json) -> Json:
 
 def is_empty(value: object) -> bool:
     """Whether a value is null, "", {} or []."""
-    return value is None or (isinstance(value, str | dict | list) and not value)
+    return value is None or (isinstance(value, _MAY_BE_EMPTY) and not value)
+
+
+# Tuples: a union would be made anew at every one of millions of calls.
+_CONTAINERS: Final = (dict, list)
+_MAY_BE_EMPTY: Final = (str, dict, list)
 
 
 # Between these bounds both write a non-integral double in plain digits; beyond them orjson's exponents differ.
@@ -119,30 +130,51 @@ def is_plain(value: object) -> bool:
     Raises:
         MaterialRefused: SVC_API_JSON_INVALID: it holds itself, or more objects and lists than any document has.
     """
-    stack: list[Iterable[Any]] = [(value,)]
-    seen = 0
-    while stack:
-        seen += 1
+    return plain_depth(value) is not None
+
+
+def plain_depth(value: object, *, ascii_names: bool = False) -> int | None:
+    """How many levels of objects and lists a plain value has; None where it is not plain, as `is_plain` has it.
+
+    Args:
+        value: The value.
+        ascii_names: Whether all of its member names are known to be text in ASCII.
+
+    Raises:
+        MaterialRefused: As `is_plain`.
+    """
+    level: list[Iterable[Any]] = [(value,)]
+    depth, seen = -1, 0
+    while level:
+        depth += 1
+        seen += len(level)
         if seen > _MOST_CONTAINERS:
             raise MaterialRefused(
                 "SVC_API_JSON_INVALID", "The value has no canonical JSON: it contains itself, or too many values."
             )
-        for item in stack.pop():
-            kind = type(item)
-            if kind is str or kind is bool or item is None:
-                continue
-            if kind is dict:
-                try:
-                    if not "".join(item).isascii():
-                        return False
-                except TypeError:
-                    return False
-                stack.append(item.values())
-            elif kind is list:
-                stack.append(item)
-            elif kind is int:
-                if not -MAX_SAFE_INTEGER <= item <= MAX_SAFE_INTEGER:
-                    return False
-            elif kind is not float or not _PLAIN_MIN <= abs(item) < _PLAIN_MAX or item.is_integer():
-                return False
-    return True
+        below: list[Iterable[Any]] = []
+        for items in level:
+            for item in items:
+                kind = type(item)
+                if kind is str or kind is bool or item is None:
+                    continue
+                if kind is dict:
+                    if not (ascii_names or _has_ascii_names(item)):
+                        return None
+                    below.append(item.values())
+                elif kind is list:
+                    below.append(item)
+                elif kind is int:
+                    if not -MAX_SAFE_INTEGER <= item <= MAX_SAFE_INTEGER:
+                        return None
+                elif kind is not float or not _PLAIN_MIN <= abs(item) < _PLAIN_MAX or item.is_integer():
+                    return None
+        level = below
+    return depth
+
+
+def _has_ascii_names(value: dict[Any, object]) -> bool:
+    try:
+        return "".join(value).isascii()
+    except TypeError:
+        return False

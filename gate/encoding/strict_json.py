@@ -65,8 +65,7 @@ def parse(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH, max_values: int = 
         raise _refused(f"The body is not JSON: {what} at line {error.lineno}, column {error.colno}.") from error
     except RecursionError as error:
         raise _too_deep(max_depth) from error
-    # The count of opening brackets bounds the depth from above, so most bodies need no second look.
-    if body.count(b"{") + body.count(b"[") > max_depth and _depth(value) > max_depth:
+    if exceeds_depth(body, value, max_depth):
         raise _too_deep(max_depth)
     if b"\\ud" in body or b"\\uD" in body:
         _refuse_lone_surrogates(value)
@@ -87,6 +86,24 @@ def exceeds_values(*texts: bytes, most: int = MAX_VALUES) -> bool:
     if sum(map(len, texts)) <= most:
         return False
     return sum(text.count(mark) for text in texts for mark in _MARKS + _ESCAPED * (b"\\u00" in text)) > most
+
+
+def exceeds_depth(body: bytes, value: Json, most: int) -> bool:
+    """Whether the value of a JSON text nests deeper than so many levels of arrays and objects."""
+    # The count of opening brackets bounds the depth from above, so most bodies need no second look.
+    if body.count(b"{") + body.count(b"[") <= most:
+        return False
+    level = [value]
+    for _ in range(most):
+        level = [
+            child
+            for item in level
+            for child in (item.values() if isinstance(item, dict) else item if isinstance(item, list) else ())
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _refused(message: str) -> MaterialRefused:
@@ -176,15 +193,6 @@ def _stands_for(token: str, value: float) -> bool:
 
 def _constant(token: str) -> NoReturn:
     raise _refused(f"{token} is not JSON; leave the field out or send a number.")
-
-
-def _depth(value: Json) -> int:
-    deepest = 0
-    level = [value]
-    while level := [item for item in level if isinstance(item, dict | list)]:
-        deepest += 1
-        level = [child for item in level for child in (item.values() if isinstance(item, dict) else item)]
-    return deepest
 
 
 def _refuse_lone_surrogates(value: Json) -> None:

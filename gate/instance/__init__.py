@@ -4,11 +4,11 @@
     keys        signing keys on disk: created, rotated, retired, compromised
     instance    laying an instance out, opening it, and composing the ledger, the gate and the lifecycle
     audit       `gate chain check`: the ledger recomputed from its own bytes
+    processes   the processes that share one command's work
     backup      an instance in one file, and laid out anew from it
 
     checkpoints         signing and keeping checkpoints of every chain
     checkpoint_log      the file that keeps them
-    kept_checkpoints    comparing every kept checkpoint with the chains
 
 The edge of the domain: files, the environment and the clock come in here.
 """

@@ -33,8 +33,8 @@ from gate.ledger.chain.entries import Entries
 from gate.ledger.chain.erasures import Erasures
 from gate.ledger.chain.outcomes import OutcomeCounts
 from gate.ledger.chain.reservations import Reservations
+from gate.ledger.reads.audited import AuditedLedger
 from gate.ledger.reads.decisions import Decisions
-from gate.ledger.reads.derived import Derived
 from gate.ledger.reads.tail import Tail
 from gate.ledger.rulebooks import RulebookRegistry
 from gate.ledger.stores.sqlite import SqliteLedgerStore
@@ -50,7 +50,7 @@ class Ledger:
         entries: The chains' entries.
         decisions: What decisions are searched by.
         erasures: What takes personal data out of decisions.
-        derived: What is kept beside the entries, for whoever checks it.
+        audited: The ledger as its audit reads it.
         outcomes: The counts of latest outcomes.
         reservations: The idempotency keys in use.
         tail: The chains, for whoever follows them.
@@ -67,7 +67,7 @@ class Ledger:
         self.entries: Final = Entries(store)
         self.decisions: Final = Decisions(store)
         self.erasures: Final = Erasures(store)
-        self.derived: Final = Derived(store)
+        self.audited: Final = AuditedLedger(store)
         self.outcomes: Final = OutcomeCounts(store)
         self.reservations: Final = Reservations(store)
         self.tail: Final = Tail(store)

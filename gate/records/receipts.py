@@ -234,9 +234,9 @@ CITED: Final = (
 """The members of a record that reports about it repeat."""
 
 
-def report_hash(kind: Kind, report: Mapping[str, object]) -> str:
-    """What the report's own hash should be."""
-    return content_hash(compact({name: report.get(name) for name in kind.hashed}))
+def report_hash(kind: Kind, report: Mapping[str, object], *, plain: bool = False) -> str:
+    """What the report's own hash should be; `plain` as `canonical` takes it."""
+    return content_hash(compact({name: report.get(name) for name in kind.hashed}), plain=plain)
 
 
 def build(

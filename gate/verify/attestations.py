@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from gate.encoding.canonical import content_hash
@@ -111,4 +112,20 @@ def _attestation_holds(
     # A compromised key's signature neither confirms nor refutes; the receipt still binds the attestation.
     if key is None or key.status == "compromised":
         return None
-    return key.objection(signed_at) is None and verify_ed25519(key.public_key, signed_hash.encode(), signature)
+    return key.objection(signed_at) is None and _signed(key.public_key, signed_hash, signature)
+
+
+def _signed(public_key: str, signed_hash: str, signature: str) -> bool:
+    # Only texts of the right length are remembered, so that senders of records cannot fill the memory.
+    verify = _verified if len(signed_hash) == _HASH and len(signature) <= _LONGEST_SIGNATURE else _verify
+    return verify(public_key, signed_hash, signature)
+
+
+def _verify(public_key: str, signed_hash: str, signature: str) -> bool:
+    return verify_ed25519(public_key, signed_hash.encode(), signature)
+
+
+# Every record of a rulebook cites the same registration, and the same facts have the same attestation for ever.
+_verified: Final = lru_cache(maxsize=1024)(_verify)
+_HASH: Final = 64
+_LONGEST_SIGNATURE: Final = 100

@@ -29,24 +29,28 @@ class Fault:
     compared: bool = False
 
 
-def differing(place: str, expected: object, actual: object) -> Iterator[Fault]:
-    """A fault where two JSON values are not the same value.
+def differing(place: str, expected: object, actual: object, *, plain: bool = False) -> Iterator[Fault]:
+    """A fault where two JSON values are not the same value; `plain` as `canonical` takes it.
 
     Raises:
         MaterialRefused: One of them has no canonical JSON.
     """
-    if not is_same(expected, actual):
+    if not is_same(expected, actual, plain=plain):
         yield Fault(place, expected, actual, compared=True)
 
 
-def is_same(one: object, other: object) -> bool:
+def is_same(one: object, other: object, *, plain: bool = False) -> bool:
     """Whether two JSON values are the same value; it takes no longer than the shorter of them asks for.
+
+    `plain` as `canonical` takes it.
 
     Raises:
         MaterialRefused: They have no canonical JSON.
     """
     # Values that Python finds different are; but Python finds true and 1 equal.
-    return bool(one == other) and ((type(one) is type(other) is str) or canonical(one) == canonical(other))
+    return bool(one == other) and (
+        (type(one) is type(other) is str) or canonical(one, plain=plain) == canonical(other, plain=plain)
+    )
 
 
 def shown(value: object) -> object:

@@ -168,6 +168,8 @@ OPTIONAL_MEMBERS: Final[Mapping[str, type | tuple[type, ...]]] = {
 """The members that a full record may have."""
 
 
+_TYPES: Final = {**FULL_RECORD, **OPTIONAL_MEMBERS}
+
 _NESTED: Final[Mapping[tuple[str, ...], type]] = {
     ("evidence_manifest", "sources"): list,
     ("rulebook_attestation", "bundle"): dict,
@@ -189,7 +191,7 @@ def check_members(record: object, result: Verification) -> TypeGuard[ReadableRec
         )
         return False
     missing = sorted(name for name in FULL_RECORD if name not in record)
-    known = {**FULL_RECORD, **OPTIONAL_MEMBERS}
+    known = _TYPES
     gone = {name for name in erased_members(record) if record.get(name, "") is None}
     mistyped = [
         name for name in record if name in known and name not in gone and not isinstance(record[name], known[name])

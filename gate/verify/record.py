@@ -33,7 +33,12 @@ if TYPE_CHECKING:
 
 
 def verify_record(
-    record: object, trust: Trust, *, request_body: object = None, untrusted_key: str | None = None
+    record: object,
+    trust: Trust,
+    *,
+    request_body: object = None,
+    untrusted_key: str | None = None,
+    plain: bool = False,
 ) -> Verification:
     """Verifies an exported full record.
 
@@ -43,6 +48,8 @@ def verify_record(
         request_body: The original Decision Request, where it is at hand: its hashes are then checked as well.
         untrusted_key: A PEM key that came with the record. It serves diagnosis where no trusted key is known and never
             makes a record verified.
+        plain: Whether record and request are known to be plain, as `canonical.is_plain` has it, decision_confidence
+            apart.
 
     Returns:
         The result; never raises for what a record holds.
@@ -52,12 +59,13 @@ def verify_record(
     try:
         if check_members(record, result):
             readable = record
-            # Looked through once: every hash and comparison below is of the record's parts, but for the request's.
-            result.plain = is_plain(record)
+            # Looked through once: every hash and comparison below is of the record's parts, but for the request's. The
+            # score of decision_confidence is often 0.0 or 1.0, and nothing but its own hash is made over it.
+            result.plain = plain or is_plain([value for name, value in record.items() if name != _CONFIDENCE])
             _check_hashes(result, readable)
             _check_derived(result, readable)
             check_attestations(result, readable, trust)
-            _check_input(result, readable, request_body)
+            _check_input(result, readable, request_body, plain=plain)
             _check_erasure(result, readable)
             _check_outside_signature(result, readable)
             check_receipt(result, readable, trust, untrusted_key)
@@ -118,6 +126,8 @@ AUTHENTICITY: Final = (
     "registry_attestation_signature",
 )
 
+
+_CONFIDENCE: Final = "decision_confidence"
 
 _ANOTHER_INPUT: Final = (
     "The request at hand is not the one that this record was made from: the record is as it was signed, and the hashes "
@@ -235,7 +245,7 @@ def _adapter_holds(record: ReadableRecord) -> bool:
     )
 
 
-def _check_input(result: Verification, record: ReadableRecord, request_body: object) -> None:
+def _check_input(result: Verification, record: ReadableRecord, request_body: object, *, plain: bool) -> None:
     facts_hash = record["rulebook_attestation"]["bundle"].get("input_hash")
     binding_mode = record["runtime_binding"].get("binding_mode")
     if binding_mode == BINDING_ADAPTER:
@@ -243,7 +253,8 @@ def _check_input(result: Verification, record: ReadableRecord, request_body: obj
         if "adapter_facts" in erased_members(record):
             result.checks["facts_hash"] = None
         else:
-            result.compare("facts_hash", content_hash(record.get("adapter_facts", {})), facts_hash)
+            facts = record.get("adapter_facts", {})
+            result.compare("facts_hash", content_hash(facts, plain=result.plain), facts_hash)
     else:
         result.checks["facts_hash"] = None
         result.checks["adapter_facts"] = "adapter_facts" not in record and "trusted_adapter" not in record
@@ -251,16 +262,18 @@ def _check_input(result: Verification, record: ReadableRecord, request_body: obj
     result.checks["rulebook_hash"] = None
     if request_body is None:
         return
-    result.compare("input_hash", content_hash(input_material(request_body)), record["input_hash"])
+    result.compare("input_hash", content_hash(input_material(request_body), plain=plain), record["input_hash"])
     if binding_mode == BINDING_ADAPTER:
         given = at(request_body, "adapter", "input")
-        result.compare("adapter_input_hash", content_hash(given), at(record, "trusted_adapter", "input_hash"))
+        result.compare(
+            "adapter_input_hash", content_hash(given, plain=plain), at(record, "trusted_adapter", "input_hash")
+        )
     else:
         inputs = at(request_body, "context", "inputs")
-        result.compare("facts_hash", content_hash({} if inputs is None else inputs), facts_hash)
+        result.compare("facts_hash", content_hash({} if inputs is None else inputs, plain=plain), facts_hash)
     rulebook = at(request_body, "rulebook")
     if rulebook is not None:
-        result.compare("rulebook_hash", content_hash(rulebook), record["policy_hash"])
+        result.compare("rulebook_hash", content_hash(rulebook, plain=plain), record["policy_hash"])
 
 
 def _check_erasure(result: Verification, record: ReadableRecord) -> None:
@@ -273,7 +286,7 @@ def _check_erasure(result: Verification, record: ReadableRecord) -> None:
 
 
 def _check_outside_signature(result: Verification, record: ReadableRecord) -> None:
-    confidence = record.get("decision_confidence")
+    confidence = record.get(_CONFIDENCE)
     if confidence is not None:
         expected = content_hash({name: value for name, value in confidence.items() if name != "confidence_hash"})
         said = [confidence.get("confidence_hash"), record.get("confidence_hash")]

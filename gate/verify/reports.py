@@ -176,7 +176,9 @@ def _is_summary(link: JsonObject) -> bool:
     )
 
 
-def report_faults(kind: Kind, report: Report, record: ReportedOn, place: str) -> Iterator[Fault]:
+def report_faults(
+    kind: Kind, report: Report, record: ReportedOn, place: str, *, plain: bool = False
+) -> Iterator[Fault]:
     """What is wrong with a report whose members are right.
 
     Args:
@@ -184,25 +186,28 @@ def report_faults(kind: Kind, report: Report, record: ReportedOn, place: str) ->
         report: The report.
         record: The record that it is about.
         place: Where it stands.
+        plain: Whether the report is known to be plain, as `canonical.is_plain` has it.
     """
     members: Mapping[str, object] = report
     of_decision: Mapping[str, object] = record
     expected = {
         "decision_protocol_version": PROTOCOL,
         kind.version_member: kind.version,
-        kind.hash_member: report_hash(kind, report),
+        kind.hash_member: report_hash(kind, report, plain=plain),
         "decision_id": record["decision_id"],
         "policy_bundle_hash": record["policy_bundle_hash"],
         **{name: of_decision[of_record] for name, of_record in REPEATED.items()},
     }
     for name, value in expected.items():
-        yield from differing(f"{place}.{name}", value, members[name])
+        yield from differing(f"{place}.{name}", value, members[name], plain=plain)
     if not members["decision_found"]:
         yield Fault(f"{place}.decision_found", True, False, compared=True)
     if kind is EXECUTIONS:
         yield from _binding_faults(members, record, place)
     else:
-        yield from differing(f"{place}.action_binding", record["action_binding"], members["action_binding"])
+        yield from differing(
+            f"{place}.action_binding", record["action_binding"], members["action_binding"], plain=plain
+        )
     yield from _summary_faults(kind, report, record, place)
 
 

@@ -39,6 +39,7 @@ LEAST: Final[Mapping[str, Mapping[str, Any]]] = {
     "postgres": {"_QUICK_ROUNDS": 1, "_QUICK_SECONDS": 0.1},
     "memory": {"_QUICK_DECISIONS": 100},
     "vectorized": {"_QUICK_ROWS": 2_000, "_QUICK_ROUNDS": 1, "_ROWS_ONE_BY_ONE": 200},
+    "audit": {"_QUICK_DECISIONS": 60, "_QUICK_ROUNDS": 1},
     "lake": {"_QUICK_DECISIONS": 60, "_QUICK_ROUNDS": 1},
     "detection": {"_QUICK_SEEDS": 1, "_DECISIONS": 60},
     "benchmarks": {"_QUICK_ROUNDS": 1, "_FREEZES": 1},

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from dataclasses import dataclass
@@ -26,6 +24,7 @@ from gate.encoding.strict_json import parse
 from gate.errors import OperatorError
 from gate.instance.instance import Instance, create_instance
 from gate.instance.keys import write_private
+from gate.instance.processes import begin_worker
 from gate.instance.settings import FILE_NAME, load_settings
 from gate.ledger import Ledger
 from gate.ledger.access.authority import FULL_ACCESS
@@ -211,18 +210,8 @@ _shared: list[_Shared] = []
 
 
 def _begin(shared: _Shared) -> None:
-    # Ctrl-C reaches every process of the command; the first one stops the others.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    begin_worker()
     _shared.append(shared)
-
-
-def _end_with_parent() -> None:
-    """Ends the process when the first one is gone: killed, it stops nobody, and nobody has use for a part of a year."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _make_shared(home: Path, plan: DemoPlan, scopes: Sequence[str]) -> list[Made]:

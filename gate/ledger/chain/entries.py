@@ -178,7 +178,7 @@ class Entries:
             row = connection.execute(_DECISION, {"scope": scope_id, "id": decision_id}).one_or_none()
             if row is None:
                 return None
-            head = _head(connection, scope_id)
+            head = head_of_scope(connection, scope_id)
             history = History(
                 _stored(connection, row),
                 [],
@@ -207,7 +207,7 @@ class Entries:
     def head(self, scope_id: str) -> Head:
         """The end of a scope's chain."""
         with self._store.read() as connection:
-            return _head(connection, scope_id)
+            return head_of_scope(connection, scope_id)
 
     def heads_at(self, scope_id: str, positions: Collection[int]) -> dict[int, Head]:
         """The heads that a scope's chain had at some positions; without those that it does not reach.
@@ -216,14 +216,14 @@ class Entries:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
         with self._store.read() as connection:
-            chain_id = _head(connection, scope_id).chain_id
+            chain_id = head_of_scope(connection, scope_id).chain_id
             rows = connection.execute(_HEADS_AT, {"scope": scope_id, "positions": list(positions)})
             return {row.position: Head(chain_id, row.position, row.merkle_root, row.link_hash) for row in rows}
 
     def latest_links(self, scope_id: str, limit: int) -> tuple[Head, list[Link]]:
         """A scope's head and its last links, ascending, seen at one moment."""
         with self._store.read() as connection:
-            head = _head(connection, scope_id)
+            head = head_of_scope(connection, scope_id)
             return head, [link for link, _ in _page(connection, _LINK, head, scope_id, head.size - limit, limit)]
 
     def walk(self, scope_id: str, *, up_to: int) -> Iterator[StoredEntry]:
@@ -232,7 +232,7 @@ class Entries:
         # and PostgreSQL from vacuuming. Up to a known position only erasures change anything.
         for after in range(0, up_to, _PAGE):
             with self._store.read() as connection:
-                head = _head(connection, scope_id)
+                head = head_of_scope(connection, scope_id)
                 page = _page(connection, _ENTRY, head, scope_id, after, min(_PAGE, up_to - after))
             yield from (_entry(link, row) for link, row in page)
 
@@ -254,7 +254,7 @@ class Entries:
         """
         with self._store.read() as connection:
             first = connection.execute(_FIRST_SINCE, {"scope": scope_id, "id": decision_id}).scalar_one_or_none()
-            return 0 if first is None else _head(connection, scope_id).size - first + 1
+            return 0 if first is None else head_of_scope(connection, scope_id).size - first + 1
 
 
 _ENTRY: Final = select(entries).where(entries.c.scope_id == bindparam("scope"))
@@ -280,7 +280,8 @@ _FIRST_SINCE: Final = (
 )
 
 
-def _head(connection: Connection, scope_id: str) -> Head:
+def head_of_scope(connection: Connection, scope_id: str) -> Head:
+    """The end of a scope's chain, as a transaction sees it."""
     row = connection.execute(_HEAD, {"scope": scope_id}).one()
     return Head(row.chain_id, row.chain_size, row.merkle_root, row.link_hash)
 
@@ -311,7 +312,7 @@ def stored_decision(connection: Connection, scope_id: str, decision_id: str) -> 
 
 
 def _stored(connection: Connection, row: Row[Any]) -> StoredEntry:
-    head = _head(connection, row.scope_id)
+    head = head_of_scope(connection, row.scope_id)
     ((link, _),) = _page(connection, _LINK, head, row.scope_id, row.position - 1, 1)
     return _entry(link, row)
 
@@ -324,7 +325,7 @@ def _entry(link: Link, row: Row[Any]) -> StoredEntry:
 def _reports(
     connection: Connection, scope_id: str, decision_id: str, entry_type: str, limit: int, before: int | None
 ) -> Generator[StoredReport, None, None]:
-    head = _head(connection, scope_id)
+    head = head_of_scope(connection, scope_id)
     # Not the bare position, which the planner would take for an invitation to walk the whole scope in its order.
     position = entries.c.position + 0
     # Positions first: sorting whole bodies would hold all of them at once.

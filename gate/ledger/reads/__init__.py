@@ -1,8 +1,8 @@
-"""Reads beside the chain: search, following a chain, and holding derived rows against the entries they follow from.
+"""Reads beside the chain: search, following a chain, and the audit of a chain.
 
     decisions    a scope's decisions by verdict, policy, object or date
     tail         chains read from a position on, for the lake
-    derived      search rows, latest outcomes and counts, checked against the entries
+    audited      entries, and the rows that follow from them, for the audit of a chain
 
 What appends is in `gate.ledger.chain`.
 """

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from sqlalchemy import ClauseElement, Connection, Dialect, Engine, Table
 from sqlalchemy.exc import SQLAlchemyError
 
-from gate.encoding.strict_json import parse_document
+from gate.encoding.stored_json import parse_stored
 from gate.errors import GateError, MaterialRefused, ServiceUnavailable, StorageUnavailable
 
 WRITE_TIMEOUT: Final = 5.0
@@ -258,7 +258,7 @@ def read_object(stored: bytes, what: str) -> Any:
     """
     try:
         # SQLite returns text where something else wrote text.
-        found = parse_document(stored) if isinstance(stored, bytes) else None
+        found = parse_stored(stored) if isinstance(stored, bytes) else None
     except MaterialRefused:
         found = None
     if not isinstance(found, dict):

@@ -987,6 +987,19 @@ class TestChain:
         told = gate("chain", "check")
         assert (told.returncode, "BROKEN" in told.stdout, f"position {position}" in told.stdout) == (1, True, True)
 
+    def test_a_finding_names_the_table_the_row_and_what_to_do(
+        self, gate: Gate, made: dict[str, Any], tmp_path: Path
+    ) -> None:
+        with sqlite3.connect(tmp_path / "home" / "ledger.db") as connection:
+            connection.execute("INSERT INTO claims SELECT scope_id, zeroblob(32), 'x', 1 FROM chain_heads")
+        connection.close()
+        (shown,) = printed(gate("chain", "check", "--json", "--progress"), code=1)["chains"]
+        assert (shown["broken_at"], shown["table"], shown["row"]) == (1, "claims", "00" * 32)
+        told = gate("chain", "check", "--progress", "--processes", "1")
+        assert told.stderr == "Entries: 3 of 3\n"
+        assert f"the row {'00' * 32} of the table claims" in told.stdout
+        assert "restore a backup that `gate chain check` finds whole" in told.stdout
+
     def test_a_record_forged_with_all_its_hashes_is_found_by_its_signature(
         self, gate: Gate, made: dict[str, Any], tmp_path: Path
     ) -> None:

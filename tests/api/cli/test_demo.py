@@ -342,6 +342,24 @@ def test_a_bar_is_for_persons_and_on_stderr(
     assert ("40/40" in shown) == ("Decisions \\x1b[2K [red]" in shown) == (not as_json)
 
 
+@pytest.mark.parametrize(("as_json", "asked", "lines"), [(False, True, 1), (True, True, 0), (False, False, 0)])
+def test_progress_that_is_asked_for_is_lines_where_nobody_watches(
+    capsys: pytest.CaptureFixture[str], as_json: bool, asked: bool, lines: int
+) -> None:
+    with progress("Entries", 4_000, as_json=as_json, asked=asked) as told:
+        told(1_000)
+        told(4_000)
+    assert capsys.readouterr() == ("", "Entries: 4,000 of 4,000\n" * lines)
+
+
+def test_a_person_who_watches_can_do_without_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with progress("Entries", 40, asked=False) as told:
+        told(40)
+    assert terminal.getvalue() == ""
+
+
 def test_no_bar_is_drawn_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
     with progress("Decisions", 40) as told:
         told(40)

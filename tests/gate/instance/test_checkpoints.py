@@ -17,11 +17,11 @@ from gate.clock import utc_now
 from gate.errors import GateError, OperatorError, ServiceUnavailable
 from gate.ids import timestamp
 from gate.instance import checkpoint_log
+from gate.instance.audit import Comparison, compare
 from gate.instance.backup import make_backup, restore_backup
 from gate.instance.checkpoint_log import CheckpointLog
 from gate.instance.checkpoints import Checkpoints, Round
 from gate.instance.instance import Instance, open_instance
-from gate.instance.kept_checkpoints import Comparison, compare
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import Authority, Scope
 from gate.ledger.tables import chain_heads, decisions, entries

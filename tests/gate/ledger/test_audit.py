@@ -15,12 +15,11 @@ from sqlalchemy import Connection, LargeBinary, Row, Table, and_, delete, insert
 
 from gate.clock import utc_now
 from gate.decisions.erasure import build, erase, left_of
-from gate.instance.audit import check_chain
+from gate.instance.audit import Finding, check_chain
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
 from gate.ledger.packing import pack, unpack
 from gate.ledger.tables import claims, decisions, entries, latest_outcomes, outcome_counts
-from gate.proof.chain import Break
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, report_hash
 from tests.support.samples import sample_request
 from tests.support.torture import size
@@ -100,7 +99,7 @@ def other(value: Any) -> Any:
     return "no" if value == "yes" else f"{value or ''}x"[-20:]
 
 
-def found(instance: Instance, scope: Scope) -> Break | None:
+def found(instance: Instance, scope: Scope) -> Finding | None:
     return check_chain(instance, scope.scope_id)[1]
 
 

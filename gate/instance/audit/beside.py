@@ -1,0 +1,112 @@
+"""The rows beside a chain whose entries are whole: rows of no entry, rows beyond the chain's end, and counts.
+
+A row that names a position beyond the chain's end is damage as well: an append writes all its rows in one transaction,
+and nothing is ever taken back. Either the row was added, or entries were cut off the chain's end and it was left.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gate.errors import GateError
+from gate.instance.audit.finding import Finding, beside, read_stored, tampered
+from gate.instance.audit.material import claim_of
+from gate.ledger.reads.audited import AuditedEntry, AuditedLedger, ClaimRow, Stray
+from gate.ledger.tables import claims, entries, latest_outcomes, outcome_counts
+
+_PAGE: Final = 256
+
+
+def check_beside(ledger: AuditedLedger, scope_id: str, size: int, keyed: int) -> Finding | None:
+    """The first row beside a chain that does not follow from it.
+
+    Args:
+        ledger: The ledger.
+        scope_id: The scope.
+        size: How many entries of the chain were judged; each had the rows that it has to have.
+        keyed: How many of them were made with an idempotency key.
+
+    Raises:
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+    """
+    with ledger.snapshot(scope_id) as seen:
+        # The head of this snapshot: what was appended since the audit began has its rows as well.
+        end = seen.head().size
+        stray = seen.beyond(end)
+        claimed = seen.count_claims(size)
+    if stray is not None:
+        return _beyond(stray, end)
+    if claimed != keyed:
+        # Every keyed entry has the row of its own key, so that any other row is one too many.
+        return _stray_claim(ledger, scope_id, size) or beside(
+            None, "The table claims changed while it was read; check the chain again.", "", table=claims.name
+        )
+    with ledger.snapshot(scope_id) as seen:
+        stray = seen.stray_outcome()
+        miscounted = seen.miscounted()
+    if stray is not None:
+        what = f"The table {stray.table} has a row for it, and no such entry is there."
+        return beside(stray.position, what, stray.row, table=latest_outcomes.name)
+    if miscounted is not None:
+        named = ", ".join(f"{name} {value!r}" for name, value in miscounted.items())
+        what = (
+            f"The table outcome_counts does not count what the outcomes are, for {named}, so that decision_confidence "
+            f"goes wrong."
+        )
+        return beside(None, what, " ".join(miscounted.values()), table=outcome_counts.name)
+    return None
+
+
+def _beyond(stray: Stray, end: int) -> Finding:
+    at, row = stray.position, stray.row
+    if isinstance(at, int) and at < 1:
+        what = f"The table {stray.table} has the row {row} for position {at}, and no chain has such a position."
+    elif stray.table == entries.name:
+        what = (
+            f"There is an entry at position {at}, and the chain ends at {end}: its head was moved back, or the entry "
+            f"was added."
+        )
+    else:
+        what = (
+            f"The table {stray.table} has the row {row} for position {at}, and the chain ends at {end}: entries were "
+            f"cut off its end, or the row was added. A checkpoint that was kept elsewhere tells the two apart."
+        )
+    return tampered(at, what, row, table=stray.table)
+
+
+def _stray_claim(ledger: AuditedLedger, scope_id: str, size: int) -> Finding | None:
+    """The first claim, in the order of their digests, of an entry that was not made with its key."""
+    after: bytes | None = None
+    while True:
+        with ledger.snapshot(scope_id) as seen:
+            page = seen.claims(after, _PAGE)
+            of_chain = [row for row in page if not _is_later(row, size)]
+            positions = sorted({row.position for row in of_chain if isinstance(row.position, int)})
+            made = {entry.position: _digest(scope_id, entry) for entry in seen.entries_at(positions)}
+        for row in of_chain:
+            if made.get(row.position) != row.claim:
+                what = (
+                    f"The table claims lets the idempotency key of the row {_hex(row.claim)} stand for the entry at "
+                    f"position {row.position}, which was not made with it: a request with that key would be answered "
+                    f"with that entry."
+                )
+                return beside(row.position, what, _hex(row.claim), table=claims.name)
+        if len(page) < _PAGE:
+            return None
+        after = page[-1].claim
+
+
+def _is_later(row: ClaimRow, size: int) -> bool:
+    return isinstance(row.position, int) and row.position > size
+
+
+def _digest(scope_id: str, row: AuditedEntry) -> bytes | None:
+    try:
+        claim = claim_of(row.entry_type, read_stored(row.body, "body")[0])
+    except (GateError, KeyError, TypeError):
+        return None
+    return None if claim is None else claim.digest(scope_id)
+
+
+def _hex(digest: object) -> str:
+    return digest.hex() if isinstance(digest, bytes) else str(digest)

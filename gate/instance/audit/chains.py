@@ -1,0 +1,152 @@
+"""Whole chains under audit: divided into stretches, whose ends have to fit, and held against the rows beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gate.instance.audit.beside import check_beside
+from gate.instance.audit.finding import Finding, tampered
+from gate.instance.audit.processes import Task, judge_in_processes
+from gate.instance.audit.registrations import check_registrations
+from gate.instance.audit.stretch import Auditor, Judged
+from gate.instance.instance import Instance
+from gate.instance.processes import calm_collector, processors
+from gate.ledger.tables import chain_heads
+from gate.proof.chain import Head
+from gate.verify import Trust
+
+# Large enough that starting one costs nothing, and small enough that processes end together.
+_STRETCH: Final = 2_048
+# Below it, starting another process takes longer than it saves.
+_WORTH_A_PROCESS: Final = 6_000
+
+
+@dataclass(slots=True)
+class Audit:
+    """What an audit of a scope's chain found.
+
+    Attributes:
+        scope_id: The scope.
+        head: The chain's end when the audit began.
+        entries: How many entries were read.
+        finding: The first thing that is wrong; None where all is as it was made.
+    """
+
+    scope_id: str
+    head: Head
+    entries: int = 0
+    finding: Finding | None = None
+
+
+def check_chain(instance: Instance, scope_id: str) -> tuple[int, Finding | None]:
+    """As `check_chains`, for one scope and in this process: how many entries were read, and the first finding."""
+    (audit,) = check_chains(instance, [scope_id], processes=1)
+    return audit.entries, audit.finding
+
+
+def check_chains(
+    instance: Instance,
+    scope_ids: Sequence[str],
+    *,
+    processes: int | None = None,
+    told: Callable[[int], None] = lambda read: None,
+) -> list[Audit]:
+    """Recomputes scopes' chains from what is stored, and holds against them whatever has to follow from them.
+
+    - An entry must hold in itself (its hashes, its derived fields, a record's signatures and the stored request behind
+      its input hash), must have no field that nothing covers, must be what its link says, and must agree with the
+      decision that it is about. What is missing of a decision must have been erased, and what was erased be missing.
+      The state of the key that signed a record is no matter of the chain.
+    - Every link, root and position must follow from the one before, up to the head.
+    - A record's rulebook must be registered as the record cites it, and every registration be as it was made.
+    - Each idempotency key must be claimed by the entry that was made with it, and no other key by any entry.
+    - The rows that decisions are searched by, latest outcomes and their counts must be what the entries give.
+    - No row may name a position beyond the chain's end.
+
+    It takes time in proportion to the entries, and memory that does not depend on them. The ledger may be in use.
+
+    Args:
+        instance: The instance.
+        scope_ids: The scopes.
+        processes: In how many processes; by default one for each processor, as far as it is worth that.
+        told: Told how many entries were read so far.
+
+    Raises:
+        OperatorError: CHECK_INTERRUPTED.
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+    """
+    # The heads first: what is appended from now on is left to the next audit.
+    audits = {scope_id: Audit(scope_id, instance.ledger.entries.head(scope_id)) for scope_id in scope_ids}
+    trust = instance.trust()
+    if processes is None:
+        processes = min(processors(), sum(audit.head.size for audit in audits.values()) // _WORTH_A_PROCESS)
+    read = 0
+
+    def more(entries: int) -> None:
+        nonlocal read
+        read += entries
+        told(read)
+
+    tasks = _tasks(audits.values())
+    if processes > 1:
+        judged = _telling(judge_in_processes(instance.settings.ledger_url, trust, tasks, processes), more)
+    else:
+        judged = _in_this_process(instance, trust, tasks, more)
+    ends = {scope_id: Head(audit.head.chain_id) for scope_id, audit in audits.items()}
+    keyed = dict.fromkeys(audits, 0)
+    for task, found in judged:
+        audit = audits[task.scope_id]
+        # Another stretch of a chain that is broken already was perhaps on its way.
+        if audit.finding is None:
+            audit.finding = _fit(task, found, ends[task.scope_id])
+            audit.entries += found.read
+            ends[task.scope_id] = found.end
+            keyed[task.scope_id] += found.keyed
+            if audit.finding is None and task.up_to == audit.head.size:
+                audit.finding = _end(instance, trust, audit, found.end, keyed[task.scope_id])
+    return list(audits.values())
+
+
+def _tasks(audits: Iterable[Audit]) -> Iterator[Task]:
+    for audit in audits:
+        size = audit.head.size
+        for after in range(0, max(size, 1), _STRETCH):
+            if audit.finding is not None:
+                break
+            yield Task(audit.scope_id, audit.head.chain_id, after, min(after + _STRETCH, size))
+
+
+def _in_this_process(
+    instance: Instance, trust: Trust, tasks: Iterable[Task], more: Callable[[int], None]
+) -> Iterator[tuple[Task, Judged]]:
+    auditor = Auditor(instance.ledger, trust)
+    with calm_collector():
+        for task in tasks:
+            yield task, auditor.judge(task.scope_id, task.chain_id, task.after, task.up_to, more)
+
+
+def _telling(judged: Iterable[tuple[Task, Judged]], more: Callable[[int], None]) -> Iterator[tuple[Task, Judged]]:
+    for task, found in judged:
+        more(found.read)
+        yield task, found
+
+
+def _fit(task: Task, found: Judged, before: Head) -> Finding | None:
+    """What is wrong with a stretch, or with where it meets the one before."""
+    if found.start == before:
+        return found.finding
+    what = f"The entry at position {task.after} changed, or went, while the chain was read."
+    return tampered(task.after, what, task.after)
+
+
+def _end(instance: Instance, trust: Trust, audit: Audit, end: Head, keyed: int) -> Finding | None:
+    """What is wrong with the end of a chain whose entries are whole, or with what stands beside them."""
+    scope_id = audit.scope_id
+    if end != audit.head:
+        what = "The chain's head is not what its last link gives."
+        return tampered(audit.head.size, what, audit.head.chain_id, table=chain_heads.name)
+    return check_registrations(instance.ledger.audited, scope_id, trust) or check_beside(
+        instance.ledger.audited, scope_id, audit.head.size, keyed
+    )

@@ -1,0 +1,87 @@
+"""One entry under audit, held against its link, its decision, its idempotency key and the rows that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gate.errors import GateError
+from gate.instance.audit.decision import decision_finding
+from gate.instance.audit.finding import Finding, beside, tampered
+from gate.instance.audit.material import DECISION, ERASURE, KIND_OF, Entry, Material, entry_tampered, link_of, misshapen
+from gate.instance.audit.report import erasure_fault, latest_finding, report_fault
+from gate.ledger.tables import claims, decisions
+from gate.proof import chain
+from gate.proof.chain import Head, Link
+from gate.records.receipts import OUTCOMES
+
+
+def entry_finding(entry: Entry, before: Head, material: Material) -> Finding | None:
+    """What is wrong with an entry, with its link, or with a row that follows from it; None where all agree.
+
+    Args:
+        entry: The entry.
+        before: The end of the chain before it.
+        material: What it is held against.
+    """
+    row = entry.row
+    if row.position != before.size + 1:
+        missing = before.size + 1
+        return tampered(missing, f"The entry at position {missing} is missing; {row.position} follows.", missing)
+    link = link_of(row, before)
+    if link is None:
+        return entry_tampered(row, "Its link holds what is no text.")
+    try:
+        found = _finding(entry, link, material)
+        if found is not None:
+            return found
+    except GateError as error:
+        return entry_tampered(row, error.message)
+    except (KeyError, TypeError, AttributeError):
+        return entry_tampered(row, misshapen(row))
+    expected = chain.append(before, chain.entry_of(link), plain=True)
+    members: Mapping[str, object] = link
+    if wrong := [name for name, value in expected.items() if value != members[name]]:
+        return entry_tampered(row, f"Its {', '.join(wrong)} is not what its entry and the link before it give.")
+    return None
+
+
+def _finding(entry: Entry, link: Link, material: Material) -> Finding | None:
+    row = entry.row
+    if entry.fault is not None:
+        return entry_tampered(row, entry.fault)
+    if row.entry_type == DECISION:
+        return decision_finding(entry, link, material) or _claim_finding(entry, material)
+    kind = KIND_OF.get(row.entry_type)
+    if row.request is not None or row.confidence is not None:
+        fault: str | None = (
+            f"It is of type {row.entry_type}, and has a request or a confidence, which only decisions have."
+        )
+    elif row.entry_type == ERASURE:
+        fault = erasure_fault(entry, link, material)
+    elif kind is None:
+        fault = f"No entry is of type {row.entry_type!r}."
+    else:
+        fault = report_fault(entry, link, material, kind)
+    if fault is not None:
+        return entry_tampered(row, fault)
+    if row.position in material.searchable:
+        what = f"The table decisions has a row for position {row.position}, and no decision is there."
+        return beside(row.position, what, row.position, table=decisions.name)
+    return _claim_finding(entry, material) or (latest_finding(entry, material) if kind is OUTCOMES else None)
+
+
+def _claim_finding(entry: Entry, material: Material) -> Finding | None:
+    row, claim, digest = entry.row, entry.claim, entry.digest
+    if claim is None or digest is None:
+        return None
+    found = material.claims.get(digest)
+    if found is not None and (found.position, found.input_hash) == (row.position, claim.input_hash):
+        return None
+    stands = "has none" if found is None else f"lets it stand for position {found.position}, or for another payload"
+    return beside(
+        row.position,
+        f"Its idempotency key is not claimed by it: the table claims {stands}, and a retry would be answered with "
+        f"another record, or anew.",
+        digest.hex(),
+        table=claims.name,
+    )

@@ -1,0 +1,83 @@
+"""Stretches judged in several processes, each with a ledger, a memory and an interpreter of its own."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from typing import Final
+
+from gate.errors import OperatorError
+from gate.instance.audit.stretch import Auditor, Judged
+from gate.instance.processes import begin_worker, calm_collector
+from gate.ledger import open_ledger
+from gate.verify import Trust
+
+# Enough that no process waits for the next one, and few enough that little is done in vain where a chain breaks.
+_AHEAD: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A stretch to be judged; its members are the arguments of `Auditor.judge`."""
+
+    scope_id: str
+    chain_id: str
+    after: int
+    up_to: int
+
+
+def judge_in_processes(
+    ledger_url: str, trust: Trust, tasks: Iterable[Task], processes: int
+) -> Iterator[tuple[Task, Judged]]:
+    """Judges stretches in so many processes, and gives what they found in the order of the stretches.
+
+    Args:
+        ledger_url: The ledger.
+        trust: What signatures are verified against.
+        tasks: The stretches; asked for as processes become free.
+        processes: How many.
+
+    Raises:
+        OperatorError: CHECK_INTERRUPTED: a process was ended.
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+    """
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(processes, context, _begin, (ledger_url, trust))
+    waiting: deque[tuple[Task, Future[Judged]]] = deque()
+    try:
+        for task in tasks:
+            waiting.append((task, pool.submit(_judge, task)))
+            if len(waiting) > _AHEAD * processes:
+                done, judged = waiting.popleft()
+                yield done, judged.result()
+        while waiting:
+            done, judged = waiting.popleft()
+            yield done, judged.result()
+    except BrokenProcessPool as error:
+        raise OperatorError(
+            "CHECK_INTERRUPTED",
+            "A process of the check was ended, perhaps because memory ran out; run it again with fewer --processes.",
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+# Made at the start of a process, for all its stretches.
+_auditor: list[Auditor] = []
+
+
+def _begin(ledger_url: str, trust: Trust) -> None:
+    begin_worker()
+    # What was loaded stays: no collection has to look at it.
+    gc.freeze()
+    _auditor.append(Auditor(open_ledger(ledger_url), trust))
+
+
+def _judge(task: Task) -> Judged:
+    with calm_collector():
+        return _auditor[0].judge(task.scope_id, task.chain_id, task.after, task.up_to)
