@@ -36,7 +36,7 @@ def make_checkpoint(
     """
     if scope is None and export is None:
         raise OperatorError(
-            "SCOPE_MISSING", "Name the chain with --scope NAME, or export all of them with --export FILE."
+            "USAGE_INVALID", "Name the chain with --scope NAME, or export all of them with --export FILE."
         )
     with instance_at(home, database_url) as instance:
         found = None if scope is None else instance.ledger.directory.scope(scope)

@@ -137,7 +137,7 @@ def test_one_key_from_many_clients_and_servers_makes_one_record(pair: Pair) -> N
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_one_key_from_many_clients_and_servers_makes_one_report(pair: Pair, kind: Kind) -> None:
-    scope = f"one key, {kind.name}"
+    scope = f"one-key-{kind.name}"
     key, rounds, count = pair.site.create_key(scope), size(4, 100), 24
     conflict, in_progress = (f"SVC_{kind.code}_IDEMPOTENCY_{word}" for word in ("CONFLICT", "IN_PROGRESS"))
     seen: Counter[str] = Counter()

@@ -127,7 +127,7 @@ def test_connections_that_the_server_ends_cost_no_decision(line: Line, postgres:
 
 def test_a_decision_whose_commit_is_cut_off_is_made_once(line: Line) -> None:
     names, before, rounds = numbered(), line.proxy.lost, size(2, 100)
-    with line.calling("cut off") as caller:
+    with line.calling("cut-off") as caller:
         for number, (_, arrives, keys) in enumerate(product(range(rounds), (True, False), KEYS), 1):
             line.proxy.lose(1, arrives=arrives)
             caller.decide_at_once([next(names) if under_a_key else None for under_a_key in keys])
@@ -225,6 +225,6 @@ def test_a_worker_that_is_started_while_the_database_is_away_answers_when_it_is_
         assert (answer.status_code, answer.json()["c"]) == (503, "unclear")
         assert answer.json()["error"] == "SVC_STORAGE_UNAVAILABLE"
     wait_until(lambda: all(status() == 200 for _ in range(8)))
-    with line.calling("back again") as caller:
+    with line.calling("back-again") as caller:
         caller.decide_at_once([f"key {number}" for number in range(4)])
         caller.require_exactly_these()

@@ -1064,7 +1064,7 @@ class TestChain:
         checkpoint = tmp_path / "checkpoint.json"
         checkpoint.write_text(json.dumps(document))
         shown = printed(gate("chain", "check", "--checkpoint", str(checkpoint), "--json"), code=1)
-        faults = {"issued_at": "no timestamp", "key_id": "none of this instance's receipt keys"}
+        faults = {"issued_at": "no timestamp", "key_id": "is not a receipt key of this instance"}
         assert faults.get(name, "signature does not hold") in shown["chains"][-1]["reason"]
 
     def test_a_compromised_key_speaks_for_no_checkpoint(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
@@ -1366,7 +1366,7 @@ def test_the_first_request_is_one_line_that_decides(instance: Instance, client: 
         (["keys", "list", "--scoep", "x"], "No such option '--scoep'. Did you mean '--scope'?"),
         (["log", "--limit", "0"], "Invalid value for '--limit': Input should be greater than or equal to 1"),
         (["serve", "--port", "70000"], "Invalid value for '--port': Input should be less than or equal to 65535"),
-        (["chain", "checkpoint"], "Missing option '--scope'"),
+        (["chain", "checkpoint"], "Name the chain with --scope NAME, or export all of them with --export FILE."),
         (["status", "--no-such"], "No such option: --no-such"),
     ],
 )

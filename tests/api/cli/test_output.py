@@ -283,7 +283,7 @@ class TestCheckpoints:
         for command in (("chain", "check"), ("verify-packet", packet)):
             done = gate(*command, "--checkpoint", named)
             assert (done.returncode, done.stdout) == (2, "")
-            assert done.stderr.startswith(f"gate: {named} is not a checkpoint: ")
+            assert done.stderr.startswith(f"gate: {named} does not hold a checkpoint; ")
             assert done.stderr.endswith("(CHECKPOINT_INVALID)\n")
 
     def test_a_checkpoint_can_have_its_integers_written_as_doubles(self, gate: Gate, tmp_path: Path) -> None:
@@ -312,6 +312,7 @@ def test_the_table_of_codes_has_every_code_of_the_commands() -> None:
     assert raised - told == set()
     of_services = {
         "RULEBOOK_VERSION_CONFLICT",
+        "SVC_CHECKPOINT_UNAVAILABLE",
         "SVC_SIGNING_UNAVAILABLE",
         "SVC_STORAGE_UNAVAILABLE",
         "SVC_API_REQUEST_INVALID",

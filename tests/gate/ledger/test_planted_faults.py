@@ -317,7 +317,7 @@ def accept_unsigned(result: Verification, record: Any, *trust: Any) -> None:
 CARELESS: dict[str, tuple[str, Callable[..., Any]]] = {
     "unsigned": ("gate.verify.record.check_receipt", accept_unsigned),
     "signed by a stranger": ("gate.verify.signature.verify_ed25519", lambda *_: True),
-    "attested by a stranger": ("gate.verify.attestations.verify_ed25519", lambda *_: True),
+    "attested by a stranger": ("gate.verify.attestations._verified", lambda *_: True),
 }
 
 

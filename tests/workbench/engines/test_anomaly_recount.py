@@ -143,7 +143,7 @@ def test_reports_equal_the_recount_however_much_the_lake_holds(shared: Instance,
 @pytest.mark.parametrize("seed", range(10, 13))
 def test_a_short_chain_in_the_order_of_no_clock_is_recounted(shared: Instance, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - for tests to be the same each time
-    site = AnomalousSite(shared, [f"short {seed}"], chance, weeks=5 + 3 * (seed % 2))
+    site = AnomalousSite(shared, [f"short-{seed}"], chance, weeks=5 + 3 * (seed % 2))
     lake = FollowedLake(site, tmp_path, 100)
     for _ in range(3):
         site.grow(25, 45)

@@ -42,7 +42,7 @@ from workbench.lake.lease import lease
 from workbench.lake.manifest import write_durably
 from workbench.lake.reader import Snapshot, open_lake
 
-SCOPES: Final = [f"scope {number}" for number in range(8)]
+SCOPES: Final = [f"scope-{number}" for number in range(8)]
 POLICIES: Final = ("refunds", "refunds.fast")
 FIRST: Final = datetime(2025, 12, 1, tzinfo=UTC)
 MONTHS: Final = ("2026-01", "2026-02", "2026-03", "2026-04")
@@ -277,7 +277,7 @@ class TestFreeze:
         assert caught.value.code == "SVC_REPORT_UNAVAILABLE"
         # Whoever reads the log learns which one, and of what.
         members = cohort.instance.ledger.benchmarks.members(beginning("2026-02"))
-        assert f"of 2026-02 cannot be frozen before the scope {members[0]} can be read" in caught.value.message
+        assert f"The benchmarks of 2026-02 wait for the scope {members[0]}" in caught.value.message
         assert not list(tmp_path.rglob("*.parquet"))
         shutil.copytree(exported.directory, tmp_path, dirs_exist_ok=True)
         assert keep_frozen(cohort.instance.ledger, tmp_path, Personal(), begun("2026-02")) == "2026-02"

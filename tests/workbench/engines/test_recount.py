@@ -199,7 +199,7 @@ def test_the_same_entries_give_the_same_bytes_wherever_they_are_read(shared: Ins
 def test_a_report_with_no_more_than_its_status_is_exported_and_keeps_nobody_from_counting(
     shared: Instance, tmp_path: Path, kind: Kind
 ) -> None:
-    site = Site(shared, [f"smallest {kind.name}"], random.Random(5))  # noqa: S311 - for tests to be the same each time
+    site = Site(shared, [f"smallest-{kind.name}"], random.Random(5))  # noqa: S311 - for tests to be the same each time
     lake = Lake(site, tmp_path, batch=9)
     site.grow(1, 0)
     ((name, (record,)),) = site.entries.items()
