@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
-from api.cli.output import print_json, say
+from api.cli.output import counted, print_json, say
 from gate.clock import utc_now
 from gate.instance.backup import make_backup
 
@@ -40,7 +40,8 @@ def backup(
             }
         )
         return
-    say(f"Wrote {made.file}: {made.entries} entries, {made.size} bytes. It holds private keys: protect it like them.")
+    size = f"{counted(made.entries, 'entry', 'entries')}, {made.size} bytes"
+    say(f"Wrote {made.file}: {size}. It holds private keys: protect it like them.")
     if missing is not None:
         say(f"It does not hold the HMAC secret {missing}; back that file up as well.")
     if not made.logged:

@@ -11,7 +11,7 @@ import typer
 from api.cli.checkpoint import read_checkpoint
 from api.cli.checkpoints import begin_epoch, make_checkpoint
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
-from api.cli.output import print_json, say
+from api.cli.output import counted, print_json, say
 from api.cli.output import progress as progress_bar
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.instance.audit import Audit, Comparison, check_chains, check_checkpoint, compare
@@ -173,30 +173,33 @@ def _compared(instance: Instance, log: CheckpointLog, scope_ids: set[str] | None
 def print_log(log: LogResult) -> None:
     """Prints a compared checkpoint log, with the first contradictions and everything that restores cut."""
     if log["whole"]:
-        say(f"whole   checkpoint log {log['file']}: the chains contain {log['compared']} checkpoints", style="green")
+        contained = "its checkpoint" if log["compared"] == 1 else f"its {log['compared']:,} checkpoints"
+        say(f"whole   checkpoint log {log['file']}: the chains contain {contained}", style="green")
     elif log["reason"] is not None:
         say(f"BROKEN  checkpoint log {log['file']}: {log['reason']}", style="red")
     else:
-        say(f"BROKEN  checkpoint log {log['file']}: {log['contradicted']} lines do not hold", style="red")
+        say(f"BROKEN  checkpoint log {log['file']}: {counted(log['contradicted'], 'line')} contradicted", style="red")
     for found in log["contradictions"]:
         scope = "" if found["scope"] is None else f"{found['scope']}: "
         say(f"        {found['place']}: {scope}{found['reason']}", style="red")
     if log["contradicted"] > len(log["contradictions"]):
         say(f"        and {log['contradicted'] - len(log['contradictions'])} more", style="red")
     if log["unverified"]:
-        say(f"        {log['unverified']} of them are signed with a key that is not trusted now", style="yellow")
+        say(f"        {counted(log['unverified'], 'checkpoint')} signed with a key that is not trusted", style="yellow")
     for cut in log["cut"]:
         which = cut["scope"] or f"chain {cut['chain_id']}"
-        say(
-            f"cut     {which}: entries {cut['first']} to {cut['last']}; {cut['begun_at']}: {cut['reason']}",
-            style="yellow",
-        )
+        gone = f"entry {cut['last']}" if cut["first"] == cut["last"] else f"entries {cut['first']} to {cut['last']}"
+        say(f"cut     {which}: {gone}; {cut['begun_at']}: {cut['reason']}", style="yellow")
 
 
 def print_result(result: dict[str, object]) -> None:
     what = "checkpoint" if "checkpoint" in result else f"chain {result['chain_id']}"
     if result["whole"]:
-        detail = "the chain contains it" if "checkpoint" in result else f"{result['entries_checked']} entries"
+        detail = (
+            "the chain contains it"
+            if "checkpoint" in result
+            else counted(int(str(result["entries_checked"])), "entry", "entries")
+        )
         say(f"whole   {result['scope']}: {what}, {detail}", style="green")
     else:
         where = f" at position {result['broken_at']}" if result.get("broken_at") else ""

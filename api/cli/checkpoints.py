@@ -12,7 +12,7 @@ import typer
 
 from api.cli.confirmation import Yes, confirm
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
-from api.cli.output import print_json, say
+from api.cli.output import counted, print_json, say
 from gate.clock import utc_now
 from gate.errors import OperatorError
 from gate.ids import timestamp
@@ -56,7 +56,7 @@ def make_checkpoint(
     if as_json:
         print_json({"file": str(export), "checkpoints": count, "chains": chains, "refused": len(refused)})
     else:
-        say(f"Wrote {count} checkpoints of {chains} chains to {export}.")
+        say(f"Wrote {counted(count, 'checkpoint')} of {counted(chains, 'chain')} to {export}.")
         for refusal in refused:
             say(f"No new checkpoint: {refusal.reason}", style="red")
     raise typer.Exit(1 if refused else 0)
@@ -84,7 +84,7 @@ def begin_epoch(
     if as_json:
         print_json({"log": str(log), "chains": chains, "reason": reason})
     else:
-        say(f"Began a new epoch of {log} with {chains} chains.")
+        say(f"Began a new epoch of {log} with {counted(chains, 'chain')}.")
 
 
 def _export(log: CheckpointLog, chain_id: str | None, file: BinaryIO) -> tuple[int, int]:

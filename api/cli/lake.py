@@ -9,7 +9,7 @@ from typing import Annotated, Final, TypedDict
 import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
-from api.cli.output import note, print_json, progress, say, table
+from api.cli.output import counted, note, print_json, progress, say, table
 from gate.clock import utc_now
 from gate.instance.instance import Instance
 from gate.ledger.reads.tail import FollowedScope
@@ -143,7 +143,7 @@ def verify(
         say("The lake is empty. Run `gate lake export` to fill it from the ledger.")
     for result in () if as_json else results:
         if result["whole"]:
-            say(f"whole    {result['scope']}: {result['entries_checked']} entries", style="green")
+            say(f"whole    {result['scope']}: {counted(result['entries_checked'], 'entry', 'entries')}", style="green")
         for finding in result["faults"]:
             say(f"DAMAGED  {result['scope']}: {finding['check']}: {finding['detail']}", style="red")
     for checked in () if as_json else frozen:

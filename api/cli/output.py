@@ -91,6 +91,17 @@ def minute(moment: str | None) -> str:
     return "" if moment is None else moment[:16].replace("T", " ")
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number with its noun: `1 entry`, `2,000 entries`.
+
+    Args:
+        number: The number.
+        one: The noun for one.
+        many: The noun for any other number; `one` with an s where empty.
+    """
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
 def note(text: str) -> None:
     """A sentence for a person on stderr, on one line, where stdout may be for machines."""
     sys.stderr.write(f"{visible(text)}\n")

@@ -10,7 +10,7 @@ from typing import Final, TypedDict
 import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json
-from api.cli.output import print_json, say, table
+from api.cli.output import counted, print_json, say, table
 from api.http.readiness import Report, closed, readiness
 from gate.clock import utc_now
 from gate.errors import GateError, OperatorError
@@ -136,7 +136,8 @@ def _storage(instance: Instance, scopes: Sequence[Scope], entries: int) -> Stora
 def _say_storage(storage: Storage) -> None:
     left, days = storage["disk_left_bytes"], storage["days_left"]
     sentences = [
-        f"{storage['entries']} entries in {_size(storage['bytes'])}; the last day added {storage['entries_last_day']}, "
+        f"{counted(storage['entries'], 'entry', 'entries')} in {_size(storage['bytes'])}; the last day added "
+        f"{storage['entries_last_day']}, "
         f"about {_size(storage['growth_bytes_per_day'])}.",
         "The disk belongs to the database server." if left is None else f"{_size(left)} are left on the disk.",
     ]

@@ -209,22 +209,24 @@ def test_a_worker_that_is_started_while_the_database_is_away_answers_when_it_is_
 ) -> None:
     url, before = line.server.url, set(workers_of(line.server))
 
-    def status() -> int:
+    def unready() -> set[str] | None:
+        """The parts that are not ready, but for the workers, which these tests kill; None while nothing listens."""
         try:
-            return httpx.get(f"{url}/api/decision/status", timeout=PATIENCE, trust_env=False).status_code
+            report = httpx.get(f"{url}/api/decision/status", timeout=PATIENCE, trust_env=False).json()
         except httpx.TransportError:
-            # While no worker listens.
-            return 0
+            return None
+        parts = {name: part for name, part in report.items() if isinstance(part, dict) and "ready" in part}
+        return {name for name, part in parts.items() if not part["ready"]} - {"workers"}
 
     with postgres.stopped():
         for worker in before:
             os.kill(worker, signal.SIGKILL)
-        wait_until(lambda: len(set(workers_of(line.server)) - before) == len(before) and status() == 503)
+        wait_until(lambda: len(set(workers_of(line.server)) - before) == len(before) and bool(unready()))
         require_degraded(url)
         answer = httpx.post(f"{url}/api/decide", content=b"{}", timeout=PATIENCE, trust_env=False)
         assert (answer.status_code, answer.json()["c"]) == (503, "unclear")
         assert answer.json()["error"] == "SVC_STORAGE_UNAVAILABLE"
-    wait_until(lambda: all(status() == 200 for _ in range(8)))
+    wait_until(lambda: all(unready() == set() for _ in range(8)))
     with line.calling("back-again") as caller:
         caller.decide_at_once([f"key {number}" for number in range(4)])
         caller.require_exactly_these()
