@@ -10,7 +10,9 @@ import typer
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import counted, print_json, say
 from gate.clock import utc_now
+from gate.errors import ServiceUnavailable
 from gate.instance.backup import make_backup
+from gate.instance.instance import Instance
 
 app = typer.Typer(add_completion=False)
 
@@ -28,6 +30,7 @@ def backup(
     """
     with instance_at(home, database_url) as instance:
         made = make_backup(instance, file, utc_now())
+        contradicted = _contradicted(instance)
     missing = None if made.missing is None else str(made.missing)
     if as_json:
         print_json(
@@ -37,6 +40,7 @@ def backup(
                 "entries": made.entries,
                 "not_included": missing,
                 "logged": made.logged,
+                "contradicted": contradicted,
             }
         )
         return
@@ -46,3 +50,14 @@ def backup(
         say(f"It does not hold the HMAC secret {missing}; back that file up as well.")
     if not made.logged:
         say("The ledger is read-only now, so the operator log has no entry about this backup.")
+    for reason in contradicted:
+        say(f"Backed up as it is, but: {reason} Run `gate chain check`, and keep older backups.", style="red")
+
+
+def _contradicted(instance: Instance) -> list[str]:
+    """Why the chains contradict the kept checkpoints, if they do; the backup is made all the same."""
+    try:
+        found = instance.checkpoints.look(utc_now())
+    except ServiceUnavailable as error:
+        return [error.message]
+    return [] if found is None else [refusal.reason for refusal in found.refused]

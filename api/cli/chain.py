@@ -11,7 +11,7 @@ import typer
 from api.cli.checkpoint import read_checkpoint
 from api.cli.checkpoints import begin_epoch, make_checkpoint
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
-from api.cli.output import counted, print_json, say
+from api.cli.output import counted, note, print_json, say
 from api.cli.output import progress as progress_bar
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.instance.audit import Audit, Comparison, check_chains, check_checkpoint, compare
@@ -67,6 +67,8 @@ def check(
             print_result(result)
         for log in logs:
             print_log(log)
+        if not logs:
+            note("No kept checkpoints were compared: this host has no checkpoint log, and --checkpoint-log names none.")
     raise typer.Exit(0 if whole else 1)
 
 
@@ -173,8 +175,9 @@ def _compared(instance: Instance, log: CheckpointLog, scope_ids: set[str] | None
 def print_log(log: LogResult) -> None:
     """Prints a compared checkpoint log, with the first contradictions and everything that restores cut."""
     if log["whole"]:
-        contained = "its checkpoint" if log["compared"] == 1 else f"its {log['compared']:,} checkpoints"
-        say(f"whole   checkpoint log {log['file']}: the chains contain {contained}", style="green")
+        contained = counted(log["compared"], "checkpoint")
+        besides = ", and a restore accounts for the others" if log["cut"] else ""
+        say(f"whole   checkpoint log {log['file']}: the chains contain {contained}{besides}", style="green")
     elif log["reason"] is not None:
         say(f"BROKEN  checkpoint log {log['file']}: {log['reason']}", style="red")
     else:

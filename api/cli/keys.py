@@ -118,7 +118,10 @@ def rotate(
             _show_plan(old, owner, {"ends_at": timestamp(utc_now() + timedelta(hours=overlap_hours))}, as_json)
             return
         if overlap_hours == 0 and old.status(utc_now()) == "active":
-            confirm(f"Ends the key {key_id} (scope {owner.name}) at once; --overlap-hours ends it later.", yes=yes)
+            confirm(
+                f"Disables the key {key_id} (scope {owner.name}) at once; --overlap-hours lets it work on.",
+                yes=yes,
+            )
         key, made = directory.rotate_key(key_id, timedelta(hours=overlap_hours), utc_now())
         ended = directory.key(key_id)
     ends_at = ended.disabled_at or ended.expires_at
@@ -173,7 +176,8 @@ def _print_new(
         return
     say(key)
     owner = f"the {'new ' if in_new_scope else ''}scope {scope.name} (plan {scope.plan})"
-    say(f"This is the key {made.key_id} of {owner}. It will not be shown again.")
+    until = "" if made.expires_at is None else f" It works until {made.expires_at}."
+    say(f"This is the key {made.key_id} of {owner}.{until} It will not be shown again.")
 
 
 def _shown(key: ApiKey, scope: str) -> dict[str, object]:

@@ -68,6 +68,8 @@ def check(
             body = read.authored.body
             but = _but(warnings)
             say(f"{read.name} is a valid rulebook{but}: {body['rulebook_id']} {body['version']}", style="green")
+    if strict and warnings and not errors and not as_json:
+        say("--strict: the warnings count as errors.", style="red")
     raise typer.Exit(1 if errors or (strict and warnings) else 0)
 
 
@@ -248,9 +250,9 @@ def _print_explained(explained: Explained, rules: list[ExplainedRule], annotatio
         style=_STYLES[outcome.decision],
     )
     for name in evaluation["missing_fields"]:
-        say(f"  {name} is required and missing")
+        say(f"  {name} is required but missing")
     for field in evaluation["invalid_fields"]:
-        say(f"  {field['field']} must be {field['expected']} and is {field['observed_type']}")
+        say(f"  {field['field']} must be of type {field['expected']}, but is of type {field['observed_type']}")
     for rule in rules:
         about = annotations.get("rules", {}).get(rule.rule["rule_id"], {})
         say(f"  {'match   ' if rule.matched else 'no match'}  {rule.rule['rule_id']} (priority {rule.priority})")

@@ -212,7 +212,7 @@ def _why_skipped(name: str, trust: Trust, *, has_input: bool) -> str:
     if check == "rulebook_hash":
         return "the request names its rulebook by reference"
     if check in _OF_ATTESTATIONS and trust.attestation_keys is None:
-        return "no --registry with attestation keys given"
+        return "no attestation keys given: try --registry URL"
     if check in _OF_KEYS and trust == Trust():
         return "no key given"
     return _WITHOUT_OPTION.get(check, "not in the file")

@@ -77,6 +77,7 @@ def verify(
     else:
         print_verdict(result, whole=bool(result.checks.get("reports_signed")))
         _print_steps(result)
+        _print_flags(given.subject)
         _print_noted(result.unlinked, "its link is not in the packet; only its own hash protects it")
         _print_noted(result.unflagged, "action_taken is not the decided action, and the flag for that is missing")
         noted = [*map(unlinked_check, result.unlinked), *map(flags_check, result.unflagged)]
@@ -94,6 +95,18 @@ def _print_steps(result: PacketVerification) -> None:
     for number, (name, step) in enumerate(result.steps.items(), start=1):
         where = f": {', '.join(step.failed)}" if step.failed else ""
         say(f"  step {number}, {name}: {_HOLDS[step.holds]}{where}")
+
+
+def _print_flags(packet: object) -> None:
+    """Prints what the receipts of a packet are flagged with: they verify, and their actions were not as decided."""
+    receipts = packet.get("execution_receipts") if isinstance(packet, dict) else None
+    flagged: dict[str, list[str]] = {}
+    for number, receipt in enumerate(receipts if isinstance(receipts, list) else ()):
+        flags = receipt.get("flags") if isinstance(receipt, dict) else None
+        for flag in flags if isinstance(flags, list) else ():
+            flagged.setdefault(str(flag), []).append(f"execution_receipts[{number}]")
+    for flag, places in list(flagged.items())[:_NOTED_SHOWN]:
+        say(f"  flagged {flag}: {', '.join(places[:_NOTED_SHOWN])}{' ...' if len(places) > _NOTED_SHOWN else ''}")
 
 
 def _print_noted(places: list[str], note: str) -> None:

@@ -162,7 +162,7 @@ def reasons(report: Mapping[str, object]) -> dict[str, str]:
 
 
 REPORTS_UNKNOWN: Final = "unknown"
-"""What is said of the process that makes reports where only a running server knows."""
+"""The state of the reporting process in a report that no running server made."""
 
 
 def readiness(

@@ -97,7 +97,7 @@ def _explain(error: jsonschema_rs.ValidationError, where: str) -> list[FieldErro
 def _sentence(error: jsonschema_rs.ValidationError) -> tuple[str, str]:
     keyword, value = error.kind.name, error.kind.value
     sentences: dict[str, tuple[str, Callable[[], str]]] = {
-        "type": ("type", lambda: f"It must be {_either(value)}, and is {_CALLED[json_type(error.instance)]}."),
+        "type": ("type", lambda: f"It must be {_either(value)}, but is {_CALLED[json_type(error.instance)]}."),
         "enum": ("enum", lambda: f"It must be one of {', '.join(map(str, value))}."),
         "const": ("const", lambda: f"It must be {value!r}."),
         "pattern": ("pattern", lambda: f"It must be {FORMS.get(value, f'text that matches the pattern {value}')}."),

@@ -21,13 +21,13 @@ from typing import Final
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.instance.instance import Instance, open_instance
 from gate.instance.keys import read_hmac_secret, write_private
-from gate.instance.settings import FILE_NAME, load_settings
+from gate.instance.settings import FILE_NAME, LOG_NAME, load_settings
 from gate.ledger import open_ledger, open_store, schema
 from gate.ledger.stores.copies import copy_pages, copy_rows, copy_to_file, is_empty
 from gate.ledger.stores.store import Store
 from gate.proof.signing import HMAC_SHA256
 
-_KEPT: Final = (FILE_NAME, "keys/*.json", "keys/*.pem")
+_KEPT: Final = (FILE_NAME, "keys/*.json", "keys/*.pem", LOG_NAME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,9 @@ def restore_backup(file: Path, home: Path, database_url: str | None, now: dateti
         # what breaks off before can be done again.
         ready = home / f".{FILE_NAME}.restored"
         for name, content in files.items():
-            write_private(ready if name == FILE_NAME else home / name, content)
+            # A log that is there already saw more than the one in the backup.
+            if name != LOG_NAME or not (home / name).exists():
+                write_private(ready if name == FILE_NAME else home / name, content)
         with _scratch(home / "restored.db") as scratch:
             copy_pages(file, scratch)
             _drop_files(scratch)
@@ -215,7 +217,7 @@ def _files_in(file: Path) -> dict[str, bytes]:
     except sqlite3.Error as error:
         raise OperatorError("BACKUP_UNREADABLE", f"{file} cannot be read as a backup: {error}.") from error
     expected = FILE_NAME in files and all(
-        name == FILE_NAME or (Path(name).parent == Path("keys") and Path(name).suffix in (".json", ".pem"))
+        name in (FILE_NAME, LOG_NAME) or (Path(name).parent == Path("keys") and Path(name).suffix in (".json", ".pem"))
         for name in files
     )
     if damage != ["ok"] or not expected:

@@ -3,9 +3,9 @@
     {"chain_id":"chain_01k...","chain_size":412,"checkpoint_version":"decision_checkpoint_v1", ...}
     {"begun_at":"2026-06-11T12:00:00.000Z","checkpoint_epoch_version":"decision_checkpoint_epoch_v1", ...}
 
-The log lies outside the database, so that whoever can write one cannot quietly fit the other to it. Lines are only
-added. A file that has grown large is set aside as `<name>.<date>`, and the new one begins with the last epoch and the
-last checkpoint of each chain: the current file alone says what the next checkpoint has to agree with.
+The log lies outside the database, so that an attacker who can write one cannot quietly fit the other to it. Lines are
+only added. A file that has grown large is set aside as `<name>.<date>`, and the new one begins with the last epoch and
+the last checkpoint of each chain: the current file alone says what the next checkpoint has to agree with.
 """
 
 from __future__ import annotations

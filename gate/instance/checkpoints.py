@@ -1,6 +1,6 @@
 """Keeping signed checkpoints of every chain, and signing none over a history that contradicts a kept one.
 
-Whoever can write the database can rewrite it and recompute every hash that is not signed. The kept checkpoints show
+An attacker who can write the database can rewrite it and recompute every unsigned hash. The kept checkpoints show
 that: before a new one is signed, the chain must still contain the last one. docs/threat-model.md says how far this
 reaches.
 """

@@ -28,6 +28,7 @@ from gate.errors import OperatorError
 
 FILE_NAME: Final = "settings.toml"
 METRICS_FILE: Final = "metrics.token"
+LOG_NAME: Final = "checkpoints.jsonl"
 DEFAULT_BASE_URL: Final = "http://127.0.0.1:8080"
 
 INITIAL_FILE: Final = """\
@@ -127,7 +128,7 @@ class Settings(BaseSettings):
     @property
     def checkpoint_log_file(self) -> Path:
         """Where checkpoints are kept."""
-        return self.checkpoint_log or self.home / "checkpoints.jsonl"
+        return self.checkpoint_log or self.home / LOG_NAME
 
     @property
     def schema_url(self) -> str:

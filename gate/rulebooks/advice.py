@@ -42,6 +42,7 @@ def _warnings(body: RulebookBody, adapter_facts: JsonObject | None) -> Iterator[
     yield from _contradictory_outcomes(body)
     yield from _equal_priorities(body["rules"])
     yield from _unknown_fields(body) if adapter_facts is None else _fields_never_made(body, adapter_facts)
+    yield from _approvals_of_absence(body) if adapter_facts is None else ()
     yield from _silent_or_never_true(body)
     yield from _output_material(body)
 
@@ -54,6 +55,13 @@ def _approval_of_nothing(body: RulebookBody) -> Iterator[FieldError]:
             "input_schema.required",
             "approves_without_facts",
             f"A request without any facts is approved by {by}. Require the facts that the rules read.",
+        )
+    elif body["default_outcome"]["decision"] == "yes":
+        yield FieldError(
+            "default_outcome.decision",
+            "approves_by_default",
+            "A request that no rule matches is approved, also where a fact is absent because its name is misspelt. "
+            "Let a rule approve, and the default hold or block.",
         )
 
 
@@ -186,6 +194,31 @@ def _output_material(body: RulebookBody) -> Iterator[FieldError]:
                 )
 
 
+def _approvals_of_absence(body: RulebookBody) -> Iterator[FieldError]:
+    """Comparisons below a `not`, in a rule that approves, on declared fields that callers may leave out."""
+    required, known = frozenset(body["input_schema"]["required"]), _KnownFields(body)
+    tested = {
+        (rule["rule_id"], node.condition["field"])
+        for rule, node in tests_of(body)
+        if node.condition["operator"] == "exists" and not node.inverted
+    }
+    for rule, node in tests_of(body):
+        operator, field = node.condition["operator"], node.condition["field"]
+        # `_unknown_fields` names a field that the schema does not have.
+        may_be_absent = field not in required and known.why_unknown(field) is None
+        compared = operator not in ("exists", "not_exists") and (rule["rule_id"], field) not in tested
+        if rule["outcome"]["decision"] == "yes" and node.inverted and compared and may_be_absent:
+            yield FieldError(
+                node.path,
+                "approves_when_absent",
+                f"{operator} is false where {field!r} is absent, and stands below a `not`, so this rule can then "
+                f"approve; make the field required, or test it with exists as well.",
+            )
+
+
+_NEGATIVE: Final = ("neq", "not_in", "not_contains")
+
+
 def _silent_or_never_true(body: RulebookBody) -> Iterator[FieldError]:
     required = frozenset(body["input_schema"]["required"])
     for rule, node in tests_of(body):
@@ -193,8 +226,7 @@ def _silent_or_never_true(body: RulebookBody) -> Iterator[FieldError]:
         operator, field = test["operator"], test["field"]
         blocking = rule["outcome"]["decision"] != "yes"
         # Inverted by a `not`, the false comparison makes the rule fire, which is no silence.
-        negative = operator in ("neq", "not_in", "not_contains") and not node.inverted
-        if blocking and negative and field not in required:
+        if blocking and operator in _NEGATIVE and not node.inverted and field not in required:
             yield FieldError(
                 node.path,
                 "silent_when_absent",

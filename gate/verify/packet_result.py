@@ -128,5 +128,5 @@ def unlinked_check(place: str) -> str:
 
 
 def flags_check(place: str) -> str:
-    """The name of the check, None or False, that tells of a receipt whose flags are not those that follow."""
+    """The name of the check of a receipt's flags: None or False where they are not those that follow."""
     return f"{place}.flags"

@@ -4,7 +4,7 @@
     refund_policy succeeded in 86% of 2,986 cases; no version does worse than the others
     Too few cases to judge refund_policy: 7 of at least 20
 
-A case is a decision with a terminal outcome. What counts as worse is `gate.policy.effectiveness.below_others`.
+A case is a decision with a terminal outcome. `gate.policy.effectiveness.below_others` decides which version is worse.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ class Registrations:
 
 
 def _size(registration: Registration) -> int:
-    # What is held is parsed, and several times as large as its text.
+    # Parsed bodies are several times as large as their text.
     return 2_000 + 8 * len(str(registration.body))
 
 

@@ -52,7 +52,7 @@ def check(home: Path, *arguments: str) -> CompletedProcess[str]:
 
 def test_a_check_compares_this_hosts_log_by_itself(home: Path, instance: Instance, scope: Scope) -> None:
     done = check(home)
-    assert (done.returncode, "the chains contain its checkpoint" in done.stdout) == (0, True)
+    assert (done.returncode, "the chains contain 1 checkpoint" in done.stdout) == (0, True)
     cut(instance, scope, 1)
     shown = printed(check(home, "--json"), code=1)
     assert [chain["whole"] for chain in shown["chains"]] == [True]
@@ -131,6 +131,13 @@ def test_a_restore_names_what_it_cut_from_the_log_of_this_host(
     assert done.returncode == 0, done.stderr
     assert f"cut     {scope.name}: entries 3 to 5; " in done.stdout
     assert "Restored from the backup tuesday.backup with SHA-256 " in done.stdout
+
+
+def test_a_backup_of_a_contradicted_chain_says_so(home: Path, instance: Instance, scope: Scope, tmp_path: Path) -> None:
+    cut(instance, scope, 1)
+    done = run_gate("backup", str(tmp_path / "cut.backup"), "--home", str(home))
+    assert done.returncode == 0
+    assert "Backed up as it is, but: Chain" in done.stdout
 
 
 def test_a_log_that_is_not_there_or_not_readable_is_said(home: Path, tmp_path: Path) -> None:

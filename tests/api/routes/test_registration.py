@@ -1,4 +1,4 @@
-"""What a request that registers a rulebook is told, and hints to requests that were not meant as they are read."""
+"""Warnings to a request that registers a rulebook, and hints to requests that say something else than they mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a dead worker is started again, and what readiness says of it."""
+"""When a dead worker is started again, and how readiness shows it."""
 
 from __future__ import annotations
 

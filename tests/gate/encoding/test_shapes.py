@@ -63,11 +63,11 @@ SCENARIO = {"scenario_id": "thin", "label": "Thin", "context_patch": {}}
             {"crm_record_url": "crm.example"},
             "It must be a web address that begins with http:// or ",
         ),
-        ("crm-sync-request", {"crm_object_id": 7}, "It must be a string, and is an integer."),
+        ("crm-sync-request", {"crm_object_id": 7}, "It must be a string, but is an integer."),
         ("crm-sync-request", {"crm_object_id": ""}, "It must have at least 1 character."),
         ("crm-sync-request", {"mapped_fields": {}}, "It must have at least 1 field."),
         ("outcome-request", {"observed_metrics": {f"m{n}": n for n in range(65)}}, "It must have at most 64 fields."),
-        ("outcome-request", {"action_executed": None}, "It must be true or false, and is null."),
+        ("outcome-request", {"action_executed": None}, "It must be true or false, but is null."),
         ("execution-request", {"evidence_refs": []}, "It must have at least 1 item."),
         ("counterfactuals-request", {"scenarios": []}, "It must have at least 1 item."),
         (
@@ -75,7 +75,7 @@ SCENARIO = {"scenario_id": "thin", "label": "Thin", "context_patch": {}}
             {"scenarios": [{**SCENARIO, "scenario_id": "more margin"}]},
             "It must be 1 to 120 characters of A-Z a-z 0-9 _ . : -, starting with a letter or digit.",
         ),
-        ("replay-request", [], "It must be an object, and is an array."),
+        ("replay-request", [], "It must be an object, but is an array."),
     ],
 )
 def test_what_is_wrong_is_told_in_a_sentence(name: str, value: Any, said: str) -> None:

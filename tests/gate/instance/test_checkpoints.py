@@ -337,6 +337,37 @@ def test_a_restored_instance_signs_on_and_the_check_names_what_was_cut(
     assert len(keep(restored).refused) == 1
 
 
+def test_a_backup_carries_the_log_and_a_restore_keeps_one_that_is_there(
+    deciding: Instance, authority: Authority, tmp_path: Path, instances: ExitStack
+) -> None:
+    keep(deciding)
+    make_backup(deciding, tmp_path / "tuesday.backup", utc_now())
+    grow(deciding, authority, 2)
+    keep(deciding)
+    for home, cuts in (("empty", []), ("with the lost log", [(4, 5)])):
+        if cuts:
+            (tmp_path / home).mkdir()
+            (tmp_path / home / "checkpoints.jsonl").write_bytes(deciding.checkpoints.log.file.read_bytes())
+        restore_backup(tmp_path / "tuesday.backup", tmp_path / home, None, utc_now())
+        restored = instances.enter_context(_opened(tmp_path / home))
+        assert keep(restored).refused == ()
+        comparison = compared(restored)
+        assert comparison.holds
+        assert [(found.first, found.last) for found in comparison.cuts] == cuts
+        assert comparison.compared == 2
+
+
+def test_a_backup_of_a_cut_ledger_does_not_hide_the_cut(
+    deciding: Instance, scope: Scope, tmp_path: Path, instances: ExitStack
+) -> None:
+    keep(deciding)
+    cut(deciding, scope, 2)
+    make_backup(deciding, tmp_path / "cut.backup", utc_now())
+    restore_backup(tmp_path / "cut.backup", tmp_path / "again", None, utc_now())
+    comparison = compared(instances.enter_context(_opened(tmp_path / "again")))
+    assert [(found.scope, found.first, found.last) for found in comparison.cuts] == [(scope.name, 3, 3)]
+
+
 def test_a_ledger_that_was_put_back_without_a_restore_is_refused_until_an_epoch_begins(
     deciding: Instance, scope: Scope
 ) -> None:

@@ -268,7 +268,7 @@ class TestRegistrations:
     def test_a_body_that_was_edited_is_found(
         self, lived: Instance, scope: Scope, which: Callable[..., Any], rehashed: bool
     ) -> None:
-        """The rule that blocks is gone, and whoever reads the registry would believe that it never was."""
+        """The blocking rule is gone, and a reader of the registry would believe that it never existed."""
         row = which(lived, scope)
         body = orjson.loads(row.body)
         body["rules"] = body["rules"][1:]

@@ -184,6 +184,22 @@ def test_an_approval_of_a_request_without_facts_is_warned_of() -> None:
     assert "approved by the default outcome" in message
     body["input_schema"]["required"] = ["amount"]
     assert warned(body, "approves_without_facts") == {}
+    (message,) = warned(body, "approves_by_default").values()
+    assert "misspelt" in message
+
+
+def test_a_rule_that_approves_what_is_absent_is_warned_of() -> None:
+    listed = compare("country", "in", ["RU"])
+    body = over({"country": "string"}, rule("open", {"not": listed}))
+    body["input_schema"]["required"] = ["amount"]
+    assert warned(body, "approves_when_absent").keys() == {"rules[0].condition.not"}
+    body["rules"][0]["condition"] = {"all": [{"not": listed}, compare("country", "exists")]}
+    assert warned(body, "approves_when_absent") == {}
+    body["rules"][0]["condition"] = {"not": {"not": listed}}
+    assert warned(body, "approves_when_absent") == {}
+    body["rules"][0]["condition"] = {"not": listed}
+    body["input_schema"]["required"].append("country")
+    assert warned(body, "approves_when_absent") == {}
 
 
 # --- Rules and outcomes -----------------------------------------------------------------------------------------------
