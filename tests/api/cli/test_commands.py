@@ -1136,6 +1136,7 @@ class TestBackup:
             "entries": 3,
             "not_included": None,
             "logged": True,
+            "contradicted": [],
         }
         told = gate("backup", str(tmp_path / "second.db")).stdout
         assert "3 entries" in told
