@@ -256,7 +256,7 @@ def _equal_priorities(rules: Sequence[DeclaredRule]) -> Iterator[FieldError]:
             yield FieldError(
                 f"rules[{at}].priority" if "priority" in rules[at] else f"rules[{at}]",
                 "equal_priorities",
-                f"{len(tried)} rules have the priority {priority:g} and not the same outcome; they are tried in the "
+                f"{len(tried)} rules of priority {priority:g} have different outcomes; they are tried in the "
                 f"order of their ids: {shown}. Give them different priorities.",
             )
 

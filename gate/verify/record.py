@@ -130,8 +130,8 @@ AUTHENTICITY: Final = (
 _CONFIDENCE: Final = "decision_confidence"
 
 _ANOTHER_INPUT: Final = (
-    "The request at hand is not the one that this record was made from: the record is as it was signed, and the hashes "
-    "of the request are others; give the original Decision Request, or none."
+    "The record is intact, but the given request is not the one it was made from; give the original Decision Request, "
+    "or none."
 )
 
 # Unreadable parts are reported as such; otherwise a change weighs more than an unknown key.

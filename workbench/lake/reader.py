@@ -203,7 +203,7 @@ class Snapshot:
                 "LAKE_NOT_COMPACTED",
                 f"The files of {table} lack the latest entries of scope {self.scope} (resolved: "
                 f"{self.manifest.compacted} of {self.position}). Run `gate lake compact` on the lake's instance "
-                f"(--home, where that is not var) and open the lake again; or use table({table!r}), which adds them; "
+                f"(--home, if that is not var) and open the lake again; or use table({table!r}), which adds them; "
                 f"or say stale=True.",
             )
         return [self.lake / file.path for file in self.manifest.of(table)]
@@ -276,7 +276,7 @@ class Lake:
             raise OperatorError(
                 "LAKE_SCOPE_UNKNOWN",
                 f"The lake {self.directory} has no scope {shown(name)}. {choices(name, self.snapshots)} `gate lake "
-                f"export` on its instance (--home, where that is not var) brings it up to the ledger.",
+                f"export` on its instance (--home, if that is not var) brings it up to the ledger.",
             )
         return self.snapshots[name]
 

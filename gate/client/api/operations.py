@@ -976,7 +976,7 @@ def get_policy_benchmarks(
     min_cohort_decisions: int | None = None,
     request_id: str | None = None,
 ) -> Call[BenchmarkReport]:
-    """How a policy does beside that of other scopes.
+    """Compare a policy with other scopes.
 
     Your own rates over the decisions of one month, and percentiles of the rates of other scopes that opted in and
     decide under the same policy id. Cohorts are frozen once a month; others' rates are rounded to 0.05 before anyone

@@ -344,9 +344,7 @@ def _target(target: Target | tuple[str, ...]) -> Target:
     if any(len(part) > _LONGEST for part in changed):
         raise _unusable("target", f"Its parts have at most {_LONGEST} characters; refer to the object by its id.")
     if not changed.system or not changed.object_id:
-        raise _unusable(
-            "target", "Its system and object id must not be empty: the decision would not be bound to anything."
-        )
+        raise _unusable("target", "It needs a system and an object id: without them the decision is bound to nothing.")
     return changed
 
 

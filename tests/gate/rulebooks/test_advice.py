@@ -209,7 +209,7 @@ def test_equal_priorities_with_other_outcomes_are_named_in_the_order_in_which_th
     there = compare("amount", "exists")
     body = rulebook(rule("z", there), rule("b", there, priority=5), rule("a", there), amount="number")
     (message,) = warned(body, "equal_priorities").values()
-    assert "2 rules have the priority 0" in message
+    assert "2 rules of priority 0 have different outcomes" in message
     assert "order of their ids: a, z." in message
     assert warned(body, "equal_priorities").keys() == {"rules[0]"}
 
