@@ -12,7 +12,7 @@ import typer
 
 from api.cli.confirmation import Yes, confirm
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
-from api.cli.output import counted, print_json, say
+from api.cli.output import counted, note, print_json, say
 from gate.clock import utc_now
 from gate.errors import OperatorError
 from gate.ids import timestamp
@@ -77,6 +77,9 @@ def begin_epoch(
     chain check` lists the entries that they saw and that are gone. `gate restore` begins an epoch by itself.
     """
     with instance_at(home, database_url) as instance:
+        found = instance.checkpoints.look(utc_now())
+        for refusal in () if found is None else found.refused:
+            note(f"Contradicted: {refusal.reason}")
         confirm("Accepts every chain as it is now; `gate chain check` shows what is missing or different.", yes=yes)
         with instance.ledger.operator_log.recording("checkpoints.epoch_begun", reason, utc_now()) as details:
             chains = details["chains"] = instance.checkpoints.begin_epoch(reason, utc_now())

@@ -215,7 +215,7 @@ def _print_comment(comment: str | None, indent: str) -> None:
 
 
 def _labelled(annotations: Annotations) -> dict[str, object]:
-    return {"annotations": {"authenticated": False, **annotations}} if annotations else {}
+    return {"annotations": {**annotations, "authenticated": False}} if annotations else {}
 
 
 def _lines(tree: Tree, depth: int = 0) -> Iterator[tuple[int, Tree]]:

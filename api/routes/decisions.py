@@ -11,7 +11,7 @@ from api.http.auth import authenticate, recognize
 from api.http.limits import tell_remaining, within_rate
 from api.http.requests import confidence_headers, json_response, parse_body, preferred_view, read_body
 from api.http.state import operations, state
-from gate.decisions.stored import decision_not_found
+from gate.decisions.stored import decision_not_found, require_as_made
 from gate.errors import FieldError, RequestRefused
 from gate.labels import VIEWS
 from gate.records.documents import DecisionBody, Record
@@ -60,6 +60,7 @@ def get_decision(decision_id: str) -> Response:
     record = state().gate.decision(authority, decision_id)
     if record is None:
         raise decision_not_found()
+    require_as_made(record, f"the record of {decision_id}")
     return json_response(project(record, preferred_view()))
 
 

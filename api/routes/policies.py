@@ -106,7 +106,7 @@ def rulebook_metadata() -> Response:
         "warnings": [warning.to_dict() for warning in warnings],
     }
     if annotations := registry.annotations(authority.scope_id, found.hash):
-        shown["annotations"] = {"authenticated": False, **annotations}
+        shown["annotations"] = {**annotations, "authenticated": False}
     return json_response(shown)
 
 

@@ -10,7 +10,7 @@ from flask import Blueprint, Response
 from api.http.auth import authenticate
 from api.http.requests import json_response, query_choice, query_cursor, query_integer, query_text, query_time
 from api.http.state import state
-from gate.decisions.stored import require_covered
+from gate.decisions.stored import require_as_made
 from gate.errors import FieldError, RequestRefused
 from gate.ids import not_before
 from gate.ledger.reads.decisions import Criteria, Found
@@ -71,5 +71,5 @@ def _criteria() -> Criteria:
 
 def _shown(found: Found) -> dict[str, object]:
     record: Mapping[str, object] = found.record
-    require_covered(record, f"the decision at chain position {found.position}")
+    require_as_made(record, f"the decision at chain position {found.position}")
     return {**{name: record.get(name) for name in _SHOWN}, "chain_position": found.position}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from gate.decisions.erasure import is_confirmed, stored_erasure
 from gate.encoding.canonical import content_hash
-from gate.errors import NotFound, ServiceUnavailable
+from gate.errors import GateError, NotFound, ServiceUnavailable
 from gate.labels import BINDING_ADAPTER
 from gate.ledger import Ledger
 from gate.ledger.chain.entries import StoredEntry, StoredReport
@@ -53,6 +53,37 @@ def require_covered(record: Mapping[str, object], what: str) -> None:
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
     """
     _require_none(uncovered_members(record), what)
+
+
+def require_as_made(record: Mapping[str, Any], what: str) -> None:
+    """Requires that a record that is going to be shown has no uncovered field and is what its record_hash covers.
+
+    It costs one hash, and no signature: verification judges the rest.
+
+    Args:
+        record: The record.
+        what: What it is, for the error.
+
+    Raises:
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+    """
+    require_covered(record, what)
+    try:
+        # What was erased cannot be hashed again; its erasure stands in the chain.
+        as_made = isinstance(record["erased"], dict) if "erased" in record else _is_as_hashed(record)
+    except (KeyError, TypeError, AttributeError, GateError):
+        as_made = False
+    if not as_made:
+        raise _changed(what, "was changed after it was made")
+
+
+def _is_as_hashed(record: Mapping[str, Any]) -> bool:
+    explained = [source["snapshot_hash"] for source in record["evidence_manifest"]["sources"]]
+    return (
+        content_hash(envelope(record)) == record["record_hash"]
+        and record["c"] == compact_verdict(record["verdict"])
+        and ("evaluation" not in record or content_hash(record["evaluation"]) in explained)
+    )
 
 
 def stored_report(kind: Kind, stored: StoredReport) -> Report:

@@ -13,22 +13,23 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, TypeAlias
 
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import parse
 from gate.errors import MaterialRefused, ServiceUnavailable
-from gate.proof.checkpoint import Checkpoint, Epoch
+from gate.proof.checkpoint import Checkpoint, Epoch, head_seen, heads_hash
 from gate.verify.checkpoint import is_checkpoint, is_epoch
+from gate.verify.signature import Judgement
 
-LARGE: Final = 16 * 1024 * 1024
-"""The size in bytes at which a file is set aside, after some 40,000 checkpoints."""
+LARGE: Final = 4 * 1024 * 1024
+"""The size in bytes at which a file is set aside, after some 10,000 checkpoints: reading them takes half a second."""
 
 MAX_REASON: Final = 500
 """How many characters the reason of an epoch has at most."""
@@ -53,38 +54,111 @@ class Line:
     text: bytes
 
 
+Judges: TypeAlias = Callable[[Checkpoint | Epoch], Judgement]
+"""Judges the signature of a line."""
+
+
+@dataclass(slots=True)
+class Opening:
+    """An epoch whose checkpoints are still being read: they must be those that its signature binds.
+
+    Attributes:
+        epoch: The epoch.
+        offset: Where its line begins in the file, in bytes.
+        checkpoints: The checkpoints read so far.
+    """
+
+    epoch: Epoch
+    offset: int = 0
+    checkpoints: list[Checkpoint] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        """Whether as many checkpoints were read as the epoch states."""
+        return len(self.checkpoints) == self.epoch["chains"]
+
+    @property
+    def holds(self) -> bool:
+        """Whether they are the epoch's."""
+        same_date = all(found["issued_at"] == self.epoch["begun_at"] for found in self.checkpoints)
+        return self.complete and same_date and heads_hash(map(head_seen, self.checkpoints)) == self.epoch["heads_hash"]
+
+
 @dataclass(slots=True)
 class _Current:
-    """What was read of the current file: how far, the epoch's line, and the last line of each chain since."""
+    """What was read of the current file: how far, the epoch's line, and of each chain since the line with the largest
+    checkpoint that a trusted key signed.
+    """
 
+    judge: Judges
     inode: int = 0
     offset: int = 0
     number: int = 0
     epoch: bytes | None = None
-    kept: dict[str, bytes] = field(default_factory=dict)
+    latest: str = ""
+    kept: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    opening: Opening | None = None
 
     def take(self, line: Line) -> None:
-        if line.document is None:
+        document = line.document
+        if document is None:
             raise _unusable(f"The line at {line.place} is neither a checkpoint nor an epoch")
+        found = self.judge(document)
+        if found.holds is False:
+            raise _unusable(f"The line at {line.place} was changed after it was signed")
+        # A key that is unknown or compromised vouches for nothing, and takes nothing back either.
+        if found.trusted:
+            self._accept(line, document)
         self.offset, self.number = self.offset + len(line.text) + 1, self.number + 1
-        if is_checkpoint(line.document):
-            self.kept[line.document["chain_id"]] = line.text
-        elif line.text != self.epoch:
-            self.kept, self.epoch = {}, line.text
+
+    def _accept(self, line: Line, document: Checkpoint | Epoch) -> None:
+        if is_checkpoint(document):
+            if self.opening is not None:
+                self.opening.checkpoints.append(document)
+                self._open(line)
+            known = self.kept.get(document["chain_id"])
+            # An older checkpoint that is written again must not stand for a newer one.
+            if known is None or document["chain_size"] > known[0]:
+                self.kept[document["chain_id"]] = document["chain_size"], line.text
+            self.latest = max(self.latest, document["issued_at"])
+        elif is_epoch(document) and line.text != self.epoch:
+            if document["begun_at"] < self.latest:
+                raise _unusable(f"The epoch at {line.place} is older than a checkpoint before it")
+            # A file begins with the epoch that the one before it had; it has no checkpoints before it to end.
+            if self.number:
+                self.opening = Opening(document, self.offset)
+                self._open(line)
+            self.epoch = line.text
+
+    def _open(self, line: Line) -> None:
+        if self.opening is None or not self.opening.complete:
+            return
+        if not self.opening.holds:
+            raise _unusable(f"The epoch before {line.place} is not followed by its own checkpoints")
+        made, self.opening = self.opening.checkpoints, None
+        self.kept = {found["chain_id"]: (found["chain_size"], canonical(found)) for found in made}
 
 
 class CheckpointLog:
     """The checkpoint log of a host. Several processes may read it; one at a time appends, inside `locked`."""
 
-    def __init__(self, file: Path) -> None:
-        """Works on a file, which need not be there yet."""
+    def __init__(self, file: Path, judge: Judges = lambda document: Judgement(None, trusted=False)) -> None:
+        """Works on a file, which need not be there yet.
+
+        Args:
+            file: The file.
+            judge: Judges the signature of a line. Lines that no trusted key signed are passed over by `refresh`.
+        """
         self.file: Final = file
-        self._current = _Current()
+        self._judge = judge
+        self._current = _Current(judge)
         self._lock = Lock()
 
     def kept(self, chain_id: str) -> Checkpoint | None:
-        """The last checkpoint of a chain in the current epoch, as `refresh` last found it."""
-        return _checkpoint(self._current.kept.get(chain_id))
+        """The largest checkpoint of a chain in the current epoch, as `refresh` last found it."""
+        known = self._current.kept.get(chain_id)
+        document = None if known is None else parse(known[1])
+        return document if is_checkpoint(document) else None
 
     def chain_ids(self) -> Collection[str]:
         """The chains with a checkpoint in the current epoch, as `refresh` last found them."""
@@ -95,7 +169,8 @@ class CheckpointLog:
 
         Raises:
             ServiceUnavailable: SVC_CHECKPOINT_UNAVAILABLE: the file cannot be read, a line is neither a checkpoint nor
-                an epoch, or checkpoints that were read before are gone.
+                an epoch, or was changed; an epoch lacks its own checkpoints, or is older than one before it; or
+                checkpoints that were read before are gone.
         """
         with self._lock:
             try:
@@ -104,11 +179,11 @@ class CheckpointLog:
                     if (status.st_ino, True) == (current.inode, status.st_size >= current.offset):
                         opened.seek(current.offset)
                     else:
-                        current = _Current(inode=status.st_ino)
+                        current = _Current(self._judge, inode=status.st_ino)
                     for line in _lines(opened, self.file.name, current.number):
                         current.take(line)
             except FileNotFoundError:
-                current = _Current()
+                current = _Current(self._judge)
             except OSError as error:
                 raise _unusable(f"{self.file} cannot be read: {error.strerror}") from error
             if current is not self._current:
@@ -119,9 +194,8 @@ class CheckpointLog:
         before = self._current
         if current.epoch != before.epoch and current.epoch is not None:
             return
-        for chain_id in before.kept:
-            had, has = self.kept(chain_id), _checkpoint(current.kept.get(chain_id))
-            if had is not None and (has is None or has["chain_size"] < had["chain_size"]):
+        for chain_id, (had, _) in before.kept.items():
+            if current.kept.get(chain_id, (0, b""))[0] < had:
                 raise _unusable(f"{self.file} lost checkpoints that it had a moment ago; put it back")
 
     def lines(self) -> Iterator[Line]:
@@ -174,13 +248,21 @@ class CheckpointLog:
         try:
             if self._current.offset >= LARGE and self._current.offset > 2 * self._carried():
                 self._set_current_aside(now)
-            _write(self.file, [canonical(document) for document in documents], at=self._current.offset)
+            torn = self._current.opening
+            _write(
+                self.file,
+                [canonical(document) for document in documents],
+                at=self._current.offset if torn is None else torn.offset,
+            )
+            if torn is not None:
+                # A crash cut an epoch short, which so never began; nobody else writes now.
+                self._current = _Current(self._judge)
         except OSError as error:
             raise _unusable(f"{self.file} cannot be written: {error.strerror}") from error
         self.refresh()
 
     def _carried(self) -> int:
-        return sum(map(len, self._current.kept.values()))
+        return sum(len(text) for _, text in self._current.kept.values())
 
     def _set_aside(self) -> list[Path]:
         names = self.file.parent.glob(f"{self.file.name}.*") if self.file.parent.is_dir() else ()
@@ -191,7 +273,7 @@ class CheckpointLog:
         new = self.file.with_name(f"{self.file.name}.new")
         new.unlink(missing_ok=True)
         carried = [] if self._current.epoch is None else [self._current.epoch]
-        _write(new, [*carried, *self._current.kept.values()], at=0)
+        _write(new, [*carried, *(text for _, text in self._current.kept.values())], at=0)
         # The old name first gets a second one: at no moment is there no current file.
         aside.hardlink_to(self.file)
         new.replace(self.file)
@@ -209,11 +291,6 @@ def _lines(opened: BinaryIO, name: str, number: int) -> Iterator[Line]:
                 raise _unusable(f"The line at {place} is longer than any checkpoint")
             return
         yield Line(place, _document(text), text[:-1])
-
-
-def _checkpoint(line: bytes | None) -> Checkpoint | None:
-    document = None if line is None else parse(line)
-    return document if is_checkpoint(document) else None
 
 
 def _document(text: bytes) -> Checkpoint | Epoch | None:

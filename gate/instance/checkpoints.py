@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from pathlib import Path
+from typing import Final, cast
 
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.ids import timestamp
 from gate.instance.checkpoint_log import MAX_REASON, CheckpointLog
 from gate.ledger import Ledger
 from gate.proof.chain import Head
-from gate.proof.checkpoint import Checkpoint, contradicts, sign_checkpoint, sign_epoch
+from gate.proof.checkpoint import Checkpoint, Epoch, contradicts, sign_checkpoint, sign_epoch
 from gate.proof.signing import Signer
 from gate.verify import Trust
-from gate.verify.checkpoint import judge_checkpoint
+from gate.verify.checkpoint import is_epoch, judge_checkpoint, judge_epoch
+from gate.verify.signature import Judgement
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +59,17 @@ class Checkpoints:
     """The checkpoints that an instance signs on this host, and those that it keeps."""
 
     def __init__(
-        self, ledger: Ledger, log: CheckpointLog, signer: Callable[[], Signer | None], trust: Callable[[], Trust]
+        self, ledger: Ledger, file: Path, signer: Callable[[], Signer | None], trust: Callable[[], Trust]
     ) -> None:
         """Works on a ledger and a log.
 
         Args:
             ledger: The ledger.
-            log: Where checkpoints are kept.
+            file: Where checkpoints are kept.
             signer: What signs now; None where signing is off.
             trust: What their signatures are verified against.
         """
-        self.log: Final = log
+        self.log: Final = CheckpointLog(file, self._judge)
         self._ledger = ledger
         self._signer = signer
         self._trust = trust
@@ -88,7 +90,7 @@ class Checkpoints:
         if signer is None:
             return None
         self.log.refresh()
-        reason = self._contradiction(scope_id, head, self._trust())
+        reason = self._contradiction(scope_id, head)
         if reason is not None:
             raise ServiceUnavailable(
                 "SVC_CHECKPOINT_UNAVAILABLE",
@@ -146,13 +148,18 @@ class Checkpoints:
         with self.log.locked():
             self.log.refresh()
             made = [sign_checkpoint(head, begun_at, signer) for head in heads]
-            self.log.append([sign_epoch(reason, begun_at, signer), *made], now)
+            self.log.append([sign_epoch(reason, begun_at, heads, signer), *made], now)
         return len(heads)
+
+    def _judge(self, document: Checkpoint | Epoch) -> Judgement:
+        trust = self._trust()
+        if is_epoch(document):
+            return judge_epoch(document, trust)
+        return judge_checkpoint(cast("Checkpoint", document), trust, None)
 
     def _look(self) -> tuple[list[Head], tuple[Refusal, ...]]:
         """The heads that no kept checkpoint has seen yet, and the chains that contradict their last one."""
         self.log.refresh()
-        trust = self._trust()
         grown, refused = [], []
         lost = set(self.log.chain_ids())
         for scope in self._ledger.tail.scopes():
@@ -161,7 +168,7 @@ class Checkpoints:
             seen = None if kept is None else (kept["chain_size"], kept["link_hash"], kept["merkle_root"])
             if seen == (scope.head.size, scope.head.link_hash, scope.head.merkle_root) or not (kept or scope.head.size):
                 continue
-            reason = self._contradiction(scope.scope_id, scope.head, trust)
+            reason = self._contradiction(scope.scope_id, scope.head)
             if reason is None:
                 grown.append(scope.head)
             else:
@@ -169,7 +176,7 @@ class Checkpoints:
         refused += [Refusal(name, None, f"The ledger has no chain {name} any more.") for name in sorted(lost)]
         return grown, tuple(refused)
 
-    def _contradiction(self, scope_id: str, head: Head, trust: Trust) -> str | None:
+    def _contradiction(self, scope_id: str, head: Head) -> str | None:
         """Why a chain is not the one that was kept, or not the one that its head says; None where it is."""
         kept = self.log.kept(head.chain_id)
         sizes = {head.size} if kept is None else {head.size, kept["chain_size"]}
@@ -178,8 +185,6 @@ class Checkpoints:
             return f"The entry at position {head.size} of chain {head.chain_id} is not the one that its head names."
         if kept is None:
             return None
-        if judge_checkpoint(kept, trust, None).holds is False:
-            return f"The last kept checkpoint of chain {head.chain_id} was changed after it was signed."
         wrong = contradicts(kept, found.get(kept["chain_size"]))
         if not wrong:
             return None

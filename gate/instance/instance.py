@@ -18,7 +18,6 @@ from gate.decisions.decide import DecisionGate
 from gate.decisions.lifecycle import Lifecycle
 from gate.errors import OperatorError
 from gate.ids import timestamp
-from gate.instance.checkpoint_log import CheckpointLog
 from gate.instance.checkpoints import Checkpoints
 from gate.instance.keys import KeyRing, hmac_signer, write_private
 from gate.instance.settings import DEFAULT_BASE_URL, FILE_NAME, INITIAL_FILE, METRICS_FILE, Settings, load_settings
@@ -89,7 +88,7 @@ class Instance:
         """The checkpoints that this instance signs, and keeps on this host."""
         return Checkpoints(
             self.ledger,
-            CheckpointLog(self.settings.checkpoint_log_file),
+            self.settings.checkpoint_log_file,
             lambda: self.signers().receipt,
             self.trust,
         )

@@ -12,10 +12,10 @@ ends what the checkpoints before it demand of later entries, and names its reaso
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, TypedDict
 
-from gate.encoding.canonical import canonical
+from gate.encoding.canonical import canonical, content_hash
 from gate.labels import CHECKPOINT, CHECKPOINT_EPOCH
 from gate.proof.chain import Head
 from gate.proof.signing import Signer
@@ -40,11 +40,13 @@ class Checkpoint(CheckpointStatement):
 
 
 class EpochStatement(TypedDict):
-    """The fields that an epoch's signature covers."""
+    """The fields that an epoch's signature covers; `heads_hash` binds the checkpoints that follow it."""
 
     checkpoint_epoch_version: str
     reason: str
     begun_at: str
+    chains: int
+    heads_hash: str
     key_id: str
 
 
@@ -74,21 +76,34 @@ def sign_checkpoint(head: Head, issued_at: str, signer: Signer) -> Checkpoint:
     return {**statement, "signature": signer.sign(canonical(statement))}
 
 
-def sign_epoch(reason: str, begun_at: str, signer: Signer) -> Epoch:
+def sign_epoch(reason: str, begun_at: str, heads: Collection[Head], signer: Signer) -> Epoch:
     """A signed epoch; the signature is over the canonical bytes of the rest.
 
     Args:
         reason: Why the chains may be shorter than earlier checkpoints, for people: which backup was restored.
         begun_at: UTC timestamp.
+        heads: The ends of all chains that are not empty, of which checkpoints of the same date follow.
         signer: The receipt key.
     """
     statement: EpochStatement = {
         "checkpoint_epoch_version": CHECKPOINT_EPOCH,
         "reason": reason,
         "begun_at": begun_at,
+        "chains": len(heads),
+        "heads_hash": heads_hash(heads),
         "key_id": signer.key_id,
     }
     return {**statement, "signature": signer.sign(canonical(statement))}
+
+
+def heads_hash(heads: Iterable[Head]) -> str:
+    """H of the ends of chains, each as [chain_id, size, merkle_root, link_hash], ordered by chain_id."""
+    return content_hash(sorted([head.chain_id, head.size, head.merkle_root, head.link_hash] for head in heads))
+
+
+def head_seen(document: Checkpoint) -> Head:
+    """The end of the chain that a checkpoint states."""
+    return Head(document["chain_id"], document["chain_size"], document["merkle_root"], document["link_hash"])
 
 
 CHECKPOINT_MEMBERS: Final[Mapping[str, type | tuple[type, ...]]] = {
@@ -103,8 +118,16 @@ CHECKPOINT_MEMBERS: Final[Mapping[str, type | tuple[type, ...]]] = {
 }
 """The members that a checkpoint has, and no other, with their types."""
 
-EPOCH_MEMBERS: Final = frozenset(Epoch.__annotations__)
-"""The members that an epoch has, and no other; each is a string."""
+EPOCH_MEMBERS: Final[Mapping[str, type]] = {
+    "checkpoint_epoch_version": str,
+    "reason": str,
+    "begun_at": str,
+    "chains": int,
+    "heads_hash": str,
+    "key_id": str,
+    "signature": str,
+}
+"""The members that an epoch has, and no other, with their types."""
 
 
 def signed_payload(document: Mapping[str, object]) -> bytes:

@@ -23,11 +23,12 @@ def is_checkpoint(document: object) -> TypeGuard[Checkpoint]:
 
 
 def is_epoch(document: object) -> TypeGuard[Epoch]:
-    """Whether a JSON value has exactly the members of an epoch, with their type and version."""
+    """Whether a JSON value has exactly the members of an epoch, with their types and version."""
     return (
         isinstance(document, dict)
-        and set(document) == EPOCH_MEMBERS
-        and all(isinstance(value, str) for value in document.values())
+        and set(document) == set(EPOCH_MEMBERS)
+        and all(isinstance(document[name], type_) for name, type_ in EPOCH_MEMBERS.items())
+        and not isinstance(document["chains"], bool)
         and document["checkpoint_epoch_version"] == CHECKPOINT_EPOCH
     )
 

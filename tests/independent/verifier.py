@@ -200,7 +200,7 @@ AUDIT_CHAIN_MEMBERS = (
     "merkle_root",
 )
 
-EPOCH_MEMBERS = ("checkpoint_epoch_version", "reason", "begun_at", "key_id", "signature")
+EPOCH_MEMBERS = ("checkpoint_epoch_version", "reason", "begun_at", "chains", "heads_hash", "key_id", "signature")
 
 CHECKPOINT_MEMBERS = (
     "checkpoint_version",
@@ -1179,6 +1179,8 @@ def epoch_failures(epoch: Any, receipt_keys: Any) -> list[str]:
     findings.equal("checkpoint_epoch_version", epoch.get("checkpoint_epoch_version"), EPOCH_VERSION)
     findings.require(_text(epoch.get("reason")) != "", "reason is empty")
     findings.require(_is_timestamp(epoch.get("begun_at")), "begun_at is not a timestamp")
+    findings.require(_integer(epoch.get("chains")) is not None, "chains is not a number")
+    findings.require(_is_hash(epoch.get("heads_hash")), "heads_hash is not a hash")
     key = _ed25519_key(findings, "epoch signature", receipt_keys, epoch.get("key_id"), epoch.get("begun_at"))
     if key is not None:
         message = canonical(_without(epoch, "signature"))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from gate.instance.checkpoint_log import CheckpointLog
+from gate.instance.checkpoint_log import CheckpointLog, Opening
 from gate.instance.instance import Instance
 from gate.ledger.reads.tail import FollowedScope
 from gate.proof.checkpoint import Checkpoint, Epoch, contradicts
@@ -160,19 +160,42 @@ class _Begun:
 
 
 def _epochs(log: CheckpointLog, trust: Trust, result: Comparison) -> list[_Begun]:
+    """The epochs of a log that account for anything, in order; the others are contradictions."""
     epochs: list[_Begun] = []
-    for line in log.lines():
+    opening: tuple[str, Opening] | None = None
+    current, latest = None, ""
+    for number, line in enumerate(log.lines()):
         document = line.document
         if is_epoch(document):
             # A file that follows one that was set aside repeats the epoch.
-            if epochs and document == epochs[-1].epoch:
+            if document == current:
                 continue
-            if judge_epoch(document, trust).holds is False:
-                result.contradict(line.place, None, "The epoch was changed after it was signed.")
+            found = judge_epoch(document, trust)
+            if found.holds is False or not found.trusted:
+                changed = found.holds is False
+                why = "was changed after it was signed" if changed else "is signed with a key that is not trusted"
+                result.contradict(line.place, None, f"The epoch {why}, so it accounts for nothing.")
+                continue
+            if document["begun_at"] < latest:
+                result.contradict(line.place, None, "The epoch is older than a checkpoint before it.")
+                continue
+            current = document
+            # The first line of a log has nothing before it to account for.
+            if number:
+                opening = line.place, Opening(document)
+        elif is_checkpoint(document) and judge_checkpoint(document, trust, None).trusted:
+            latest = max(latest, document["issued_at"])
+            if opening is not None:
+                opening[1].checkpoints.append(document)
+        if opening is not None and opening[1].complete:
+            if opening[1].holds:
+                sizes = {found["chain_id"]: found["chain_size"] for found in opening[1].checkpoints}
+                epochs.append(_Begun(opening[1].epoch, sizes))
             else:
-                epochs.append(_Begun(document, {}))
-        elif epochs and is_checkpoint(document) and document["issued_at"] == epochs[-1].epoch["begun_at"]:
-            epochs[-1].sizes.setdefault(document["chain_id"], document["chain_size"])
+                result.contradict(opening[0], None, "The epoch is not followed by its own checkpoints.")
+            opening = None
+    if opening is not None:
+        result.contradict(opening[0], None, "The epoch is not followed by its own checkpoints.")
     return epochs
 
 

@@ -403,6 +403,32 @@ def test_a_stored_record_with_a_field_that_its_hash_does_not_cover_is_shown_to_n
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"verdict": "no", "c": "no"},
+        {"verdict": "no"},
+        {"c": "no"},
+        {"reason_code": "OTHER"},
+        {"evaluation": {"matched": False}},
+        {"erased": None},
+        {"action_binding": None},
+        {"evidence_manifest": None},
+    ],
+    ids=str,
+)
+def test_a_stored_record_that_was_changed_is_not_shown(caller: Caller, change: dict[str, Any]) -> None:
+    record = caller.decide()
+    entry = caller.instance.ledger.entries.decision(caller.scope.scope_id, record["decision_id"])
+    assert entry is not None
+    with caller.instance.ledger.store.write() as connection:
+        changed = orjson.dumps({**orjson.loads(entry.body), **change})
+        connection.execute(update(entries).where(entries.c.entry_id == record["decision_id"]).values(body=changed))
+    for path in (f"/api/decision/{record['decision_id']}", "/api/decisions?limit=1"):
+        response = caller.client.get(path, headers={"x-api-key": caller.key})
+        assert (response.status_code, "verdict" in response.get_json()) == (503, False), path
+
+
 def test_a_stored_report_with_a_field_that_its_hash_does_not_cover_is_shown_to_nobody(
     caller: Caller, kind: Kind
 ) -> None:

@@ -65,8 +65,8 @@ def kept_lines(instance: Instance) -> list[Any]:
 
 def anew(instance: Instance) -> Checkpoints:
     """Its checkpoints as a process sees them that was started just now."""
-    log = CheckpointLog(instance.settings.checkpoint_log_file)
-    return Checkpoints(instance.ledger, log, lambda: instance.signers().receipt, instance.trust)
+    file = instance.settings.checkpoint_log_file
+    return Checkpoints(instance.ledger, file, lambda: instance.signers().receipt, instance.trust)
 
 
 def compared(instance: Instance) -> Comparison:
@@ -394,9 +394,92 @@ def test_an_epoch_that_the_key_did_not_sign_accounts_for_nothing(deciding: Insta
     deciding.checkpoints.log.file.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
     comparison = compared(deciding)
     assert {found.reason.split(" (")[0].partition(" of ")[0] for found in comparison.contradictions} == {
-        "The epoch was changed after it was signed.",
+        "The epoch was changed after it was signed, so it accounts for nothing.",
         "The chain no longer contains the checkpoint",
     }
+
+
+FORGED_EPOCH = {
+    "checkpoint_epoch_version": "decision_checkpoint_epoch_v1",
+    "reason": "Restored.",
+    "begun_at": "2099-01-01T00:00:00.000Z",
+    "chains": 0,
+    "heads_hash": "0" * 64,
+    "key_id": "receipt_unknown",
+}
+
+
+@pytest.mark.parametrize("signature", ["ed25519:AAAA", "hmac-sha256:00", "none"])
+def test_an_epoch_of_an_unknown_key_hides_no_rewrite(deciding: Instance, scope: Scope, signature: str) -> None:
+    keep(deciding)
+    rewrite(deciding, scope, 2)
+    with deciding.checkpoints.log.file.open("ab") as file:
+        file.write(orjson.dumps(FORGED_EPOCH | {"signature": signature}) + b"\n")
+    comparison = compared(deciding)
+    assert (comparison.holds, comparison.compared) == (False, 1)
+    head = deciding.ledger.entries.head(scope.scope_id)
+    for checkpoints in (deciding.checkpoints, anew(deciding)):
+        with pytest.raises(ServiceUnavailable):
+            checkpoints.sign(scope.scope_id, head, timestamp(utc_now()))
+
+
+@pytest.mark.parametrize("change", ["alone", "moved to the end", "repeated at the end", "another chain behind it"])
+def test_a_true_epoch_accounts_for_nothing_without_its_own_checkpoints(
+    deciding: Instance, authority: Authority, scope: Scope, change: str
+) -> None:
+    keep(deciding)
+    deciding.checkpoints.begin_epoch("A drill.", utc_now())
+    grow(deciding, authority, 1)
+    keep(deciding)
+    kept, epoch, opened, later = deciding.checkpoints.log.file.read_bytes().splitlines(keepends=True)
+    lines = {
+        "alone": [kept, epoch],
+        "moved to the end": [kept, opened, later, epoch],
+        "repeated at the end": [kept, epoch, opened, later, epoch],
+        "another chain behind it": [kept, epoch, later],
+    }[change]
+    rewrite(deciding, scope, 1)
+    deciding.checkpoints.log.file.write_bytes(b"".join(lines))
+    comparison = compared(deciding)
+    assert not comparison.holds
+    assert comparison.cuts == []
+    with pytest.raises(ServiceUnavailable):
+        anew(deciding).sign(scope.scope_id, deciding.ledger.entries.head(scope.scope_id), timestamp(utc_now()))
+
+
+@pytest.mark.parametrize("line", ["an older one again", "a copy of another key"])
+def test_one_line_more_does_not_make_the_service_sign_a_rewritten_chain(
+    deciding: Instance, authority: Authority, scope: Scope, line: str
+) -> None:
+    keep(deciding)
+    grow(deciding, authority, 2)
+    keep(deciding)
+    rewrite(deciding, scope, 5)
+    older, newer = kept_lines(deciding)
+    head = deciding.ledger.entries.head(scope.scope_id)
+    copy = newer | {"merkle_root": head.merkle_root, "link_hash": head.link_hash, "key_id": "receipt_unknown"}
+    with deciding.checkpoints.log.file.open("ab") as file:
+        file.write(orjson.dumps(older if line == "an older one again" else copy) + b"\n")
+    for checkpoints in (deciding.checkpoints, anew(deciding)):
+        with pytest.raises(ServiceUnavailable, match="no longer contains"):
+            checkpoints.sign(scope.scope_id, head, timestamp(utc_now()))
+    assert not compared(deciding).holds
+
+
+def test_an_epoch_that_a_crash_cut_short_never_began(deciding: Instance, authority: Authority, scope: Scope) -> None:
+    directory = deciding.ledger.directory
+    other = directory.create_scope("other", "unlimited", utc_now())
+    key, _ = directory.create_key(other, {"decide", "register"}, None, utc_now())
+    grow(deciding, directory.authenticate(key, utc_now()), 1)
+    keep(deciding)
+    deciding.checkpoints.begin_epoch("A drill.", utc_now())
+    lines = deciding.checkpoints.log.file.read_bytes().splitlines(keepends=True)
+    deciding.checkpoints.log.file.write_bytes(b"".join(lines[:4]))
+    grow(deciding, authority, 1)
+    checkpoints = anew(deciding)
+    assert checkpoints.keep(utc_now()).signed == 1  # type: ignore[union-attr]
+    assert len(kept_lines(deciding)) == 3
+    assert compared(deciding).holds
 
 
 @pytest.mark.parametrize("reason", ["", "  ", "x" * 501])
@@ -441,8 +524,8 @@ def test_what_a_check_of_one_scope_reads_leaves_the_others_out(deciding: Instanc
 def test_a_log_that_cannot_be_written_is_a_reason(deciding: Instance, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_bytes(b"")
-    log = CheckpointLog(blocked / "checkpoints.jsonl")
-    checkpoints = Checkpoints(deciding.ledger, log, lambda: deciding.signers().receipt, deciding.trust)
+    file = blocked / "checkpoints.jsonl"
+    checkpoints = Checkpoints(deciding.ledger, file, lambda: deciding.signers().receipt, deciding.trust)
     with pytest.raises(GateError, match="cannot be"):
         checkpoints.keep(utc_now())
 

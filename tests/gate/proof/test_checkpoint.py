@@ -52,10 +52,20 @@ def test_a_checkpoint_shows_a_rewritten_and_a_shortened_chain() -> None:
 
 
 def test_an_epoch_is_signed_over_all_of_its_members() -> None:
-    made: Any = sign_epoch("Restored from the backup of Tuesday.", ISSUED_AT, RECEIPT_SIGNER)
-    assert set(made) == {"checkpoint_epoch_version", "reason", "begun_at", "key_id", "signature"}
+    made: Any = sign_epoch(
+        "Restored from the backup of Tuesday.", ISSUED_AT, [chain.head_of(links(5)[-1])], RECEIPT_SIGNER
+    )
+    assert set(made) == {
+        "checkpoint_epoch_version",
+        "reason",
+        "begun_at",
+        "chains",
+        "heads_hash",
+        "key_id",
+        "signature",
+    }
     assert verifier.epoch_failures(made, RECEIPT_KEYS.to_dict()) == []
     for name in made:
-        changed = made | {name: f"{made[name]}0"}
+        changed = made | {name: 2 if name == "chains" else f"{made[name]}0"}
         assert judge_epoch(changed, TRUST).holds is not True, name
         assert verifier.epoch_failures(changed, RECEIPT_KEYS.to_dict()) != [], name
