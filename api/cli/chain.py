@@ -55,6 +55,8 @@ def check(
     with instance_at(home, database_url) as instance:
         scopes = _scopes(instance, scope)
         results = chain_results(instance, scopes, processes=processes, asked=progress, as_json=as_json)
+        if scope is None:
+            results += [_lost_result(*found) for found in instance.ledger.audited.lost_scopes()]
         if kept is not None:
             results.append(_checkpoint_result(instance, scopes, kept))
         chosen = None if scope is None else {found.scope_id for found in scopes}
@@ -110,6 +112,19 @@ def _result(scope: Scope, audit: Audit) -> dict[str, object]:
         "reason": None if finding is None else finding.reason,
         "table": None if finding is None else finding.table,
         "row": None if finding is None else finding.row,
+    }
+
+
+def _lost_result(table: str, scope_id: str) -> dict[str, object]:
+    return {
+        "scope": scope_id,
+        "chain_id": "unknown",
+        "entries_checked": 0,
+        "whole": False,
+        "broken_at": None,
+        "reason": "It has rows, and no name or no chain head; restore a backup that `gate chain check` finds whole.",
+        "table": table,
+        "row": scope_id,
     }
 
 

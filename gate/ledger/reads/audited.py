@@ -39,7 +39,17 @@ from gate.ledger.chain.entries import head_of_scope
 from gate.ledger.chain.outcomes import STATUSES
 from gate.ledger.packing import unpack
 from gate.ledger.stores.store import Store
-from gate.ledger.tables import Utf8, claims, decisions, entries, latest_outcomes, outcome_counts, rulebooks
+from gate.ledger.tables import (
+    Utf8,
+    chain_heads,
+    claims,
+    decisions,
+    entries,
+    latest_outcomes,
+    outcome_counts,
+    rulebooks,
+    scopes,
+)
 from gate.proof.chain import Head
 
 STRETCH: Final = 256
@@ -47,6 +57,11 @@ STRETCH: Final = 256
 
 # Bodies may have a megabyte each: so many are fetched at a time, and not all that were asked for.
 _AT_ONCE: Final = 16
+_LOST_SHOWN: Final = 20
+
+
+# Those with the most to lose first.
+_OF_SCOPES: Final = (entries, scopes, chain_heads, rulebooks, decisions, claims, latest_outcomes, outcome_counts)
 
 
 class AuditedEntry(NamedTuple):
@@ -112,6 +127,22 @@ class AuditedLedger:
         """Works on the given store."""
         self._store = store
 
+    def lost_scopes(self) -> list[tuple[str, str]]:
+        """The scopes with rows that no audit of a chain reads, because they have no name or no chain head: each with
+        the first table that has such rows. It takes time in proportion to the rows.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        found: dict[str, str] = {}
+        with self._unhurried() as connection:
+            known = select(scopes.c.scope_id).join(chain_heads, chain_heads.c.scope_id == scopes.c.scope_id)
+            for table in _OF_SCOPES:
+                ids = select(table.c.scope_id).where(table.c.scope_id.not_in(known)).distinct()
+                for scope_id in connection.execute(ids.limit(_LOST_SHOWN)).scalars():
+                    found.setdefault(scope_id, table.name)
+        return [(table, scope_id) for scope_id, table in sorted(found.items())]
+
     @contextmanager
     def snapshot(self, scope_id: str) -> Iterator[Snapshot]:
         """A scope as it is at one moment.
@@ -119,11 +150,16 @@ class AuditedLedger:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
+        with self._unhurried() as connection:
+            yield Snapshot(connection, scope_id)
+
+    @contextmanager
+    def _unhurried(self) -> Iterator[Connection]:
         with self._store.read() as connection:
             if connection.dialect.name == "postgresql":
                 # A scan of a whole table takes longer than a request may.
                 connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
-            yield Snapshot(connection, scope_id)
+            yield connection
 
 
 class Snapshot:

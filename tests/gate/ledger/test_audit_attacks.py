@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
-from sqlalchemy import delete, insert, update
+from sqlalchemy import Table, delete, insert, update
 
 from gate.clock import utc_now
 from gate.decisions.erasure import erase
@@ -20,7 +20,16 @@ from gate.ledger.access.authority import Authority, Scope
 from gate.ledger.chain.writer import Claim
 from gate.ledger.packing import pack, unpack
 from gate.ledger.reads import audited
-from gate.ledger.tables import chain_heads, claims, decisions, entries, latest_outcomes, outcome_counts, rulebooks
+from gate.ledger.tables import (
+    chain_heads,
+    claims,
+    decisions,
+    entries,
+    latest_outcomes,
+    outcome_counts,
+    rulebooks,
+    scopes,
+)
 from gate.policy.confidence import DecisionConfidence
 from gate.records.attestation import registration_hash
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
@@ -64,6 +73,22 @@ def requires(finding: Finding | None, table: str, position: int | None, *told: s
     for part in told:
         assert part in finding.reason, finding.reason
     return finding
+
+
+@pytest.mark.parametrize("table", [chain_heads, scopes])
+def test_a_scope_that_lost_its_head_or_its_name_is_named(lived: Instance, scope: Scope, table: Table) -> None:
+    assert lived.ledger.audited.lost_scopes() == []
+    with lived.ledger.store.write() as connection:
+        connection.execute(delete(table).where(table.c.scope_id == scope.scope_id))
+    assert lived.ledger.audited.lost_scopes() == [("entries", scope.scope_id)]
+
+
+@pytest.mark.parametrize("table", [claims, decisions, rulebooks, entries])
+def test_rows_of_a_scope_that_is_not_there_are_named(lived: Instance, scope: Scope, table: Table) -> None:
+    row = rows(lived, table)[0]
+    with lived.ledger.store.write() as connection:
+        connection.execute(insert(table), {**row._mapping, "scope_id": "f" * 16})
+    assert lived.ledger.audited.lost_scopes() == [(table.name, "f" * 16)]
 
 
 class TestClaims:
