@@ -401,8 +401,6 @@ def test_a_stored_record_with_a_field_that_its_hash_does_not_cover_is_shown_to_n
     assert [answer.status_code for answer in answers() if answer.status_code != 200] == []
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize(
     "change",
     [
@@ -429,6 +427,8 @@ def test_a_stored_record_that_was_changed_is_not_shown(caller: Caller, change: d
         assert (response.status_code, "verdict" in response.get_json()) == (503, False), path
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_stored_report_with_a_field_that_its_hash_does_not_cover_is_shown_to_nobody(
     caller: Caller, kind: Kind
 ) -> None:
