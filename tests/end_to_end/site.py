@@ -126,7 +126,14 @@ class Site:
         return entries
 
     def require_exactly(
-        self, answers: Mapping[str, bytes], scope: str, url: str, key: str, reports: Mapping[str, bytes] | None = None
+        self,
+        answers: Mapping[str, bytes],
+        scope: str,
+        url: str,
+        key: str,
+        reports: Mapping[str, bytes] | None = None,
+        *,
+        ended_connections: int = 0,
     ) -> None:
         """Requires that a scope's chain is whole and holds a record for each idempotency key that was answered, the one
         that the answer showed, and no other; and that the service shows each as it was, and verifies it.
@@ -137,6 +144,7 @@ class Site:
             url: The service.
             key: A key of the scope.
             reports: The answered reports, by kind and idempotency key. They are there as they were answered, once.
+            ended_connections: How many connections that the database ended a read may meet, each with a 503.
         """
         entries = self.chain(scope)
         records = [stored_record(entry) for entry in entries if entry.link["entry_type"] == "decision"]
@@ -148,11 +156,12 @@ class Site:
 
             def shown(body: bytes) -> bytes:
                 path = f"{url}/api/decision/{json.loads(body)['decision_id']}"
-                # A worker can still hold a connection that the database ended: a read that meets it is 503, once.
-                for _ in range(5):
-                    answer = client.get(path)
+                answer = client.get(path)
+                # Each try takes one ended connection out of a worker's pool.
+                for _ in range(ended_connections):
                     if answer.status_code != 503:
                         break
+                    answer = client.get(path)
                 return answer.content
 
             assert side_by_side(shown, answers.values()) == list(answers.values())
