@@ -67,6 +67,11 @@ define with_dots
 $(1) & pid=$$!; while kill -0 $$pid 2>/dev/null; do printf .; sleep 2; done; wait $$pid && echo " done."
 endef
 
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+
+# uv installs in a third of the time. Where it cannot, such as behind an index that only pip is configured for, pip does.
+uv_alone = awk '/^uv==/, !/\\$$/' requirements.lock > .venv/uv.txt && $(PIP) --require-hashes --no-deps -r .venv/uv.txt
+
 install: .venv/.installed
 
 .venv/.installed: requirements.lock pyproject.toml
@@ -76,9 +81,10 @@ install: .venv/.installed
 	@echo "1/3 Creating .venv with $$($(PYTHON) --version)."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@printf '2/3 Downloading and installing %s packages: ' "$$(grep -c '^[A-Za-z0-9].*==' requirements.lock)"
-	@$(call with_dots,$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock)
+	@$(call with_dots,{ $(uv_alone) && $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock; } \
+	  > /dev/null 2>&1 || $(PIP) --require-hashes -r requirements.lock)
 	@printf '3/3 Installing Decision Gate itself: '
-	@$(call with_dots,$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .)
+	@$(call with_dots,$(PIP) --no-deps --no-build-isolation --editable .)
 	@touch $@
 
 # All three, whatever the first finds: one run shows everything.
@@ -102,9 +108,9 @@ client: install
 bench: install
 	@$(BIN)/python -m bench
 
-# Refreshes requirements.lock; needs uv.
-lock:
-	@uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --upgrade --quiet \
+# Refreshes requirements.lock.
+lock: install
+	@$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --upgrade --quiet \
 	  --no-header --extra server --extra workbench --extra notebooks --group test --group bench --group build --output-file requirements.lock
 
 clean:
