@@ -49,7 +49,8 @@ check: install
 	$(call test_and_lint,--numprocesses=3 $(FILES) -m "not heavy" --ignore=tests/end_to_end)
 
 # Everything but the long forms, in four processes: the tests with real servers wait much of their time.
-test: install browser
+test:
+	@$(MAKE) --no-print-directory --jobs=2 install browser
 	$(call test_and_lint,--numprocesses=4 $(FILES))
 
 # A Chromium for the tests that look at pages: that of the machine, or the distribution's, installed where this is root.
