@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 import rfc8785
 
+from gate.encoding.canonical import canonical
 from gate.instance.instance import Instance
 from gate.ledger.reads import tail
 from gate.policy.questions import AnomaliesQuestion
@@ -95,7 +96,7 @@ def assert_recounted(
     body = answer(reading.snapshot, AnomaliesQuestion(policy_id, **chosen)).to_dict()
     expected = independent.anomalies(reading.entries, site.requests, policy_id, erased=erased, **chosen, **more)
     assert body == expected
-    assert rfc8785.dumps(body) == rfc8785.dumps(expected)
+    assert canonical(body) == canonical(expected)
     return body
 
 

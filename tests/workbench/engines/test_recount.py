@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import orjson
 import pytest
-import rfc8785
 
+from gate.encoding.canonical import canonical
 from gate.instance.instance import Instance
 from gate.ledger.reads import tail
 from gate.policy.questions import ConfidenceQuestion, EffectivenessQuestion
@@ -120,14 +120,14 @@ def assert_effective(reading: Reading, policy_id: str, chosen: dict[str, Any]) -
     body = effectiveness_engine.answer(reading.snapshot, EffectivenessQuestion(policy_id, **chosen)).to_dict()
     expected = recount.effectiveness(reading.entries, policy_id, **chosen)
     assert body == expected
-    assert rfc8785.dumps(body) == rfc8785.dumps(expected)
+    assert canonical(body) == canonical(expected)
 
 
 def assert_confident(site: Site, reading: Reading, policy_id: str, chosen: dict[str, Any]) -> None:
     body = confidence_engine.answer(reading.snapshot, ConfidenceQuestion(policy_id, **chosen)).to_dict()
     expected = recount.confidence(reading.entries, policy_id, **chosen)
     assert body == expected
-    assert rfc8785.dumps(body) == rfc8785.dumps(expected)
+    assert canonical(body) == canonical(expected)
     if len(reading.entries) == len(site.entries[reading.scope]):
         assert orjson.dumps(body) == orjson.dumps(served(site, reading.scope, policy_id, chosen))
 
