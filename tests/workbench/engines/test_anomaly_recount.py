@@ -261,12 +261,13 @@ print(anomalies(snapshot, "pricing", min_sample=5, threshold=0, max_items=200).b
 
 def test_one_thread_and_several_give_the_same_report(exported: FollowedLake) -> None:
     here = anomalies(only(exported).snapshot, PRICING, min_sample=5, **EVERYTHING).body["anomaly_hash"]
-    for threads in ("1", "2"):
-        told = subprocess.run(
-            [sys.executable, "-c", _TELLING, str(exported.directory)],
-            env={**os.environ, "POLARS_MAX_THREADS": threads, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": threads},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert told.stdout.strip() == here
+    # This process has one of the two, and hashes by chance.
+    threads = "2" if pl.thread_pool_size() == 1 else "1"
+    told = subprocess.run(
+        [sys.executable, "-c", _TELLING, str(exported.directory)],
+        env={**os.environ, "POLARS_MAX_THREADS": threads, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.strip() == here

@@ -22,6 +22,8 @@ from gate.errors import OperatorError, ServiceUnavailable
 from gate.ids import timestamp
 from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
+from gate.ledger import Ledger
+from gate.ledger.access.authority import Scope
 from gate.policy.peers import MonthCounts, beginning, earlier
 from gate.policy.questions import BenchmarksQuestion
 from gate.records.receipts import OUTCOMES
@@ -258,15 +260,17 @@ class TestFreeze:
         assert month_due(beginning("2026-02") + AN_HOUR - timedelta(milliseconds=1)) == "2026-01"
 
     @pytest.mark.heavy
-    def test_months_stay_for_two_years(self, cohort: Cohort, tmp_path: Path) -> None:
+    def test_months_stay_for_two_years(self, ledger: Ledger, scope: Scope, tmp_path: Path) -> None:
+        ledger.benchmarks.choose(scope, FIRST - AN_HOUR, opted_in=True)
         for months in range(26):
             month = earlier("2028-01", 25 - months)
-            assert keep_frozen(cohort.instance.ledger, tmp_path, Personal(), begun(month)) == month
+            assert keep_frozen(ledger, tmp_path, Personal(), begun(month)) == month
         kept = sorted(file.stem for file in (tmp_path / "benchmarks").iterdir())
         assert kept == [earlier("2028-01", months) for months in reversed(range(24))]
         found = latest(tmp_path)
         assert found is not None
         assert found.month == "2028-01"
+        assert found.has_member(scope.scope_id)
 
     def test_a_scope_that_the_lake_lacks_too_much_of_postpones_it_for_all(
         self, cohort: Cohort, exported: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -332,16 +336,20 @@ class TestReport:
         reasons, parameters = set(), itertools.cycle(PARAMETERS)
         for month in MONTHS[1:3]:
             keep_frozen(cohort.instance.ledger, lake, Personal(), begun(month))
+            opened = open_lake(lake)
+            snapshots = {
+                name: fresh(cohort.instance.ledger, lake, cohort.scopes[name].scope_id, Personal(), facts=False)
+                for name in SCOPES
+            }
             for name, policy_id in itertools.product(SCOPES, (*POLICIES, "unheard.of")):
                 chosen = next(parameters)
-                snapshot = fresh(cohort.instance.ledger, lake, cohort.scopes[name].scope_id, Personal(), facts=False)
                 question = BenchmarksQuestion(policy_id, **chosen)
-                body = answer(snapshot, question).to_dict()
+                body = answer(snapshots[name], question).to_dict()
                 expected = recount.benchmarks(cohort.entries, cohort.choices, month, name, policy_id, **chosen)
                 assert body == expected
                 assert canonical(body) == canonical(expected)
                 # The lake's own reader gives the same.
-                read = answer(open_lake(lake).scope(name), question).to_dict()
+                read = answer(opened.scope(name), question).to_dict()
                 assert orjson.dumps(read) == orjson.dumps(body)
                 reasons.add(body["cross_customer"]["reason"])
         assert reasons == {None, "not_opted_in", "too_few_scopes", "too_few_decisions"}
