@@ -23,6 +23,7 @@ from gate.ledger.reads import tail
 from gate.policy.questions import AnomaliesQuestion
 from tests.end_to_end.support import ROOT
 from tests.independent import anomalies as independent
+from tests.support.torture import size
 from tests.workbench.anomalous import CLAIMS, POLICIES, PRICING, AnomalousSite
 from tests.workbench.growing import (
     Lake,
@@ -136,8 +137,9 @@ def test_reports_equal_the_recount_however_much_the_lake_holds(shared: Instance,
                 if len(reading.entries) == len(site.entries[reading.scope]):
                     chosen: dict[str, Any] = {"min_sample": 5, **EVERYTHING}
                     found.add(assert_recounted(site, reading, PRICING, chosen, site.erased)["anomaly_hash"])
-                for policy_id, chosen in some(parameters(reading.entries), 1, chance):
-                    assert_recounted(site, reading, policy_id, chosen, lake.erased(reading))
+                if size(change not in (nothing, export, compact), True):
+                    for policy_id, chosen in some(parameters(reading.entries), 1, chance):
+                        assert_recounted(site, reading, policy_id, chosen, lake.erased(reading))
         assert len(found) == 1
 
 
@@ -188,7 +190,7 @@ def test_every_kind_of_anomaly_is_recounted(settled: AnomalousSite, exported: Fo
 def test_any_parameters_give_the_recount(settled: AnomalousSite, exported: FollowedLake) -> None:
     reading = only(exported)
     chance = random.Random(4)  # noqa: S311 - for tests to be the same each time
-    for policy_id, chosen in some(parameters(reading.entries), 14, chance):
+    for policy_id, chosen in some(parameters(reading.entries), size(9, 14), chance):
         assert_recounted(settled, reading, policy_id, chosen)
 
 

@@ -173,9 +173,8 @@ def seen(plan: Attack, victim: Months, lake: Path) -> Iterator[bytes]:
             for question in QUESTIONS if name == "attacker 0" else size(EACH, QUESTIONS):
                 yield orjson.dumps(benchmark_report(own, cohort, question, month=month))
             # The engine gives the same, and no parameter of it changes what is told of others.
-            for chosen in (
-                (CHOSEN if month == FREEZES[-1] else size(CHOSEN[:1], CHOSEN)) if name == "attacker 0" else ()
-            ):
+            several = CHOSEN if month == FREEZES[-1] else size(CHOSEN[:1], CHOSEN)
+            for chosen in several if name == "attacker 0" else ():
                 yield orjson.dumps(benchmarks(chains[name], POLICY, **chosen).to_dict())
 
 
