@@ -760,7 +760,7 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(
     while True:
         shutil.rmtree(lake)
         lake.mkdir()
-        crash_at, calls = crash_at + size(11, 1), 0
+        crash_at, calls = crash_at + size(17, 1), 0
         try:
             export(batch=9)
             compact()
