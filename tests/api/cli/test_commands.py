@@ -110,7 +110,7 @@ def test_the_installed_command_names_every_subcommand_and_the_exit_codes(tmp_pat
     commands = ("serve", "status", "scopes", "keys", "signing-keys", "rulebook", "verify", "verify-packet", "chain")
     for name in (*commands, "lake", "erase", "log", "backup", "restore", "db", "Exit codes"):
         assert name in done.stdout
-    assert run("nonsense").returncode == 2
+    assert run_gate("nonsense").returncode == 2
     failed = run("status", "--home", str(tmp_path), "--json")
     assert (failed.returncode, failed.stdout, json.loads(failed.stderr)["error"]) == (2, "", "INSTANCE_MISSING")
 

@@ -125,7 +125,7 @@ def go_on(site: Any, _: Lake) -> None:
 @pytest.mark.usefixtures("in_parts")
 def test_reports_equal_the_recount_however_much_the_lake_holds(shared: Instance, tmp_path: Path) -> None:
     chance = random.Random(1)  # noqa: S311 - for tests to be the same each time
-    site = grown(shared, "parts", 1, 180, 240, timedelta(0))
+    site = grown(shared, "parts", 1, *size((130, 170), (180, 240)), timedelta(0))
     lake = FollowedLake(site, tmp_path, 40)
     for stages in ((nothing, export_a_part, export, compact_a_part), (go_on, compact)):
         found: set[str] = set()
@@ -199,7 +199,7 @@ def test_of_many_decisions_a_sample_is_recounted(
     settled: AnomalousSite, exported: FollowedLake, most: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(samples, "MAX_SAMPLED", most)
-    for policy_id, min_sample in ((PRICING, 1), (PRICING, 8), (CLAIMS, 3)):
+    for policy_id, min_sample in ((PRICING, 1), *size((), ((PRICING, 8),)), (CLAIMS, 3)):
         chosen = {"min_sample": min_sample, **EVERYTHING}
         body = assert_recounted(settled, only(exported), policy_id, chosen, most_sampled=most)
         one_of = body["coverage"]["sampled_one_of"]

@@ -29,6 +29,7 @@ from gate.policy.questions import BenchmarksQuestion
 from gate.records.receipts import OUTCOMES
 from tests.independent import benchmarks as recount
 from tests.support.samples import sample_request
+from tests.support.torture import size
 from tests.workbench.benchmarking import POLICY, chain_of
 from tests.workbench.growing import SINCE, Lake, Site, rulebook
 from workbench import benchmarks
@@ -159,10 +160,12 @@ class TestFreeze:
         compacted = Lake(cohort, tmp_path / "compacted", batch=23)
         compacted.compact()
         counted = 0
-        for month in MONTHS:
+        for number, month in enumerate(MONTHS):
             expected = recount.frozen(cohort.entries, cohort.choices, month)
             counted += sum(len(policies) for policies in expected.values())
-            for directory in (empty, partly.directory, exported.directory, compacted.directory):
+            directories = (empty, partly.directory, exported.directory, compacted.directory)
+            # Two of them each month, so each in two.
+            for directory in size(directories[number % 2 :: 2], directories):
                 assert cohort.rows(directory, month) == expected
         # Of some nothing is told, and of others it is.
         assert 6 <= counted < len(SCOPES) * len(POLICIES)
@@ -348,9 +351,10 @@ class TestReport:
                 expected = recount.benchmarks(cohort.entries, cohort.choices, month, name, policy_id, **chosen)
                 assert body == expected
                 assert canonical(body) == canonical(expected)
-                # The lake's own reader gives the same.
-                read = answer(opened.scope(name), question).to_dict()
-                assert orjson.dumps(read) == orjson.dumps(body)
+                # The lake's own reader gives the same: of each scope and policy at least once.
+                if size(month == MONTHS[1], True):
+                    read = answer(opened.scope(name), question).to_dict()
+                    assert orjson.dumps(read) == orjson.dumps(body)
                 reasons.add(body["cross_customer"]["reason"])
         assert reasons == {None, "not_opted_in", "too_few_scopes", "too_few_decisions"}
 
