@@ -79,8 +79,9 @@ def rows(snapshot: Snapshot) -> dict[str, pl.DataFrame]:
 
 def assert_same(one: Snapshot, other: Snapshot) -> None:
     """Asserts that two snapshots hold the same rows."""
+    found = rows(other)
     for name, frame in rows(one).items():
-        assert_frame_equal(frame, rows(other)[name])
+        assert_frame_equal(frame, found[name])
 
 
 def faults(instance: Instance, lake: Path, scope: Scope) -> list[str]:
