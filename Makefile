@@ -59,7 +59,7 @@ browser:
 
 # The long forms of the tests that kill, cut off, crowd, time and feed nonsense to real servers; three quarters of an hour.
 torture: install
-	@GATE_TORTURE=1 $(BIN)/pytest -s tests/api/http/test_hostile_strings.py tests/workbench/lake/test_lake.py tests/workbench/lake/test_lake_kills.py \
+	@GATE_TORTURE=1 $(BIN)/pytest -s tests/api/http/test_hostile_strings.py tests/workbench tests/gate/policy \
 	  tests/bench tests/upgrade/test_make.py tests/gate/records/test_report_request.py \
 	  $(addprefix tests/end_to_end/test_,crashes.py concurrency.py postgres_faults.py key_timing.py contract_fuzzing.py)
 

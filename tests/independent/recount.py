@@ -12,6 +12,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from functools import cache
 from typing import Any
 
 import rfc8785
@@ -68,22 +69,19 @@ def hash_of(value: Json) -> str:
     return hashlib.sha256(rfc8785.dumps(value)).hexdigest()
 
 
+@cache
+def _root_after(root: str, leaf: str, position: int) -> str:
+    """The rolling root with one entry more; a chain that is recounted again has the same ones again."""
+    members = ["strategy", "previous_merkle_root", "leaf_hash", "chain_position"]
+    return hash_of(dict(zip(members, ["rolling_sha256_pair_v1", root, leaf, position], strict=True)))
+
+
 def root_of(entries: Entries) -> str | None:
     """The rolling root of a chain over its entries' leaves; None for none."""
     root = None
     for position, entry in enumerate(entries, 1):
         leaf = _leaf(entry)
-        if root is None:
-            root = leaf
-            continue
-        root = hash_of(
-            {
-                "strategy": "rolling_sha256_pair_v1",
-                "previous_merkle_root": root,
-                "leaf_hash": leaf,
-                "chain_position": position,
-            }
-        )
+        root = leaf if root is None else _root_after(root, leaf, position)
     return root
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +29,12 @@ def rulebook_of(*fields: str, version: str = "1") -> dict[str, Any]:
     """What of a rulebook is counted: the facts that it reads."""
     schema = {"required": [], "properties": {field: {"type": "string"} for field in fields}}
     return {"rulebook_id": POLICY, "version": version, "input_schema": schema, "rules": []}
+
+
+@cache
+def _hash_of(rulebook: bytes) -> str:
+    """The hash of a rulebook, of which a chain has few, and each many times."""
+    return recount.hash_of(orjson.loads(rulebook))
 
 
 class MadeUp:
@@ -63,7 +70,7 @@ class MadeUp:
             "created_at": timestamp(at),
             "policy_id": policy_id,
             "policy_version": version,
-            "policy_hash": recount.hash_of(body),
+            "policy_hash": _hash_of(orjson.dumps(body)),
             "verdict": verdict,
             "application_verdict": verdict.upper(),
             "action": "refund",
@@ -97,7 +104,7 @@ class MadeUp:
 
     def snapshot(self, lake: Path, personal: Personal | None = None) -> Snapshot:
         """The chain, of which the lake holds nothing yet."""
-        rulebooks = {recount.hash_of(of["rulebook"]): of["rulebook"] for of in self.requests.values()}
+        rulebooks = {_hash_of(orjson.dumps(of["rulebook"])): of["rulebook"] for of in self.requests.values()}
         rows = [self._row(position, entry) for position, entry in enumerate(self.entries, 1)]
         tail = frames("s1", rows, Rulebooks(rulebooks.get), personal or Personal())
         return Snapshot(lake, Manifest("s1", "acme", "chain_1"), len(rows), recount.root_of(self.entries), tail)

@@ -24,6 +24,7 @@ from tests.reference.strategies import json_values, rulebooks_and_facts
 from tests.support.rulebooks import compare, rule, rulebook
 from tests.support.samples import cases, sample_rulebook
 from tests.support.tiers import examples
+from tests.support.torture import size
 from workbench.evaluator import VectorEvaluator, compile_frame_evaluator
 from workbench.facts import INPUTS, fact_series, type_of, with_fields
 
@@ -145,7 +146,7 @@ def test_declared_types_accept_what_the_scalar_evaluator_accepts(type_: str | No
         same(rulebook(rule("hit", condition), required=required, **declared), ROWS)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(size(30, 60)))
 @given(rulebooks_and_facts(), st.lists(any_facts(), max_size=6), st.booleans())
 def test_it_says_of_every_row_what_the_scalar_and_the_naive_one_say(
     drawn: tuple[dict[str, Any], dict[str, Any]], others: list[dict[str, Any]], in_columns: bool

@@ -20,6 +20,7 @@ from tests.reference.strategies import FIELDS, json_values, rulebooks
 from tests.reference.strategies import facts as any_facts
 from tests.support.rulebooks import compare, rule, rulebook
 from tests.support.tiers import examples
+from tests.support.torture import size
 from workbench.facts import (
     FACT_TYPE,
     INPUTS,
@@ -98,7 +99,7 @@ def test_no_decisions_take_columns_without_rows() -> None:
     assert extracted(stored([]).lazy(), ["f"]).height == 0
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(size(20, 40)))
 @given(rulebooks())
 def test_the_fields_of_a_rulebook_are_those_it_declares_requires_or_tests(body: Any) -> None:
     found: set[str] = set(body["input_schema"]["required"]) | set(body["input_schema"]["properties"])
@@ -216,7 +217,7 @@ def planted(draw: st.DrawFn) -> tuple[dict[str, Any], list[str]]:
     return facts, [".".join(path) for path in paths]
 
 
-@settings(max_examples=examples(120))
+@settings(max_examples=examples(size(50, 120)))
 @given(planted(), st.lists(PATHS.map(".".join), max_size=6))
 def test_nothing_beneath_a_withheld_path_is_left(drawn: tuple[dict[str, Any], list[str]], others: list[str]) -> None:
     facts, paths = drawn
@@ -317,7 +318,7 @@ PATCHES = st.recursive(
 )
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=examples(size(25, 50)))
 @given(
     st.lists(st.none() | any_facts(), max_size=5),
     st.dictionaries(st.sampled_from(["amount", "owner", "order", "deep", "tags", "risk", "nothing"]), PATCHES)

@@ -224,10 +224,13 @@ class Snapshot:
         """What came after the cases were resolved."""
         after = self.manifest.compacted
         files = [file for file in self.manifest.of(table) if file.last_position > after]
+        types = schema(table, columns)
+        if not files and table not in self.tail:
+            return pl.DataFrame(schema=types)
         rows = self._rows(table, files).filter(pl.col("position") > after)
         if policy_id is not None:
             rows = rows.filter(pl.col("policy_id") == policy_id)
-        return rows.select(schema(table, columns).names()).collect(engine="streaming")
+        return rows.select(types.names()).collect(engine="streaming")
 
     def _rows(self, table: str, files: Sequence[LakeFile]) -> pl.LazyFrame:
         parts = [self._scan(table, files, None)]

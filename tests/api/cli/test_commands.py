@@ -77,6 +77,20 @@ def _rehashed(packet: dict[str, Any]) -> dict[str, Any]:
     return {**packet, "packet_hash": packet_hash(packet)}
 
 
+@pytest.fixture(scope="module")
+def acme_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home directory of an instance with the scope acme."""
+    home = tmp_path_factory.mktemp("acme") / "home"
+    run_gate("scopes", "create", "acme", "--home", str(home))
+    return home
+
+
+@pytest.fixture
+def acme(acme_once: Path, tmp_path: Path) -> Path:
+    """The home directory of this test, an instance with the scope acme."""
+    return Path(shutil.copytree(acme_once, tmp_path / "home"))
+
+
 @pytest.fixture
 def made(made_once: tuple[Path, dict[str, Any]], tmp_path: Path) -> dict[str, Any]:
     """A scope with a key, made by the command line, and three decisions in it."""
@@ -110,7 +124,7 @@ def test_the_installed_command_names_every_subcommand_and_the_exit_codes(tmp_pat
     commands = ("serve", "status", "scopes", "keys", "signing-keys", "rulebook", "verify", "verify-packet", "chain")
     for name in (*commands, "lake", "erase", "log", "backup", "restore", "db", "Exit codes"):
         assert name in done.stdout
-    assert run("nonsense").returncode == 2
+    assert run_gate("nonsense").returncode == 2
     failed = run("status", "--home", str(tmp_path), "--json")
     assert (failed.returncode, failed.stdout, json.loads(failed.stderr)["error"]) == (2, "", "INSTANCE_MISSING")
 
@@ -243,8 +257,7 @@ class TestScopesAndKeys:
         ]
         assert row.split()[:5] == ["small", small["scope_id"], "team", "5", "0"]
 
-    def test_a_scope_takes_part_in_benchmarks_from_the_next_month_on(self, gate: Gate) -> None:
-        gate("scopes", "create", "acme")
+    def test_a_scope_takes_part_in_benchmarks_from_the_next_month_on(self, gate: Gate, acme: Path) -> None:
         now = utc_now()
         month = earlier(month_of(now), -1)
 
@@ -325,7 +338,7 @@ class TestScopesAndKeys:
 
     @pytest.mark.parametrize("command", [("keys", "disable"), ("keys", "rotate"), ("signing-keys", "compromise")])
     def test_what_cannot_be_undone_needs_yes_where_there_is_no_terminal(
-        self, gate: Gate, command: tuple[str, str]
+        self, gate: Gate, acme: Path, command: tuple[str, str]
     ) -> None:
         key_id = printed(gate("keys", "create", "--scope", "acme", "--json"))["key_id"]
         if command[0] == "signing-keys":
@@ -380,8 +393,9 @@ class TestScopesAndKeys:
             (["restore", __file__], "INSTANCE_EXISTS"),
         ],
     )
-    def test_what_cannot_be_done_exits_with_2_and_says_why(self, gate: Gate, command: list[str], code: str) -> None:
-        gate("scopes", "create", "acme")
+    def test_what_cannot_be_done_exits_with_2_and_says_why(
+        self, gate: Gate, acme: Path, command: list[str], code: str
+    ) -> None:
         for extra in ([], ["--json"]):
             done = gate(*command, *extra)
             assert (done.returncode, done.stdout) == (2, "")
@@ -426,8 +440,7 @@ class TestStatus:
         assert ("At this rate" in told) is (said is not None)
         assert said is None or said in told
 
-    def test_an_empty_ledger_grows_by_nothing(self, gate: Gate) -> None:
-        gate("scopes", "create", "acme")
+    def test_an_empty_ledger_grows_by_nothing(self, gate: Gate, acme: Path) -> None:
         storage = printed(gate("status", "--json"))["storage"]
         assert (storage["entries"], storage["growth_bytes_per_day"], storage["days_left"]) == (0, 0, None)
         assert "At this rate" not in gate("status").stdout
@@ -441,8 +454,7 @@ class TestStatus:
 class TestSigningKeys:
     """gate signing-keys."""
 
-    def test_keys_are_listed_rotated_retired_and_compromised(self, gate: Gate) -> None:
-        gate("scopes", "create", "acme")
+    def test_keys_are_listed_rotated_retired_and_compromised(self, gate: Gate, acme: Path) -> None:
         first = printed(gate("signing-keys", "list", "--json"))
         assert first.keys() == {"receipt", "registry"}
         old = first["receipt"]["active_key_id"]
@@ -459,8 +471,9 @@ class TestSigningKeys:
         assert listed["receipt"]["active_key_id"] == new["key_id"]
         assert old in gate("signing-keys", "list").stdout
 
-    def test_a_key_that_signs_nothing_under_hmac_is_not_listed_as_active(self, gate: Gate, tmp_path: Path) -> None:
-        gate("scopes", "create", "acme")
+    def test_a_key_that_signs_nothing_under_hmac_is_not_listed_as_active(
+        self, gate: Gate, acme: Path, tmp_path: Path
+    ) -> None:
         secret = tmp_path / "secret"
         secret.write_text("a secret of at least 32 bytes, yes")
         (tmp_path / "home" / "settings.toml").write_text(
@@ -475,8 +488,7 @@ class TestSigningKeys:
         shown = gate("signing-keys", "list").stdout
         assert "receipt_signing is hmac-sha256: none of the receipt keys signs." in shown
 
-    def test_the_registry_purpose_has_keys_of_its_own(self, gate: Gate) -> None:
-        gate("scopes", "create", "acme")
+    def test_the_registry_purpose_has_keys_of_its_own(self, gate: Gate, acme: Path) -> None:
         first = printed(gate("signing-keys", "list", "--json"))
         printed(gate("signing-keys", "rotate", "--purpose", "registry", "--json"))
         listed = printed(gate("signing-keys", "list", "--json"))
@@ -1117,8 +1129,7 @@ class TestLog:
         told = gate("log", "--limit", "1")
         assert (told.returncode, "BROKEN at position 3" in told.stdout) == (1, True)
 
-    def test_an_entry_that_cannot_be_read_is_named_too(self, gate: Gate, tmp_path: Path) -> None:
-        gate("scopes", "create", "acme")
+    def test_an_entry_that_cannot_be_read_is_named_too(self, gate: Gate, acme: Path, tmp_path: Path) -> None:
         with sqlite3.connect(tmp_path / "home" / "ledger.db") as connection:
             connection.execute("UPDATE operator_log SET details = X'00'")
         connection.close()
@@ -1193,8 +1204,7 @@ class TestUpgrade:
         assert printed(gate("chain", "check", "--json"))["whole"] is True
         assert [found["action"] for found in printed(gate("log", "--json"))["entries"]] == ["ledger.upgraded"]
 
-    def test_a_newer_ledger_exits_with_2(self, gate: Gate, tmp_path: Path) -> None:
-        gate("scopes", "create", "acme")
+    def test_a_newer_ledger_exits_with_2(self, gate: Gate, acme: Path, tmp_path: Path) -> None:
         with sqlite3.connect(tmp_path / "home" / "ledger.db") as connection:
             connection.execute("UPDATE alembic_version SET version_num = '9999'")
         connection.close()

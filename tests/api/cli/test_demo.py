@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -16,8 +17,8 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from api.cli.demo.command import demo as demo_command
-from api.cli.demo.ledger import DemoPlan, key_file, make_ledger, scenario
+from api.cli.demo import command
+from api.cli.demo.ledger import DemoPlan, Made, key_file, make_ledger, scenario
 from api.cli.demo.scenario import Decide, Register
 from api.cli.output import progress
 from gate.clock import utc_now
@@ -137,10 +138,19 @@ def test_keys_and_scopes_are_as_old_as_the_first_day(demo: tuple[Path, dict[str,
         assert key.not_before == timestamp(PLAN.start - timedelta(minutes=5))
 
 
-def test_the_same_seed_makes_the_same_ledger_in_one_process_and_in_two(tmp_path: Path, opened: Instance) -> None:
-    made = make_ledger(tmp_path / "two", PLAN, processes=2)
-    assert [each.scope for each in made] == list(SCOPES)
-    with closing(open_instance(load_settings(tmp_path / "two"))) as other:
+@pytest.fixture(scope="module")
+def by_two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Made]]:
+    """The home of the same demo with a peer besides, made by two processes, and what they made."""
+    home = tmp_path_factory.mktemp("by-two") / "home"
+    return home, make_ledger(home, replace(PLAN, peers=1), processes=2)
+
+
+def test_the_same_seed_makes_the_same_ledger_in_one_process_and_in_two_and_whatever_peers_there_are(
+    by_two: tuple[Path, list[Made]], opened: Instance
+) -> None:
+    home, made = by_two
+    assert [each.scope for each in made[: len(SCOPES)]] == list(SCOPES)
+    with closing(open_instance(load_settings(home))) as other:
         for scope in SCOPES:
             assert list(map(constant, entries(other, scope))) == list(map(constant, entries(opened, scope)))
 
@@ -179,17 +189,27 @@ def test_a_clean_ledger_has_no_incident(tmp_path: Path) -> None:
     )
 
 
-def test_peers_are_scopes_besides_with_keys_and_decisions_of_their_own(tmp_path: Path, opened: Instance) -> None:
+def test_peers_are_scopes_besides_with_keys_and_decisions_of_their_own(
+    by_two: tuple[Path, list[Made]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, of_both = by_two
+    plans = []
+
+    def as_made(where: Path, plan: DemoPlan, told: object) -> list[Made]:
+        where.mkdir()
+        plans.append(plan)
+        return of_both
+
+    monkeypatch.setattr(command, "make_ledger", as_made)
     made = made_by_command(tmp_path / "peers", "--seed", "7", "--until", "2026-11-22", "--peers", "1")
+    assert plans == [replace(PLAN, peers=1)]
     (peer,) = scenario().peers[:1]
     assert made["peers"] == 1
     assert {each["scope"]: each["decisions"] for each in made["scopes"][len(SCOPES) :]} == {peer: 340}
     assert [each["scope"] for each in made["scopes"][: len(SCOPES)]] == list(SCOPES)
-    with closing(open_instance(load_settings(tmp_path / "peers"))) as instance:
-        for scope in SCOPES:
-            assert list(map(constant, entries(instance, scope))) == list(map(constant, entries(opened, scope)))
+    with closing(open_instance(load_settings(home))) as instance:
         assert instance.ledger.directory.scope(peer).created_at == timestamp(PLAN.start)
-        key = key_file(tmp_path / "peers", peer).read_text().strip()
+        key = key_file(home, peer).read_text().strip()
         assert instance.ledger.directory.authenticate(key, utc_now()).scope_id == (
             instance.ledger.directory.scope(peer).scope_id
         )
@@ -213,14 +233,16 @@ def test_a_person_hears_where_the_keys_are_and_what_comes_next(tmp_path: Path) -
 def test_what_is_to_be_pasted_names_the_command_as_it_was_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = tmp_path / "bin of it" / "gate"
-    command.parent.mkdir()
-    command.touch(mode=0o700)
-    for path, called in (("", f"'{command}'"), (str(command.parent), "gate")):
+    program = tmp_path / "bin of it" / "gate"
+    program.parent.mkdir()
+    program.touch(mode=0o700)
+    # What is made is not looked at.
+    monkeypatch.setattr(command, "make_ledger", lambda home, *_: home.mkdir() or [])
+    for path, called in (("", f"'{program}'"), (str(program.parent), "gate")):
         monkeypatch.setenv("PATH", path)
-        monkeypatch.setattr(sys, "argv", [str(command)])
+        monkeypatch.setattr(sys, "argv", [str(program)])
         home = tmp_path / ("on the path" if path else "off it")
-        demo_command(decisions=100, home=home)
+        command.demo(decisions=100, home=home)
         assert json.loads((home / "demo.json").read_text())["serve"].startswith(f"{called} serve ")
 
 
@@ -267,17 +289,15 @@ def test_what_no_year_can_be_made_of_is_refused(tmp_path: Path, options: list[st
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_database_that_the_environment_names_gets_no_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_the_environment_names_gets_no_demo_and_progress_is_told_up_to_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     elsewhere = tmp_path / "elsewhere.db"
     monkeypatch.setenv("GATE_DATABASE_URL", f"sqlite:///{elsewhere}")
-    make_ledger(tmp_path / "home", DemoPlan(100, 1, UNTIL))
+    told: list[int] = []
+    made = make_ledger(tmp_path / "home", DemoPlan(100, 1, UNTIL), told.append)
     assert not elsewhere.exists()
     assert (tmp_path / "home" / "ledger.db").stat().st_size > 100_000
-
-
-def test_progress_is_told_up_to_the_end(tmp_path: Path) -> None:
-    told: list[int] = []
-    made = make_ledger(tmp_path, DemoPlan(100, 1, UNTIL), told.append)
     assert told == sorted(told)
     assert (len(told) > 4, told[-1]) == (True, 100)
     assert sum(each.entries["decision"] for each in made) == 100
@@ -307,8 +327,8 @@ def runs(pid: int) -> bool:
 
 def test_a_demo_that_is_killed_leaves_nobody_at_work(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    command = [sys.executable, "-c", "from api.cli.main import main; main()", "demo", "--home", str(home)]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as process:
+    started_as = [sys.executable, "-c", "from api.cli.main import main; main()", "demo", "--home", str(home)]
+    with subprocess.Popen(started_as, stderr=subprocess.DEVNULL, start_new_session=True) as process:
         deadline = time.monotonic() + 60
         while len(list(home.glob("*.key"))) < len(SCOPES) or len(started := descendants(process.pid)) < 2:
             assert process.poll() is None

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any, Final
@@ -320,18 +321,25 @@ def test_the_table_of_codes_has_every_code_of_the_commands() -> None:
     assert told - raised - codes_of("MaterialRefused") == of_services
 
 
-def codes_of(error: str) -> set[str]:
-    """The codes with which the sources raise an error, written there or named by a constant."""
+@cache
+def nodes() -> list[ast.Call | ast.AnnAssign]:
+    """The calls and the annotated assignments in the sources."""
     folders = ("gate", "workbench", "api")
     trees = [ast.parse(file.read_text()) for of in folders for file in resources.path(of).rglob("*.py")]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
+    return [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call | ast.AnnAssign)]
+
+
+def codes_of(error: str) -> set[str]:
+    """The codes with which the sources raise an error, written there or named by a constant."""
     named = {
         ast.unparse(node.target): node.value.value
-        for node in nodes
+        for node in nodes()
         if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Constant)
     }
     codes = [
-        node.args[0] for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == error and node.args
+        node.args[0]
+        for node in nodes()
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == error and node.args
     ]
     found = {code.value if isinstance(code, ast.Constant) else named.get(ast.unparse(code)) for code in codes}
     return {str(code) for code in found if code is not None}

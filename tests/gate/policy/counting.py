@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from gate.policy.confidence import Counts
@@ -13,6 +14,11 @@ from gate.policy.effectiveness import (
     Metric,
     Standing,
 )
+from tests.support.tiers import examples
+from tests.support.torture import size
+
+tried = settings(max_examples=examples(size(50, 100)))
+"""How often the properties of formulas are tried: half as often as usual, but in the long form."""
 
 counts = st.builds(Counts, *[st.integers(0, 3000)] * 6)
 

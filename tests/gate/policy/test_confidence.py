@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gate.encoding.canonical import content_hash
 from gate.policy.confidence import MIN_SAMPLE, Counts, add, assess, decision_confidence, wilson_interval
-from tests.gate.policy.counting import counts, verdicts
+from tests.gate.policy.counting import counts, tried, verdicts
 from tests.support.samples import cases
 
 # The 0.975 quantile of the standard normal distribution, as tables give it.
@@ -32,6 +32,7 @@ def exact_interval(successes: int, number: int) -> tuple[Decimal, Decimal]:
 
 
 class TestInterval:
+    @tried
     @given(trials)
     def test_it_is_the_exact_one_to_six_decimals(self, tried: tuple[int, int]) -> None:
         successes, number = tried
@@ -50,6 +51,7 @@ class TestInterval:
         """R. G. Newcombe, "Two-sided confidence intervals for the single proportion", 1998, table I."""
         assert wilson_interval(successes, number) == pytest.approx((low, high), abs=5e-5)
 
+    @tried
     @given(trials)
     def test_it_holds_the_rate_within_0_and_1_and_mirrors_failures(self, tried: tuple[int, int]) -> None:
         successes, number = tried
@@ -60,6 +62,7 @@ class TestInterval:
         mirrored = wilson_interval(number - successes, number)
         assert mirrored == pytest.approx((1 - high, 1 - low), abs=1.1e-6)
 
+    @tried
     @given(trials.filter(lambda tried: tried[0] < tried[1]))
     def test_a_success_more_among_as_many_never_lowers_it(self, tried: tuple[int, int]) -> None:
         successes, number = tried
@@ -68,6 +71,7 @@ class TestInterval:
         assert lower >= low
         assert higher >= high
 
+    @tried
     @given(trials.filter(lambda tried: 0 < tried[1] <= 10_000), st.integers(2, 50))
     def test_more_outcomes_of_the_same_rate_narrow_it(self, tried: tuple[int, int], times: int) -> None:
         successes, number = tried
@@ -93,6 +97,7 @@ class TestAssessment:
             "recommendation": case["recommendation"],
         }
 
+    @tried
     @given(st.lists(counts, max_size=6), counts, verdicts, st.integers(1, 10_000), st.randoms(use_true_random=False))
     def test_the_order_of_versions_and_asking_again_change_nothing(
         self, versions: list[Counts], others: Counts, verdict: str | None, min_sample: int, random: Any
@@ -102,6 +107,7 @@ class TestAssessment:
         shuffled = random.sample(versions, len(versions))
         assert assess(shuffled, policy, verdict=verdict, min_sample=min_sample) == found
 
+    @tried
     @given(counts, verdicts)
     def test_a_success_in_the_place_of_another_result_never_lowers_the_score(
         self, of: Counts, verdict: str | None
@@ -111,6 +117,7 @@ class TestAssessment:
                 better = of._replace(**{status: number - 1}, succeeded=of.succeeded + 1)
                 assert assess([better], better, verdict=verdict).score >= assess([of], of, verdict=verdict).score
 
+    @tried
     @given(counts, counts, st.integers(0, 50), st.integers(0, 50), verdicts)
     def test_ambiguous_outcomes_count_as_decisions_and_change_nothing_else(
         self, of: Counts, others: Counts, pending: int, review: int, verdict: str | None
@@ -120,6 +127,7 @@ class TestAssessment:
         assert again.similar_decisions == found.similar_decisions + pending + review
         assert asdict(again) | {"similar_decisions": 0} == asdict(found) | {"similar_decisions": 0}
 
+    @tried
     @given(st.lists(counts, min_size=1, max_size=6), st.integers(1, 100))
     def test_stability_is_1_less_what_the_worst_version_lacks(self, versions: list[Counts], min_sample: int) -> None:
         policy = add(versions)
@@ -133,6 +141,7 @@ class TestAssessment:
         lacking = max(policy.interval[0] - of.interval[1] for of in known)
         assert found == pytest.approx(1 - max(0, lacking), abs=1e-9)
 
+    @tried
     @given(st.lists(counts, min_size=1, max_size=6), verdicts, st.integers(1, 10_000))
     def test_high_needs_the_sample_the_score_and_every_known_version(
         self, versions: list[Counts], verdict: str | None, min_sample: int
@@ -144,6 +153,7 @@ class TestAssessment:
             assert found.policy_stability is None or found.policy_stability >= 0.95
         assert ("high_confidence" in found.recommendation) == (found.level == "high")
 
+    @tried
     @given(st.lists(counts, max_size=6))
     def test_counts_add_up(self, several: list[Counts]) -> None:
         together = add(several)
@@ -166,6 +176,7 @@ class TestOnRecords:
         }
         assert own == content_hash(confidence) == "cbb07e3f13716b55bcff855c751084b7e7862863a88efadae24a16f0e424005d"
 
+    @tried
     @given(counts, counts, st.sampled_from(["yes", "no", "review"]))
     def test_it_is_the_assessment_of_the_records_own_version(
         self, similar: Counts, others: Counts, verdict: str

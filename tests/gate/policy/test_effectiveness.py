@@ -22,7 +22,7 @@ from gate.policy.effectiveness import (
     share,
     together,
 )
-from tests.gate.policy.counting import AT, MONDAY, STATUSES, counted, decisions, standing, standings
+from tests.gate.policy.counting import AT, MONDAY, STATUSES, counted, decisions, standing, standings, tried
 from tests.support.samples import cases
 
 HALF_A_DIGIT = Fraction(1, 1_999_999)
@@ -31,6 +31,7 @@ samples = st.integers(1, 500)
 
 
 class TestStanding:
+    @tried
     @given(decisions())
     def test_it_is_what_counting_one_by_one_gives(self, made: list[tuple[str, str, str, str, bool]]) -> None:
         of, told = standing(made), [decision[3] for decision in made]
@@ -55,6 +56,7 @@ class TestStanding:
         assert of.interval == wilson_interval(terminal.count("succeeded"), len(terminal))
         assert (of.success_rate, of.interval) == (of.counts.success_rate, of.counts.interval)
 
+    @tried
     @given(st.lists(standings, max_size=6))
     def test_standings_add_up(self, several: list[Standing]) -> None:
         whole = together(several)
@@ -101,6 +103,7 @@ class TestAssessment:
             [str(number) for number in case["below"]],
         )
 
+    @tried
     @given(decisions(), samples)
     def test_it_is_made_of_its_parts(self, made: list[tuple[str, str, str, str, bool]], min_sample: int) -> None:
         of = counted(made)
@@ -114,6 +117,7 @@ class TestAssessment:
             of.standing, approved, min_sample=min_sample, version_below=bool(below)
         )
 
+    @tried
     @given(standings, standings)
     def test_confidence_is_between_0_and_1_and_grows_with_what_is_reported(
         self, approved: Standing, others: Standing
@@ -126,6 +130,7 @@ class TestAssessment:
         heard = approved._replace(unreported=0)
         assert confidence(together([heard, others]), heard) >= found
 
+    @tried
     @given(standings, standings, samples, st.booleans())
     def test_healthy_needs_the_sample_the_rate_the_coverage_and_no_version_below(
         self, approved: Standing, others: Standing, min_sample: int, version_below: bool
@@ -142,6 +147,7 @@ class TestAssessment:
 
 
 class TestBelowOthers:
+    @tried
     @given(st.lists(standings, min_size=1, max_size=8), samples)
     def test_each_is_compared_with_all_others_together(self, versions: list[Standing], min_sample: int) -> None:
         by_version = {str(number): of for number, of in enumerate(versions)}
@@ -151,6 +157,7 @@ class TestBelowOthers:
             known = of.terminal >= min_sample and others.terminal >= min_sample
             assert (version in found) == (known and of.interval[1] < others.interval[0])
 
+    @tried
     @given(standings, st.integers(1, 20))
     def test_versions_that_do_alike_are_never_below(self, of: Standing, number: int) -> None:
         assert below_others({str(version): of for version in range(number)}, 1) == frozenset()
@@ -161,6 +168,7 @@ class TestBelowOthers:
 
 
 class TestBounds:
+    @tried
     @given(decisions())
     def test_they_hold_whatever_would_have_come_of_the_rest(self, made: list[tuple[str, str, str, str, bool]]) -> None:
         found = bounds(standing(made), standing([decision for decision in made if decision[4]]))

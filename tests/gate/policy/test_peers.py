@@ -44,6 +44,7 @@ from gate.policy.peers import (
 )
 from gate.policy.questions import BenchmarksQuestion
 from tests.end_to_end.support import ROOT
+from tests.gate.policy.counting import tried
 from tests.independent import benchmarks as independent
 from tests.support.documentation import rows, section
 from tests.support.reports import OTHERS, OWN, benchmark_example
@@ -84,6 +85,7 @@ class TestTold:
             *(0.05, 0.1, 0.15, 0.95, 0.9, 0.95)
         ]
 
+    @tried
     @given(st.integers(20, 10**18), st.data())
     def test_a_bound_is_no_matter_of_floating_point(self, whole: int, data: st.DataObject) -> None:
         steps = data.draw(st.integers(1, 18))
@@ -92,6 +94,7 @@ class TestTold:
         assert told(first, whole) == TOLD[steps]
         assert told(first - 1, whole) == TOLD[steps - 1]
 
+    @tried
     @given(st.integers(0, 10**15))
     def test_a_number_is_rounded_down_to_a_step_and_never_by_more_than_three_fifths(self, number: int) -> None:
         step = folded(number)
@@ -106,6 +109,7 @@ class TestTold:
 
 
 class TestCode:
+    @tried
     @given(month_counts())
     def test_a_scope_with_few_outcomes_does_not_count_and_one_with_more_is_told_rounded(
         self, counts: MonthCounts
@@ -185,6 +189,7 @@ def spread_of(wholes: Iterable[int], value: float) -> Fraction:
 
 
 class TestPercentile:
+    @tried
     @given(st.lists(st.sampled_from(TOLD), min_size=1, max_size=60), st.integers(1, 100))
     def test_it_is_the_least_value_that_so_many_percent_do_not_exceed(self, values: list[float], percent: int) -> None:
         found = percentile(values, percent)
@@ -198,6 +203,7 @@ class TestPercentile:
 
 
 class TestMonths:
+    @tried
     @given(st.datetimes(datetime(1971, 1, 1), datetime(9990, 1, 1), timezones=st.just(UTC)), st.integers(-40, 40))  # noqa: DTZ001
     def test_a_month_has_its_beginning_and_others_before_and_after_it(self, moment: datetime, months: int) -> None:
         month = month_of(moment)
@@ -229,6 +235,7 @@ class TestReport:
             assert benchmark_example(member=member) == published
         assert all(code_of_some(of) == of for of in OTHERS)
 
+    @tried
     @given(
         month_counts(),
         st.none() | st.builds(Cohort, st.just("2026-11"), st.booleans(), st.lists(coded, max_size=30)),
@@ -279,6 +286,7 @@ class TestReport:
         assert body == expected
         assert body.pop("benchmark_hash") == content_hash(body)
 
+    @tried
     @given(st.lists(coded, min_size=5, max_size=40), st.randoms(use_true_random=False))
     def test_the_order_of_the_others_is_no_matter(self, others: list[Coded], chance: Any) -> None:
         shuffled = list(others)

@@ -28,6 +28,7 @@ from gate.policy.questions import (
     dump_question,
     load_question,
 )
+from tests.gate.policy.counting import tried
 
 POLICY: Final = "/api/decision/policies/{policy_id}"
 PATHS: Final[Mapping[str, type[Question]]] = {
@@ -72,6 +73,7 @@ def refused(kind: type[Question], **members: object) -> str:
     return caught.value.message
 
 
+@tried
 @given(questions)
 def test_a_question_arrives_as_it_was_sent(question: LakeQuestion) -> None:
     assert load_question(orjson.loads(orjson.dumps(dump_question(question)))) == question

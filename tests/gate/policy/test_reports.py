@@ -23,7 +23,7 @@ from gate.policy.reports import MAX_METRICS, MAX_RULES, MAX_VERSIONS, MAX_WEEKS,
 from gate.records.packet import packet_hash
 from gate.verify import verify_packet
 from tests.end_to_end.support import ROOT
-from tests.gate.policy.counting import counted, counts, decisions, standings, verdicts
+from tests.gate.policy.counting import counted, counts, decisions, standings, tried, verdicts
 from tests.independent import verifier
 from tests.support.documentation import rows, section
 from tests.support.reports import COUNTED, EMPTY, FIRST, LAST, VERSIONS, confidence_example, effectiveness_example
@@ -53,6 +53,7 @@ coverages = st.builds(
 )
 
 
+@tried
 @given(coverages, verdicts, st.none() | st.text(), st.integers(1, 10_000), st.none() | st.integers(1, 1_000_000))
 def test_a_report_fits_its_schema_and_carries_the_hash_of_the_rest(
     of: Coverage, verdict: str | None, text: str | None, min_sample: int, limit: int | None
@@ -69,6 +70,7 @@ def test_a_report_fits_its_schema_and_carries_the_hash_of_the_rest(
     assert report["coverage"]["decisions"] == report["similar_decisions"] == sum(report["outcomes"].values())
 
 
+@tried
 @given(coverages, st.randoms(use_true_random=False))
 def test_the_order_in_which_versions_were_found_changes_no_byte(of: Coverage, random: Any) -> None:
     found = list(of.by_version.items())
@@ -183,6 +185,7 @@ class TestEffectiveness:
         for parts in (COUNTED.by_verdict, COUNTED.by_rule, COUNTED.by_week):
             assert together(parts.values()) == COUNTED.standing
 
+    @tried
     @given(
         decisions().map(counted) | counted_anyhow,
         st.none() | st.text(),
@@ -203,6 +206,7 @@ class TestEffectiveness:
             for each in report[part]:
                 assert each["decisions"] == sum(each["outcomes"].values())
 
+    @tried
     @given(counted_anyhow, st.randoms(use_true_random=False))
     def test_the_order_in_which_things_were_counted_changes_no_byte(self, of: Counted, random: Any) -> None:
         def shuffled(mapping: Any) -> dict[str, Any]:

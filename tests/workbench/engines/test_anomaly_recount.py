@@ -17,11 +17,13 @@ import polars as pl
 import pytest
 import rfc8785
 
+from gate.encoding.canonical import canonical
 from gate.instance.instance import Instance
 from gate.ledger.reads import tail
 from gate.policy.questions import AnomaliesQuestion
 from tests.end_to_end.support import ROOT
 from tests.independent import anomalies as independent
+from tests.support.torture import size
 from tests.workbench.anomalous import CLAIMS, POLICIES, PRICING, AnomalousSite
 from tests.workbench.growing import (
     Lake,
@@ -95,7 +97,7 @@ def assert_recounted(
     body = answer(reading.snapshot, AnomaliesQuestion(policy_id, **chosen)).to_dict()
     expected = independent.anomalies(reading.entries, site.requests, policy_id, erased=erased, **chosen, **more)
     assert body == expected
-    assert rfc8785.dumps(body) == rfc8785.dumps(expected)
+    assert canonical(body) == canonical(expected)
     return body
 
 
@@ -123,7 +125,7 @@ def go_on(site: Any, _: Lake) -> None:
 @pytest.mark.usefixtures("in_parts")
 def test_reports_equal_the_recount_however_much_the_lake_holds(shared: Instance, tmp_path: Path) -> None:
     chance = random.Random(1)  # noqa: S311 - for tests to be the same each time
-    site = grown(shared, "parts", 1, 180, 240, timedelta(0))
+    site = grown(shared, "parts", 1, *size((130, 170), (180, 240)), timedelta(0))
     lake = FollowedLake(site, tmp_path, 40)
     for stages in ((nothing, export_a_part, export, compact_a_part), (go_on, compact)):
         found: set[str] = set()
@@ -135,8 +137,9 @@ def test_reports_equal_the_recount_however_much_the_lake_holds(shared: Instance,
                 if len(reading.entries) == len(site.entries[reading.scope]):
                     chosen: dict[str, Any] = {"min_sample": 5, **EVERYTHING}
                     found.add(assert_recounted(site, reading, PRICING, chosen, site.erased)["anomaly_hash"])
-                for policy_id, chosen in some(parameters(reading.entries), 1, chance):
-                    assert_recounted(site, reading, policy_id, chosen, lake.erased(reading))
+                if size(change not in (nothing, export, compact), True):
+                    for policy_id, chosen in some(parameters(reading.entries), 1, chance):
+                        assert_recounted(site, reading, policy_id, chosen, lake.erased(reading))
         assert len(found) == 1
 
 
@@ -187,7 +190,7 @@ def test_every_kind_of_anomaly_is_recounted(settled: AnomalousSite, exported: Fo
 def test_any_parameters_give_the_recount(settled: AnomalousSite, exported: FollowedLake) -> None:
     reading = only(exported)
     chance = random.Random(4)  # noqa: S311 - for tests to be the same each time
-    for policy_id, chosen in some(parameters(reading.entries), 14, chance):
+    for policy_id, chosen in some(parameters(reading.entries), size(9, 14), chance):
         assert_recounted(settled, reading, policy_id, chosen)
 
 
@@ -196,7 +199,7 @@ def test_of_many_decisions_a_sample_is_recounted(
     settled: AnomalousSite, exported: FollowedLake, most: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(samples, "MAX_SAMPLED", most)
-    for policy_id, min_sample in ((PRICING, 1), (PRICING, 8), (CLAIMS, 3)):
+    for policy_id, min_sample in ((PRICING, 1), *size((), ((PRICING, 8),)), (CLAIMS, 3)):
         chosen = {"min_sample": min_sample, **EVERYTHING}
         body = assert_recounted(settled, only(exported), policy_id, chosen, most_sampled=most)
         one_of = body["coverage"]["sampled_one_of"]
@@ -260,12 +263,13 @@ print(anomalies(snapshot, "pricing", min_sample=5, threshold=0, max_items=200).b
 
 def test_one_thread_and_several_give_the_same_report(exported: FollowedLake) -> None:
     here = anomalies(only(exported).snapshot, PRICING, min_sample=5, **EVERYTHING).body["anomaly_hash"]
-    for threads in ("1", "2"):
-        told = subprocess.run(
-            [sys.executable, "-c", _TELLING, str(exported.directory)],
-            env={**os.environ, "POLARS_MAX_THREADS": threads, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": threads},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert told.stdout.strip() == here
+    # This process has one of the two, and hashes by chance.
+    threads = "2" if pl.thread_pool_size() == 1 else "1"
+    told = subprocess.run(
+        [sys.executable, "-c", _TELLING, str(exported.directory)],
+        env={**os.environ, "POLARS_MAX_THREADS": threads, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.strip() == here

@@ -27,6 +27,7 @@ from tests.reference.strategies import facts as any_facts
 from tests.reference.strategies import json_numbers, json_texts, json_values, rulebooks
 from tests.support.samples import sample_rulebook
 from tests.support.tiers import examples
+from tests.support.torture import size
 from tests.workbench.support import claim_request
 from workbench.engines.counterfactuals import counterfactuals
 from workbench.engines.effectiveness import effectiveness
@@ -347,7 +348,7 @@ def test_requests_at_the_limits_can_be_exported(instance: Instance, lakes: Path)
     assert_exportable(instance, lakes, author)
 
 
-@settings(max_examples=examples(5), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(size(3, 5)), suppress_health_check=list(HealthCheck))
 @given(HISTORIES)
 def test_whatever_is_accepted_can_be_exported(
     instance: Instance, lakes: Path, history: list[tuple[Body, list[tuple[Kind, Body]]]]

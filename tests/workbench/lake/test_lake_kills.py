@@ -47,7 +47,7 @@ def test_who_exports_may_be_killed_at_any_moment(
     chances, seed = chance()
     chain = Chain(instance, authority, step=timedelta(hours=11))
     midway = 0
-    for _ in range(size(2, 60)):
+    for _ in range(size(1, 60)):
         chain.grow(6)
         if chances.random() < 0.5:
             chain.erase(chain.decided[-3])
@@ -72,4 +72,4 @@ def test_who_exports_may_be_killed_at_any_moment(
     found = snapshot()
     positions = pl.concat([found.table(table).select("position") for table in ENTRY_TABLES.values()]).collect()
     assert sorted(positions["position"]) == list(range(1, instance.ledger.entries.head(scope.scope_id).size + 1))
-    report(f"seed {seed}: killed {size(2, 60)} times, {midway} of them after it had committed something")
+    report(f"seed {seed}: killed {size(1, 60)} times, {midway} of them after it had committed something")

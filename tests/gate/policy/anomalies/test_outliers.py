@@ -19,6 +19,7 @@ from gate.policy.anomalies.outliers import (
     kind_of,
     season_of,
 )
+from tests.gate.policy.counting import tried
 
 numbers = st.floats(-1.7e308, 1.7e308, allow_nan=False)
 above_zero = st.floats(5e-324, sys.float_info.max, exclude_min=False)
@@ -50,6 +51,7 @@ class TestRatios:
         assert math.log(low) == math.log(high)
         assert by_ratio(low, (low, low, high)) is False
 
+    @tried
     @given(st.tuples(above_zero, above_zero, above_zero))
     def test_whatever_the_deciles_are_there_is_an_answer(self, of: tuple[float, float, float]) -> None:
         low, middle, high = sorted(of)
@@ -89,22 +91,26 @@ class TestSeasons:
 
 
 class TestDistances:
+    @tried
     @given(numbers, numbers)
     def test_a_difference_is_a_number_however_far_apart_two_are(self, value: float, usual: float) -> None:
         found = distance_of(value, usual, ratios=False)
         assert 0 <= found <= GREATEST
         assert found == distance_of(usual, value, ratios=False)
 
+    @tried
     @given(above_zero, above_zero)
     def test_a_ratio_is_the_same_up_and_down_and_always_a_number(self, value: float, usual: float) -> None:
         found = distance_of(value, usual, ratios=True)
         assert 0 <= found <= math.log(GREATEST)
         assert found == distance_of(usual, value, ratios=True)
 
+    @tried
     @given(numbers, numbers, st.floats(5e-324, 1e308))
     def test_how_far_out_is_always_a_number(self, value: float, usual: float, mad: float) -> None:
         assert 0 <= far(7, value, usual, mad=mad, ratios=False).z <= GREATEST
 
+    @tried
     @given(above_zero, above_zero, st.floats(1e-6, 200), st.floats(3.5, 9))
     def test_a_ratio_beyond_the_distance_lies_farther_out_than_required(
         self, value: float, usual: float, mad: float, z: float

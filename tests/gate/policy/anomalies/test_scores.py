@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gate.policy.anomalies import scores
 from gate.policy.anomalies.breaks import RULES, Broken
 from gate.policy.anomalies.scores import Marks, score, severity
+from tests.gate.policy.counting import tried
 from tests.support.samples import cases
 
 CASES: Final = cases("anomalies")
@@ -43,12 +44,14 @@ strengths = st.floats(0, 1e6) | st.floats(0, 2)
 measures = st.sampled_from(sorted(MEASURES))
 
 
+@tried
 @given(strengths, strengths, measures)
 def test_a_greater_strength_never_scores_less(one: float, other: float, measure: str) -> None:
     less, more = sorted((one, other))
     assert 0 <= score(less, MEASURES[measure]) <= score(more, MEASURES[measure]) <= 1
 
 
+@tried
 @given(strengths, measures)
 def test_a_score_does_not_jump(strength: float, measure: str) -> None:
     marks = MEASURES[measure]
@@ -75,6 +78,7 @@ def test_a_severity_begins_at_its_edge(of: float, told: str) -> None:
     assert severity(of) == told
 
 
+@tried
 @given(st.sampled_from(sorted(RULES)), st.integers(1, 10**6), st.integers(0, 10**6))
 def test_a_break_is_always_listed_and_more_of_it_never_scores_less(kind: str, count: int, others: int) -> None:
     of = count + others

@@ -28,6 +28,7 @@ from gate.policy.anomalies.statistics import (
     stability_index,
     standard_distance,
 )
+from tests.gate.policy.counting import tried
 
 NEAR = 1e-9
 
@@ -63,6 +64,7 @@ def exact(a: Share, b: Share) -> Fraction:
 
 
 class TestFisher:
+    @tried
     @given(shares(60), shares(60))
     def test_it_is_the_exact_sum_over_all_tables_that_are_no_likelier(self, a: Share, b: Share) -> None:
         assert fisher_exact(a, b) == pytest.approx(float(max(exact(a, b), Fraction(LEAST_P))), rel=NEAR)
@@ -79,6 +81,7 @@ class TestFisher:
         of_scipy = stats.fisher_exact([[a.part, a.whole - a.part], [b.part, b.whole - b.part]]).pvalue
         assert fisher_exact(a, b) == pytest.approx(max(of_scipy, LEAST_P), rel=1e-7)
 
+    @tried
     @given(shares(500), shares(500))
     def test_it_is_the_same_either_way_around_and_of_the_others(self, a: Share, b: Share) -> None:
         others = (Share(a.whole - a.part, a.whole), Share(b.whole - b.part, b.whole))
@@ -139,6 +142,7 @@ class TestFisher:
 
 
 class TestStandardDistance:
+    @tried
     @given(shares(5_000_000), shares(5_000_000))
     def test_its_square_is_pearsons_statistic(self, stats: Any, a: Share, b: Share) -> None:
         assume(a.whole and b.whole and 0 < a.part + b.part < a.whole + b.whole)
@@ -153,6 +157,7 @@ class TestStandardDistance:
 
 class TestDiscoveries:
     # Ranks apart from every edge: p <= slope * rank is one float away from the adjusted p <= level.
+    @tried
     @given(st.lists(st.floats(0, 1) | st.floats(0, 1e-3), min_size=1, max_size=60), st.sampled_from([0.01, 0.05, 0.5]))
     def test_those_are_kept_that_scipy_adjusts_to_no_more_than_the_level(
         self, stats: Any, p_values: list[float], level: float
@@ -163,11 +168,13 @@ class TestDiscoveries:
         kept = [p for p in p_values if p <= greatest] if greatest else [p for p in p_values if p == 0]
         assert sorted(kept) == sorted(p for p, of in zip(p_values, adjusted, strict=True) if of <= level)
 
+    @tried
     @given(st.lists(st.floats(0, 1), max_size=20), st.integers(0, 40))
     def test_tests_that_found_nothing_count_as_a_p_value_of_one(self, p_values: list[float], others: int) -> None:
         told = discoveries(p_values, 0.05, of=len(p_values) + others)
         assert told == discoveries([*p_values, *[1.0] * others], 0.05)
 
+    @tried
     @given(st.lists(st.floats(0, 0.1), max_size=20))
     def test_their_order_does_not_matter(self, p_values: list[float]) -> None:
         assert discoveries(sorted(p_values), 0.05) == discoveries(p_values, 0.05)
@@ -188,6 +195,7 @@ class TestDiscoveries:
 
 
 class TestEffects:
+    @tried
     @given(st.floats(0, 1), st.floats(0, 1))
     def test_cohens_h_has_the_sign_of_the_change_and_lies_within_pi(self, a: float, b: float) -> None:
         assert cohens_h(a, b) == -cohens_h(b, a)
@@ -211,6 +219,7 @@ class TestEffects:
         ):
             assert difference_interval(Share(*a), Share(*b)) == pytest.approx((low, high), abs=6e-5)
 
+    @tried
     @given(shares(3000), shares(3000))
     def test_the_interval_holds_the_difference_and_lies_within_one(self, a: Share, b: Share) -> None:
         low, high = difference_interval(a, b)
@@ -225,6 +234,7 @@ class TestDistances:
     def test_the_constant_is_the_normal_quartile(self, stats: Any) -> None:
         assert stats.norm.ppf(0.75) == pytest.approx(NORMAL_MAD, rel=1e-15)
 
+    @tried
     @given(st.lists(st.integers(-1000, 1000), min_size=3, max_size=41).filter(lambda of: len(of) % 2 == 1))
     def test_the_modified_z_is_the_distance_in_scipys_robust_deviations(self, stats: Any, values: list[int]) -> None:
         deviation = stats.median_abs_deviation(values, scale="normal")
@@ -234,6 +244,7 @@ class TestDistances:
         for value in values:
             assert modified_z(abs(value - median), mad) == pytest.approx(abs(value - median) / deviation)
 
+    @tried
     @given(st.integers(0, 10**9))
     def test_among_so_many_normal_values_one_stands_out_with_a_chance_of_a_hundredth_at_most(
         self, stats: Any, values: int
@@ -247,6 +258,7 @@ class TestDistances:
 
 
 class TestStabilityIndex:
+    @tried
     @given(histograms(2_000_000))
     def test_it_is_both_divergences_less_what_chance_adds(self, stats: Any, of: tuple[list[int], list[int]]) -> None:
         before, within = of
@@ -257,6 +269,7 @@ class TestStabilityIndex:
         expected = max(0.0, divergences - (bins - 1) * (1 / n + 1 / m))
         assert stability_index(before, within) == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
+    @tried
     @given(histograms(500))
     def test_it_is_the_same_either_way_and_in_whatever_order_of_bins(self, of: tuple[list[int], list[int]]) -> None:
         before, within = of
@@ -295,6 +308,7 @@ def pooled(before: Sequence[int], within: Sequence[int]) -> list[tuple[int, int]
 
 
 class TestHomogeneity:
+    @tried
     @given(histograms(60) | histograms(100_000))
     def test_it_is_pearsons_test_of_bins_that_hold_enough(self, stats: Any, of: tuple[list[int], list[int]]) -> None:
         before, within = of
@@ -328,6 +342,7 @@ class TestHomogeneity:
 
 
 class TestMood:
+    @tried
     @given(st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=30), min_size=2, max_size=7))
     def test_it_is_scipys_median_test(self, stats: Any, groups: list[list[int]]) -> None:
         together = sorted(value for group in groups for value in group)
@@ -349,6 +364,7 @@ class TestMood:
 
 
 class TestChiSquared:
+    @tried
     @given(st.integers(1, 400), st.floats(0, 3000))
     def test_it_is_scipys(self, stats: Any, degrees: int, statistic: float) -> None:
         assert chi_squared(statistic, degrees) == pytest.approx(
@@ -363,6 +379,7 @@ class TestChiSquared:
         expected = max(stats.chi2.sf(statistic, degrees), LEAST_P)
         assert chi_squared(statistic, degrees) == pytest.approx(expected, rel=1e-7)
 
+    @tried
     @given(st.integers(1, 60), st.floats(0, 200), st.floats(0, 200))
     def test_it_falls_with_the_statistic_and_rises_with_the_degrees(self, degrees: int, a: float, b: float) -> None:
         less, more = sorted((a, b))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from gate.policy.anomalies.statistics import required_z
 from gate.policy.anomalies.volume import GRAINS, Surge, find_surges, grain_of
+from tests.gate.policy.counting import tried
 
 HOUR, DAY, WEEK = GRAINS
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -90,6 +91,7 @@ class TestSurges:
     def test_cells_with_one_as_usual_between_them_are_two(self) -> None:
         assert [surge.cells for surge in weekly([40] * 12 + [300, 40, 300])] == [1, 1]
 
+    @tried
     @given(st.lists(st.integers(0, 3_000_000), max_size=60))
     def test_whatever_the_counts_are_what_stands_out_lies_as_far_as_required(self, counts: list[int]) -> None:
         for surge in weekly(counts):
