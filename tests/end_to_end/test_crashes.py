@@ -76,15 +76,6 @@ def own(tmp_path: Path) -> Site:
     return Site(tmp_path / "home", None)
 
 
-def test_workers_end_with_the_server_that_started_them(own: Site) -> None:
-    with own.serving() as server:
-        workers = workers_of(server)
-        server.process.kill()
-        wait_until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
-        server.process.wait(30)
-    assert len(workers) == 2
-
-
 def test_workers_keep_to_one_processor_each_and_leave_it_to_whoever_replaces_them(
     own: Site, request: pytest.FixtureRequest
 ) -> None:
