@@ -85,15 +85,16 @@ class Site:
         key: str = self.gate("keys", "create", "--scope", scope, "--plan", plan)["key"]
         return key
 
-    def serving(self, workers: int = 2, *options: str) -> AbstractContextManager[Server]:
+    def serving(self, workers: int = 2, *options: str, ready: str = "is ready at") -> AbstractContextManager[Server]:
         """A server while the block runs, with further options of `gate serve`; without reports unless they are asked
-        for with --analytics, for each of many servers would load what they are computed with.
+        for with --analytics, for each of many servers would load what they are computed with. It is waited for until a
+        line that it prints matches `ready`.
         """
         port = free_port()
         if "--analytics" not in options:
             options = (*options, "--no-analytics")
         command = self.command("serve", "--port", str(port), "--workers", str(workers), *options)
-        return running(command, self.home.parent, f"http://127.0.0.1:{port}", "is ready at")
+        return running(command, self.home.parent, f"http://127.0.0.1:{port}", ready)
 
     @property
     def ledger_url(self) -> str:
