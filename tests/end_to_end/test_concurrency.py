@@ -56,7 +56,7 @@ STARTER = PLANS["starter"].requests_per_minute or 0
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An instance with two servers, of two processes each. They serve every test, each in scopes of its own."""
+    """An instance with two servers, one of them of two processes. They serve every test, each in scopes of its own."""
 
     site: Site
     servers: Sequence[Server]
@@ -73,7 +73,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory, databases: Databases) -> Iter
     site = Site(tmp_path_factory.mktemp("pair") / "home", databases())
     site.gate("scopes", "create", "first")
     with ExitStack() as stack:
-        starting = [site.serving(), site.serving()]
+        starting = [site.serving(), site.serving(size(1, 2))]
         yield Pair(site, side_by_side(stack.enter_context, starting))
 
 
