@@ -25,7 +25,7 @@ from tests.support.syscalls import descendants
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """The instance of the server that most tests share, each with a scope of its own."""
+    """The instance of the server that most tests share, each with a scope of its own. One test kills its workers."""
     return Site(tmp_path_factory.mktemp("server") / "home", None)
 
 
@@ -133,15 +133,13 @@ def test_a_signal_lets_requests_in_flight_finish(own: Site, sign: int) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="what a thread blocks is told by /proc")
-def test_ctrl_c_in_a_terminal_reaches_no_thread_of_a_worker(own: Site) -> None:
-    own.create_key("acme")
-    with own.serving(workers=1) as single:
-        (worker,) = workers_of(single)
+def test_ctrl_c_in_a_terminal_reaches_no_thread_of_a_worker(server: Server) -> None:
+    for worker in workers_of(server):
         threads = [(task / "status").read_text() for task in Path(f"/proc/{worker}/task").iterdir()]
-    # A worker that heard of it from the terminal, and then from the server, would not finish.
-    blocked = [int(text.partition("SigBlk:")[2].split()[0], 16) for text in threads]
-    assert len(blocked) > 2
-    assert [mask for mask in blocked if not mask >> (signal.SIGINT - 1) & 1] == []
+        # A worker that heard of it from the terminal, and then from the server, would not finish.
+        blocked = [int(text.partition("SigBlk:")[2].split()[0], 16) for text in threads]
+        assert len(blocked) > 2
+        assert [mask for mask in blocked if not mask >> (signal.SIGINT - 1) & 1] == []
 
 
 def test_a_disabled_key_is_refused_by_every_process_at_once(site: Site, server: Server) -> None:
@@ -198,25 +196,26 @@ def test_a_worker_killed_five_times_in_a_row_comes_back_while_the_other_one_answ
     assert "refused to gracefully stop" not in server.text()
 
 
-def test_killed_workers_that_find_no_ledger_say_so_and_serve_as_soon_as_it_is_back(own: Site) -> None:
-    key = own.create_key("acme")
-    away = own.home.parent / "away"
+def test_killed_workers_that_find_no_ledger_say_so_and_serve_as_soon_as_it_is_back(site: Site, server: Server) -> None:
+    key = site.create_key("no-ledger")
+    away = site.home.parent / "away"
     away.mkdir()
-    with own.serving(workers=2) as server:
-        for file in own.home.glob("ledger.db*"):
-            file.rename(away / file.name)
-        killed = workers_of(server)
-        for worker in killed:
-            os.kill(worker, signal.SIGKILL)
-        wait_until(lambda: len(set(workers_of(server)) - set(killed)) == 2)
-        wait_until(lambda: status_of(server)["workers"]["deaths"] == 2)
-        status = status_of(server)
-        assert (status["ok"], status["ledger"]["ready"], "ledger" in status["ledger"]["reason"]) == (False, False, True)
-        assert not decides(server, key)
-        for file in away.iterdir():
-            file.rename(own.home / file.name)
-        wait_until(lambda: decides(server, key))
-    require_whole(own, "acme", 1)
+    for file in site.home.glob("ledger.db*"):
+        file.rename(away / file.name)
+    killed = workers_of(server)
+    for worker in killed:
+        os.kill(worker, signal.SIGKILL)
+    wait_until(lambda: len(set(workers_of(server)) - set(killed)) == 2)
+    wait_until(lambda: status_of(server)["workers"]["deaths"] == 2)
+    status = status_of(server)
+    assert (status["ok"], status["ledger"]["ready"], "ledger" in status["ledger"]["reason"]) == (False, False, True)
+    assert not decides(server, key)
+    for file in away.iterdir():
+        file.rename(site.home / file.name)
+    wait_until(lambda: decides(server, key))
+    # Both workers, whichever is asked: other tests go on with them.
+    wait_until(lambda: all(asked(f"{server.url}/readyz").is_success for _ in range(8)))
+    require_whole(site, "no-ledger", 1)
 
 
 def test_no_process_outlives_a_server_that_is_killed(own: Site) -> None:
