@@ -49,12 +49,12 @@ def test_what_was_acknowledged_survives_kill_9(site: Site) -> None:
         def ended() -> bool:
             return server.process.poll() is not None
 
-        with Load([server.url], key, clients=CLIENTS, pause=size(0.06, 0.02), reporting=True) as load:
+        with Load([server.url], key, clients=CLIENTS, pause=size(0.15, 0.02), reporting=True) as load:
             while True:
                 # Whatever ended it, an operator starts it again.
                 if ended():
                     running.close()
-                    server = running.enter_context(site.serving())
+                    server = running.enter_context(site.serving(size(1, 2)))
                     load.urls = [server.url]
                     starts += 1
                 if done == len(kills):
