@@ -8,20 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
-
-from pydantic import Field, ValidationError, field_validator
-from pydantic_core import ErrorDetails
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    SettingsError,
-    TomlConfigSettingsSource,
-)
+from typing import Any, Final
 
 from gate.adapters.containment import MEASURES
 from gate.errors import OperatorError
@@ -63,7 +55,8 @@ TAKES: Final[Mapping[str, tuple[str, str | list[str]]]] = {
 """What each setting takes, as a person is told, and an example."""
 
 
-class Settings(BaseSettings):
+@dataclass(frozen=True, slots=True)
+class Settings:
     """The settings of one instance.
 
     Attributes:
@@ -83,32 +76,18 @@ class Settings(BaseSettings):
             baseline is always required.
     """
 
-    model_config = SettingsConfigDict(env_prefix="GATE_", frozen=True, extra="forbid", validate_default=True)
-
     home: Path
     database_url: str = ""
-    base_url: str = Field(default=DEFAULT_BASE_URL, pattern=r"^https?://[^\s/]+(/[^\s]*[^\s/])?$")
-    receipt_signing: Literal["ed25519", "hmac-sha256", "off"] = "ed25519"
+    base_url: str = DEFAULT_BASE_URL
+    receipt_signing: str = "ed25519"
     receipt_hmac_secret_file: Path | None = None
-    registry_signing: Literal["ed25519", "off"] = "ed25519"
+    registry_signing: str = "ed25519"
     metrics_token_file: Path | None = None
-    log_level: Literal["info", "warning", "error"] = "info"
+    log_level: str = "info"
     lake: Path | None = None
     checkpoint_log: Path | None = None
     personal_fields: tuple[str, ...] = ()
     adapter_isolation: tuple[str, ...] = ()
-
-    @field_validator("adapter_isolation")
-    @classmethod
-    def _require_known(cls, measures: tuple[str, ...]) -> tuple[str, ...]:
-        if unknown := [measure for measure in measures if measure not in MEASURES]:
-            raise ValueError(f"names unknown measures: {', '.join(unknown)}. The measures are {', '.join(MEASURES)}")
-        return measures
-
-    @field_validator("adapter_isolation", "personal_fields")
-    @classmethod
-    def _name_each_once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(names))
 
     @property
     def ledger_url(self) -> str:
@@ -135,18 +114,67 @@ class Settings(BaseSettings):
         """Where the Rulebook v1 schema is published."""
         return f"{self.base_url}/schemas/rulebook-v1.schema.json"
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """What was passed in, then the environment, then the home directory's file."""
-        home = Path(init_settings()["home"])
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, home / FILE_NAME)
+
+class _Unfit(Exception):
+    """A setting cannot take a value; with what is wrong, where that is more than what it takes."""
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise _Unfit
+    return value
+
+
+def _path(value: object) -> Path:
+    return Path(_text(value))
+
+
+def _address(value: object) -> str:
+    if not re.fullmatch(r"https?://[^\s/]+(/\S*[^\s/])?", _text(value)):
+        raise _Unfit
+    return _text(value)
+
+
+def _one_of(*words: str) -> Callable[[object], str]:
+    def chosen(value: object) -> str:
+        if value not in words:
+            raise _Unfit
+        return _text(value)
+
+    return chosen
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise _Unfit(f"is {_called(value)}, and must be a list of strings")
+    for item in value:
+        # Of several invalid items the first is enough to report.
+        if not isinstance(item, str):
+            raise _Unfit(f"holds {_called(item)}, and must be a list of strings")
+    return tuple(dict.fromkeys(value))
+
+
+def _measures(value: object) -> tuple[str, ...]:
+    measures = _strings(value)
+    if unknown := [measure for measure in measures if measure not in MEASURES]:
+        raise _Unfit(f"names unknown measures: {', '.join(unknown)}. The measures are {', '.join(MEASURES)}")
+    return measures
+
+
+# By hand: a validating library takes longer to load than all of the ledger, and each process would load it.
+_READ: Final[Mapping[str, Callable[[object], Any]]] = {
+    "database_url": _text,
+    "base_url": _address,
+    "receipt_signing": _one_of("ed25519", "hmac-sha256", "off"),
+    "receipt_hmac_secret_file": _path,
+    "registry_signing": _one_of("ed25519", "off"),
+    "metrics_token_file": _path,
+    "log_level": _one_of("info", "warning", "error"),
+    "lake": _path,
+    "checkpoint_log": _path,
+    "personal_fields": _strings,
+    "adapter_isolation": _measures,
+}
 
 
 def load_settings(home: Path, *, database_url: str | None = None) -> Settings:
@@ -159,65 +187,57 @@ def load_settings(home: Path, *, database_url: str | None = None) -> Settings:
     Raises:
         OperatorError: SETTINGS_INVALID, naming each setting at fault.
     """
-    given: dict[str, Any] = {"home": home.absolute()}
-    if database_url:
-        given["database_url"] = database_url
+    file = home / FILE_NAME
     try:
-        return Settings(**given)
-    except ValidationError as error:
-        faults: dict[str, ErrorDetails] = {}
-        for fault in error.errors():
-            # Of several invalid items the first is enough to report.
-            faults.setdefault(str(fault["loc"][0]), fault)
-        raise _unusable(_fault(home, name, fault) for name, fault in faults.items()) from error
-    except SettingsError as error:
-        raise _unusable(_not_json()) from error
+        in_file = tomllib.loads(file.read_bytes().decode()) if file.is_file() else {}
+        given: dict[str, Any] = {"database_url": database_url} if database_url else {}
+        faults = []
+        for name, read in _READ.items():
+            variable = _variable(name)
+            if name in given or (variable is None and name not in in_file):
+                continue
+            try:
+                given[name] = read(in_file[name] if variable is None else _from_environment(name, variable))
+            except _Unfit as unfit:
+                faults.append(_fault(file, name, str(unfit)))
     except RecursionError as error:
         raise OperatorError(
-            "SETTINGS_INVALID", f"A setting in {home / FILE_NAME} or in the environment is nested too deeply."
+            "SETTINGS_INVALID", f"A setting in {file} or in the environment is nested too deeply."
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise OperatorError("SETTINGS_INVALID", f"{home / FILE_NAME} cannot be read: {error}.") from error
+        raise OperatorError("SETTINGS_INVALID", f"{file} cannot be read: {error}.") from error
+    faults += [
+        f"{file} has the unknown setting {name}; remove it, or check its spelling in docs/operating.md."
+        for name in in_file
+        if name not in _READ and name != "home"
+    ]
+    if faults:
+        raise OperatorError("SETTINGS_INVALID", " ".join(faults))
+    return Settings(home.absolute(), **given)
 
 
-def _unusable(faults: Iterable[str]) -> OperatorError:
-    return OperatorError("SETTINGS_INVALID", " ".join(faults))
+def _from_environment(name: str, variable: str) -> object:
+    """What the environment gives a setting: a text, or a list as JSON."""
+    text = os.environ[variable]
+    takes, example = TAKES[name]
+    if not isinstance(example, list):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise _Unfit(f"must be {takes}, as JSON") from error
 
 
-def _fault(home: Path, name: str, fault: ErrorDetails) -> str:
+def _fault(file: Path, name: str, wrong: str) -> str:
     """What is wrong with a setting, where it was read, and what to write there."""
-    file = home / FILE_NAME
-    if name not in TAKES:
-        return f"{file} has the unknown setting {name}; remove it, or check its spelling in docs/operating.md."
     takes, example = TAKES[name]
     variable = _variable(name)
     if variable is None:
         what, write = f"{name} in {file}", f"{name} = {json.dumps(example)}"
     else:
         what, write = f"{variable} in the environment", _assigned(name, example)
-    if fault["type"] == "value_error":
-        wrong = str(fault["ctx"]["error"])
-    elif isinstance(example, list):
-        is_ = "is" if len(fault["loc"]) == 1 else "holds"
-        wrong = f"{is_} {_called(fault['input'])}, and must be {takes}"
-    else:
-        # What was written is not shown: an address may have a password in it.
-        wrong = f"must be {takes}"
-    return f"{what} {wrong}. Write {write}, for example."
-
-
-def _not_json() -> Iterator[str]:
-    """What is wrong with each list in the environment that is no JSON."""
-    for name, (takes, example) in TAKES.items():
-        if not isinstance(example, list) or (variable := _variable(name)) is None:
-            continue
-        try:
-            json.loads(os.environ[variable])
-        except ValueError:
-            yield (
-                f"{variable} in the environment must be {takes}, as JSON. "
-                f"Write {_assigned(name, example)}, for example."
-            )
+    # What was written is not shown: an address may have a password in it.
+    return f"{what} {wrong or f'must be {takes}'}. Write {write}, for example."
 
 
 def _variable(name: str) -> str | None:

@@ -35,7 +35,7 @@ from gate.ledger import Ledger, open_ledger
 from gate.ledger.chain.entries import StoredEntry
 from gate.proof import chain
 from gate.records.receipts import CRM_SYNCS, KINDS
-from tests.end_to_end.support import Server, free_port, running
+from tests.end_to_end.support import Server, free_port, post_decide, running
 from tests.independent import verifier
 from tests.support.samples import REPORTS, sample_request
 from tests.support.syscalls import descendants
@@ -85,15 +85,16 @@ class Site:
         key: str = self.gate("keys", "create", "--scope", scope, "--plan", plan)["key"]
         return key
 
-    def serving(self, workers: int = 2, *options: str) -> AbstractContextManager[Server]:
+    def serving(self, workers: int = 2, *options: str, ready: str = "is ready at") -> AbstractContextManager[Server]:
         """A server while the block runs, with further options of `gate serve`; without reports unless they are asked
-        for with --analytics, for each of many servers would load what they are computed with.
+        for with --analytics, for each of many servers would load what they are computed with. It is waited for until a
+        line that it prints matches `ready`.
         """
         port = free_port()
         if "--analytics" not in options:
             options = (*options, "--no-analytics")
         command = self.command("serve", "--port", str(port), "--workers", str(workers), *options)
-        return running(command, self.home.parent, f"http://127.0.0.1:{port}", "is ready at")
+        return running(command, self.home.parent, f"http://127.0.0.1:{port}", ready)
 
     @property
     def ledger_url(self) -> str:
@@ -322,6 +323,29 @@ def request_of(name: str) -> bytes:
     return orjson.dumps({**_TEMPLATE, "context": {**_TEMPLATE["context"], "source_record_id": name}})
 
 
+def decides(server: Server, key: str) -> bool:
+    """Whether a decision is answered on a new connection. A worker that is being replaced may refuse one."""
+    try:
+        return post_decide(server.url, key, sample_request()).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def asked(url: str) -> httpx.Response:
+    """What an address answers, asked again while a worker that is being replaced refuses the connection."""
+    found: list[httpx.Response] = []
+
+    def answers() -> bool:
+        try:
+            found.append(httpx.get(url, timeout=PATIENCE, trust_env=False))
+        except httpx.TransportError:
+            return False
+        return True
+
+    wait_until(answers)
+    return found[0]
+
+
 def workers_of(server: Server) -> list[int]:
     """The processes of a server that answer requests."""
     return _processes_of(server, b"spawn_main")
@@ -344,11 +368,13 @@ def _processes_of(server: Server, running: bytes) -> list[int]:
 
 
 def wait_until(true: Callable[[], bool], patience: float = PATIENCE) -> None:
-    """Waits until something is so."""
+    """Waits until something is so. Looks more and more seldom, for what is waited for needs the processor."""
     deadline = time.monotonic() + patience
+    pause = 0.01
     while not true():
         assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.01)
+        time.sleep(pause)
+        pause = min(1.3 * pause, 0.1)
 
 
 def connections_of(server: Server) -> dict[int, int]:

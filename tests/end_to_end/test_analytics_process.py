@@ -12,7 +12,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from tests.end_to_end.site import PATIENCE, Load, Site, analytics_of, wait_until, workers_of
+from tests.end_to_end.site import PATIENCE, Load, Site, analytics_of, decides, wait_until, workers_of
 from tests.end_to_end.support import Server, post_decide
 from tests.support.samples import sample_request
 from tests.support.torture import report, size
@@ -117,11 +117,11 @@ def test_where_it_cannot_start_everything_else_works_and_it_says_why(site: Site)
     # A setting that only the lake reads, and cannot use.
     with (site.home / "settings.toml").open("a") as settings:
         settings.write('personal_fields = ["merkle_root"]\n')
-    with site.serving(1, "--analytics") as server:
-        assert post_decide(server.url, key, sample_request()).status_code == 200
+    # The announcement would wait for it, and it would be started again and again meanwhile.
+    with site.serving(1, "--analytics", ready="merkle_root") as server:
+        wait_until(lambda: decides(server, key))
         answer = get(server, key)
         assert (answer.status_code, answer.json()["error"]) == (503, "SVC_REPORT_UNAVAILABLE")
-        wait_until(lambda: "merkle_root" in server.text())
         assert get(server, key, "/readyz").status_code == 200
         directory = socket_of(server).parent
         assert directory.stat().st_mode & 0o777 == 0o700

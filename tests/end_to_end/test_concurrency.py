@@ -56,7 +56,7 @@ STARTER = PLANS["starter"].requests_per_minute or 0
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An instance with two servers, of two processes each. They serve every test, each in scopes of its own."""
+    """An instance with two servers, one of them of two processes. They serve every test, each in scopes of its own."""
 
     site: Site
     servers: Sequence[Server]
@@ -73,7 +73,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory, databases: Databases) -> Iter
     site = Site(tmp_path_factory.mktemp("pair") / "home", databases())
     site.gate("scopes", "create", "first")
     with ExitStack() as stack:
-        starting = [site.serving(), site.serving()]
+        starting = [site.serving(), site.serving(size(1, 2))]
         yield Pair(site, side_by_side(stack.enter_context, starting))
 
 
@@ -356,7 +356,7 @@ def test_a_clock_that_jumps_breaks_nothing(
 
 def test_signing_keys_change_under_load_without_a_failed_answer(pair: Pair) -> None:
     key, rounds = pair.site.create_key("signed"), size(3, 30)
-    with Load(pair.urls, key, pause=0.1) as load:
+    with Load(pair.urls, key, pause=size(0.2, 0.1)) as load:
         load.wait_for(10)
         for _ in range(rounds):
             side_by_side(lambda purpose: pair.site.gate("signing-keys", "rotate", "--purpose", purpose), PURPOSES)
@@ -450,7 +450,7 @@ def longer_than(found: Sequence[object], number: int) -> bool:
 
 def test_a_backup_under_load_is_a_whole_part_of_what_goes_on(pair: Pair, databases: Databases, tmp_path: Path) -> None:
     key = pair.site.create_key("kept")
-    with Load(pair.urls, key, pause=size(0.1, 0.03)) as load:
+    with Load(pair.urls, key, pause=size(0.2, 0.03)) as load:
         for number in range(size(1, 20)):
             load.wait_for(20)
             file, before = str(tmp_path / f"backup-{number}"), set(load.answers)

@@ -9,6 +9,7 @@ import pytest
 
 from gate.contract.published import golden_cases, published
 from tests.end_to_end.site import GATE, Site
+from tests.end_to_end.support import free_port
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def database_url() -> None:
 def test_a_real_server_conforms_and_its_chain_is_whole(site: Site, tmp_path: Path) -> None:
     keys = tmp_path / "api.key"
     keys.write_text(site.create_key("acme"))
-    with site.serving() as server:
+    with site.serving(workers=1) as server:
         report = site.gate("conformance", "--endpoint", server.url, "--api-key-file", str(keys))
     assert (report["conforms"], report["failed"], report["signatures_checked"]) == (True, [], True)
     # Each document, each fixture, each golden case, and the two key registries.
@@ -32,9 +33,8 @@ def test_a_real_server_conforms_and_its_chain_is_whole(site: Site, tmp_path: Pat
 def test_a_server_that_is_gone_cannot_be_checked(site: Site, tmp_path: Path) -> None:
     keys = tmp_path / "api.key"
     keys.write_text(site.create_key("acme"))
-    with site.serving(workers=1) as server:
-        url = server.url
-    command = [GATE, "conformance", "--endpoint", url, "--api-key-file", str(keys)]
+    gone = f"http://127.0.0.1:{free_port()}"
+    command = [GATE, "conformance", "--endpoint", gone, "--api-key-file", str(keys)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert "ENDPOINT_UNREACHABLE" in done.stderr

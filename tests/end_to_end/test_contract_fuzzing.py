@@ -28,7 +28,7 @@ def test_every_answer_is_one_that_the_document_describes(tmp_path: Path) -> None
     site = Site(tmp_path / "home", None)
     key = site.create_key("acme")
     token = (site.home / "metrics.token").read_text().strip()
-    with site.serving(2, "--analytics") as server:
+    with site.serving(1, "--analytics") as server:
         options = (
             f"--no-color --phases=examples,coverage,fuzzing --max-examples={size(3, 300)} --generation-deterministic "
             f"--continue-on-failure --warnings=off --exclude-checks={LEFT_OUT}"

@@ -18,6 +18,7 @@ import pytest
 from gate.policy.confidence import Counts, Coverage
 from gate.policy.questions import ConfidenceQuestion
 from gate.policy.reports import confidence_report
+from tests.end_to_end.site import Site
 from tests.end_to_end.support import ROOT, bash_blocks, free_port, make_run, mirror
 
 # These show what a fresh instance answers. The first of them only asks.
@@ -26,7 +27,8 @@ FIRST = ["docs/confidence.md", "README.md"]
 LAST = ["docs/benchmarks.md", "docs/verification.md", "docs/operating.md"]
 OTHERS = {str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")}.difference(FIRST, LAST)
 PAGES = [*FIRST, *sorted(OTHERS), *LAST]
-# It shows what a fresh instance answers as well, after decisions of its own. The others share one, as their readers do.
+# It shows what a fresh instance answers as well, after decisions of its own. The others share one, as their readers do,
+# which `make run` started.
 ALONE = "docs/api.md"
 # These two are the test itself, and what runs the tests.
 OUTSIDE = {"make run\n", "make test\n"}
@@ -56,7 +58,7 @@ def run(block: str, project: Path, port: int) -> Ran:
         env={**os.environ, **DEMO},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
@@ -100,8 +102,9 @@ def ran(shared: Started, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
         blocks = [block for block in bash_blocks((ROOT / page).read_text()) if block not in OUTSIDE]
         folder = tmp_path_factory.mktemp("page")
         if page == ALONE:
-            with started(folder) as alone:
-                return [run(block, alone.project, alone.port) for block in blocks]
+            project = mirror(folder / "project")
+            with Site(project / "var", None).serving(1, "--demo", "--analytics", ready="^curl ") as alone:
+                return [run(block, project, int(alone.url.rpartition(":")[2])) for block in blocks]
         project = mirror(folder / "project")
         (project / "var").symlink_to(shared.project / "var")
         return [run(block, project, shared.port) for block in blocks]

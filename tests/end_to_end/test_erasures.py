@@ -22,7 +22,7 @@ def test_a_service_decides_on_while_decisions_are_erased(site: Site) -> None:
     key = site.create_key("acme")
     erased: dict[str, str] = {}
     with site.serving() as server:
-        with Load([server.url], key, pause=size(0.05, 0.01)) as load:
+        with Load([server.url], key, pause=size(0.15, 0.01)) as load:
             for _ in range(size(3, 50)):
                 load.wait_for(4)
                 name, body = list(load.answers.items())[-1]

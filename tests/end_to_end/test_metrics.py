@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from api.http import metrics
 from api.http.metrics import make_directory
-from tests.end_to_end.site import PATIENCE, Load, Site, wait_until, workers_of
+from tests.end_to_end.site import PATIENCE, Load, Site, asked, wait_until, workers_of
 from tests.end_to_end.support import Server
 
 
@@ -50,7 +50,7 @@ def test_what_the_workers_count_is_summed_and_outlives_them(site: Site) -> None:
         before = set(workers_of(server))
         os.kill(min(before), signal.SIGKILL)
         wait_until(lambda: len(set(workers_of(server)) - before) == 1)
-        wait_until(lambda: httpx.get(f"{server.url}/readyz", timeout=PATIENCE, trust_env=False).is_success)
+        wait_until(lambda: asked(f"{server.url}/readyz").is_success)
         assert counted(server, site, "gate_decisions_total", verdict="yes") == made
         server.stop()
     assert folders_of(server.process.pid) == []

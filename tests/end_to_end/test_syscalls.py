@@ -6,23 +6,21 @@ import errno
 import json
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import httpx
 import pytest
 
 from api.http.readiness import reasons
-from tests.end_to_end.site import wait_until, workers_of
+from tests.end_to_end.site import Site, wait_until, workers_of
 from tests.end_to_end.support import Server, free_port, running
 from tests.support.syscalls import Event, Fault, available, tracing
 
-GATE: Final = str(Path(sys.executable).with_name("gate"))
 WAL: Final = "ledger.db-wal"
 SYNCS: Final = ("fsync", "fdatasync")
 
@@ -48,18 +46,11 @@ sqlite3.connect = sqlite3.dbapi2.connect = unsynced
 """
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """Where a server that is to be traced makes its instance."""
-    if reason := available():
-        pytest.skip(reason)
-    return tmp_path / "home"
-
-
 class Caller:
     """A client of a server with a demo scope, which sends the printed request from four threads."""
 
     def __init__(self, server: Server, home: Path) -> None:
+        self.site = Site(home, None)
         self.workers = workers_of(server)
         self._base_url = server.url
         self._url = f"{server.url}/api/decide"
@@ -90,15 +81,18 @@ def say(text: str) -> None:
 @contextmanager
 def calling(home: Path) -> Iterator[Caller]:
     port = free_port()
-    command = [GATE, "serve", "--demo", "--home", str(home), "--port", str(port), "--workers", "1"]
+    command = Site(home, None).command("serve", "--demo", "--port", str(port), "--workers", "1", "--no-analytics")
     with running(command, home.parent, f"http://127.0.0.1:{port}", "^curl ") as server:
         yield Caller(server, home)
 
 
-def chain_check(home: Path) -> dict[str, Any]:
-    done = subprocess.run([GATE, "chain", "check", "--home", str(home), "--json"], capture_output=True, check=False)
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
+@pytest.fixture(scope="module")
+def caller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
+    """A client of a server that one test after the other traces."""
+    if reason := available():
+        pytest.skip(reason)
+    with calling(tmp_path_factory.mktemp("traced") / "home") as caller:
+        yield caller
 
 
 def acknowledgements(events: Sequence[Event]) -> list[tuple[Event, bytes]]:
@@ -146,10 +140,10 @@ def unsynced_acknowledgements(events: Sequence[Event]) -> list[Event]:
     return unsound
 
 
-def decided_under_trace(home: Path) -> list[Event]:
+def decided_under_trace(caller: Caller) -> list[Event]:
     """What a server did for 20 decisions, all of them acknowledged."""
     keys = [f"order-{number}" for number in range(20)]
-    with calling(home) as caller, tracing(caller.workers) as trace:
+    with tracing(caller.workers) as trace:
         answers = caller.decide(keys)
     assert [answer.status_code for answer in answers] == [200] * len(keys)
     seen = {decision.decode() for _, decision in acknowledgements(trace.events)}
@@ -157,21 +151,21 @@ def decided_under_trace(home: Path) -> list[Event]:
     return trace.events
 
 
-def test_every_acknowledgement_comes_after_a_sync(home: Path) -> None:
-    events = decided_under_trace(home)
+def test_every_acknowledgement_comes_after_a_sync(caller: Caller) -> None:
+    events = decided_under_trace(caller)
     assert unsynced_acknowledgements(events) == []
     syncs = sum(event.name in SYNCS and event.path.endswith(WAL) for event in events)
     say(f"{len(acknowledgements(events))} acknowledgements checked, each after one of {syncs} syncs of the WAL")
 
 
-def test_an_acknowledgement_without_a_sync_is_caught(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.skipif(available() is not None, reason="processes cannot be traced here")
+def test_an_acknowledgement_without_a_sync_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = tmp_path / "planted"
     planted.mkdir()
     (planted / "sitecustomize.py").write_text(UNSYNCED)
     monkeypatch.setenv("PYTHONPATH", str(planted))
-    events = decided_under_trace(home)
+    with calling(tmp_path / "home") as caller:
+        events = decided_under_trace(caller)
     assert transactions(events)
     unsound = unsynced_acknowledgements(events)
     assert unsound == [event for event, _ in acknowledgements(events)]
@@ -235,35 +229,42 @@ def test_what_is_not_synced(steps: tuple[str, ...]) -> None:
     assert unsynced_acknowledgements(events) == [event for event in events if event.name == "writev"]
 
 
-def disk_fails(home: Path, *faults: Fault) -> None:
+def disk_fails(caller: Caller, how: str, *faults: Fault) -> None:
     """Decisions before, while and after the disk fails: refused meanwhile, made by a retry with the same key."""
-    before, failing = [[f"{when}-{number}" for number in range(8)] for when in ("before", "failing")]
-    with calling(home) as caller:
-        first = caller.decide(before)
-        wait_until(lambda: caller.status() == (200, []))
-        with tracing(caller.workers, faults) as trace:
-            refused = caller.decide(failing)
-            wait_until(lambda: caller.status() == (503, ["ledger"]))
-        wait_until(lambda: caller.status() == (200, []))
-        assert acknowledgements(trace.events) == []
-        for answer in refused:
-            assert (answer.status_code, answer.json()["error"]) == (503, "SVC_STORAGE_UNAVAILABLE")
-            assert "verdict" not in answer.text
-        retried = caller.decide(failing)
-        assert [answer.status_code for answer in first + retried] == [200] * 16
-        again = caller.decide(before + failing)
-        assert [answer.content for answer in again] == [answer.content for answer in first + retried]
+    before, failing = [[f"{when} {how} {number}" for number in range(8)] for when in ("before", "failing")]
+    there = entries_checked(caller.site)
+    first = caller.decide(before)
+    wait_until(lambda: caller.status() == (200, []))
+    with tracing(caller.workers, faults) as trace:
+        refused = caller.decide(failing)
+        wait_until(lambda: caller.status() == (503, ["ledger"]))
+    wait_until(lambda: caller.status() == (200, []))
+    assert acknowledgements(trace.events) == []
+    for answer in refused:
+        assert (answer.status_code, answer.json()["error"]) == (503, "SVC_STORAGE_UNAVAILABLE")
+        assert "verdict" not in answer.text
+    retried = caller.decide(failing)
+    assert [answer.status_code for answer in first + retried] == [200] * 16
+    again = caller.decide(before + failing)
+    assert [answer.content for answer in again] == [answer.content for answer in first + retried]
     assert len({answer.json()["decision_id"] for answer in first + retried}) == 16
-    checked = chain_check(home)
-    assert (checked["whole"], [chain["entries_checked"] for chain in checked["chains"]]) == (True, [16])
+    assert entries_checked(caller.site) == there + 16
     failed = sum(event.injected for event in trace.events)
     assert failed >= 1
     say(f"{failed} failed calls, {len(refused)} refusals, {len(retried)} retries acknowledged")
 
 
-def test_a_failing_sync_is_never_acknowledged(home: Path) -> None:
-    disk_fails(home, *(Fault(name, WAL, errno.EIO) for name in SYNCS))
+def entries_checked(site: Site) -> int:
+    """How many entries the one chain has, which has to be whole."""
+    checked = site.gate("chain", "check")
+    (chain,) = checked["chains"]
+    assert checked["whole"] is True
+    return int(chain["entries_checked"])
 
 
-def test_a_full_disk_is_never_acknowledged(home: Path) -> None:
-    disk_fails(home, Fault("pwrite64", WAL, errno.ENOSPC))
+def test_a_failing_sync_is_never_acknowledged(caller: Caller) -> None:
+    disk_fails(caller, "a sync", *(Fault(name, WAL, errno.EIO) for name in SYNCS))
+
+
+def test_a_full_disk_is_never_acknowledged(caller: Caller) -> None:
+    disk_fails(caller, "a write", Fault("pwrite64", WAL, errno.ENOSPC))

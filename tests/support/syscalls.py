@@ -242,10 +242,12 @@ def tracing(pids: int | Iterable[int], faults: Sequence[Fault] = (), *, limit: f
 def descendants(pid: int) -> list[int]:
     """The processes that a process has started, and those that they have."""
     children: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
+    # Tests call this over and over while they wait, and a glob would take three times as long.
+    for process in os.scandir("/proc"):
         with suppress(OSError):
-            parent = int(entry.read_text().rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append(int(entry.parent.name))
+            if process.name.isdigit():
+                parent = int(Path(process.path, "stat").read_bytes().rpartition(b")")[2].split()[1])
+                children.setdefault(parent, []).append(int(process.name))
     found = [pid]
     for known in found:
         found.extend(children.get(known, []))
