@@ -49,7 +49,7 @@ IMPURE = {
     "flask",
     "granian",
     "httpx",
-    "pydantic_settings",
+    "msgspec",
 }
 
 FULL = 13
@@ -58,10 +58,10 @@ FULL = 13
 PEERS = ("api/routes", "api/cli", "bench/parts")
 
 # What the extra `server` installs.
-SERVER_LIBRARIES = {"flask", "sqlalchemy", "alembic", "granian", "pydantic", "jsonschema_rs", "cachetools"}
+SERVER_LIBRARIES = {"flask", "sqlalchemy", "alembic", "granian", "msgspec", "jsonschema_rs", "cachetools"}
 
 # What reports are computed with: the extra `workbench`, and what of it is this project's own.
-ANALYTICS_LIBRARIES = {"polars", "pyarrow", "altair", "msgspec", "workbench"}
+ANALYTICS_LIBRARIES = {"polars", "pyarrow", "altair", "workbench"}
 
 
 def modules(layer: str) -> list[Path]:

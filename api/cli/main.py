@@ -67,7 +67,7 @@ _COMMANDS: Final = {
 }
 
 # The libraries of the extra `workbench` that commands load; it needs the extra `server` as well.
-_WORKBENCH: Final = frozenset({"altair", "isal", "msgspec", "polars", "pyarrow"})
+_WORKBENCH: Final = frozenset({"altair", "isal", "polars", "pyarrow"})
 
 
 class _Commands(TyperGroup):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal, get_type_hints
+
+import msgspec
 
 from gate.adapters.containment import MEASURES
 from gate.errors import OperatorError
@@ -55,8 +55,7 @@ TAKES: Final[Mapping[str, tuple[str, str | list[str]]]] = {
 """What each setting takes, as a person is told, and an example."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one instance.
 
     Attributes:
@@ -78,12 +77,12 @@ class Settings:
 
     home: Path
     database_url: str = ""
-    base_url: str = DEFAULT_BASE_URL
-    receipt_signing: str = "ed25519"
+    base_url: Annotated[str, msgspec.Meta(pattern=r"^https?://[^\s/]+(/\S*[^\s/])?\Z")] = DEFAULT_BASE_URL
+    receipt_signing: Literal["ed25519", "hmac-sha256", "off"] = "ed25519"
     receipt_hmac_secret_file: Path | None = None
-    registry_signing: str = "ed25519"
+    registry_signing: Literal["ed25519", "off"] = "ed25519"
     metrics_token_file: Path | None = None
-    log_level: str = "info"
+    log_level: Literal["info", "warning", "error"] = "info"
     lake: Path | None = None
     checkpoint_log: Path | None = None
     personal_fields: tuple[str, ...] = ()
@@ -115,68 +114,6 @@ class Settings:
         return f"{self.base_url}/schemas/rulebook-v1.schema.json"
 
 
-class _Unfit(Exception):
-    """A setting cannot take a value; with what is wrong, where that is more than what it takes."""
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise _Unfit
-    return value
-
-
-def _path(value: object) -> Path:
-    return Path(_text(value))
-
-
-def _address(value: object) -> str:
-    if not re.fullmatch(r"https?://[^\s/]+(/\S*[^\s/])?", _text(value)):
-        raise _Unfit
-    return _text(value)
-
-
-def _one_of(*words: str) -> Callable[[object], str]:
-    def chosen(value: object) -> str:
-        if value not in words:
-            raise _Unfit
-        return _text(value)
-
-    return chosen
-
-
-def _strings(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise _Unfit(f"is {_called(value)}, and must be a list of strings")
-    for item in value:
-        # Of several invalid items the first is enough to report.
-        if not isinstance(item, str):
-            raise _Unfit(f"holds {_called(item)}, and must be a list of strings")
-    return tuple(dict.fromkeys(value))
-
-
-def _measures(value: object) -> tuple[str, ...]:
-    measures = _strings(value)
-    if unknown := [measure for measure in measures if measure not in MEASURES]:
-        raise _Unfit(f"names unknown measures: {', '.join(unknown)}. The measures are {', '.join(MEASURES)}")
-    return measures
-
-
-# By hand: a validating library takes longer to load than all of the ledger, and each process would load it.
-_READ: Final[Mapping[str, Callable[[object], Any]]] = {
-    "database_url": _text,
-    "base_url": _address,
-    "receipt_signing": _one_of("ed25519", "hmac-sha256", "off"),
-    "receipt_hmac_secret_file": _path,
-    "registry_signing": _one_of("ed25519", "off"),
-    "metrics_token_file": _path,
-    "log_level": _one_of("info", "warning", "error"),
-    "lake": _path,
-    "checkpoint_log": _path,
-    "personal_fields": _strings,
-    "adapter_isolation": _measures,
-}
-
-
 def load_settings(home: Path, *, database_url: str | None = None) -> Settings:
     """The settings of the instance in a home directory.
 
@@ -190,16 +127,19 @@ def load_settings(home: Path, *, database_url: str | None = None) -> Settings:
     file = home / FILE_NAME
     try:
         in_file = tomllib.loads(file.read_bytes().decode()) if file.is_file() else {}
-        given: dict[str, Any] = {"database_url": database_url} if database_url else {}
+        given: dict[str, Any] = {"home": home.absolute()}
+        if database_url:
+            given["database_url"] = database_url
         faults = []
-        for name, read in _READ.items():
+        for name, kind in get_type_hints(Settings, include_extras=True).items():
             variable = _variable(name)
             if name in given or (variable is None and name not in in_file):
                 continue
+            value = in_file[name] if variable is None else os.environ[variable]
             try:
-                given[name] = read(in_file[name] if variable is None else _from_environment(name, variable))
-            except _Unfit as unfit:
-                faults.append(_fault(file, name, str(unfit)))
+                given[name] = _read(name, kind, value, is_text=variable is not None)
+            except ValueError as error:
+                faults.append(_fault(file, name, str(error)))
     except RecursionError as error:
         raise OperatorError(
             "SETTINGS_INVALID", f"A setting in {file} or in the environment is nested too deeply."
@@ -209,35 +149,58 @@ def load_settings(home: Path, *, database_url: str | None = None) -> Settings:
     faults += [
         f"{file} has the unknown setting {name}; remove it, or check its spelling in docs/operating.md."
         for name in in_file
-        if name not in _READ and name != "home"
+        if name not in TAKES and name != "home"
     ]
     if faults:
         raise OperatorError("SETTINGS_INVALID", " ".join(faults))
-    return Settings(home.absolute(), **given)
+    return Settings(**given)
 
 
-def _from_environment(name: str, variable: str) -> object:
-    """What the environment gives a setting: a text, or a list as JSON."""
-    text = os.environ[variable]
+def _read(name: str, kind: Any, value: object, *, is_text: bool) -> object:
+    """What a setting is given: by the file, or as a text by the environment, where a list is JSON.
+
+    Raises:
+        ValueError: It does not take this. The message says what is wrong, and shows no value but the names of measures:
+            an address may have a password in it.
+    """
     takes, example = TAKES[name]
-    if not isinstance(example, list):
-        return text
+    is_list = isinstance(example, list)
+    if is_list and is_text:
+        try:
+            value = json.loads(str(value))
+        except ValueError as error:
+            raise ValueError(f"must be {takes}, as JSON") from error
     try:
-        return json.loads(text)
-    except ValueError as error:
-        raise _Unfit(f"must be {takes}, as JSON") from error
+        found = msgspec.convert(value, kind, dec_hook=_path)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{_is(value)}must be {takes}" if is_list else f"must be {takes}") from error
+    if name == "adapter_isolation" and (unknown := [measure for measure in found if measure not in MEASURES]):
+        raise ValueError(f"names unknown measures: {', '.join(unknown)}. The measures are {', '.join(MEASURES)}")
+    return tuple(dict.fromkeys(found)) if is_list else found
+
+
+def _path(kind: type, value: object) -> Path:
+    if kind is not Path or not isinstance(value, str):
+        raise ValueError
+    return Path(value)
+
+
+def _is(value: object) -> str:
+    """What was given for a list of strings instead, as the beginning of a sentence; of several the first is enough."""
+    if not isinstance(value, list):
+        return f"is {_called(value)}, and "
+    return next(f"holds {_called(item)}, and " for item in value if not isinstance(item, str))
 
 
 def _fault(file: Path, name: str, wrong: str) -> str:
     """What is wrong with a setting, where it was read, and what to write there."""
-    takes, example = TAKES[name]
+    example = TAKES[name][1]
     variable = _variable(name)
     if variable is None:
         what, write = f"{name} in {file}", f"{name} = {json.dumps(example)}"
     else:
         what, write = f"{variable} in the environment", _assigned(name, example)
-    # What was written is not shown: an address may have a password in it.
-    return f"{what} {wrong or f'must be {takes}'}. Write {write}, for example."
+    return f"{what} {wrong}. Write {write}, for example."
 
 
 def _variable(name: str) -> str | None:

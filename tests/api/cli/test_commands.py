@@ -1216,7 +1216,7 @@ class TestUpgrade:
 BASE_INSTALL: Final = """
 import contextlib, io, json, sys
 
-HIDDEN = {"flask", "sqlalchemy", "alembic", "granian", "jsonschema_rs", "cachetools", "structlog", "pydantic_settings",
+HIDDEN = {"flask", "sqlalchemy", "alembic", "granian", "jsonschema_rs", "cachetools", "structlog", "msgspec",
           "prometheus_client", "psycopg"}
 
 class Hide:
