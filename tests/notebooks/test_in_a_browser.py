@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.heavy
 
 _CDN: Final = "https://cdn.jsdelivr.net/npm/"
-_BUNDLE: Final = "window.vegaEmbed = vegaEmbed; window.vega = vega; window.vegaLite = vegaLite;"
 _PLAIN: Final = "<!doctype html><title>Page</title><body>"
 # By the part of a name that every version of it has: escaped, cut or with other line ends, it is still seen.
 SEEN: Final = dict(zip(NAMES, ("alert(1)", "alert(3)"), strict=True))
@@ -41,10 +40,10 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def vega() -> bytes:
-    """Vega, Vega-Lite and vega-embed in one script, as Altair's own inline pages have them."""
+    """Vega, Vega-Lite and vega-embed in one script, the one of Altair's own inline pages, which is made once."""
     import vl_convert
 
-    script: str = vl_convert.javascript_bundle(snippet=_BUNDLE)
+    script: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
     # The page of several charts may load it several times.
     return f"(() => {{{script}}})()".encode()
 
