@@ -3,7 +3,7 @@
 The fork is of a process with the zygote's modules, which ends at once and is waited for: less than that no process of
 its own can cost. All calls are made in turn, round by round; `baseline` is a call without what goes beyond the baseline
 of gate/adapters/containment.py, `4_threads` are calls of as many threads that share what runs them, as those of a
-service's worker do. Over HTTP two services decide the same by the same rulebook, of facts that the request brings
+service's worker do. Over HTTP one service decides the same by the same rulebook, of facts that the request brings
 (`direct`) and of facts that an adapter makes.
 """
 
@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -74,7 +74,7 @@ _KIB_PER_MIB: Final = 1024
 
 _FLOOR: Final = "fork"
 _THREADED: Final = f"{_THREADS}_threads"
-_SERVICES: Final = ("direct", "adapter")
+_WAYS: Final = ("direct", "adapter")
 
 _GIVEN: Final[Mapping[str, Mapping[str, Any]]] = {
     "solana_execution_gate@1.0.0": {
@@ -201,11 +201,11 @@ class _Batch:
 
 
 def run(*, quick: bool) -> dict[str, Any]:
-    """Times calls beside the bare fork, looks at the memory that they take, and puts two services under the same load.
+    """Times calls beside the bare fork, looks at the memory that they take, and puts a service under load with both.
 
     Raises:
         AdapterFailed: No worker can run on this machine.
-        Mismatch: An answer was wrong, or a ledger does not hold one record for each answer.
+        Mismatch: An answer was wrong, or the ledger does not hold one record for each answer.
     """
     rounds, calls, memory_calls = (
         (_QUICK_ROUNDS, _QUICK_CALLS, _QUICK_MEMORY_CALLS) if quick else (_ROUNDS, _CALLS, _MEMORY_CALLS)
@@ -222,7 +222,7 @@ def run(*, quick: bool) -> dict[str, Any]:
 def show(result: Mapping[str, Any]) -> str:
     """The result as tables."""
     service, memory = result["service"], result["memory"]
-    services = {name: service[name] for name in _SERVICES}
+    ways = {name: service[name] for name in _WAYS}
     return "\n\n".join(
         [
             f"Calls of adapters: {result['rounds']} rounds of {result['calls_per_round']} calls; in force: "
@@ -236,12 +236,12 @@ def show(result: Mapping[str, Any]) -> str:
             table(
                 ["", "median", "min..max"],
                 [
-                    *(row for name, taken in services.items() for row in summary_rows(name, taken)),
+                    *(row for name, taken in ways.items() for row in summary_rows(name, taken)),
                     ["adapter/direct, requests/s", *Spread.from_dict(service["adapter/direct"]).cells(".3f")],
                     ["disk sync of 4 KB, ms", *Spread.from_dict(service["disk_sync"], "ms").cells(".3f")],
                 ],
             ),
-            table(["requests/s in round", *services], rounds_table_rows(services)),
+            table(["requests/s in round", *ways], rounds_table_rows(ways)),
             goal_lines(result["goals"]),
         ]
     )
@@ -486,23 +486,17 @@ def _kib(file: Path) -> dict[str, int]:
 
 def _service(rounds: int, seconds: float) -> dict[str, Any]:
     with scratch() as directory:
-        homes = {name: directory / name for name in _SERVICES}
+        home = directory / "home"
         disk_sync = sync_ms(directory)
-        keys = {name: create_key(home, sqlite_url(home)) for name, home in homes.items()}
+        key = create_key(home, sqlite_url(home))
         bodies = {"direct": _request(_MADE[_OVER_HTTP]), "adapter": _request(None)}
-        with ExitStack() as stack:
-            servers = {
-                name: stack.enter_context(gate(home, sqlite_url(home), directory, workers=WORKERS))
-                for name, home in homes.items()
-            }
-            for name, server in servers.items():
-                _require_decision(server, keys[name], bodies[name], by_adapter=name == "adapter")
-            subjects = {
-                name: Subject(server, WORKERS, keys[name], body=bodies[name]) for name, server in servers.items()
-            }
+        with gate(home, sqlite_url(home), directory, workers=WORKERS) as server:
+            for name, body in bodies.items():
+                _require_decision(server, key, body, by_adapter=name == "adapter")
+            subjects = {name: Subject(server, WORKERS, key, body=body) for name, body in bodies.items()}
             taken, answers = under_load(subjects, rounds, seconds)
-        for name, home in homes.items():
-            require_records(home, sqlite_url(home), answers[name] + 1)
+        records = len(bodies) + sum(answers.values())
+        require_records(home, sqlite_url(home), records)
     return {
         "workers": WORKERS,
         "connections": CONNECTIONS,
@@ -511,7 +505,7 @@ def _service(rounds: int, seconds: float) -> dict[str, Any]:
         "round_s": seconds,
         "adapter_name": _OVER_HTTP,
         "body_bytes": {name: len(body) for name, body in bodies.items()},
-        "records": answers["adapter"] + 1,
+        "records": records,
         **{name: summary(rounds_) for name, rounds_ in taken.items()},
         "adapter/direct": ratio(rates(taken["adapter"]), rates(taken["direct"])).to_dict(),
         "disk_sync": disk_sync.to_dict("ms"),
@@ -533,10 +527,12 @@ def _request(inputs: Mapping[str, Any] | None) -> bytes:
         "manifest_hash": adapter.manifest_hash,
         "input": _GIVEN[_OVER_HTTP],
     }
-    facts = (
-        {"context": context, "adapter": invocation} if inputs is None else {"context": {**context, "inputs": inputs}}
-    )
-    return orjson.dumps({"mode": "rulebook", "rulebook": orjson.loads(_RULEBOOK.read_bytes()), **facts})
+    rulebook = orjson.loads(_RULEBOOK.read_bytes())
+    if inputs is None:
+        return orjson.dumps({"mode": "rulebook", "rulebook": rulebook, "context": context, "adapter": invocation})
+    # In a scope, a version of a rulebook has its facts from one place.
+    rulebook["version"] += "-direct"
+    return orjson.dumps({"mode": "rulebook", "rulebook": rulebook, "context": {**context, "inputs": inputs}})
 
 
 def _require_decision(server: Server, key: str, body: bytes, *, by_adapter: bool) -> None:
@@ -544,7 +540,7 @@ def _require_decision(server: Server, key: str, body: bytes, *, by_adapter: bool
     answer = httpx.post(
         f"http://127.0.0.1:{server.port}/api/decide",
         content=body,
-        headers={"x-api-key": key, "content-type": "application/json", "x-idempotency-key": "first"},
+        headers={"x-api-key": key, "content-type": "application/json", "x-idempotency-key": f"first-{by_adapter}"},
         trust_env=False,
     )
     record = answer.json()

@@ -64,8 +64,15 @@ class Kernel:
         client = NotebookClient(notebook, km=self._manager, timeout=_SECONDS, record_timing=False)
         client.kc = self._client
         client.execute()
-        forgotten = self._client.execute_interactive(_FORGET, silent=True, timeout=_SECONDS)
-        assert forgotten["content"]["status"] == "ok", forgotten
+        self._run(_FORGET)
+
+    def move(self, lake: Path, folder: Path) -> None:
+        """Goes on in another folder, over another lake."""
+        self._run(f"import os; os.chdir({str(folder)!r}); os.environ['GATE_LAKE'] = {str(lake.absolute())!r}; del os")
+
+    def _run(self, code: str) -> None:
+        ended = self._client.execute_interactive(code, silent=True, timeout=_SECONDS)
+        assert ended["content"]["status"] == "ok", ended
 
     def close(self) -> None:
         """Ends the process."""

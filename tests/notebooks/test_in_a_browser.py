@@ -9,6 +9,7 @@ from html import escape
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from unittest.mock import patch
 
 import nbformat
 import pytest
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.heavy
 
 _CDN: Final = "https://cdn.jsdelivr.net/npm/"
-_BUNDLE: Final = "window.vegaEmbed = vegaEmbed; window.vega = vega; window.vegaLite = vegaLite;"
 _PLAIN: Final = "<!doctype html><title>Page</title><body>"
 # By the part of a name that every version of it has: escaped, cut or with other line ends, it is still seen.
 SEEN: Final = dict(zip(NAMES, ("alert(1)", "alert(3)"), strict=True))
@@ -40,10 +40,10 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def vega() -> bytes:
-    """Vega, Vega-Lite and vega-embed in one script, as Altair's own inline pages have them."""
+    """Vega, Vega-Lite and vega-embed in one script, the one of Altair's own inline pages, which is made once."""
     import vl_convert
 
-    script: str = vl_convert.javascript_bundle(snippet=_BUNDLE)
+    script: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
     # The page of several charts may load it several times.
     return f"(() => {{{script}}})()".encode()
 
@@ -73,6 +73,12 @@ def all_shown(name: str, tmp_path_factory: pytest.TempPathFactory) -> Shown:
     return shown(name, tmp_path_factory.mktemp("lake"))
 
 
+@pytest.fixture(scope="module")
+def specs(all_shown: Shown) -> list[dict[str, Any]]:
+    """The specifications of all charts."""
+    return [chart.to_dict() for chart in all_shown.charts.values()]
+
+
 def drawn(page: Page, charts: int, name: str) -> None:
     """Waits until all charts are drawn, and requires that each has the name as text."""
     page.wait_for_function("count => document.querySelectorAll('svg.marks').length === count", arg=charts)
@@ -92,8 +98,10 @@ def loaded() -> str:
 def bundles_of(renderer: str, charts: Iterable[Any]) -> list[dict[str, Any]]:
     """What a notebook gets of each chart, by media type."""
     import altair as alt
+    from altair.utils.schemapi import SchemaBase
 
-    with alt.renderers.enable(renderer, embed_options={"renderer": "svg"}):
+    # `specs` holds the charts against the schema, which takes as long as everything else together.
+    with alt.renderers.enable(renderer, embed_options={"renderer": "svg"}), patch.object(SchemaBase, "validate"):
         bundles = [chart._repr_mimebundle_() for chart in charts]
     return [bundle[0] if isinstance(bundle, tuple) else bundle for bundle in bundles]
 
@@ -161,10 +169,9 @@ def test_a_chart_saved_opened_or_made_part_of_another_runs_nothing(
 
 
 def test_in_jupyterlab_neither_a_chart_nor_its_tooltips_and_menu_run_anything(
-    all_shown: Shown, name: str, watched: Watched
+    specs: list[dict[str, Any]], name: str, watched: Watched
 ) -> None:
     """JupyterLab hands the specification to vega-embed, as this page does."""
-    specs = [chart.to_dict() for chart in all_shown.charts.values()]
     page = watched.show(f"{_PLAIN}<script src=vega.js></script><div id=all></div>")
     page.evaluate(
         """async specs => {
@@ -215,9 +222,9 @@ def test_a_chart_as_a_picture_holds_no_markup(all_shown: Shown, name: str, watch
         assert file.read_bytes().startswith(signature)
 
 
-def test_no_text_of_a_chart_begins_a_tag_whatever_shows_it(all_shown: Shown) -> None:
-    for chart in all_shown.charts.values():
-        assert "<" not in json.dumps(chart.to_dict(), ensure_ascii=False)
+def test_no_text_of_a_chart_begins_a_tag_whatever_shows_it(specs: list[dict[str, Any]]) -> None:
+    for spec in specs:
+        assert "<" not in json.dumps(spec, ensure_ascii=False)
 
 
 def test_reports_and_tables_show_names_as_text(all_shown: Shown, name: str, watched: Watched) -> None:

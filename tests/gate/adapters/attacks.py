@@ -404,7 +404,7 @@ ATTACKS: Final = (
         },
         ("time", "sched", "signal", "asyncio"),
         (TIMEOUT,),
-        300,
+        100,
     ),
     Attack(
         "1 GB of output",

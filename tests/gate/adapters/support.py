@@ -9,6 +9,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -94,12 +95,20 @@ def parent_of(pid: int) -> int | None:
 
 def descendants(pid: int) -> list[int]:
     """The living descendants of a process, parents first."""
-    names = [path.name for path in Path("/proc").iterdir()]
-    parents = {int(name): parent_of(int(name)) for name in names if name.isdigit()}
     found = [pid]
     for known in found:
-        found += [child for child, parent in parents.items() if parent == known and child not in found]
+        found += [child for child in _children(known) if parent_of(child) == known and child not in found]
     return found[1:]
+
+
+def _children(pid: int) -> list[int]:
+    """What the threads of a process started, or took over, and nobody waited for yet."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        # A thread may end at any moment, and leaves its children to another one.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found += [int(child) for child in task.read_text().split()]
+    return found
 
 
 def zygotes(workers: Workers) -> list[int]:

@@ -29,7 +29,7 @@ from tests.gate.adapters.support import (
 
 pytestmark = pytest.mark.heavy
 
-_CALLS: Final = 10_000 if "GATE_TORTURE" in os.environ else 500
+_CALLS: Final = 10_000 if "GATE_TORTURE" in os.environ else 200
 _THREADS: Final = 4
 _SPARE_BYTES: Final = 8 * 1024 * 1024
 
@@ -76,7 +76,7 @@ def test_many_calls_leave_no_process_and_no_descriptor_and_no_memory(beyond_base
     try:
         with ThreadPoolExecutor(_THREADS) as pool:
             # What a process takes at its first calls stays with it.
-            warm = list(pool.map(call, range(200)))
+            warm = list(pool.map(call, range(100)))
             running = zygotes(workers)
             # What other tests left to be collected would be closed at any moment.
             gc.collect()
