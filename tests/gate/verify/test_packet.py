@@ -43,6 +43,7 @@ from tests.support.samples import (
 from tests.support.tampering import COLLECTIONS, Forger, as_doubles, at, changed_likely, places, with_value, without
 from tests.support.tampering import Path as Place
 from tests.support.tiers import examples
+from tests.support.torture import size
 
 ROOT = Path(__file__).parents[3]
 ATTACKS = cases("packet_attacks")
@@ -651,7 +652,7 @@ def test_long_values_are_shown_by_their_hash() -> None:
 WHOLE = make_packet()
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(size(100, 300)), deadline=None)
 @given(st.sampled_from(sorted(map(tuple, places(WHOLE)), key=str)), json_values())
 def test_verification_never_raises_and_never_believes(path: Place, value: Any) -> None:
     tampered = with_integers(with_value(WHOLE, path, value))
@@ -660,7 +661,7 @@ def test_verification_never_raises_and_never_believes(path: Place, value: Any) -
     verify_packet(rehashed(tampered), TRUST).to_dict()
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(size(60, 100)), deadline=None)
 @given(json_values())
 def test_what_is_no_packet_is_not_verified(value: Any) -> None:
     result = verify_packet(value, TRUST, request_body=value, checkpoint=value)

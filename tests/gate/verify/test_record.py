@@ -40,6 +40,7 @@ from tests.support.samples import (
 )
 from tests.support.tampering import at, changed, changed_likely, places, with_value
 from tests.support.tiers import examples
+from tests.support.torture import size
 
 HMAC_SECRET = b"a secret of at least 32 bytes, yes"
 HMAC_TRUST = Trust(hmac_secret=HMAC_SECRET, attestation_keys=ATTESTATION_KEYS, source="hmac_secret")
@@ -309,7 +310,7 @@ def test_a_member_that_was_never_there_cannot_be_added() -> None:
             assert not verify_record({**record, name: value}, TRUST).verified, (name, value)
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(size(100, 300)), deadline=None)
 @given(st.sampled_from(sorted({**FULL_RECORD, **OPTIONAL_MEMBERS})), json_values())
 def test_verification_never_raises_and_never_believes(name: str, value: Any) -> None:
     record = {**make_record(), name: value}
@@ -327,7 +328,7 @@ def test_odd_dates_are_no_dates(date: str) -> None:
     assert not verify_record({**record, "rulebook_registry": registry}, TRUST).verified
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(size(60, 100)), deadline=None)
 @given(json_values())
 def test_what_is_no_record_is_not_verified(value: Any) -> None:
     result = verify_record(value, TRUST, request_body=value)
