@@ -1,4 +1,4 @@
-"""Processes of a test's own, forked by a server that has loaded what they run: loading it takes each most of a second."""
+"""Processes of a test's own, forked by a server that has loaded what they run, which takes most of a second."""
 
 from __future__ import annotations
 
