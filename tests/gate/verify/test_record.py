@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Final
 
 import jsonschema
@@ -175,7 +176,7 @@ ERASED = {f"{name}, erased": (make_erased(record), trust) for name, (record, tru
 
 
 FULL: Final = ("approved", "facts of an adapter", "approved, erased")
-"""The kinds that `make check` tries every value on; `make test` does so on all of them."""
+"""The kinds that every value is tried on; on the others a third of them at every place, all in the long form."""
 
 
 @pytest.mark.parametrize(
@@ -188,13 +189,14 @@ FULL: Final = ("approved", "facts of an adapter", "approved, erased")
 def test_no_record_verifies_after_a_change_to_any_one_of_its_members(name: str) -> None:
     record, trust = (VARIANTS | ADAPTER_VARIANTS | ERASED)[name]
     tried, survived = 0, []
-    for path in places({name: value for name, value in record.items() if name not in OUTSIDE}):
-        for what, tampered in changed(record, path):
+    each = 1 if name in FULL else size(3, 1)
+    for number, path in enumerate(places({name: value for name, value in record.items() if name not in OUTSIDE})):
+        for what, tampered in islice(changed(record, path), number % each, None, each):
             tried += 1
             if verify_record(tampered, trust).verified:
                 survived.append(what)
     assert survived == []
-    assert tried > 1000
+    assert tried > 1000 // each
 
 
 @pytest.mark.parametrize("name", [name for name in (*VARIANTS, *ADAPTER_VARIANTS) if name not in FULL])
