@@ -29,7 +29,7 @@ from sqlalchemy import Table, insert, select, update
 from werkzeug.datastructures import Headers
 from werkzeug.test import TestResponse
 
-from api.app import create_app
+from api.app import attach
 from gate.clock import utc_now
 from gate.encoding.canonical import content_hash
 from gate.instance.audit import check_chain
@@ -97,7 +97,7 @@ class Service:
     def restart(self) -> None:
         """Begins a process that remembers nothing."""
         self.ledger.rulebooks._by_hash.clear()
-        self.client = create_app(self.instance).test_client()
+        attach(self.client.application, self.instance)
 
     def size(self) -> int:
         """How many records there are."""
