@@ -150,8 +150,8 @@ _NO_PROSE: Final = re.compile(r"\S*[0-9]|\S{20}")
 _END: Final = re.compile(r"""["']?[ \t]{0,8}+(?:[\r\n,;&})\]]|\Z)""")
 
 
-# Whatever of _SECRET_TEXT a text in ASCII holds, one of these is in it, in lower case. Most texts hold none, and to find
-# that out takes a tenth of the search, which tries all at every character.
+# One of these, in lower case, is in whatever of _SECRET_TEXT a text in ASCII holds. Most texts hold none, and to see
+# that takes a tenth of the search, which tries all at every character.
 _SIGNS: Final = (
     *("dgk_", "private key", ".eyj", "gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "xox", "akia"),
     *("asia", "_live_", "_test_", "sk-proj-", "sk-ant-", "authorization", "bearer", "://"),

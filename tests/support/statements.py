@@ -20,8 +20,8 @@ def share_compiled() -> None:
     """Has all engines of this process look for compiled statements in one place, for good."""
     for kind in (SQLiteDialect_pysqlite, PGDialect_psycopg):
         # What is compiled is kept by its dialect, of which each engine has one of its own.
-        kind.__eq__ = lambda one, other: type(one) is type(other)  # type: ignore[method-assign]
-        kind.__hash__ = lambda one: hash(type(one))  # type: ignore[method-assign]
+        kind.__eq__ = lambda self, other: type(self) is type(other)  # type: ignore[method-assign]
+        kind.__hash__ = lambda self: hash(type(self))  # type: ignore[method-assign]
     make = Engine.__init__
 
     def made(self: Engine, *arguments: Any, **options: Any) -> None:
