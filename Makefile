@@ -60,7 +60,7 @@ browser:
 torture: install
 	@GATE_TORTURE=1 $(BIN)/pytest -s tests/api/http/test_hostile_strings.py tests/api/http/test_json.py \
 	  tests/api/description/test_contract_is_stable.py tests/api/routes/test_replays.py tests/gate/rulebooks \
-	  tests/gate/verify tests/gate/decisions tests/gate/ledger/chain/test_outcomes.py tests/gate/client/store \
+	  tests/gate/verify tests/gate/decisions tests/gate/ledger/chain/test_outcomes.py tests/gate/ledger/reads tests/gate/client/store \
 	  tests/workbench/lake/test_lake.py tests/workbench/lake/test_lake_kills.py tests/bench tests/upgrade/test_make.py tests/gate/records \
 	  $(addprefix tests/end_to_end/test_,crashes.py concurrency.py postgres_faults.py key_timing.py contract_fuzzing.py)
 
