@@ -59,8 +59,9 @@ browser:
 
 # The long forms of the tests that kill, cut off, crowd, time and feed nonsense to real servers; three quarters of an hour.
 torture: install
-	@GATE_TORTURE=1 $(BIN)/pytest -s tests/api/http/test_hostile_strings.py tests/workbench tests/gate/policy \
-	  tests/bench tests/upgrade/test_make.py tests/gate/records/test_report_request.py \
+	@GATE_TORTURE=1 $(BIN)/pytest -s tests/api/http tests/api/description tests/api/routes/test_replays.py tests/bench tests/workbench \
+	  tests/gate/adapters/test_leftovers.py tests/gate/client/store $(addprefix tests/gate/,decisions ledger policy records rulebooks verify) \
+	  tests/upgrade/test_make.py \
 	  $(addprefix tests/end_to_end/test_,crashes.py concurrency.py postgres_faults.py key_timing.py contract_fuzzing.py)
 
 # Prints a dot every two seconds while a command runs, and fails if the command does.

@@ -28,6 +28,7 @@ from tests.support.instances import InstanceInTurn
 from tests.support.memory import in_memory
 from tests.support.postgres import Postgres, postgres_server
 from tests.support.samples import LimitClock
+from tests.support.statements import share_compiled
 from workbench.analytics import Analytics
 from workbench.lake.entries import Personal
 
@@ -39,6 +40,7 @@ settings.load_profile("gate")
 def pytest_configure(config: pytest.Config) -> None:
     """Watches what tests start, and tries properties on fewer examples in `make check` than in `make test`."""
     tiers.watch()
+    share_compiled()
     # A test process keeps one processor busy already.
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
     # Nothing here speaks TLS with anyone, and each HTTP client would read all public authorities, which takes 18 ms.

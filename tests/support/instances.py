@@ -8,7 +8,8 @@ touched anything else, such as a key file, the schema or the settings, there is 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gate.instance.instance import Instance, open_instance
@@ -20,6 +21,12 @@ from gate.ledger.tables import limits_metadata, metadata
 
 # Files of which only the place is kept in mind: every commit writes to them.
 _LEDGER = "ledger.db"
+
+# Of the ledger and of the limits.
+_EMPTYING = tuple(
+    [f"DELETE FROM {table.name}" for table in reversed(tables.sorted_tables)]  # noqa: S608 - the product's names
+    for tables in (metadata, limits_metadata)
+)
 
 
 class InstanceInTurn:
@@ -53,46 +60,55 @@ class _Kept:
         assert isinstance(self.opened.ledger.store, SqliteLedgerStore)
         limits = self.opened.limiter._store
         assert isinstance(limits, SqliteLedgerStore)
-        self._stores = ((self.opened.ledger.store, metadata), (limits, limits_metadata))
-        for store, _ in self._stores:
+        self._stores = (self.opened.ledger.store, limits)
+        for store in self._stores:
             # Makes its WAL.
             store.probe()
         self._found = self._state()
 
     def instance(self) -> Instance:
         """The instance, as one that was opened just now."""
-        (ledger, _), (limits, _) = self._stores
+        ledger, limits = self._stores
         instance = Instance(self.opened.settings, Ledger(ledger))
         instance.__dict__["limiter"] = RateLimiter(limits, self.opened.limiter._reopen)
         return instance
 
     def emptied(self) -> bool:
         """Whether it is as it was at first, after its tables were emptied."""
-        if any(store._closed or store._stuck or store._turn.locked() for store, _ in self._stores):
+        if any(store._closed or store._stuck or store._turn.locked() for store in self._stores):
             return False
         if self._environment != _environment() or self._state() != self._found:
             return False
-        for store, tables in self._stores:
+        for store, statements in zip(self._stores, _EMPTYING, strict=True):
             with store.write() as connection:
-                for table in reversed(tables.sorted_tables):
-                    connection.exec_driver_sql(f"DELETE FROM {table.name}")  # noqa: S608 - the names are the product's
+                # Without SQLAlchemy, which would take longer than the database.
+                found = connection.connection.driver_connection
+                assert isinstance(found, sqlite3.Connection)
+                for statement in statements:
+                    found.execute(statement)
         return True
 
     def _state(self) -> object:
-        files = {str(path): _stat(path) for path in self._home.rglob("*")}
         schemas = []
-        for store, _ in self._stores:
+        for store in self._stores:
             with store.read() as connection:
                 schemas.append(connection.exec_driver_sql("PRAGMA schema_version").scalar_one())
-        with self._stores[0][0].read() as connection:
-            revisions = connection.exec_driver_sql("SELECT version_num FROM alembic_version").all()
-        return files, schemas, [row[0] for row in revisions]
+                if store is self._stores[0]:
+                    revisions = connection.exec_driver_sql("SELECT version_num FROM alembic_version").all()
+        return dict(_files(self._home)), schemas, [row[0] for row in revisions]
 
 
-def _stat(path: Path) -> object:
-    found = path.stat()
-    place = (found.st_ino, found.st_mode)
-    return place if path.name.startswith(_LEDGER) else (*place, found.st_size, found.st_mtime_ns)
+def _files(directory: str | Path) -> Iterator[tuple[str, object]]:
+    """All that is in a directory, at any depth."""
+    # In half the time that pathlib takes.
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            found = entry.stat()
+            place = (found.st_ino, found.st_mode)
+            changes = () if entry.name.startswith(_LEDGER) else (found.st_size, found.st_mtime_ns)
+            yield entry.path, (*place, *changes)
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files(entry.path)
 
 
 def _environment() -> object:

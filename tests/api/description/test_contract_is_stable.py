@@ -21,6 +21,7 @@ from tests.contract import compatibility
 from tests.contract.compatibility import breaks
 from tests.contract.frozen import BASE_URL, FILE, current, differences, freeze, frozen, thaw
 from tests.support.samples import cases
+from tests.support.torture import size
 
 PROMISED: Final = frozen()
 
@@ -88,7 +89,7 @@ def test_the_frozen_file_has_one_canonical_line_for_each_entry() -> None:
     assert lines.count('\n["paths",') == sum(len(item) for item in PROMISED["paths"].values())
 
 
-@settings(max_examples=50)
+@settings(max_examples=size(20, 50))
 @given(
     st.dictionaries(
         st.sampled_from(["paths", "components", "info", "x-error-codes"]),

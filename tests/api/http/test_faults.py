@@ -29,7 +29,7 @@ from sqlalchemy import Table, insert, select, update
 from werkzeug.datastructures import Headers
 from werkzeug.test import TestResponse
 
-from api.app import create_app
+from api.app import attach
 from gate.clock import utc_now
 from gate.encoding.canonical import content_hash
 from gate.instance.audit import check_chain
@@ -97,7 +97,7 @@ class Service:
     def restart(self) -> None:
         """Begins a process that remembers nothing."""
         self.ledger.rulebooks._by_hash.clear()
-        self.client = create_app(self.instance).test_client()
+        attach(self.client.application, self.instance)
 
     def size(self) -> int:
         """How many records there are."""
@@ -510,7 +510,22 @@ DAMAGE: Final = [
 ]
 
 
-@pytest.mark.parametrize("fault", named(DAMAGE))
+def on_each_database(faults: Sequence[Fault], on_postgresql: set[str]) -> list[ParameterSet]:
+    """All of them on SQLite, and on PostgreSQL those of a name: what is read is judged without a database."""
+    assert on_postgresql <= {fault.name for fault in faults}
+    return [
+        pytest.param(kind, *fault.values, id=f"{fault.id}-{kind}")
+        for kind in ("sqlite", "postgresql")
+        for fault in named([fault for fault in faults if kind == "sqlite" or fault.name in on_postgresql])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("database_url", "fault"),
+    on_each_database(DAMAGE, {"cut", "of another place", "gone", "of another key"}),
+    indirect=["database_url"],
+    scope="module",
+)
 def test_a_stored_record_that_is(service: Service, fault: Fault) -> None:
     require_held_and_recovered(service, fault)
 
@@ -552,7 +567,12 @@ RULEBOOK: Final = [
 ]
 
 
-@pytest.mark.parametrize("fault", named(RULEBOOK))
+@pytest.mark.parametrize(
+    ("database_url", "fault"),
+    on_each_database(RULEBOOK, {"cut", "registered with nothing"}),
+    indirect=["database_url"],
+    scope="module",
+)
 def test_a_stored_rulebook_that_is(service: Service, fault: Fault) -> None:
     require_held_and_recovered(service, fault)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from io import BytesIO
 from itertools import product
 from typing import Any, Final
@@ -149,25 +149,29 @@ def _bodies(text: str, number: int) -> Iterator[tuple[object, dict[str, Any]]]:
 
     for index, place in enumerate(_places(_request())):
         # A text stands at some places, and at each place some of the texts; within the rulebook fewer.
-        if (index + number) % (size(48, 1) if place[0] == "rulebook" and len(place) > 2 else size(9, 1)):
+        if (index + number) % (size(48, 1) if place[0] == "rulebook" and len(place) > 2 else size(15, 1)):
             continue
         yield (*place, "=", text[:40]), _with(place, replace)
         if place[-1] in ("mode", "workflow", "note", "deep", "rules", "name", "properties", "type", "field", "action"):
             yield (*place, "beside", text[:40]), _with(place, name)
     reference = {"mode": "rulebook", "context": _request()["context"]}
-    for sent in (
+    references: list[dict[str, str]] = [
         {"hash": text},
         {"rulebook_id": text, "version": "2026-06-11"},
         {"rulebook_id": "pricing_exception", "version": text},
         {text: text},
-    ):
+    ]
+    # One of them and one of the members of an adapter hold each text, by turns.
+    first, each = size((number % 4, 4), (0, 1))
+    for sent in references[first::each]:
         yield ("rulebook_ref", sent), {**reference, "rulebook_ref": sent}
     adapter: dict[str, Any] = {"adapter_id": "a", "version": "1", "manifest_hash": "0" * 64, "input": {}}
-    for member in adapter:
-        request = _request()
-        del request["context"]["inputs"], request["binding_mode"]
+    request = _request()
+    del request["context"]["inputs"], request["binding_mode"]
+    request["rulebook"]["version"] = f"of an adapter, {number}"
+    for member in list(adapter)[first::each]:
         yield ("adapter", member), {**request, "adapter": {**adapter, member: text}}
-        yield ("adapter.input", member), {**request, "adapter": {**adapter, "input": {text: {text: [text]}}}}
+    yield ("adapter.input",), {**request, "adapter": {**adapter, "input": {text: {text: [text]}}}}
 
 
 def test_every_member_of_a_request(
@@ -215,8 +219,10 @@ def test_facts_ids_and_versions_are_kept_byte_for_byte(
         assert response.status_code == 200, (name, response.data[:500])
         require_kept(client, authority, response, body)
         record = response.get_json()
-        verified = client.get(f"/api/decision/{record['decision_id']}/verify", headers={"x-api-key": key})
-        assert verified.get_json()["verified"] is True, name
+        # In the end all of them are verified, where they are.
+        if number % size(5, 1) == 0:
+            verified = client.get(f"/api/decision/{record['decision_id']}/verify", headers={"x-api-key": key})
+            assert verified.get_json()["verified"] is True, name
         assert record["action_binding"]["resource"] == text
         assert record["policy_version"] == version
         reference = {"rulebook_id": "pricing_exception", "version": version}
@@ -235,7 +241,7 @@ def _some(at: int, instance: Instance | None = None) -> list[tuple[str, str]]:
     On PostgreSQL each stands at fewer places, but those that its text refuses stand at every one.
     """
     on_postgresql = instance is not None and instance.ledger.store.engine.name == "postgresql"
-    each = size(18 if on_postgresql else 6, 1)
+    each = size(18 if on_postgresql else 9, 1)
     return [
         (name, text)
         for number, (name, text) in enumerate(STRINGS)
@@ -261,7 +267,9 @@ def test_every_id_in_a_path(client: FlaskClient, key: str, instance: Instance, s
     for at, rule in enumerate(client.application.url_map.iter_rules()):
         for argument, method in product(rule.arguments, (rule.methods or set()) - {"HEAD", "OPTIONS"}):
             for name, text in _some(at, instance):
-                for written in (text, quote(text, safe="", errors="surrogatepass")):
+                # Decoded, both are one but where the text has a percent sign itself.
+                written_out = [quote(text, safe="", errors="surrogatepass")] if "%" in text else []
+                for written in (text, *written_out):
                     path = _filled(rule.rule, argument, written)
                     response = _get(client, path, key=key, method=method)
                     require_sound(response, (rule.rule, argument, name))
@@ -272,9 +280,10 @@ def test_every_id_in_a_path(client: FlaskClient, key: str, instance: Instance, s
     assert chain_size(instance, scope) == 0
 
 
-def _reads(client: FlaskClient, path: str, parameter: str, key: str) -> bool:
-    """Whether a route reads a query parameter: it then refuses to have it twice."""
-    response = _get(client, path, key=key, query=f"{parameter}=1&{parameter}=2")
+def _reads(client: FlaskClient, path: str, parameters: Collection[str], key: str) -> bool:
+    """Whether a route reads one of query parameters: it then refuses to have it twice."""
+    query = "&".join(f"{parameter}=1&{parameter}=2" for parameter in parameters)
+    response = _get(client, path, key=key, query=query)
     return response.status_code == 400 and response.get_json().get("errors", [{}])[0].get("code") == "duplicate"
 
 
@@ -285,11 +294,11 @@ def test_every_query_parameter(client: FlaskClient, key: str, instance: Instance
         path = _ARGUMENT.sub("x", rule.rule)
         if "GET" not in (rule.methods or ()):
             continue
+        read = sorted(DECLARED.get(_ARGUMENT.sub(lambda name: f"{{{name[0][1:-1]}}}", rule.rule), ()))
+        # Which they are does not depend on the database.
         if instance.ledger.store.engine.name == "sqlite":
-            read = [parameter for parameter in PARAMETERS if _reads(client, path, parameter, key)]
-        else:
-            # Which they are does not depend on the database.
-            read = sorted(DECLARED.get(_ARGUMENT.sub(lambda name: f"{{{name[0][1:-1]}}}", rule.rule), ()))
+            assert [parameter for parameter in read if not _reads(client, path, [parameter], key)] == []
+            assert not _reads(client, path, [each for each in PARAMETERS if each not in read], key)
         for number, (name, text) in enumerate(_some(at, instance)):
             value = quote(text, safe="%", errors="surrogatepass")
             queries = [f"{parameter}={value}" for parameter in read]
@@ -311,7 +320,7 @@ def test_every_header(client: FlaskClient, key: str, instance: Instance, scope: 
     for at, header in enumerate(headers):
         variable = f"HTTP_{header.upper().replace('-', '_')}"
         # Every text where it is read or shown, and some of them where it is not.
-        for name, text in STRINGS if at < _READ else _some(at):
+        for number, (name, text) in enumerate(STRINGS if at < _READ else _some(at)):
             sent = text.encode("utf-8", "surrogatepass").decode("latin-1")
             environ = {"HTTP_X_API_KEY": key, variable: sent}
             response = client.post("/api/decide", data=body, content_type="application/json", environ_overrides=environ)
@@ -322,6 +331,9 @@ def test_every_header(client: FlaskClient, key: str, instance: Instance, scope: 
                 assert response.get_json()["idempotency_key"] == text
             made += response.status_code == 200 and response.headers["x-idempotency-status"] == "created"
             path = "/metrics" if header == "x-metrics-token" else "/api/decision/x"
+            # What is answered without a body, to each text under some of the headers.
+            if path != "/metrics" and (number + at) % size(3, 1):
+                continue
             require_sound(client.get(path, environ_overrides=environ), (header, path, name))
     for name, text in STRINGS if len(headers) > _READ else _some(0):
         sent = text.encode("utf-8", "surrogatepass").decode("latin-1")

@@ -7,10 +7,12 @@ import json
 from flask.testing import FlaskClient
 
 from api.http.state import State
+from gate.instance.audit import check_chain
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
 from tests.api.deciding import chain_size, decide, refused
 from tests.support.samples import case_bytes, cases, sample_request
+from tests.support.torture import size
 
 _FACT = "fact from the corpus"
 # Where a request carries a text of the corpus as a fact: at its end, so that all around it is whole.
@@ -30,7 +32,7 @@ def test_a_refused_text_never_decides_alone_or_as_a_fact(
         for body in (case_bytes(case), _with_fact(case_bytes(case))):
             answer = refused(decide(client, key, body), 400, "SVC_API_JSON_INVALID")
             assert len(answer["message"]) < 300, case["name"]
-        assert chain_size(instance, scope) == 0, case["name"]
+    assert chain_size(instance, scope) == 0
 
 
 def test_an_accepted_text_is_kept_as_the_fact_that_it_says(
@@ -46,9 +48,12 @@ def test_an_accepted_text_is_kept_as_the_fact_that_it_says(
         assert request is not None
         kept = request["context"]["inputs"][_FACT]
         assert kept == (case["value"] if "value" in case else json.loads(case_bytes(case))), case["name"]
-        verified = client.get(f"/api/decision/{decision_id}/verify", headers={"x-api-key": key}).get_json()
-        assert verified["verified"] is True, case["name"]
+        # In the end all of them are verified, where they are.
+        if count % size(6, 1) == 0:
+            verified = client.get(f"/api/decision/{decision_id}/verify", headers={"x-api-key": key}).get_json()
+            assert verified["verified"] is True, case["name"]
         assert chain_size(instance, scope) == count
+    assert check_chain(instance, scope.scope_id) == (len(shallow), None)
 
 
 def test_an_accepted_text_that_is_no_request_is_refused_as_one(

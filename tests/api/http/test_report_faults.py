@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -16,10 +16,11 @@ from flask.testing import FlaskClient
 from sqlalchemy import update
 from werkzeug.test import TestResponse
 
-from api.app import create_app
+from api.app import attach
 from gate.clock import utc_now
 from gate.decisions import stored
-from gate.instance.instance import Instance, create_instance
+from gate.instance.instance import Instance, create_instance, open_instance
+from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS
 from gate.ledger.chain import group_commit
 from gate.ledger.stores import postgres, sqlite
@@ -54,10 +55,17 @@ def home(tmp_path_factory: pytest.TempPathFactory, database_url: str | None) -> 
     return directory
 
 
-@pytest.fixture
-def instance(home: Path, instance: Instance) -> Instance:
+@pytest.fixture(scope="module")
+def opened(home: Path, database_url: str | None) -> Iterator[Instance]:
     """The instance in that directory."""
-    return instance
+    with closing(open_instance(load_settings(home, database_url=database_url))) as instance:
+        yield instance
+
+
+@pytest.fixture
+def instance(opened: Instance) -> Instance:
+    """The same for all tests: each has a scope, keys and decisions of its own, which nobody remembers."""
+    return opened
 
 
 @pytest.fixture
@@ -162,7 +170,7 @@ STORAGE: Final[dict[str, tuple[Place, tuple[Kind, ...], tuple[bool, ...]]]] = {
 )
 def test_a_database_that_fails_at(caller: Caller, step: str, kind: Kind, *, first: bool) -> None:
     decision_id = caller.decide()["decision_id"]
-    caller.client = create_app(caller.instance).test_client()
+    attach(caller.client.application, caller.instance)
     caller.key = caller.new_key(*FULL_ACCESS)
     acknowledged = [] if first else [caller.report(kind, decision_id, EARLIER[kind.name], used="before")]
     store = caller.instance.ledger.store

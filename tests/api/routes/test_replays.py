@@ -31,6 +31,7 @@ from gate.records.views import project
 from tests.reference.strategies import rulebooks_and_facts
 from tests.support.rulebooks import change, rehashed, stricter_rulebook
 from tests.support.samples import cases, rows_of, sample_request, sample_rulebook
+from tests.support.torture import size
 
 ENDPOINTS = ("replay", "diff", "counterfactuals")
 SCENARIOS = {
@@ -177,7 +178,7 @@ class TestHistorical:
             assert caller.answer(record, "replay")["drift"] == [], golden.case["case_id"]
 
     @pytest.mark.heavy
-    @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=size(12, 25), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(rulebooks_and_facts())
     def test_whatever_was_decided_matches(
         self, instance: Instance, client: FlaskClient, case: tuple[dict[str, Any], dict[str, Any]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gate.decisions.counterfactuals import (
@@ -27,6 +27,8 @@ from tests.reference import evaluator as reference
 from tests.reference.strategies import json_values, rulebooks_and_facts
 from tests.support.rulebooks import example, stricter_rulebook
 from tests.support.samples import cases, make_record, same_json, sample_request, sample_rulebook
+from tests.support.tiers import examples
+from tests.support.torture import size
 
 PATCH = {"inputs": {"margin_percent": 10}}
 THIN: dict[str, Any] = {"scenario_id": "thin", "label": "A thin margin", "context_patch": PATCH}
@@ -252,6 +254,7 @@ class TestSimulation:
         patches = [{"inputs": {"margin_percent": number}} for number in range(20)]
         assert simulated(patches) == simulated(patches)
 
+    @settings(max_examples=examples(size(40, 100)))
     @given(rulebooks_and_facts(), st.dictionaries(st.sampled_from(("amount", "count", "risk")), json_values(1)))
     def test_a_second_evaluator_says_the_same_of_patched_facts(
         self, case: tuple[dict[str, Any], dict[str, Any]], change: dict[str, Any]

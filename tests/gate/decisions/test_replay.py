@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from gate.contract.published import GoldenCase, golden_cases
 from gate.decisions.replay import (
@@ -38,6 +38,8 @@ from gate.rulebooks.rulebook import load
 from tests.reference.strategies import rulebooks_and_facts
 from tests.support.rulebooks import example, rehashed, stricter_rulebook
 from tests.support.samples import NOW, REGISTRY_SIGNER, make_record, sample_request, sample_rulebook
+from tests.support.tiers import examples
+from tests.support.torture import size
 
 RECORD_SCHEMA = resources.schema("decision-record-v1")
 OF_AN_APPEND = {"audit_chain"}
@@ -111,6 +113,7 @@ def test_every_golden_case_is_replayed_as_matched(golden: GoldenCase) -> None:
     }
 
 
+@settings(max_examples=examples(size(40, 100)))
 @given(rulebooks_and_facts())
 def test_whatever_was_decided_is_replayed_as_matched(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     rulebook, facts = case

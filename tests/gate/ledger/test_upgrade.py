@@ -34,18 +34,27 @@ THIS_MONTH = datetime(2037, 6, 15, tzinfo=UTC)
 NEXT_MONTH = datetime(2037, 7, 15, tzinfo=UTC)
 
 
-@pytest.fixture
-def source(tmp_path: Path) -> Iterator[Instance]:
-    """An instance of this release with a scope on each plan, a key each, and decisions in two months."""
-    create_instance(tmp_path / "source")
-    made = open_instance(load_settings(tmp_path / "source"))
+@pytest.fixture(scope="module")
+def laid_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home of an instance of this release with a scope on each plan, a key each, and decisions in two months."""
+    home = tmp_path_factory.mktemp("laid out") / "source"
+    create_instance(home)
+    made = open_instance(load_settings(home))
     for plan in PLANS:
         scope = made.ledger.directory.create_scope(plan, plan, THIS_MONTH)
         key, _ = made.ledger.directory.create_key(scope, FULL_ACCESS, None, THIS_MONTH)
-        (tmp_path / plan).write_text(key)
+        (home / f"{plan}.key").write_text(key)
         for month, times in ((THIS_MONTH, 2), (NEXT_MONTH, 1)):
             for number in range(times):
                 decide(made, key, f"{month:%Y-%m}-{number}", month)
+    made.close()
+    return home
+
+
+@pytest.fixture
+def source(laid_out: Path, tmp_path: Path) -> Iterator[Instance]:
+    """That instance, in a copy of the test's own."""
+    made = open_instance(load_settings(shutil.copytree(laid_out, tmp_path / "source")))
     yield made
     made.close()
 
@@ -131,7 +140,7 @@ def test_an_upgraded_ledger_is_that_of_this_release(
         assert check_chain(instance, scope.scope_id) == (3, None)
         used = [ledger.entries.used(scope.scope_id, timestamp(month)[:7]) for month in (THIS_MONTH, NEXT_MONTH)]
         assert used == ([0, 0] if scope.monthly_cap is None else [2, 1])
-        key = (tmp_path / scope.name).read_text()
+        key = (source.settings.home / f"{scope.name}.key").read_text()
         again, _ = decide(instance, key, f"{THIS_MONTH:%Y-%m}-0", THIS_MONTH)
         fresh, record = decide(instance, key, "fresh", THIS_MONTH)
         assert (again, fresh, record["audit_chain"]["chain_position"]) == ("replayed", "created", 4)
@@ -144,7 +153,7 @@ def test_a_long_chain_and_odd_targets_are_searched_after_an_upgrade_as_before(
     source: Instance, tmp_path: Path, database_url: str | None
 ) -> None:
     scope = source.ledger.directory.scope("unlimited")
-    authority = source.ledger.directory.authenticate((tmp_path / "unlimited").read_text(), THIS_MONTH)
+    authority = source.ledger.directory.authenticate((source.settings.home / "unlimited.key").read_text(), THIS_MONTH)
     gate = source.gate(lambda: THIS_MONTH)
     for number in range(140):
         request = sample_request()

@@ -28,6 +28,7 @@ from tests.reference.strategies import json_values
 from tests.support.receipts import ELSEWHERE, MEMBERS, SCHEMAS
 from tests.support.samples import REPORTS, cases, make_record, sample_request
 from tests.support.tiers import examples
+from tests.support.torture import size
 
 KIND: Final = {kind.name: kind for kind in KINDS}
 AT: Final = "2026-06-11T12:30:47.000Z"
@@ -198,7 +199,7 @@ def naming(ways: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any]
 
 
 @given(named_members(), st.sampled_from([None, "approve_discount", "wire_money"]))
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(size(30, 60)))
 def test_any_part_of_the_true_binding_matches_whatever_action_was_taken(
     drawn: tuple[Any, dict[str, str]], action: str | None
 ) -> None:
@@ -210,7 +211,7 @@ def test_any_part_of_the_true_binding_matches_whatever_action_was_taken(
 
 
 @given(named_members(), st.data())
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(size(30, 60)))
 def test_any_part_that_differs_in_one_member_does_not_match(drawn: tuple[Any, dict[str, str]], data: Any) -> None:
     record, ways = drawn
     binding = record["action_binding"]

@@ -18,6 +18,7 @@ from tests.reference.strategies import rulebooks
 from tests.support.rulebooks import compare, rule, rulebook
 from tests.support.samples import sample_rulebook
 from tests.support.tiers import examples
+from tests.support.torture import size
 
 
 def warned(body: Any, code: str, **others: Any) -> dict[str, str]:
@@ -254,7 +255,7 @@ def test_a_verdict_that_says_another_decision_is_warned_of(decision: str, verdic
     assert warned(body, "contradictory_outcome").keys() == (places if contradicts else set())
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(size(40, 100)), deadline=None)
 @given(rulebooks())
 def test_every_valid_rulebook_can_be_looked_over(body: dict[str, Any]) -> None:
     found = find_warnings(parse(canonical(body)))

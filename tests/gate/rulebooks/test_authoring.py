@@ -20,6 +20,7 @@ from tests.reference.strategies import rulebooks
 from tests.support.rulebooks import change
 from tests.support.samples import sample_rulebook
 from tests.support.tiers import examples
+from tests.support.torture import size
 
 TEXT = "A comment.\nOn two lines."
 
@@ -34,7 +35,7 @@ def described(body: Any, text: str = TEXT) -> Any:
     return document
 
 
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=examples(size(20, 50)), deadline=None)
 @given(rulebooks(), st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40))
 def test_comments_change_no_hash_and_are_kept(body: dict[str, Any], text: str) -> None:
     body = parse(canonical(body))

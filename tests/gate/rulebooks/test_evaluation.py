@@ -16,6 +16,7 @@ from tests.reference.strategies import rulebooks_and_facts
 from tests.support.rulebooks import compare, rule, rulebook
 from tests.support.samples import cases, sample_rulebook
 from tests.support.tiers import examples
+from tests.support.torture import size
 
 ALWAYS = {"not": {"field": "absent", "operator": "exists"}}
 
@@ -198,7 +199,7 @@ def test_a_large_observed_value_is_shown_by_its_digest(observed: Any, size: int 
         assert shown["bytes"] == size
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(size(100, 300)), deadline=None)
 @given(rulebooks_and_facts())
 def test_compiled_evaluation_equals_the_naive_one(drawn: tuple[dict[str, Any], dict[str, Any]]) -> None:
     body, facts = parse(canonical(drawn[0])), parse(canonical(drawn[1]))

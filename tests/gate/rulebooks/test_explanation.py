@@ -14,6 +14,7 @@ from gate.rulebooks.rulebook import load
 from tests.reference.strategies import facts, rulebooks
 from tests.support.rulebooks import compare, rule, rulebook
 from tests.support.tiers import examples
+from tests.support.torture import size
 
 
 def nodes(tree: Tree) -> Iterator[Tree]:
@@ -28,7 +29,7 @@ def tree_of(condition: Any, values: Any) -> Tree:
     return explained.tree
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(size(60, 150)), deadline=None)
 @given(rulebooks(), facts())
 def test_a_tree_says_what_the_evaluation_says_and_its_signs_add_up(
     body: dict[str, Any], values: dict[str, Any]
@@ -54,7 +55,7 @@ def test_a_tree_says_what_the_evaluation_says_and_its_signs_add_up(
             assert node.reason
 
 
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=examples(size(24, 50)), deadline=None)
 @given(rulebooks())
 def test_without_facts_every_rule_is_shown_in_the_order_in_which_it_is_tried(body: dict[str, Any]) -> None:
     found = load(parse(canonical(body)))

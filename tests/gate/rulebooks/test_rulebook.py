@@ -18,6 +18,7 @@ from tests.reference.strategies import json_values, rulebooks
 from tests.support.rulebooks import change
 from tests.support.samples import cases, sample_rulebook
 from tests.support.tiers import examples
+from tests.support.torture import size
 
 EXISTS = {"field": "a", "operator": "exists"}
 
@@ -97,7 +98,7 @@ def test_a_hostile_rulebook_gets_a_bounded_answer() -> None:
     assert len(find_errors(body)) == 50
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(size(50, 100)), deadline=None)
 @given(rulebooks())
 def test_generated_rulebooks_are_valid_and_so_says_the_second_validator(body: dict[str, Any]) -> None:
     body = parse(canonical(body))
@@ -105,7 +106,7 @@ def test_generated_rulebooks_are_valid_and_so_says_the_second_validator(body: di
     jsonschema.Draft202012Validator(resources.schema("rulebook-v1")).validate(body)
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(size(80, 200)), deadline=None)
 @given(json_values())
 def test_any_json_value_is_judged_alike_by_two_validators(value: Any) -> None:
     body = {**sample_rulebook(), "rules": [{**sample_rulebook()["rules"][0], "condition": value}]}

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import multiprocessing
 import resource
 import shutil
 import sqlite3
@@ -54,6 +53,7 @@ from tests.support.faulty_gate import (
     slow,
     spoilt,
 )
+from tests.support.processes import forked
 from tests.support.samples import RECEIPT_KEYS, case_text, cases, sample_rulebook
 from tests.support.tampering import Forger, at
 
@@ -142,9 +142,6 @@ def served(tmp_path_factory: pytest.TempPathFactory, elsewhere: tuple[FlaskClien
     """A server."""
     site = Site(tmp_path_factory.mktemp("guarded") / "home", None)
     keys = keys_of(site)
-    multiprocessing.get_context("forkserver").set_forkserver_preload(
-        ["__main__", "tests.gate.client.guard.guarded_program"]
-    )
     with site.serving(1) as server:
         registry = httpx.get(f"{server.url}/api/decision/receipt-keys", timeout=PATIENCE, trust_env=False).json()
         with prepared(server.url, None, lambda: FaultyGate(server.url), keys, registry, elsewhere) as service:
@@ -356,7 +353,7 @@ class Case:
         """A process of its own that guards the action, and dies on the way."""
         made = self.made() | {"url": self.line.url, "store": str(self.path)}
         setting = Setting(self.kind, made, [self.said(self.do.get("said", {}))], self.effects.path, dies)
-        return multiprocessing.get_context("forkserver").Process(target=run, args=(setting, told))
+        return forked().Process(target=run, args=(setting, told))
 
 
 # What has happened before.
@@ -824,7 +821,7 @@ def require_reported(case: Case, row: Mapping[str, Any]) -> None:
 def test_of_processes_that_race_for_an_action_one_runs_it(
     row: dict[str, Any], kind: str, served: Service, tmp_path: Path
 ) -> None:
-    context = multiprocessing.get_context("forkserver")
+    context = forked()
     meeting = context.Barrier(2)
     races = [Case(row, kind, served, folder) for folder in folders(tmp_path)]
     said = [race.said({}) for race in races]

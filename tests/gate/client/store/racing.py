@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from gate.client.store import State
 from gate.client.store.sqlalchemy import SqlAlchemyStore
 from tests.gate.client.store.places import Place
 from tests.gate.client.store.support import AT, BY, attempt, begun, execution, latest, permitted
+from tests.support.processes import forked
 
 PROCESSES: Final = 3
 
@@ -39,9 +39,9 @@ class Several:
 @contextmanager
 def several_processes() -> Iterator[Several]:
     """Processes that load what is in here, and no more of the product."""
-    spawn = multiprocessing.get_context("spawn")
-    meeting = spawn.Barrier(PROCESSES)
-    with ProcessPoolExecutor(PROCESSES, spawn, initializer=_join, initargs=(meeting,)) as executor:
+    context = forked()
+    meeting = context.Barrier(PROCESSES)
+    with ProcessPoolExecutor(PROCESSES, context, initializer=_join, initargs=(meeting,)) as executor:
         yield Several(executor)
 
 

@@ -17,6 +17,7 @@ from tests.gate.client.store.places import Place
 from tests.gate.client.store.racing import Several, several_processes
 from tests.gate.client.store.support import AT, BY, attempt, latest, permitted
 from tests.support.postgres import Postgres
+from tests.support.processes import forked
 from tests.support.torture import size
 
 pytestmark = pytest.mark.heavy
@@ -64,9 +65,9 @@ def test_processes_that_make_tables_at_once_make_one_store(several: Several, pos
 
 
 def test_a_process_that_is_killed_loses_nothing_that_was_acknowledged(place: Place, store: Store) -> None:
-    spawn = multiprocessing.get_context("spawn")
-    hears, told = spawn.Pipe(duplex=False)
-    process = spawn.Process(target=racing.work_until_killed, args=(place.kind, place.location, told))
+    context = forked()
+    hears, told = context.Pipe(duplex=False)
+    process = context.Process(target=racing.work_until_killed, args=(place.kind, place.location, told))
     process.start()
     told.close()
     acknowledged = dict(hears.recv() for _ in range(size(40, 2000)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,6 +16,7 @@ from gate.ledger.chain.writer import Appended, Claim, Claimed, NewEntry
 from gate.proof import chain
 from tests.independent import verifier
 from tests.support.entries import entry
+from tests.support.processes import forked
 from tests.support.samples import ledger_url
 
 
@@ -170,8 +170,7 @@ def _append_many(url: str, scope_id: str, part: int, count: int) -> None:
 @pytest.mark.heavy
 def test_four_processes_append_to_one_chain_without_fork_or_gap(ledger: Ledger, scope: Scope) -> None:
     url = ledger_url(ledger)
-    spawn = multiprocessing.get_context("spawn")
-    processes = [spawn.Process(target=_append_many, args=(url, scope.scope_id, part, 50)) for part in range(4)]
+    processes = [forked().Process(target=_append_many, args=(url, scope.scope_id, part, 50)) for part in range(4)]
     for process in processes:
         process.start()
     for process in processes:

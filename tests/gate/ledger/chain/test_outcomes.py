@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import multiprocessing
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from gate.ledger.tables import latest_outcomes, outcome_counts
 from gate.policy.confidence import Counts, Coverage, add, decision_confidence
 from gate.policy.questions import ConfidenceQuestion
 from gate.proof.chain import Entry
+from tests.support.processes import forked
 from tests.support.samples import NOW, in_threads, ledger_url
 from tests.support.torture import size
 
@@ -126,6 +126,9 @@ def history(drawn: tuple[list[Subject], list[list[tuple[int, str | None, int]]]]
     return found
 
 
+LIMITS = (None, 1, 3, 8)
+
+
 def choices() -> Iterator[dict[str, Any]]:
     for version, verdict, action in itertools.product(
         (None, "1", "2026 \u0000 é", "unknown"), (None, *VERDICTS), (None, "approve", "réfuse \u0000")
@@ -154,8 +157,10 @@ def test_counts_and_confidence_equal_a_recount_after_any_history(ledger: Ledger,
         assert [answer.confidence for answer in again if isinstance(answer, Appended)] == [
             answer.confidence for answer in answers if isinstance(answer, Appended)
         ]
-    for only in choices():
-        for limit in (None, 1, 3, 8):
+    for number, only in enumerate(choices()):
+        # Of the limits, each question has one in turn, another after a history of another length.
+        turn = (number + len(past)) % len(LIMITS)
+        for limit in size(LIMITS[turn : turn + 1], LIMITS):
             question = ConfidenceQuestion(POLICY, limit=limit, **only)
             assert ledger.outcomes.cover(scope.scope_id, question) == expected(past, question)
     assert_whole(ledger, scope)
@@ -256,9 +261,8 @@ def test_threads_that_report_at_once_are_counted_exactly(ledger: Ledger, scope: 
 
 @pytest.mark.heavy
 def test_processes_that_report_at_once_are_counted_exactly(ledger: Ledger, scope: Scope) -> None:
-    spawn = multiprocessing.get_context("spawn")
     url = ledger_url(ledger)
-    processes = [spawn.Process(target=_report_from_outside, args=(url, scope.scope_id, part)) for part in range(2)]
+    processes = [forked().Process(target=_report_from_outside, args=(url, scope.scope_id, part)) for part in range(2)]
     for process in processes:
         process.start()
     in_threads(4, lambda part: _report_many(ledger, scope.scope_id, 100 + part, 25))
