@@ -21,6 +21,7 @@ from gate.ledger.reads import audited
 from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.ledger.tables import entries
 from gate.records.receipts import EXECUTIONS, OUTCOMES
+from tests.end_to_end.site import wait_until
 from tests.support.samples import sample_request
 from tests.support.torture import size
 
@@ -180,14 +181,19 @@ def test_a_ledger_in_use_is_never_found_broken(
         except Exception as error:  # noqa: BLE001 - shown by the test's own thread
             failed.append(error)
 
+    def goes_on() -> bool:
+        return bool(failed) or instance.ledger.entries.head(scope.scope_id).size > sizes[-1]
+
     writer = threading.Thread(target=write)
     writer.start()
-    sizes = []
+    sizes: list[int] = []
     try:
         for _ in range(size(6, 60)):
             read, finding = check_chain(instance, scope.scope_id)
             assert finding is None, finding
             sizes.append(read)
+            # One thread may keep the other from running for the whole of a short audit.
+            wait_until(goes_on)
     finally:
         stop.set()
         writer.join()
