@@ -14,14 +14,16 @@ run: install
 	@echo "Starting Decision Gate."
 	@$(BIN)/gate serve --demo --host $(HOST) --port $(PORT)
 
-# A new instance in var-demo with a year of made-up decisions, 20,000 unless DECISIONS says how many, those of PEERS small
-# companies, and its lake; what is there already is kept. docs/demo.md tells what is in it. A ledger or a lake that the environment names for another instance has no part in it.
+# A new instance in var-demo with a year of made-up decisions, 20,000 unless DECISIONS says how many, until today or the day
+# that UNTIL names, those of PEERS small companies, and its lake; what is there already is kept. docs/demo.md tells what is
+# in it. A ledger or a lake that the environment names for another instance has no part in it.
 demo: install
 	@if test -e var-demo/demo.json; \
 	  then echo "var-demo is there already, and is kept (demo.json says what it holds); remove it for a new one."; \
 	  elif test -e var-demo; \
 	  then echo "var-demo is no whole demo: making it was interrupted. Remove it, and run this again."; exit 1; \
-	  else $(OWN) $(BIN)/gate demo --home var-demo --peers $(PEERS) $(if $(DECISIONS),--decisions $(DECISIONS)); fi
+	  else $(OWN) $(BIN)/gate demo --home var-demo --peers $(PEERS) $(if $(DECISIONS),--decisions $(DECISIONS)) \
+	    $(if $(UNTIL),--until $(UNTIL)); fi
 	@if $(OWN) $(BIN)/gate lake status --home var-demo > /dev/null; \
 	  then echo "Its lake, var-demo/lake, is up to its ledger already."; \
 	  else $(OWN) $(BIN)/gate lake export --home var-demo; fi
@@ -63,7 +65,7 @@ torture: install
 	  tests/gate/adapters/test_leftovers.py tests/gate/client/store $(addprefix tests/gate/,decisions ledger policy records rulebooks verify) \
 	  tests/upgrade/test_make.py \
 	  $(addprefix tests/end_to_end/test_,analytics_process.py concurrency.py contract_fuzzing.py crashes.py erasures.py key_timing.py \
-	    postgres_faults.py)
+	    postgres_faults.py secrets.py)
 
 # Prints a dot every two seconds while a command runs, and fails if the command does.
 define with_dots
