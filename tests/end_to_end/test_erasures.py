@@ -56,7 +56,7 @@ def test_a_command_that_is_killed_has_erased_everything_or_nothing(site: Site) -
     key = site.create_key("acme")
     chances, seed = chance()
     with site.serving(workers=1) as server, Load([server.url], key, clients=1) as load:
-        load.wait_for(size(4, 40))
+        load.wait_for(size(3, 40))
     first, *records = [json.loads(body) for body in load.answers.values()]
 
     def command_for(record: dict[str, Any]) -> list[str]:
