@@ -65,7 +65,7 @@ torture: install
 	  tests/gate/adapters/test_leftovers.py tests/gate/client/store $(addprefix tests/gate/,decisions ledger policy records rulebooks verify) \
 	  tests/upgrade/test_make.py \
 	  $(addprefix tests/end_to_end/test_,analytics_process.py concurrency.py contract_fuzzing.py crashes.py erasures.py key_timing.py \
-	    postgres_faults.py secrets.py)
+	    postgres_faults.py)
 
 # Prints a dot every two seconds while a command runs, and fails if the command does.
 define with_dots
