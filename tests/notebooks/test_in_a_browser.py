@@ -48,8 +48,8 @@ def vega() -> bytes:
     return f"(() => {{{script}}})()".encode()
 
 
-@pytest.fixture
-def watched(chromium: Browser, vega: bytes) -> Iterator[Watched]:
+@pytest.fixture(scope="module")
+def window(chromium: Browser, vega: bytes) -> Iterator[Watched]:
     """A page that has of the network only what the chart renderers load, and that notes everything else."""
     served = {
         f"{_CDN}vega@": vega,
@@ -60,6 +60,13 @@ def watched(chromium: Browser, vega: bytes) -> Iterator[Watched]:
     watching = Watched(chromium, served)
     yield watching
     watching.close()
+
+
+@pytest.fixture
+def watched(window: Watched) -> Iterator[Watched]:
+    """That page, before anything happened in it."""
+    yield window
+    window.forget()
 
 
 @pytest.fixture(scope="module", params=NAMES, ids=["tags", "texts"])
