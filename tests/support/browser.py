@@ -102,7 +102,7 @@ class Watched:
         assert self.faults == [], self.faults
 
     def forget(self) -> None:
-        """Leaves what it shows, and forgets what happened: the next test has the same window, for each takes a while."""
+        """Leaves what it shows, and forgets what happened: the next test has the same window."""
         self.page.goto("about:blank")
         self.faults.clear()
         self._ignored.clear()
