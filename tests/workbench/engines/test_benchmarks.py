@@ -137,7 +137,7 @@ def cohort(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cohort]:
 
 @pytest.fixture(scope="module")
 def exported(cohort: Cohort, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """A lake that holds all of it, in several files of each month and table."""
+    """A lake that holds all of it, exported in several steps."""
     lake = Lake(cohort, tmp_path_factory.mktemp("exported"), batch=48)
     lake.export()
     return lake
