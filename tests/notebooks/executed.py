@@ -107,10 +107,14 @@ def executed_in(kernel: Kernel, source: Path) -> Any:
         cell.id = f"cell-{number:02}"
     kernel.execute(notebook)
     notebook.metadata["language_info"] = {"name": "python"}
+    return notebook
+
+
+def pack(notebook: Any) -> None:
+    """Makes its pictures small, which takes as long as to draw them: for those that are kept."""
     for data in outputs(notebook.cells):
         if _PNG in data:
             data[_PNG] = b64encode(_packed(b64decode(data[_PNG]))).decode()
-    return notebook
 
 
 def outputs(cells: Iterable[Any]) -> Iterator[dict[str, str]]:
@@ -138,7 +142,9 @@ def _packed(png: bytes) -> bytes:
 def main(lake: Path) -> None:
     """Writes every notebook with its outputs."""
     for source in SOURCES:
-        written: str = nbformat.writes(executed(source, lake))  # type: ignore[no-untyped-call]
+        notebook = executed(source, lake)
+        pack(notebook)
+        written: str = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
         source.with_suffix(".ipynb").write_text(f"{written}\n")
         print(f"{source.relative_to(ROOT).with_suffix('.ipynb')} is written.")  # noqa: T201
 

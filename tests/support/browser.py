@@ -101,6 +101,12 @@ class Watched:
             assert found == [], found
         assert self.faults == [], self.faults
 
+    def forget(self) -> None:
+        """Leaves what it shows, and forgets what happened: the next test has the same window."""
+        self.page.goto("about:blank")
+        self.faults.clear()
+        self._ignored.clear()
+
     def close(self) -> None:
         """Closes the page and those that it opened."""
         self._context.close()

@@ -78,12 +78,12 @@ def test_a_worker_that_cannot_start_is_tried_again_with_pauses_until_it_can(tmp_
     assert "hunter2" not in server.text()
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_a_server_whose_worker_waits_for_its_restart(tmp_path: Path, sign: int) -> None:
+@pytest.mark.parametrize(("sign", "workers"), [(signal.SIGINT, 1), (signal.SIGTERM, 2)])
+def test_a_signal_ends_a_server_whose_workers_wait_for_their_restart(tmp_path: Path, sign: int, workers: int) -> None:
     (tmp_path / "broken").touch()
-    with serving(tmp_path, workers=2) as server:
+    with serving(tmp_path, workers=workers) as server:
         # After four deaths the pause is 2 seconds, far longer than the signal may take.
-        wait_until(lambda: read_facts(tmp_path) is not None and facts(tmp_path)["deaths"] >= 8)
+        wait_until(lambda: read_facts(tmp_path) is not None and facts(tmp_path)["deaths"] >= 4 * workers)
         assert server.stop(sign) == 0
     assert "refused to gracefully stop" not in server.text()
 

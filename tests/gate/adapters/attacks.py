@@ -707,10 +707,11 @@ def _does(attempt: Callable[[], object]) -> bool:
 
 
 def main() -> None:
-    """Prints what becomes of every attack, in both settings."""
-    every = variants()
+    """Prints what becomes of every attack, in both settings; with `shared`, of every other variant in each."""
+    shared = sys.argv[1:] == ["shared"]
     settings = []
-    for beyond_baseline in (True, False):
+    for number, beyond_baseline in enumerate((True, False)):
+        every = variants()[number::2] if shared else variants()
         measures = Workers([adapter("kind", KIND)], beyond_baseline=beyond_baseline)
         in_force = measures.measures()
         measures.close()

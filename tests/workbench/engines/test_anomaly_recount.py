@@ -244,11 +244,11 @@ def otherwise(snapshot: Snapshot, directory: Path, parts: int, seed: int) -> Sna
 
 def test_rows_in_another_order_and_in_other_files_give_the_same_bytes(exported: FollowedLake, tmp_path: Path) -> None:
     reading = only(exported)
-    found = set()
-    for parts, seed in ((1, 1), (5, 2)):
-        snapshot = otherwise(reading.snapshot, tmp_path / str(seed), parts, seed)
-        for sampled in (reading.snapshot, snapshot):
-            found.add(rfc8785.dumps(anomalies(sampled, PRICING, min_sample=5, **EVERYTHING).to_dict()))
+    others = [otherwise(reading.snapshot, tmp_path / str(seed), parts, seed) for parts, seed in ((1, 1), (5, 2))]
+    found = {
+        rfc8785.dumps(anomalies(snapshot, PRICING, min_sample=5, **EVERYTHING).to_dict())
+        for snapshot in (reading.snapshot, *others)
+    }
     assert len(found) == 1
 
 

@@ -137,8 +137,8 @@ def cohort(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cohort]:
 
 @pytest.fixture(scope="module")
 def exported(cohort: Cohort, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """A lake that holds all of it, in many files."""
-    lake = Lake(cohort, tmp_path_factory.mktemp("exported"), batch=23)
+    """A lake that holds all of it, exported in several steps."""
+    lake = Lake(cohort, tmp_path_factory.mktemp("exported"), batch=48)
     lake.export()
     return lake
 
@@ -157,7 +157,7 @@ class TestFreeze:
         partly.export(commits=2)
         empty = tmp_path / "empty"
         shutil.copytree(exported.directory, tmp_path / "compacted")
-        compacted = Lake(cohort, tmp_path / "compacted", batch=23)
+        compacted = Lake(cohort, tmp_path / "compacted", batch=48)
         compacted.compact()
         counted = 0
         for number, month in enumerate(MONTHS):
