@@ -20,6 +20,7 @@ from api.app import create_app
 from api.cli.main import app
 from api.http.requests import MAX_VERIFY_BODY
 from gate.clock import utc_now
+from gate.decisions import export
 from gate.decisions.erasure import erase
 from gate.encoding import resources
 from gate.encoding.strict_json import MAX_REQUEST_VALUES, MAX_VALUES
@@ -34,6 +35,7 @@ from tests.contract.frozen import current
 from tests.independent import verifier
 from tests.support.samples import EXECUTED, RECEIPT_SIGNER, SUCCEEDED, make_packet, sample_request
 from tests.support.tampering import COLLECTIONS, as_doubles, with_value, without
+from tests.support.torture import size
 from workbench.analytics import Analytics
 from workbench.lake.entries import Personal
 
@@ -258,14 +260,20 @@ class TestExport:
         assert (answers[0][0], answers[0][1]["error"]) == (404, "SVC_DECISION_NOT_FOUND")
 
     @pytest.mark.heavy
-    def test_a_packet_that_could_not_be_verified_at_once_is_not_made(self, caller: Caller) -> None:
+    def test_a_packet_that_could_not_be_verified_at_once_is_not_made(
+        self, caller: Caller, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert export.MAX_BYTES == MAX_VERIFY_BODY
+        # A search for credentials takes most of the time, so that the texts and the bound are small together.
+        smaller = size(4, 1)
+        monkeypatch.setattr(export, "MAX_BYTES", MAX_VERIFY_BODY // smaller)
         for _ in range(18):
-            # Of no letters, which a search for credentials would try one by one.
-            binding = {"note": "!" * 1_000_000}
+            # Of no letters, which that search would try one by one.
+            binding = {"note": "!" * (1_000_000 // smaller)}
             caller.sent(f"{caller.path}/execution", {"execution_status": "executed", "action_binding": binding})
         response = caller.get()
         assert (response.status_code, response.get_json()["error"]) == (400, "SVC_API_QUERY_INVALID")
-        assert str(MAX_VERIFY_BODY) in response.get_json()["message"]
+        assert f" {MAX_VERIFY_BODY // smaller} bytes" in response.get_json()["message"]
         assert caller.get("?execution_limit=16").status_code == 200
 
     @pytest.mark.heavy
