@@ -32,8 +32,8 @@ PAGES = [*FIRST, *sorted(OTHERS), *LAST]
 ALONE = "docs/api.md"
 # These two are the test itself, and what runs the tests.
 OUTSIDE = {"make run\n", "make test\n"}
-# Of a demo, where a page makes one: as few as show what is planted, and nobody besides. In so few, chance hides it in some
-# years, and so it is always the same year.
+# Of a demo, where a page makes one: as few as show what is planted, and nobody besides. In so few, chance hides it in
+# some years, and so it is always the same year.
 DEMO = {"DECISIONS": "3000", "PEERS": "0", "UNTIL": "2026-08-30"}
 
 

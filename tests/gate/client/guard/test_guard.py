@@ -43,10 +43,12 @@ from gate.client.guard.recovery import settle
 from gate.client.store import sqlalchemy as sqlalchemy_module
 from gate.client.store.sqlalchemy import SqlAlchemyStore
 from gate.clock import utc_now
+from gate.encoding import canonical
 from gate.errors import MaterialRefused, OperatorError, RequestRefused
 from tests.gate.client.conftest import Service
 from tests.gate.client.guarding import YES, dying_in, executions, guarding, runs
 from tests.support.samples import sample_rulebook
+from tests.support.torture import size
 
 NO = {"discount_percent": 10, "margin_percent": 9}
 REVIEW = {"discount_percent": 40, "margin_percent": 40}
@@ -1080,7 +1082,9 @@ class TestArguments:
         with pytest.raises(MaterialRefused, match=r"context\.note"):
             guarding(gate, context={"note": value})
 
-    def test_facts_that_hold_themselves_are_refused(self, gate: Client) -> None:
+    def test_facts_that_hold_themselves_are_refused(self, gate: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        # They are walked through until the bound.
+        monkeypatch.setattr(canonical, "_MOST_CONTAINERS", size(20_000, canonical._MOST_CONTAINERS))
         facts: dict[str, Any] = {}
         facts["facts"] = facts
         items: list[Any] = []
