@@ -23,7 +23,7 @@ from gate.instance.settings import load_settings
 from gate.ledger import Ledger
 from gate.ledger.access import limits
 from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
-from tests.support import tiers
+from tests.support import tiers, told
 from tests.support.instances import InstanceInTurn
 from tests.support.memory import in_memory
 from tests.support.postgres import Postgres, postgres_server
@@ -40,6 +40,7 @@ settings.load_profile("gate")
 def pytest_configure(config: pytest.Config) -> None:
     """Watches what tests start, and tries properties on fewer examples in `make check` than in `make test`."""
     tiers.watch()
+    told.shorten(config)
     share_compiled()
     # A test process keeps one processor busy already.
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
