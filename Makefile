@@ -59,7 +59,7 @@ test:
 browser:
 	@tests/support/browser.sh
 
-# The long forms of the tests that kill, cut off, crowd, time and feed nonsense to real servers; three quarters of an hour.
+# The long forms of the tests that kill, cut off, crowd, time and feed nonsense to real servers, of properties and of benchmarks; an hour or more.
 torture: install
 	@GATE_TORTURE=1 $(BIN)/pytest -s tests/api/http tests/api/description $(addprefix tests/api/routes/test_,packets.py replays.py) \
 	  tests/bench tests/notebooks tests/workbench $(addprefix tests/gate/adapters/test_,attacks.py leftovers.py) tests/gate/client \
