@@ -1,4 +1,4 @@
-"""Whatever does not pass is told, wherever in a test that is."""
+"""A test process reports whatever does not pass: a call, or the fixtures before and after it."""
 
 from __future__ import annotations
 
