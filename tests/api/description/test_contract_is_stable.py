@@ -74,7 +74,7 @@ class Numbered(SourceFileLoader):
 
 
 class Sentences:
-    """What is said of each row of a table, found once for all tests, and the lines that could say something."""
+    """The messages for each row of a table, computed once for all tests, and the lines that can produce one."""
 
     def __init__(self) -> None:
         loader = Numbered()

@@ -91,7 +91,7 @@ def test_no_variant_of_an_attack_escapes_or_makes_facts_or_harms_the_next_call(a
 
 
 def test_no_attack_of_an_ordinary_user_escapes() -> None:
-    # In the short form the two settings share the variants; whoever runs the tests tries all of them in both.
+    # In the short form the two settings share the variants. The user who runs the tests tries all of them in both.
     run = _as_ordinary_user([sys.executable, "-B", "-m", "tests.gate.adapters.attacks", *size(["shared"], [])])
     assert run.returncode == 0, run.stderr
     report = json.loads(run.stdout)

@@ -62,7 +62,7 @@ QUESTIONS: Final = [
     BenchmarksQuestion(POLICY, min_cohort_scopes=scopes, min_cohort_decisions=decisions)
     for scopes, decisions in THRESHOLDS
 ]
-# What is told does not depend on who asks, so all but one of the attacker's scopes ask each threshold once.
+# The answer does not depend on who asks, so all but one of the attacker's scopes ask each threshold once.
 EACH: Final = [
     question
     for question in QUESTIONS
