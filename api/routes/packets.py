@@ -33,7 +33,7 @@ def export_packet(decision_id: str) -> Response:
     serving = state()
     instance = serving.instance
     export = PacketExport(instance.ledger, serving.gate.signing, instance.trust, serving.reports, instance.checkpoints)
-    packet = export.packet(authority, decision_id, parts)
+    packet = export.packet(authority.scope_id, decision_id, parts)
     headers = {"x-decision-packet-version": PACKET, "x-decision-packet-hash": packet["packet_hash"]}
     response = json_response(packet, headers=headers)
     require_verifiable(response.get_data())

@@ -9,12 +9,12 @@ from flask import Blueprint, Response
 from api.http.auth import authenticate
 from api.http.requests import MAX_VERIFY_BODY, json_response, parse_body, read_body
 from api.http.state import state
-from gate.decisions.erasure import as_stored, is_confirmed, stored_erasure
+from gate.decisions.erasure import as_stored
 from gate.decisions.stored import decision_not_found
+from gate.decisions.verification import require_erasure, verify_decision
 from gate.encoding.canonical import canonical, with_integers
 from gate.encoding.strict_json import MAX_VALUES, MAX_VERIFY_DEPTH, Json
 from gate.labels import CANONICALIZATION, HASH_ALGORITHM, PACKET, PROTOCOL, RECORD
-from gate.ledger.access.authority import Authority
 from gate.proof.signing import ED25519, HMAC_SHA256
 from gate.verify import Verification, verify_packet, verify_record
 from gate.verify.material import PACKETS, RECORDS, Material, Subject, read_material, unusable
@@ -102,16 +102,8 @@ def _material(of: Subject) -> Material:
 def verify_stored(decision_id: str) -> Response:
     """Verifies the stored record of a decision, with the request it answered."""
     authority = authenticate("read")
-    gate = state().gate
-    record = gate.decision(authority, decision_id)
-    if record is None:
-        raise decision_not_found()
-    result = _verify(record, gate.request_body(authority, decision_id), None)
-    if result.error == "INPUT_MISMATCH":
-        result.message = "The stored request does not match the record; the operator must run `gate chain check`."
-    result.require("audit_chain.link_hash", gate.is_linked(authority, decision_id))
-    _require_erasure(result, authority, decision_id, record)
-    return json_response(result.to_dict())
+    instance = state().instance
+    return json_response(verify_decision(instance.ledger, instance.trust(), authority.scope_id, decision_id).to_dict())
 
 
 @blueprint.post("/api/decision/<decision_id>/verify")
@@ -139,7 +131,7 @@ def verify_supplied(decision_id: str) -> Response:
     )
     if stored is not None:
         result.require("audit_chain.link_hash", gate.is_linked(authority, decision_id))
-        _require_erasure(result, authority, decision_id, as_stored(record, stored))
+        require_erasure(result, state().instance.ledger, authority.scope_id, decision_id, as_stored(record, stored))
     return json_response(result.to_dict())
 
 
@@ -151,15 +143,6 @@ def _parsed(sent: bytes) -> Json:
     Whoever kept the document may have written its integers as doubles, which is the same JSON.
     """
     return with_integers(parse_body(sent, max_depth=MAX_VERIFY_DEPTH, max_values=MAX_VALUES))
-
-
-def _require_erasure(
-    result: Verification, authority: Authority, decision_id: str, record: Mapping[str, object]
-) -> None:
-    """Adds the check that a record says it was erased exactly where the chain does; nothing where neither does."""
-    erasure = stored_erasure(state().instance.ledger, authority.scope_id, decision_id)
-    if erasure is not None or "erased" in record:
-        result.require("erasure", is_confirmed(record, erasure))
 
 
 def _verify(record: object, input_: object, public_key: str | None) -> Verification:

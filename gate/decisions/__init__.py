@@ -6,6 +6,7 @@
     signing            the moment, and the keys that sign at it
     stored             the record and the request of a stored decision
     lifecycle          reports about a decision: execution receipts, outcomes, CRM syncs
+    verification       whether a stored decision is as it was made
     rehearsal          a stored decision made again beside the ledger: replay, diff, counterfactuals
     replay             the parts of making it again, and where the result drifts
     counterfactuals    scenarios over its context

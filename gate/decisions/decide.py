@@ -16,7 +16,8 @@ from gate.clock import new_id
 from gate.decisions.claims import DECIDE, Used, entry_of, not_as_made, read_claim, settle, used_before
 from gate.decisions.signing import Signing
 from gate.decisions.sources import Sources
-from gate.decisions.stored import appended_record, found_by, is_as_made, is_link_of, stored_record, stored_request
+from gate.decisions.stored import appended_record, found_by, is_as_made, stored_record, stored_request
+from gate.decisions.verification import is_linked
 from gate.encoding.canonical import canonical, content_hash, is_plain
 from gate.errors import FieldError, IdempotencyConflict, RequestRefused, ServiceUnavailable
 from gate.ids import timestamp
@@ -25,7 +26,6 @@ from gate.ledger.access.authority import Authority
 from gate.ledger.access.caller import Caller
 from gate.ledger.chain.writer import Claim, NewEntry
 from gate.ledger.rulebooks import Registered
-from gate.proof import chain
 from gate.proof.chain import link_material
 from gate.records.documents import DecisionBody, Record
 from gate.records.envelope import input_material
@@ -149,7 +149,7 @@ class DecisionGate:
         entry = self._ledger.entries.decision(authority.scope_id, decision_id)
         if entry is None:
             return False
-        return is_link_of(entry.link, stored_record(entry)) and chain.find_break([entry.link]) is None
+        return is_linked(entry, stored_record(entry))
 
     def _basis(
         self, caller: Caller, request: DecisionRequest, claim: Claim | None

@@ -15,7 +15,6 @@ from gate.encoding.strict_json import MAX_VALUES, exceeds_values
 from gate.errors import OperatorError, RequestRefused, ServiceUnavailable
 from gate.ids import timestamp
 from gate.ledger import Ledger
-from gate.ledger.access.authority import Authority
 from gate.ledger.chain.entries import History
 from gate.policy.questions import (
     AnomaliesQuestion,
@@ -95,11 +94,11 @@ class PacketExport:
         self._signing = signing
         self._trust = trust
 
-    def packet(self, authority: Authority, decision_id: str, parts: Parts) -> Packet:
+    def packet(self, scope_id: str, decision_id: str, parts: Parts) -> Packet:
         """The packet of a decision.
 
         Args:
-            authority: Who asks.
+            scope_id: The decision's scope.
             decision_id: The decision.
             parts: What the packet is to hold.
 
@@ -110,7 +109,7 @@ class PacketExport:
                 SVC_SIGNING_UNAVAILABLE, or SVC_REPORT_UNAVAILABLE. There is no partial proof.
         """
         history = self._ledger.entries.history(
-            authority.scope_id,
+            scope_id,
             decision_id,
             executions=parts.executions,
             outcomes=parts.outcomes,
@@ -122,7 +121,7 @@ class PacketExport:
         if not history.whole:
             raise _too_large()
         try:
-            packet = self._built(authority.scope_id, history, parts)
+            packet = self._built(scope_id, history, parts)
         except (KeyError, TypeError, AttributeError) as error:
             raise _damaged("its members are not those of a record") from error
         self._require_sound(packet)
