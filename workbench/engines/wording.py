@@ -149,6 +149,6 @@ def joined(names: Sequence[str]) -> str:
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
-def counted(number: int, noun: str) -> str:
-    """A number and what is counted: `1 case`, `2,460 cases`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number and what is counted: `1 case`, `2,460 cases`, and `2 entries` where the plural is given."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or f'{noun}s'}"

@@ -15,7 +15,7 @@ from gate.ids import parse_timestamp, timestamp
 from gate.labels import ALERTS
 from gate.policy.anomalies.anomaly import AnomalyDocument, report_of
 from gate.policy.anomalies.scores import HIGH
-from gate.policy.questions import AlertsQuestion
+from gate.policy.questions import OPEN_DAYS, AlertsQuestion
 
 MAX_ALERTS: Final = 100
 """How many alerts are listed, the strongest first."""
@@ -39,19 +39,29 @@ def open_alerts(report: Mapping[str, Any], question: AlertsQuestion) -> list[Ale
         report: The report, of every anomaly of high severity.
         question: The question.
     """
-    as_of = report["coverage"]["as_of"]
-    if as_of is None:
-        return []
-    since = timestamp(parse_timestamp(as_of) - timedelta(days=question.open_days))
     return [
         {
             "policy_id": report["policy_id"],
             "anomaly": anomaly,
             "report": report_of(report["policy_id"], "anomalies", threshold=str(HIGH)),
         }
-        for anomaly in report["anomalies"]
-        if anomaly["anomaly_score"] >= HIGH and anomaly["window"]["to"] >= since
+        for anomaly in still_open(report, question.open_days)
+        if anomaly["anomaly_score"] >= HIGH
     ]
+
+
+def still_open(report: Mapping[str, Any], open_days: int = OPEN_DAYS) -> list[AnomalyDocument]:
+    """The anomalies of a report that are open, of whatever severity.
+
+    Args:
+        report: The report.
+        open_days: How many days after its window an anomaly is open.
+    """
+    as_of = report["coverage"]["as_of"]
+    if as_of is None:
+        return []
+    since = timestamp(parse_timestamp(as_of) - timedelta(days=open_days))
+    return [anomaly for anomaly in report["anomalies"] if anomaly["window"]["to"] >= since]
 
 
 def alerts_report(

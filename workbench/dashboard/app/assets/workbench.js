@@ -1,0 +1,101 @@
+// Connects the page to its session: where the reader goes is sent to the server, and what the server shows comes back.
+//
+// Three models of the document carry it, found by their names: `location` (the URL that is asked for), `shown` (the URL
+// that is shown, set by the server once its page is there) and `width` (wide or narrow). No other script runs.
+"use strict";
+
+const NARROW = 700;
+const SLOW = 400;
+
+const session = JSON.parse(document.getElementById("session").textContent);
+const progress = document.getElementById("progress");
+const here = () => location.pathname + location.search;
+const width = () => (window.innerWidth < NARROW ? "narrow" : "wide");
+
+let waiting = null;
+
+// What is waited for is said once it takes long enough to notice.
+const wait = () => {
+  clearTimeout(waiting);
+  document.body.dataset.state = "waiting";
+  waiting = setTimeout(() => { progress.textContent = "Loading…"; progress.classList.add("shown"); }, SLOW);
+};
+const done = () => {
+  clearTimeout(waiting);
+  progress.textContent = "";
+  progress.classList.remove("shown");
+  document.body.dataset.state = "ready";
+};
+const lost = () => {
+  clearTimeout(waiting);
+  document.body.dataset.state = "lost";
+  progress.textContent = "The connection to the server is lost. ";
+  const again = document.createElement("a");
+  again.href = here();
+  again.textContent = "Load the page again";
+  progress.append(again);
+  progress.classList.add("shown", "fault");
+};
+
+// Components live in shadows of their own, which a selector does not enter.
+const find = (selector, root = document) => {
+  const found = root.querySelector(selector);
+  if (found) return found;
+  for (const element of root.querySelectorAll("*")) {
+    const within = element.shadowRoot && find(selector, element.shadowRoot);
+    if (within) return within;
+  }
+  return null;
+};
+
+const followed = (event) => {
+  if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return null;
+  const link = event.composedPath().find((node) => node instanceof Element && node.localName === "a");
+  const href = link && link.getAttribute("href");
+  if (!href || !href.startsWith("/") || link.hasAttribute("download") || link.hasAttribute("data-outside")) return null;
+  return href;
+};
+
+const connect = (views) => {
+  const doc = Bokeh.documents[0];
+  const [asked, shown, wide] = ["location", "shown", "width"].map((name) => doc.get_model_by_name(name));
+  let page = null;
+  const ask = () => { wait(); asked.value = `${here()}#${Date.now()}`; };
+  const show = () => {
+    const { url, title, page: now } = JSON.parse(shown.value);
+    if (url === "/sign-in") { location.assign(`/sign-in?next=${encodeURIComponent(here())}`); return; }
+    if (url !== here()) history.pushState(null, "", url);
+    document.title = `${title} · Decision Gate workbench`;
+    document.body.dataset.shown = url;
+    // A reader who went to another page begins at its heading; one who changed a filter stays there.
+    if (page !== null && page !== now) {
+      window.scrollTo(0, 0);
+      setTimeout(() => { const heading = find("h1"); if (heading) heading.focus(); }, 0);
+    }
+    page = now;
+    done();
+  };
+  shown.properties.value.change.connect(show);
+  document.addEventListener("click", (event) => {
+    const href = followed(event);
+    if (href === null) return;
+    event.preventDefault();
+    if (href !== here()) history.pushState(null, "", href);
+    ask();
+  });
+  window.addEventListener("popstate", ask);
+  window.addEventListener("resize", () => { if (wide.value !== width()) { wait(); wide.value = width(); } });
+  document.addEventListener("click", (event) => {
+    const button = event.composedPath().find((node) => node instanceof Element && node.dataset && node.dataset.theme);
+    if (!button || button === document.documentElement) return;
+    const dark = getComputedStyle(document.documentElement).colorScheme === "dark";
+    document.documentElement.dataset.theme = dark ? "light" : "dark";
+    localStorage.setItem("theme", document.documentElement.dataset.theme);
+  });
+  doc.on_event("connection_lost", lost);
+  wide.value = width();
+  ask();
+};
+
+wait();
+Bokeh.embed.embed_items({}, [session], "").then(connect, lost);

@@ -1,0 +1,88 @@
+"""Records, packets and notebooks as files, for those who may see them on a page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+from gate.errors import AccessForbidden, GateError, NotFound
+from workbench.dashboard.app.sign_in import Outside, SignIns, sign_in_url
+from workbench.dashboard.store.access import Access, access
+from workbench.dashboard.store.store import Store
+
+_MAX_ARGUMENT = 200
+
+
+class Download(Outside):
+    """A file of a scope."""
+
+    def initialize(self, sign_ins: SignIns, store: Store) -> None:
+        """Takes what the handlers share, and what files are made from."""
+        super().initialize(sign_ins)
+        self.store = store
+
+    async def get(self) -> None:
+        """The file, or a page that says why there is none."""
+        user = await self.sign_ins.user(self)
+        if user is None:
+            self.redirect(sign_in_url("/"))
+            return
+        try:
+            who = access(user, self.argument("scope") or None)
+            name, content_type, make = self.file(who)
+            body = await asyncio.to_thread(make)
+        except (AccessForbidden, NotFound) as error:
+            self._refuse(404, error)
+            return
+        except GateError as error:
+            self._refuse(503, error)
+            return
+        self.set_header("Content-Type", content_type)
+        self.set_header("Content-Disposition", f'attachment; filename="{name}"')
+        self.finish(body)
+
+    def file(self, who: Access) -> tuple[str, str, Callable[[], bytes]]:
+        """Its name, its type, and what makes it."""
+        raise NotImplementedError
+
+    def argument(self, name: str) -> str:
+        """A parameter of the query string; empty where it is missing or too long."""
+        value = self.get_query_argument(name, "")
+        return value if len(value) <= _MAX_ARGUMENT else ""
+
+    def _refuse(self, status: int, error: GateError) -> None:
+        self.show("message.html", status, title="No file", message=error.message, link="/", link_text="Overview")
+
+
+class RecordDownload(Download):
+    """GET /download/record?scope&id: the whole record of a decision."""
+
+    def file(self, who: Access) -> tuple[str, str, Callable[[], bytes]]:
+        """The record as JSON."""
+        id_ = self.argument("id")
+        return f"{safe(id_)}.json", "application/json", partial(self.store.ledger.record_file, who.scope_id, id_)
+
+
+class PacketDownload(Download):
+    """GET /download/packet?scope&id: the packet of a decision, which verifies offline."""
+
+    def file(self, who: Access) -> tuple[str, str, Callable[[], bytes]]:
+        """The packet as JSON."""
+        id_ = self.argument("id")
+        return f"{safe(id_)}.packet.json", "application/json", partial(self.store.ledger.packet_file, who.scope_id, id_)
+
+
+class NotebookDownload(Download):
+    """GET /download/notebook?scope&policy&anomaly: the anomaly notebook, written for a policy."""
+
+    def file(self, who: Access) -> tuple[str, str, Callable[[], bytes]]:
+        """The notebook as Jupyter's JSON."""
+        policy, anomaly = self.argument("policy"), self.argument("anomaly")
+        name = f"anomalies-{safe(policy)}.ipynb"
+        return name, "application/x-ipynb+json", partial(self.store.notebook, who, policy, anomaly)
+
+
+def safe(name: str) -> str:
+    """A name as part of a file's name."""
+    return "".join(each if each.isascii() and (each.isalnum() or each in "._-") else "_" for each in name) or "file"

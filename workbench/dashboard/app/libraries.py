@@ -1,0 +1,69 @@
+"""All that leans on private or unwritten parts of Panel 1.9.4 and Bokeh 3.9.2, whose versions are pinned for it.
+
+    PANEL_CDN_ROOT    where Panel's components look for their style sheets: this server. Read when Panel is imported, so
+                      that this module is imported before it everywhere.
+    routes            Bokeh's patterns of an application, without `autoload.js`, which embeds it in pages of other
+                      hosts, and without `metadata`.
+    forget            what Panel keeps of a session that is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+PANEL_FILES: Final = "/assets/panel"
+"""Where the server shows Panel's own files."""
+
+PINNED: Final = {"panel": "1.9.4", "bokeh": "3.9.2"}
+
+if "panel" in sys.modules and os.environ.get("PANEL_CDN_ROOT") != f"{PANEL_FILES}/":
+    raise ImportError("workbench.dashboard.app.libraries must be imported before panel")
+os.environ["PANEL_CDN_ROOT"] = f"{PANEL_FILES}/"
+
+import panel  # noqa: E402
+from bokeh.server import tornado as bokeh_tornado  # noqa: E402
+from panel.io.server import Server  # noqa: E402
+from panel.io.state import state  # noqa: E402
+from tornado.web import OutputTransform, RequestHandler  # noqa: E402
+
+if TYPE_CHECKING:
+    from bokeh.document import Document
+
+
+def panel_files() -> tuple[str, Path]:
+    """The path under which components look for Panel's own files, and where these lie."""
+    return f"{PANEL_FILES}/{panel.__version__}/dist", Path(panel.__file__).parent / "dist"
+
+
+def scripts() -> list[str]:
+    """The scripts that a page needs, in the order in which they run."""
+    bokeh = [f"/static/js/{name}.min.js" for name in ("bokeh", "bokeh-widgets", "bokeh-tables")]
+    return [f"{path}?v={version('bokeh')}" for path in bokeh] + [f"{panel_files()[0]}/panel.min.js"]
+
+
+def keep_only(routes: tuple[str, ...]) -> None:
+    """Takes every other pattern out of those that each application gets."""
+    bokeh_tornado.per_app_patterns[:] = [each for each in bokeh_tornado.per_app_patterns if each[0] in routes]
+
+
+def transform_responses(server: Server, transform: type[OutputTransform]) -> None:
+    """Passes every response of a server through a transformation."""
+    server._tornado.add_transform(transform)
+
+
+def answer_unknown(server: Server, handler: type[RequestHandler], **arguments: Any) -> None:
+    """Makes a handler answer where no pattern of a server matches."""
+    settings = server._tornado.settings
+    settings["default_handler_class"], settings["default_handler_args"] = handler, arguments
+
+
+def forget(document: Document) -> None:
+    """Drops what Panel holds of a document whose session is gone."""
+    for reference, (view, root, of, _) in list(state._views.items()):
+        if of is document:
+            view._cleanup(root)
+            del state._views[reference]

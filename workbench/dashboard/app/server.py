@@ -1,0 +1,230 @@
+"""The dashboard's server: what it is composed of, and where it listens."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from workbench.dashboard.app import libraries  # before Panel
+from workbench.dashboard.app.downloads import NotebookDownload, PacketDownload, RecordDownload
+from workbench.dashboard.app.headers import SecurityHeaders
+from workbench.dashboard.app.pages import ASSETS, frame, style
+from workbench.dashboard.app.sessions import Sessions
+from workbench.dashboard.app.throttle import Throttle
+from workbench.dashboard.app.sign_in import Nowhere, SignIn, SignInOnce, SignIns, SignOut, sign_in_url
+
+import panel as pn  # noqa: I001
+from bokeh.application.handlers.function import FunctionHandler
+from bokeh.application.handlers.handler import Handler
+from bokeh.server.auth_provider import AuthProvider
+from bokeh.util.token import get_token_payload
+from panel.io.application import Application
+from panel.io.server import get_server
+from tornado.httputil import HTTPServerRequest
+from tornado.web import RequestHandler, StaticFileHandler
+
+from gate.ledger.access.users import Users
+from workbench.dashboard.pages.looks import Looks
+from workbench.dashboard.pages.session import Observer, Services, Session
+from workbench.dashboard.store.store import Store
+from workbench.dashboard.views.location import PAGES
+
+if TYPE_CHECKING:
+    from bokeh.document import Document
+
+_HANDLE: Final = "sign_in"
+_THREADS: Final = 4
+_MESSAGE: Final = 1024 * 1024
+_UNUSED_MS: Final = 15_000
+_CHECK_MS: Final = 5_000
+# A page whose connection was not opened for so long must be loaded again, in seconds.
+_TOKEN_SECONDS: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Dashboard:
+    """A server that is ready to listen.
+
+    Attributes:
+        run: Serves until it is stopped.
+        link: The path of a link that signs the demo's user in once; None without one.
+    """
+
+    run: Callable[[], None]
+    link: str | None
+
+
+def dashboard(
+    store: Store,
+    users: Users,
+    observer: Observer,
+    *,
+    host: str,
+    port: int,
+    public_url: str | None = None,
+    demo_user: str | None = None,
+    clock: Callable[[], datetime],
+) -> Dashboard:
+    """Composes the server, and takes its port.
+
+    Args:
+        store: What pages ask for.
+        users: The users of the instance.
+        observer: Hears of what fails.
+        host: The address to listen on.
+        port: The port.
+        public_url: Under which browsers reach it through a proxy that terminates TLS; None where they reach it itself.
+        demo_user: The user whom a link signs in once; None for no such link.
+        clock: The clock.
+
+    Raises:
+        OSError: The port is taken.
+    """
+    sessions, secret = Sessions(users, clock), secrets.token_hex(32)
+    sign_ins = SignIns(users, sessions, Throttle(), secret, _is_secure(public_url), clock)
+    link = None if demo_user is None else sign_ins.link_for(demo_user)
+    services = Services(store, sessions.user, ThreadPoolExecutor(_THREADS, "dashboard"), clock, observer)
+    libraries.keep_only((r"/?", r"/ws"))
+    pn.extension(notifications=False)
+    looks = Looks(style())
+    shared: dict[str, Any] = {"sign_ins": sign_ins}
+    path, files = libraries.panel_files()
+    server = get_server(
+        {f"/{'' if page == 'overview' else page}": _application(services, looks, sign_ins) for page in PAGES},
+        address=host,
+        port=port,
+        verbose=False,
+        location=False,
+        cookie_secret=secret,
+        auth_provider=_Auth(sign_ins),
+        # Tokens are signed by a key that ends with this process, and hold nothing of the request.
+        secret_key=secrets.token_bytes(32),
+        sign_sessions=True,
+        include_headers=[],
+        include_cookies=[],
+        session_token_expiration=_TOKEN_SECONDS,
+        xsrf_cookies=True,
+        xsrf_cookie_kwargs={"httponly": True, "samesite": "Strict", "secure": sign_ins.secure},
+        websocket_origin=_origins(host, port, public_url),
+        websocket_max_message_size=_MESSAGE,
+        unused_session_lifetime_milliseconds=_UNUSED_MS,
+        check_unused_sessions_milliseconds=_CHECK_MS,
+        use_index=False,
+        http_server_kwargs={"xheaders": public_url is not None, "max_body_size": _MESSAGE},
+        extra_patterns=[
+            (r"/sign-in", SignIn, shared),
+            (r"/sign-in/once/([A-Za-z0-9_-]{1,100})", SignInOnce, shared),
+            (r"/sign-out", SignOut, shared),
+            (r"/download/packet", PacketDownload, {**shared, "store": store}),
+            (r"/download/record", RecordDownload, {**shared, "store": store}),
+            (r"/download/notebook", NotebookDownload, {**shared, "store": store}),
+            (r"/health", Health),
+            (rf"{path}/(.*)", StaticFileHandler, {"path": str(files)}),
+            (r"/assets/(.*)", StaticFileHandler, {"path": str(ASSETS)}),
+        ],
+    )
+    libraries.transform_responses(server, SecurityHeaders)
+    libraries.answer_unknown(server, Nowhere, **shared)
+
+    def run() -> None:
+        loop = server.io_loop
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.asyncio_loop.add_signal_handler(number, loop.stop)
+        server.start()
+        loop.start()
+        server.stop()
+
+    return Dashboard(run, link)
+
+
+class Health(RequestHandler):
+    """GET /health: the process answers. Whether the ledger is well is the overview's to say, to those signed in."""
+
+    def get(self) -> None:
+        """{status}."""
+        self.finish({"status": "ok"})
+
+
+class _Auth(AuthProvider):
+    """Who asks: the user of the cookie, for pages and for websockets alike."""
+
+    def __init__(self, sign_ins: SignIns) -> None:
+        self._sign_ins = sign_ins
+        super().__init__()
+
+    @property
+    def get_user_async(self) -> Callable[[RequestHandler], Any]:
+        return self._user
+
+    @property
+    def get_login_url(self) -> Callable[[RequestHandler], str]:
+        return lambda handler: sign_in_url(handler.request.uri or "/")
+
+    async def _user(self, handler: RequestHandler) -> str | None:
+        token = _token(handler.request)
+        session = self._sign_ins.session(handler)
+        if session is None:
+            return None
+        if token is not None and not _is_of(token, session.handle):
+            # A websocket that was opened with another session's token.
+            return None
+        user = await self._sign_ins.user(handler)
+        return None if user is None else user.user_id
+
+
+class _HandleInToken(Handler):
+    """Puts the signed-in session's handle into the token of a document's session."""
+
+    def __init__(self, sign_ins: SignIns) -> None:
+        super().__init__()
+        self._sign_ins = sign_ins
+
+    def modify_document(self, doc: Document) -> None:
+        """Nothing; the other handler makes the document."""
+
+    def process_request(self, request: HTTPServerRequest) -> dict[str, Any]:
+        handle = self._sign_ins.handle(request)
+        return {} if handle is None else {_HANDLE: handle}
+
+
+def _application(services: Services, looks: Looks, sign_ins: SignIns) -> Application:
+    def make(document: Document) -> None:
+        handle = document.session_context.token_payload.get(_HANDLE, "")
+        Session(document, handle, services, looks)
+        document.template = frame()
+        document.title = "Decision Gate workbench"
+        document.template_variables["scripts"] = libraries.scripts()
+        document.on_session_destroyed(lambda context: libraries.forget(document))
+
+    return Application(FunctionHandler(make), _HandleInToken(sign_ins))
+
+
+def _token(request: HTTPServerRequest) -> str | None:
+    """The token of a websocket's request; None where it is no websocket."""
+    if request.headers.get("Upgrade", "").lower() != "websocket":
+        return None
+    named = request.headers.get("Sec-WebSocket-Protocol", "").split(",")
+    return named[1].strip() if len(named) == 2 else ""
+
+
+def _is_of(token: str, handle: str) -> bool:
+    try:
+        return secrets.compare_digest(str(get_token_payload(token).get(_HANDLE)).encode(), handle.encode())
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def _is_secure(public_url: str | None) -> bool:
+    return public_url is not None and public_url.startswith("https://")
+
+
+def _origins(host: str, port: int, public_url: str | None) -> list[str]:
+    """The hosts whose pages may open a websocket: the server's own."""
+    if public_url is not None:
+        return [public_url.partition("://")[2]]
+    return [f"{name}:{port}" for name in dict.fromkeys((host, "127.0.0.1", "localhost"))]

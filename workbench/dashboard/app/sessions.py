@@ -1,0 +1,118 @@
+"""Sessions of signed-in users, kept by the server and nowhere else.
+
+A browser holds a random id in a signed cookie that no script can read. The server keeps the id's hash with the user's
+id and epoch: what the user may do is looked up for every page and act, and a session of an earlier epoch is over.
+A restart of the server ends every session.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from threading import Lock
+from typing import Final
+
+from gate.ledger.access.users import User, Users
+
+LIFETIME: Final = timedelta(hours=12)
+"""After this time a session is over, whatever was done in it."""
+
+IDLE: Final = timedelta(hours=1)
+"""A session in which nothing is done for so long is over."""
+
+_MOST: Final = 10_000
+
+
+@dataclass(slots=True)
+class Session:
+    """Somebody who is signed in.
+
+    Attributes:
+        handle: What the server's own parts call it; it opens nothing.
+        user_id: The user.
+        epoch: The user's epoch at the sign-in.
+        begun_at: When that was.
+        active_at: When something was last done in it.
+    """
+
+    handle: str
+    user_id: str
+    epoch: int
+    begun_at: datetime
+    active_at: datetime
+
+
+class Sessions:
+    """Who is signed in."""
+
+    def __init__(self, users: Users, clock: Callable[[], datetime]) -> None:
+        """Takes the users and the clock."""
+        self._users = users
+        self._clock = clock
+        self._lock = Lock()
+        self._by_id: dict[bytes, Session] = {}
+        self._by_handle: dict[str, Session] = {}
+
+    def begin(self, user: User) -> str:
+        """Signs a user in; the id for the cookie, which is kept nowhere."""
+        now = self._clock()
+        session_id, handle = secrets.token_urlsafe(32), secrets.token_urlsafe(16)
+        session = Session(handle, user.user_id, user.epoch, now, now)
+        with self._lock:
+            self._forget_old(now)
+            self._by_id[_hash(session_id)] = self._by_handle[handle] = session
+        return session_id
+
+    def find(self, session_id: str) -> Session | None:
+        """The session of a cookie; None where it is unknown or over."""
+        with self._lock:
+            return self._living(self._by_id.get(_hash(session_id)))
+
+    def user(self, handle: str, *, active: bool = True) -> User | None:
+        """The user of a session, as the ledger has them now; None where the session is over.
+
+        Args:
+            handle: The session's handle.
+            active: Whether the user just did something, which puts off the end of an idle session.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        with self._lock:
+            session = self._living(self._by_handle.get(handle))
+        if session is None:
+            return None
+        now = self._clock()
+        user = self._users.current(session.user_id, session.epoch, now)
+        if user is None:
+            self.end(handle)
+        elif active:
+            session.active_at = now
+        return user
+
+    def end(self, handle: str) -> None:
+        """Ends a session."""
+        with self._lock:
+            self._by_handle.pop(handle, None)
+            for session_id in [key for key, session in self._by_id.items() if session.handle == handle]:
+                del self._by_id[session_id]
+
+    def _living(self, session: Session | None) -> Session | None:
+        if session is None:
+            return None
+        now = self._clock()
+        return session if now - session.begun_at < LIFETIME and now - session.active_at < IDLE else None
+
+    def _forget_old(self, now: datetime) -> None:
+        living = {key: session for key, session in self._by_id.items() if self._living(session) is not None}
+        # The oldest go first, where there are too many.
+        kept = sorted(living.items(), key=lambda item: item[1].active_at)[-_MOST + 1 :]
+        self._by_id = dict(kept)
+        self._by_handle = {session.handle: session for _, session in kept}
+
+
+def _hash(session_id: str) -> bytes:
+    return sha256(session_id.encode()).digest()

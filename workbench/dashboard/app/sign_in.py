@@ -1,0 +1,257 @@
+"""Signing in and out: pages without a script, outside of Panel.
+
+A failed sign-in does not say whether the name, the password or the user's state was at fault, and takes as long in each
+case. Where too many failed, none is tried for some minutes. Every form carries a token against cross-site requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+from urllib.parse import urlencode
+
+from tornado.httputil import HTTPServerRequest
+from tornado.web import RequestHandler, decode_signed_value
+
+from gate.errors import AccessRefused, GateError
+from gate.ledger.access.users import User, Users
+from workbench.dashboard.app.pages import outside
+from workbench.dashboard.app.sessions import Session, Sessions
+from workbench.dashboard.app.throttle import Throttle
+from workbench.dashboard.views.location import Location, LocationInvalid
+
+COOKIE: Final = "gate_workbench"
+
+MAX_FIELD: Final = 1024
+"""The longest name or password that is looked at, in characters."""
+
+# Each sign-in fills 64 MiB for a tenth of a second.
+_AT_ONCE: Final = 2
+
+
+@dataclass(slots=True)
+class SignIns:
+    """What the handlers share.
+
+    Attributes:
+        users: The users of the instance.
+        sessions: Who is signed in.
+        throttle: How often somebody may try.
+        secret: The key that signs cookies.
+        secure: Whether browsers reach the server over HTTPS alone.
+        clock: The clock.
+        once: A token that signs its user in once, for a demo on this machine; None without one, and after its use.
+    """
+
+    users: Users
+    sessions: Sessions
+    throttle: Throttle
+    secret: str
+    secure: bool
+    clock: Callable[[], datetime]
+    once: tuple[str, str] | None = None
+    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
+
+    def link_for(self, name: str) -> str:
+        """The path of a link that signs a user in once."""
+        token = secrets.token_urlsafe(32)
+        self.once = (token, name)
+        return f"/sign-in/once/{token}"
+
+    def session(self, handler: RequestHandler) -> Session | None:
+        """The session of a request's cookie; None where nobody is signed in."""
+        value = handler.get_signed_cookie(COOKIE, max_age_days=1)
+        return None if value is None else self.sessions.find(value.decode())
+
+    def handle(self, request: HTTPServerRequest) -> str | None:
+        """The handle of the session of a request, which no handler answers yet; None where nobody is signed in."""
+        cookie = request.cookies.get(COOKIE)
+        if cookie is None:
+            return None
+        value = decode_signed_value(self.secret, COOKIE, cookie.value, max_age_days=1)
+        session = None if value is None else self.sessions.find(value.decode())
+        return None if session is None else session.handle
+
+    async def user(self, handler: RequestHandler, *, active: bool = True) -> User | None:
+        """The user of a request's cookie, as the ledger has them now."""
+        session = self.session(handler)
+        if session is None:
+            return None
+        return await asyncio.to_thread(self.sessions.user, session.handle, active=active)
+
+    def begin(self, handler: RequestHandler, user: User) -> None:
+        """Begins a session and gives the browser its cookie."""
+        handler.set_signed_cookie(
+            COOKIE,
+            self.sessions.begin(user),
+            expires_days=None,
+            httponly=True,
+            secure=self.secure,
+            samesite="Lax",
+            path="/",
+        )
+
+
+class Outside(RequestHandler):
+    """A page outside of Panel."""
+
+    def initialize(self, sign_ins: SignIns) -> None:
+        """Takes what the handlers share."""
+        self.sign_ins = sign_ins
+
+    def show(self, template: str, status: int = 200, **context: object) -> None:
+        """Answers with a page."""
+        self.set_status(status)
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.finish(outside(template, xsrf=self.xsrf_token.decode(), **context))
+
+    def write_error(self, status_code: int, **kwargs: object) -> None:
+        """A page for whatever went wrong; it repeats nothing of the request."""
+        message = _ERRORS.get(status_code, "The dashboard could not answer. Go back and try again.")
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.finish(outside("message.html", title="That did not work", message=message, link="/", link_text="Overview"))
+
+
+_ERRORS: Final = {
+    403: "The form was open for too long or came from another page. Go back, reload the page and try again.",
+    404: "There is no such page. Begin at the overview.",
+    405: "This address does not take such a request.",
+}
+
+
+class SignIn(Outside):
+    """GET and POST /sign-in."""
+
+    async def get(self) -> None:
+        """The form."""
+        if await self.sign_ins.user(self) is not None:
+            self.redirect(self._next())
+            return
+        self.show("sign_in.html", next=self._next(), name="", fault=None)
+
+    async def post(self) -> None:
+        """Signs in, or says that it did not work."""
+        name = self.get_body_argument("name", "")
+        password = self.get_body_argument("password", "", strip=False)
+        address, now = str(self.request.remote_ip), self.sign_ins.clock()
+        if len(name) > MAX_FIELD or len(password) > MAX_FIELD:
+            self._refuse("", "The name or the password is too long.", 401)
+            return
+        if seconds := self.sign_ins.throttle.wait(name, address, now):
+            self.set_header("Retry-After", str(seconds))
+            minutes = (seconds + 59) // 60
+            wait = f"{minutes} minutes" if minutes > 1 else "a minute"
+            self._refuse(name, f"Too many sign-ins failed. Wait {wait} and try again.", 429)
+            return
+        try:
+            async with self.sign_ins.turns:
+                user = await asyncio.to_thread(self.sign_ins.users.sign_in, name, password, now)
+        except AccessRefused:
+            self.sign_ins.throttle.failed(name, address, now)
+            self._refuse(name, "The name or the password is wrong, or the user is disabled or expired.", 401)
+            return
+        except GateError as error:
+            self._refuse(name, error.message, 503)
+            return
+        self.sign_ins.begin(self, user)
+        self.redirect(self._next())
+
+    def _refuse(self, name: str, fault: str, status: int) -> None:
+        self.show("sign_in.html", status, next=self._next(), name=name, fault=fault)
+
+    def _next(self) -> str:
+        """Where to go on: a page of the dashboard, and nothing else."""
+        try:
+            return Location.read(self.get_argument("next", "/")).url
+        except LocationInvalid:
+            return "/"
+
+
+class SignInOnce(Outside):
+    """GET and POST /sign-in/once/TOKEN: signs a demo's user in, once.
+
+    The link itself changes nothing: a program that looks at it, such as a chat's preview, does not use it up.
+    """
+
+    def get(self, token: str) -> None:
+        """A page with one button."""
+        if self._named(token) is None:
+            self._used()
+            return
+        self.show("once.html", path=self.request.path)
+
+    async def post(self, token: str) -> None:
+        """Signs in."""
+        name = self._named(token)
+        if name is None:
+            self._used()
+            return
+        self.sign_ins.once = None
+        try:
+            user = await asyncio.to_thread(self.sign_ins.users.user, name)
+        except GateError as error:
+            self.show("message.html", 503, title="That did not work", message=error.message, link="/", link_text="Retry")
+            return
+        self.sign_ins.begin(self, user)
+        self.redirect("/")
+
+    def _named(self, token: str) -> str | None:
+        once = self.sign_ins.once
+        return once[1] if once is not None and secrets.compare_digest(once[0].encode(), token.encode()) else None
+
+    def _used(self) -> None:
+        self.show(
+            "message.html",
+            410,
+            title="This link was used",
+            message="It signs in once. Restart the dashboard for a new one, or sign in with a name and a password.",
+            link="/sign-in",
+            link_text="Sign in",
+        )
+
+
+class SignOut(Outside):
+    """GET and POST /sign-out."""
+
+    async def get(self) -> None:
+        """Asks which sessions to end."""
+        user = await self.sign_ins.user(self)
+        if user is None:
+            self.redirect("/sign-in")
+            return
+        self.show("sign_out.html", name=user.name)
+
+    async def post(self) -> None:
+        """Ends this session, or all of the user."""
+        session = self.sign_ins.session(self)
+        if session is not None:
+            user = await self.sign_ins.user(self)
+            if user is not None and self.get_body_argument("everywhere", "") == "yes":
+                await asyncio.to_thread(self.sign_ins.users.sign_out, user.name, self.sign_ins.clock())
+            self.sign_ins.sessions.end(session.handle)
+        self.clear_cookie(COOKIE, path="/")
+        self.redirect("/sign-in")
+
+
+class Nowhere(Outside):
+    """Any other address."""
+
+    def prepare(self) -> None:
+        """Answers 404."""
+        self.send_error(404)
+
+
+def sign_in_url(uri: str) -> str:
+    """Where to sign in to go on at an address.
+
+    Args:
+        uri: Path and query string of the address.
+    """
+    try:
+        return f"/sign-in?{urlencode({'next': Location.read(uri).url})}"
+    except LocationInvalid:
+        return "/sign-in"

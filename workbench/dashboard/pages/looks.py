@@ -1,0 +1,58 @@
+"""Panel's components in the dashboard's colours: one style sheet for all of them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import panel as pn
+
+
+class Looks:
+    """Makes components that look alike."""
+
+    def __init__(self, style: str) -> None:
+        """Takes the style sheet."""
+        self._style: Final = style
+
+    @property
+    def column(self) -> dict[str, Any]:
+        """What a layout is made with."""
+        return {"stylesheets": [self._style], "margin": 0}
+
+    def html(self, kind: str) -> pn.pane.HTML:
+        """A part of the page: `header` or `main`."""
+        return pn.pane.HTML(
+            "", css_classes=[kind], stylesheets=[self._style], margin=0, sizing_mode="stretch_width"
+        )
+
+    def select(self, label: str) -> pn.widgets.Select:
+        """A list to choose from."""
+        return pn.widgets.Select(name=label, stylesheets=[self._style], margin=0, css_classes=["field"], width=None)
+
+    def text(self, label: str, placeholder: str) -> pn.widgets.TextInput:
+        """A field for a line of text; it counts once the reader leaves it or presses Enter."""
+        return pn.widgets.TextInput(
+            name=label,
+            placeholder=placeholder,
+            max_length=200,
+            stylesheets=[self._style],
+            margin=0,
+            css_classes=["field"],
+            width=None,
+        )
+
+    def note(self, label: str) -> pn.widgets.TextAreaInput:
+        """A field for a note."""
+        return pn.widgets.TextAreaInput(
+            name=label,
+            max_length=1000,
+            rows=3,
+            stylesheets=[self._style],
+            margin=0,
+            css_classes=["field", "note"],
+            sizing_mode="stretch_width",
+        )
+
+    def button(self, label: str) -> pn.widgets.Button:
+        """A button that does something."""
+        return pn.widgets.Button(name=label, stylesheets=[self._style], margin=0, css_classes=["do"])

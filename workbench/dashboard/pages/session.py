@@ -1,0 +1,198 @@
+"""A browser's session: it asks for pages, shows them, and does what their forms say.
+
+The browser tells where it goes; the page is loaded beside the event loop, and what changed is sent. Whoever asks for the
+next page before the last one is there gets the next one alone. User, role and scope are looked up every time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import panel as pn
+from bokeh.document import without_document_lock
+from bokeh.models import Column, TextInput
+
+from gate.errors import AccessRefused, GateError
+from gate.ledger.access.users import User
+from workbench.dashboard.pages.fields import Fields
+from workbench.dashboard.pages.looks import Looks
+from workbench.dashboard.pages.routes import act, load
+from workbench.dashboard.pages.visit import Visit
+from workbench.dashboard.store.access import access
+from workbench.dashboard.store.store import Store
+from workbench.dashboard.views import failure, header
+from workbench.dashboard.views.location import Location
+from workbench.dashboard.views.page import Form, Page
+
+if TYPE_CHECKING:
+    from bokeh.document import Document
+
+
+class Observer(Protocol):
+    """Hears of what fails where nobody can be asked."""
+
+    def failed(self, what: str, error: BaseException) -> None:
+        """A page or an act failed in a way that was not foreseen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What every session works with.
+
+    Attributes:
+        store: What pages ask for.
+        user: The user of a signed-in session by its handle, as the ledger has them now.
+        executor: Runs what takes longer than the event loop should wait.
+        clock: The clock.
+        observer: Hears of what fails.
+    """
+
+    store: Store
+    user: Callable[[str], User | None]
+    executor: Executor
+    clock: Callable[[], datetime]
+    observer: Observer
+
+
+class Session:
+    """A browser's session."""
+
+    def __init__(self, document: Document, handle: str, services: Services, looks: Looks) -> None:
+        """Puts the components into a document.
+
+        Args:
+            document: The session's document.
+            handle: The handle of the signed-in session that asked for it.
+            services: What it works with.
+            looks: How its components look.
+        """
+        self._document = document
+        self._handle: Final = handle
+        self._services: Final = services
+        self._asked = TextInput(name="location")
+        self._shown = TextInput(name="shown")
+        self._width = TextInput(name="width", value="wide")
+        self._header = looks.html("header")
+        self._main = looks.html("main")
+        self._fields = Fields(looks, self._narrowed, self._act)
+        self._page: Page | None = None
+        self._wanted: str | None = None
+        self._loading = False
+        self._turn = 0
+        self._asked.on_change("value", lambda attr, old, new: self._ask(new.rpartition("#")[0]))
+        self._width.on_change("value", lambda attr, old, new: self._again())
+        parts = (self._header, self._fields.filters, self._main, self._fields.forms)
+        self.layout: Final = pn.Column(*parts, sizing_mode="stretch_width", **looks.column)
+        document.add_root(Column(children=[self._asked, self._shown, self._width], visible=False))
+        document.add_root(self.layout.get_root(document))
+
+    def _ask(self, url: str) -> None:
+        """Asks for a page; the last one that was asked for is the one that is shown."""
+        self._wanted = url
+        if not self._loading:
+            self._loading = True
+            self._document.add_next_tick_callback(without_document_lock(self._load))
+
+    def _again(self) -> None:
+        if self._page is not None:
+            self._ask(self._page.location.url)
+
+    def _narrowed(self, name: str, value: str | None) -> None:
+        """A filter was changed."""
+        if self._page is not None:
+            self._ask(narrowed(self._page.location, name, value).url)
+
+    async def _load(self) -> None:
+        while self._wanted is not None:
+            url, self._wanted = self._wanted, None
+            page, who = await self._beside(partial(self._made, url, self._width.value == "narrow"))
+            if self._wanted is None:
+                self._document.add_next_tick_callback(partial(self._show, page, who))
+        self._loading = False
+
+    async def _beside(self, work: Callable[[], Any]) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._services.executor, work)
+
+    def _made(self, url: str, narrow: bool) -> tuple[Page | None, str]:
+        """The page of a URL and its header; no page where nobody is signed in any more."""
+        services, user = self._services, None
+        location = Location()
+        try:
+            user = services.user(self._handle)
+            location = Location.read(url)
+            who = access(user, location.scope)
+            location = replace(location, scope=who.scope)
+            page = load(services.store, Visit(who, location, services.clock(), narrow))
+            return page, header.view(page.location, user)
+        except AccessRefused as error:
+            if user is None:
+                return None, ""
+            return failure.view(location, error), header.view(replace(location, scope=None), user)
+        except GateError as error:
+            return failure.view(location, error), header.view(location, user)
+        except Exception as error:  # noqa: BLE001  whatever it is, the session goes on
+            services.observer.failed("page", error)
+            return failure.unforeseen(location), header.view(location, user)
+
+    def _show(self, page: Page | None, head: str) -> None:
+        if page is None:
+            self._main.object = self._header.object = ""
+            self._fields.show((), {}, (), Location())
+            self._tell("/sign-in", "Signed out", "sign-in")
+            return
+        self._page = page
+        self._header.object = head
+        self._fields.show(page.filters, page.links, page.forms, page.location)
+        self._main.object = header.main(page)
+        self._tell(page.location.url, page.title, page.location.page)
+
+    def _tell(self, url: str, title: str, page: str) -> None:
+        self._turn += 1
+        self._shown.value = json.dumps({"url": url, "title": title, "page": page, "turn": self._turn})
+
+    def _act(self, form: Form, note: str) -> None:
+        """Does what a form says, once the user may do it, and shows the page anew."""
+        if self._page is None or form not in self._page.forms:
+            return
+        self._document.add_next_tick_callback(
+            without_document_lock(partial(self._acted, self._page.location, form, note))
+        )
+
+    async def _acted(self, location: Location, form: Form, note: str) -> None:
+        fault = await self._beside(partial(self._done, location, form, note))
+        self._document.add_next_tick_callback(partial(self._after, fault))
+
+    def _done(self, location: Location, form: Form, note: str) -> str | None:
+        """What kept an act from being done; None where it was done."""
+        services = self._services
+        try:
+            who = access(services.user(self._handle), location.scope)
+            act(services.store, Visit(who, location, services.clock()), form, note)
+        except GateError as error:
+            return error.message
+        except Exception as error:  # noqa: BLE001  whatever it is, the session goes on
+            services.observer.failed("act", error)
+            return "That did not work, and nothing was changed. Try again; the operator finds the reason in the log."
+        return None
+
+    def _after(self, fault: str | None) -> None:
+        if fault is not None:
+            self._fields.fault(fault)
+        else:
+            self._again()
+
+
+def narrowed(location: Location, name: str, value: str | None) -> Location:
+    """A location after one filter was changed: filters that depend on it are open again."""
+    if name == "scope":
+        return replace(Location(location.page), scope=value)
+    reopened = dict.fromkeys(("version", "reason", "rule")) if name == "policy" else {}
+    kept = {name: None for name in reopened if name in location.filters}
+    return location.change(**{**kept, name: value})

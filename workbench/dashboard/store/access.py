@@ -1,0 +1,69 @@
+"""Who asks, for which scope, and what they may do there. Looked up anew for every page and every act."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gate.errors import AccessForbidden, AccessRefused
+from gate.ledger.access.users import Act, User, may
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A user in one of their scopes.
+
+    Attributes:
+        user: The user, as the ledger has them now.
+        scope_id: The scope.
+        scope: Its name.
+        role: The user's role in it.
+    """
+
+    user: User
+    scope_id: str
+    scope: str
+    role: str
+
+    def may(self, act: Act) -> bool:
+        """Whether the user's role in the scope allows an act."""
+        return may(self.role, act)
+
+    def require(self, act: Act) -> None:
+        """Requires that the user's role in the scope allows an act.
+
+        Raises:
+            AccessForbidden: DASHBOARD_FORBIDDEN.
+        """
+        if not self.may(act):
+            raise AccessForbidden(
+                "DASHBOARD_FORBIDDEN",
+                f"The role {self.role} in scope {self.scope} cannot do this; ask an operator for another role.",
+            )
+
+
+def access(user: User | None, scope: str | None) -> Access:
+    """The access of a user to a scope.
+
+    Args:
+        user: The user; None where nobody is signed in, or not any more.
+        scope: The scope's name; the first of the user's scopes by name where None.
+
+    Raises:
+        AccessRefused: DASHBOARD_SIGNED_OUT: there is no user.
+        AccessForbidden: DASHBOARD_SCOPE_UNKNOWN: the scope does not exist, or the user may not see it, which nobody can
+            tell apart; or DASHBOARD_NO_SCOPE.
+    """
+    if user is None:
+        raise AccessRefused("DASHBOARD_SIGNED_OUT", "You are signed out; sign in to go on.")
+    names = sorted((name, scope_id) for scope_id, name in user.scopes.items())
+    if not names:
+        raise AccessForbidden(
+            "DASHBOARD_NO_SCOPE", "Your user may see no scope; ask an operator to run `gate users grant`."
+        )
+    for name, scope_id in names:
+        if scope in (None, name):
+            return Access(user, scope_id, name, user.roles[scope_id])
+    raise AccessForbidden(
+        "DASHBOARD_SCOPE_UNKNOWN",
+        "You cannot see that scope, or it does not exist. Choose one of your own in the list, or ask an operator.",
+    )

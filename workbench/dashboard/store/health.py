@@ -1,0 +1,122 @@
+"""Whether ledger, chain, lake and checkpoints are well, by the functions that the service and the command line use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from gate.errors import GateError
+from gate.instance.instance import Instance
+from gate.proof.chain import find_break
+from workbench.engines.wording import counted, stated
+from workbench.lake.manifest import load
+
+LINKS: Final = 1000
+"""How many of the chain's last links are recomputed."""
+
+# So far may the lake be behind without anybody having to look: the export comes every two seconds.
+_BEHIND: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """How one of them is.
+
+    Attributes:
+        name: Ledger, chain, lake or checkpoints.
+        well: Whether all is well.
+        told: What there is to say, as a sentence.
+    """
+
+    name: str
+    well: bool
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How all of them are.
+
+    Attributes:
+        parts: One by one.
+    """
+
+    parts: tuple[Part, ...]
+
+    @property
+    def well(self) -> bool:
+        """Whether all of them are well."""
+        return all(part.well for part in self.parts)
+
+
+def health(instance: Instance, scope_id: str, now: datetime) -> Health:
+    """How ledger, chain, lake and checkpoints of a scope are.
+
+    Args:
+        instance: The instance.
+        scope_id: The scope.
+        now: The moment.
+    """
+    return Health(
+        (
+            _part("Ledger", lambda: _ledger(instance, scope_id)),
+            _part("Chain", lambda: _chain(instance, scope_id)),
+            _part("Lake", lambda: _lake(instance, scope_id)),
+            _part("Checkpoints", lambda: _checkpoints(instance, scope_id, now)),
+        )
+    )
+
+
+def _part(name: str, look: Callable[[], tuple[bool, str]]) -> Part:
+    try:
+        return Part(name, *look())
+    except GateError as error:
+        return Part(name, well=False, told=error.message)
+
+
+def _ledger(instance: Instance, scope_id: str) -> tuple[bool, str]:
+    head = instance.ledger.entries.head(scope_id)
+    if not head.size:
+        return True, "Readable; it holds no entry of this scope yet."
+    _, links = instance.ledger.entries.latest_links(scope_id, 1)
+    return True, f"Readable; {counted(head.size, 'entry', 'entries')}, the last of {stated(links[-1]['created_at'])}."
+
+
+def _chain(instance: Instance, scope_id: str) -> tuple[bool, str]:
+    head, links = instance.ledger.entries.latest_links(scope_id, LINKS)
+    if not links:
+        return True, "It has no link yet."
+    broken = find_break(links)
+    if broken is not None or links[-1]["link_hash"] != head.link_hash:
+        return False, "A link does not follow from the one before it; the operator must run `gate chain check`."
+    return True, (
+        f"Its last {counted(len(links), 'link')} of {head.size:,} follow from one another. `gate chain check` recomputes "
+        f"all of it."
+    )
+
+
+def _lake(instance: Instance, scope_id: str) -> tuple[bool, str]:
+    size, manifest = instance.ledger.entries.head(scope_id).size, load(instance.settings.lake_directory, scope_id)
+    behind = size - (0 if manifest is None else manifest.position)
+    if behind <= 0:
+        return True, "It holds every entry of the ledger."
+    told = f"It lacks the last {counted(behind, 'entry', 'entries')}, which pages read from the ledger."
+    if behind <= _BEHIND:
+        return True, told
+    return False, f"{told} Start `gate serve`, which exports them, or run `gate lake export`."
+
+
+def _checkpoints(instance: Instance, scope_id: str, now: datetime) -> tuple[bool, str]:
+    found = instance.checkpoints.look(now)
+    if found is None:
+        return True, "None are kept, because receipt signing is off. A history that was rewritten would not show."
+    chain_id = instance.ledger.entries.head(scope_id).chain_id
+    for refusal in found.refused:
+        if refusal.chain_id == chain_id:
+            return False, f"{refusal.reason} The operator must run `gate chain check`."
+    kept = instance.checkpoints.log.kept(chain_id)
+    if kept is None:
+        return True, "None is kept of this chain yet; `gate serve` keeps one as the chain grows."
+    return True, f"The chain contains its last one, of {stated(kept['issued_at'])}, at position {kept['chain_size']:,}."

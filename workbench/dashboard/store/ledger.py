@@ -1,0 +1,160 @@
+"""Decisions as the ledger has them: the story of one, its verification, and its files. All by the service's functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from gate.decisions.export import MAX_BYTES, PacketExport, Parts, require_verifiable
+from gate.decisions.stored import decision_not_found, require_as_made, stored_record, stored_report, stored_request
+from gate.decisions.verification import verify_decision
+from gate.instance.instance import Instance
+from gate.ledger.stores.store import read_object
+from gate.policy.questions import Reports
+from gate.proof.chain import Head
+from gate.records.documents import Record, Report
+from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
+from gate.rulebooks.documents import RulebookBody
+from gate.rulebooks.explanation import ExplainedRule, explain_rules
+from gate.verify import Verification
+
+MOST_REPORTS: Final = 100
+"""How many reports of a kind a story shows, the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """The reports of one kind about a decision.
+
+    Attributes:
+        kind: execution, outcome or crm_sync.
+        reports: The newest of them, newest first.
+        more: Whether there are older ones.
+    """
+
+    kind: str
+    reports: tuple[Report, ...]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A decision and all that is known of it.
+
+    Attributes:
+        record: Its full record.
+        facts: The facts that it was decided over; None where they were erased or are not kept.
+        request: The request; None where it was erased.
+        rules: Every rule of its rulebook in the order in which they are tried, explained; empty without a rulebook.
+        descriptions: The rulebook's annotations, which nothing authenticates.
+        executions: Its execution receipts.
+        outcomes: Its outcomes.
+        crm_syncs: Its CRM syncs.
+        erasure: The chain's entry that says what of it was erased; None where nothing was.
+        verification: Whether all of it is as it was made.
+        head: The chain's end.
+    """
+
+    record: Record
+    facts: Mapping[str, Any] | None
+    request: Mapping[str, Any] | None
+    rules: tuple[ExplainedRule, ...]
+    descriptions: Mapping[str, Any]
+    executions: Reported
+    outcomes: Reported
+    crm_syncs: Reported
+    erasure: Mapping[str, Any] | None
+    verification: Verification
+    head: Head
+
+
+class LedgerReads:
+    """Reads the decisions of an instance's ledger."""
+
+    def __init__(self, instance: Instance, reports: Reports) -> None:
+        """Takes the instance, and what answers the reports that packets hold."""
+        self._instance = instance
+        self._ledger = instance.ledger
+        self._reports = reports
+
+    def story(self, scope_id: str, decision_id: str) -> Story:
+        """A decision and all that is known of it.
+
+        Args:
+            scope_id: The scope.
+            decision_id: The decision.
+
+        Raises:
+            NotFound: SVC_DECISION_NOT_FOUND.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: a part cannot be read, or is not as it was made.
+        """
+        entry = self._ledger.entries.decision(scope_id, decision_id)
+        if entry is None:
+            raise decision_not_found()
+        record = stored_record(entry)
+        request = stored_request(self._ledger, scope_id, entry)
+        body: RulebookBody | None = self._ledger.rulebooks.body(scope_id, record.get("policy_hash", ""))
+        evaluation = record.get("evaluation")
+        erasures, _ = self._ledger.entries.reports(scope_id, decision_id, "erasure", limit=1, room=MAX_BYTES)
+        return Story(
+            record,
+            _facts(record, request),
+            request,
+            () if body is None else tuple(explain_rules(body, evaluation)),
+            self._ledger.rulebooks.annotations(scope_id, record.get("policy_hash", "")),
+            self._reported(scope_id, decision_id, EXECUTIONS),
+            self._reported(scope_id, decision_id, OUTCOMES),
+            self._reported(scope_id, decision_id, CRM_SYNCS),
+            read_object(erasures[0].body, decision_id) if erasures else None,
+            verify_decision(self._ledger, self._instance.trust(), scope_id, decision_id),
+            self._ledger.entries.head(scope_id),
+        )
+
+    def record_file(self, scope_id: str, decision_id: str) -> bytes:
+        """The full record of a decision, as JSON.
+
+        Raises:
+            NotFound, ServiceUnavailable: As `story`.
+        """
+        entry = self._ledger.entries.decision(scope_id, decision_id)
+        if entry is None:
+            raise decision_not_found()
+        record = stored_record(entry)
+        require_as_made(record, f"the record of {decision_id}")
+        return orjson.dumps(record)
+
+    def packet_file(self, scope_id: str, decision_id: str) -> bytes:
+        """The packet of a decision without its input, as JSON; it verifies offline.
+
+        Raises:
+            NotFound, RequestRefused, ServiceUnavailable: As `PacketExport.packet`.
+        """
+        instance = self._instance
+        export = PacketExport(
+            self._ledger, instance.gate().signing, instance.trust, self._reports, instance.checkpoints
+        )
+        packet = orjson.dumps(export.packet(scope_id, decision_id, Parts()))
+        require_verifiable(packet)
+        return packet
+
+    def _reported(self, scope_id: str, decision_id: str, kind: Kind) -> Reported:
+        stored, more = self._ledger.entries.reports(
+            scope_id, decision_id, kind.entry_type, limit=MOST_REPORTS, room=MAX_BYTES
+        )
+        return Reported(kind.name, tuple(stored_report(kind, each) for each in stored), more)
+
+
+def _facts(record: Mapping[str, Any], request: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The facts that a decision was made over: an adapter's, or those that its request sent."""
+    if "adapter_facts" in record:
+        facts: Mapping[str, Any] | None = record["adapter_facts"]
+        return facts
+    if request is None:
+        return None
+    inputs = (request.get("context") or {}).get("inputs")
+    return inputs if isinstance(inputs, dict) else {}
+
+

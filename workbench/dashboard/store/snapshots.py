@@ -1,0 +1,72 @@
+"""Each scope's lake and the ledger's tail, as of a moment that all sessions share.
+
+A snapshot is kept for some seconds: pages that are opened together show the same numbers, and reports over them are
+computed once. A page says as of when it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from cachetools import LRUCache
+
+from gate.ledger import Ledger
+from workbench.lake.entries import Personal
+from workbench.lake.fresh import fresh
+from workbench.lake.reader import Snapshot
+
+FRESH_FOR: Final = timedelta(seconds=20)
+"""For how long a snapshot is shown, before the ledger is asked again."""
+
+# A snapshot holds the ledger's tail in memory.
+_SCOPES: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A scope's chain as it was.
+
+    Attributes:
+        snapshot: All of it.
+        at: When it was read.
+    """
+
+    snapshot: Snapshot
+    at: datetime
+
+
+class Snapshots:
+    """The latest snapshot of each scope that somebody looks at."""
+
+    def __init__(self, read: Callable[[str], Snapshot], clock: Callable[[], datetime]) -> None:
+        """Takes what reads a scope's snapshot, as `reading` makes it, and the clock."""
+        self._read = read
+        self._clock = clock
+        self._lock = Lock()
+        self._locks: LRUCache[str, Lock] = LRUCache(_SCOPES)
+        self._seen: LRUCache[str, Seen] = LRUCache(_SCOPES)
+
+    def latest(self, scope_id: str) -> Seen:
+        """A scope's chain as it is, or was not longer ago than `FRESH_FOR`.
+
+        Raises:
+            ServiceUnavailable: SVC_REPORT_UNAVAILABLE or SVC_STORAGE_UNAVAILABLE.
+        """
+        with self._lock:
+            lock = self._locks.setdefault(scope_id, Lock())
+        with lock:
+            seen, now = self._seen.get(scope_id), self._clock()
+            if seen is None or now - seen.at >= FRESH_FOR:
+                # Though nothing was added: files that compaction has replaced are deleted after an hour.
+                seen = self._seen[scope_id] = Seen(self._read(scope_id), now)
+            return seen
+
+
+def reading(ledger: Ledger, lake: Path, personal: Personal) -> Callable[[str], Snapshot]:
+    """What reads a scope's snapshot: the lake, and what it lacks from the ledger."""
+    return lambda scope_id: fresh(ledger, lake, scope_id, personal)

@@ -1,0 +1,75 @@
+"""All that pages ask for, composed over one instance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from gate.errors import NotFound
+from gate.instance.instance import Instance
+from gate.ledger.access.dismissals import Dismissals
+from workbench.analytics import Analytics
+from workbench.dashboard.store.access import Access
+from workbench.dashboard.store.health import Health, health
+from workbench.dashboard.store.ledger import LedgerReads
+from workbench.dashboard.store.reports import ReportStore, ScopeReports
+from workbench.dashboard.store.snapshots import Snapshots, reading
+from workbench.lake.entries import Personal
+from workbench.notebooks import as_ipynb, load, written_for
+
+
+class Store:
+    """What pages ask for.
+
+    Attributes:
+        ledger: Decisions as the ledger has them.
+        dismissals: Anomalies that somebody dismissed.
+    """
+
+    def __init__(self, instance: Instance, personal: Personal, clock: Callable[[], datetime]) -> None:
+        """Takes the instance, what its lake leaves out, and the clock."""
+        lake = instance.settings.lake_directory
+        self._instance: Final = instance
+        self._clock: Final = clock
+        self._reports: Final = ReportStore(Snapshots(reading(instance.ledger, lake, personal), clock))
+        self.ledger: Final = LedgerReads(instance, Analytics(instance.ledger, lake, personal))
+        self.dismissals: Final[Dismissals] = instance.ledger.dismissals
+
+    def reports(self, access: Access) -> ScopeReports:
+        """Answers about the scope of an access.
+
+        Raises:
+            ServiceUnavailable: SVC_REPORT_UNAVAILABLE or SVC_STORAGE_UNAVAILABLE.
+        """
+        return self._reports.of(access.scope_id)
+
+    def health(self, access: Access) -> Health:
+        """How ledger, chain, lake and checkpoints are."""
+        return health(self._instance, access.scope_id, self._clock())
+
+    def notebook(self, access: Access, policy_id: str, anomaly_id: str) -> bytes:
+        """The notebook that investigates a policy's anomalies, written for the scope, as Jupyter's JSON.
+
+        Args:
+            access: Who asks.
+            policy_id: The policy.
+            anomaly_id: The anomaly that the notebook begins with.
+
+        Raises:
+            NotFound: DASHBOARD_ANOMALY_UNKNOWN.
+            ServiceUnavailable: As `reports`.
+        """
+        listed = self.reports(access).anomalies(policy_id).to_dict()["anomalies"]
+        if anomaly_id not in {each["anomaly_id"] for each in listed}:
+            raise unknown_anomaly()
+        lake = self._instance.settings.lake_directory.absolute()
+        return as_ipynb(written_for(load("anomaly_investigation"), access.scope, policy_id, lake)).encode()
+
+
+def unknown_anomaly() -> NotFound:
+    """The refusal of an anomaly that no report lists."""
+    return NotFound(
+        "DASHBOARD_ANOMALY_UNKNOWN",
+        "No report lists this anomaly any more: later decisions changed what is usual. Begin at the list of anomalies.",
+    )

@@ -1,0 +1,11 @@
+"""Pages as values: what was asked and what was found in, a title and HTML out. Nothing here reads, waits or knows Panel.
+
+    location    the URL of a page with its filters
+    page        what a view makes
+    html        templates that escape whatever is put into them
+    header      what stands around every page
+    failure     a page that says why there is none
+    links       where marks, rows and names lead
+
+The others are one page each, named for it, with their templates in `templates`.
+"""

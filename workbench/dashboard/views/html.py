@@ -1,0 +1,99 @@
+"""How views become HTML: templates that escape whatever is put into them, and the few forms that numbers take.
+
+Every name in a ledger was chosen by a caller. No view joins text to HTML by hand: templates escape it, and what is
+`Markup` already was made by a template or by `workbench.charts.svg`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from workbench.engines.rendering import interval, on_one_line, percent
+from workbench.engines.wording import counted, decided_by, described, phrase, stated
+from workbench.engines.wording import moment as shown_moment
+
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+
+
+def render(template: str, context: Mapping[str, Any]) -> Markup:
+    """A template of `templates/` with its context.
+
+    Args:
+        template: The template's file name.
+        context: What it shows, by name; a name that is missing is an error.
+    """
+    return Markup(_environment().get_template(template).render(context))  # noqa: S704
+
+
+def ago(moment: datetime, now: datetime) -> str:
+    """How long ago a moment was: `3 hours`, `12 days`."""
+    minutes = max(0, int((now - moment).total_seconds() // 60))
+    for unit, size in (("day", 1440), ("hour", 60)):
+        if minutes >= size:
+            return counted(minutes // size, unit)
+    return counted(minutes, "minute") if minutes else "less than a minute"
+
+
+def number(value: float | None) -> str:
+    """A number with thousands separated and six digits at most; a dash where there is none."""
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
+def hours(value: float | None) -> str:
+    """A time in hours, in the unit that reads best; a dash where there is none."""
+    if value is None:
+        return "-"
+    if value < 1:
+        return f"{value * 60:.0f} min"
+    return f"{value:.1f} h" if value < 48 else f"{value / 24:.1f} days"
+
+
+def line(text: object) -> str:
+    """A caller's text on one line, with a sign in the place of what would not show; a dash where there is none."""
+    return "-" if text is None else on_one_line(str(text))
+
+
+def when(moment: datetime | str | None) -> str:
+    """A moment or a timestamp to the minute, in UTC; a dash where there is none."""
+    if moment is None:
+        return "-"
+    if isinstance(moment, str):
+        return stated(moment)
+    return shown_moment(moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment)
+
+
+_FILTERS: Final[Mapping[str, Callable[..., object]]] = {
+    "counted": counted,
+    "decided_by": decided_by,
+    "described": described,
+    "hours": hours,
+    "interval": interval,
+    "line": line,
+    "number": number,
+    "percent": percent,
+    "phrase": phrase,
+    "when": when,
+}
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters.update(_FILTERS)
+    return made

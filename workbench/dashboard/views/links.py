@@ -1,0 +1,41 @@
+"""Where marks, rows and names lead: always a page of this dashboard, with the filters that show what was clicked."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Final
+from urllib.parse import urlencode
+
+from workbench.dashboard.views.location import Location
+
+_WEEK: Final = timedelta(days=6)
+
+
+def decisions(location: Location, **filters: str | None) -> str:
+    """The decisions that a mark stands for: those of the page it is on, narrowed further."""
+    return location.to("decisions", **filters).url
+
+
+def decision(location: Location, decision_id: str) -> str:
+    """One decision's story."""
+    return location.to("decision", id=decision_id).url
+
+
+def policy(location: Location, policy_id: str) -> str:
+    """A policy's page."""
+    return location.to("policy", policy=policy_id).url
+
+
+def anomaly(location: Location, policy_id: str, anomaly_id: str) -> str:
+    """One anomaly's page."""
+    return location.to("anomaly", policy=policy_id, id=anomaly_id).url
+
+
+def week(monday: date) -> dict[str, str]:
+    """The filters of a week."""
+    return {"since": monday.isoformat(), "until": (monday + _WEEK).isoformat()}
+
+
+def download(what: str, location: Location, **parameters: str) -> str:
+    """A file of the scope: `packet`, `record` or `notebook`."""
+    return f"/download/{what}?{urlencode({'scope': location.scope or '', **parameters})}"

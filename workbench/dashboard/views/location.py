@@ -1,0 +1,215 @@
+"""Where in the dashboard one is: a page, and the filters that the query string holds.
+
+    Location.read("/decisions?scope=acme&verdict=review").verdict == "review"
+    Location("policy", scope="acme", policy="refund_policy").url == "/policy?scope=acme&policy=refund_policy"
+
+Every page and every filter of it is in the URL, so that bookmarks, links and the browser's history need nothing else. A
+parameter that a page does not know is an error, and a misspelt filter is never silently ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from types import MappingProxyType
+from typing import Any, Final, Self
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from gate.errors import GateError
+from gate.ids import parse_timestamp
+
+MAX_URL: Final = 4096
+"""The longest URL that is read, in characters."""
+
+_LONGEST: Final = 200
+_COMMON: Final = ("scope", "policy", "version")
+_PERIOD: Final = ("since", "until")
+_LISTED: Final = ("verdict", *_PERIOD, "reason", "rule", "target", "before")
+
+PAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "overview": ("scope",),
+        "policy": (*_COMMON, "verdict", *_PERIOD),
+        "anomalies": (*_COMMON, *_PERIOD, "show"),
+        "anomaly": ("scope", "policy", "version", "id"),
+        "benchmarks": (*_COMMON,),
+        "decisions": (*_COMMON, *_LISTED, "state", "outcome", "ref", "anomaly"),
+        "decision": ("scope", "id"),
+        "held": ("scope", "policy", "reason", "target", "age", "before"),
+    }
+)
+"""Every page, with the parameters that it takes."""
+
+
+class LocationInvalid(GateError):
+    """DASHBOARD_ADDRESS_INVALID: a URL names no page, or has a parameter that its page cannot take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parameters:
+    scope: str | None = None
+    policy: str | None = None
+    version: str | None = None
+    verdict: str | None = None
+    since: str | None = None
+    until: str | None = None
+    reason: str | None = None
+    rule: str | None = None
+    state: str | None = None
+    outcome: str | None = None
+    target: str | None = None
+    ref: str | None = None
+    age: str | None = None
+    show: str | None = None
+    id: str | None = None
+    anomaly: str | None = None
+    before: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Location(_Parameters):
+    """A page with its filters; None where a filter narrows nothing.
+
+    Attributes:
+        page: One of `PAGES`.
+        scope: The scope's name; the user's first one where None.
+        policy: A policy's id.
+        version: One of its versions.
+        verdict: yes, no or review.
+        since: The first day, `2026-07-13`, or the first moment, in UTC.
+        until: The last day, or the moment before which; in UTC.
+        reason: A reason code.
+        rule: What decided, as the record's evidence says.
+        state: One of the states of a decision (`workbench.engines.listing.STATES`).
+        outcome: The status of the latest outcome.
+        target: The object that a decision is about.
+        ref: A decision's or a request's id.
+        age: For how long a held decision has waited at least: `hour`, `day` or `week`.
+        show: `dismissed` for anomalies that were dismissed, too.
+        id: The id of what a page is about.
+        anomaly: The id of an anomaly whose decisions are listed.
+        before: The chain position before which a list goes on.
+    """
+
+    page: str = "overview"
+
+    @classmethod
+    def read(cls, url: str) -> Self:
+        """The location that a URL of the dashboard names.
+
+        Args:
+            url: Path and query string.
+
+        Raises:
+            LocationInvalid: It names no page, or has a parameter that the page cannot take.
+        """
+        if len(url) > MAX_URL:
+            raise _invalid(f"The address is longer than {MAX_URL:,} characters; begin at the overview.")
+        split = urlsplit(url)
+        page = split.path.strip("/") or "overview"
+        if page not in PAGES:
+            raise _invalid(f"There is no page {_shown('/' + page)}; begin at the overview.")
+        given: dict[str, Any] = {}
+        for name, value in parse_qsl(split.query, keep_blank_values=True):
+            if name not in PAGES[page]:
+                takes = ", ".join(PAGES[page])
+                raise _invalid(f"The page {page} has no filter {_shown(name)}; it takes {takes}.")
+            if name in given:
+                raise _invalid(f"The filter {name} is given twice; remove one of them.")
+            if len(value) > _LONGEST:
+                raise _invalid(f"The filter {name} is longer than {_LONGEST} characters; shorten it.")
+            if value:
+                given[name] = _checked(name, value)
+        return cls(page, **given)
+
+    @property
+    def url(self) -> str:
+        """Path and query string."""
+        path = "/" if self.page == "overview" else f"/{self.page}"
+        query = urlencode({name: value for name, value in self.filters.items() if value is not None})
+        return f"{path}?{query}" if query else path
+
+    @property
+    def filters(self) -> dict[str, str | None]:
+        """The parameters that the page takes, by name."""
+        return {name: getattr(self, name) for name in PAGES[self.page]}
+
+    def to(self, page: str, **changes: str | None) -> Self:
+        """Another page with the filters that it shares with this one, and some changes; a list begins anew.
+
+        Args:
+            page: The page.
+            changes: Parameters by name; None removes one.
+        """
+        kept = {name: value for name, value in self.filters.items() if name in PAGES[page]}
+        kept |= {"before": None} if "before" in PAGES[page] else {}
+        if page != self.page:
+            # What the page is about, and not a filter.
+            kept.pop("id", None)
+        return replace(type(self)(page), **{**kept, **changes})
+
+    def change(self, **changes: str | None) -> Self:
+        """The same page with some filters changed; a list begins anew."""
+        kept = self.to(self.page, **changes)
+        return kept if "id" in changes else replace(kept, id=self.id)
+
+    def period(self) -> tuple[datetime | None, datetime | None]:
+        """From when, and until before when, in UTC; None where it is open."""
+        return _start(self.since), _end(self.until)
+
+
+def day_before(moment: datetime, days: int) -> str:
+    """The date so many days before a moment, for `since`."""
+    return (moment.astimezone(UTC) - timedelta(days=days)).date().isoformat()
+
+
+def _checked(name: str, value: str) -> str:
+    allowed = _CHOICES.get(name)
+    if allowed is not None and value not in allowed:
+        raise _invalid(f"The filter {name} cannot be {_shown(value)}; it is one of {', '.join(allowed)}.")
+    if name in _PERIOD:
+        try:
+            _start(value)
+        except ValueError as error:
+            raise _invalid(
+                f"The filter {name} cannot be {_shown(value)}; write a day such as 2026-07-13, in UTC."
+            ) from error
+    if name == "before" and not (value.isascii() and value.isdecimal() and len(value) <= 15):
+        raise _invalid("The filter before is a chain position, a whole number; go back to the list's first page.")
+    return value
+
+
+_CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "verdict": ("yes", "no", "review"),
+        "age": ("hour", "day", "week"),
+        "show": ("dismissed",),
+        "outcome": ("succeeded", "partial", "failed", "reverted", "pending", "review"),
+    }
+)
+
+
+def _start(value: str | None) -> datetime | None:
+    if value is None:
+        return None
+    if len(value) == len("2026-07-13"):
+        found = date.fromisoformat(value)
+        return datetime(found.year, found.month, found.day, tzinfo=UTC)
+    return parse_timestamp(value)
+
+
+def _end(value: str | None) -> datetime | None:
+    start = _start(value)
+    if start is None or value is None or len(value) != len("2026-07-13"):
+        return start
+    return start + timedelta(days=1) if start.date() < date.max else start
+
+
+def _shown(text: str) -> str:
+    line = "".join(character if character.isprintable() else "\ufffd" for character in text)
+    return f"“{line[:40]}...”" if len(line) > 40 else f"“{line}”"
+
+
+def _invalid(message: str) -> LocationInvalid:
+    return LocationInvalid("DASHBOARD_ADDRESS_INVALID", message)
