@@ -1,7 +1,7 @@
 """gate users: the people who sign in to the workbench, and their roles in scopes.
 
-A password is asked for on the terminal, or read from stdin or a file. It is never an argument or a variable, which other
-processes can see.
+A password is asked for on the terminal, or read from stdin or a file. It is never an argument or a variable, which
+other processes can see.
 """
 
 from __future__ import annotations
@@ -100,7 +100,11 @@ def grant(
     with instance_at(home, database_url) as instance:
         found = instance.ledger.directory.scope(scope)
         user = instance.ledger.users.grant(name, found, role, utc_now())
-    _tell(user, f"The user {name} is {role} in the scope {scope}, from the next sign-in on.", as_json=as_json)
+    _tell(
+        user,
+        f"The user {name} has the role {role} in the scope {scope}. A changed role ends open sessions.",
+        as_json=as_json,
+    )
 
 
 @app.command()
