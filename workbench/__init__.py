@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from workbench.engines.alerts import policy_alerts
+    from workbench.engines.anomalies.alerts import policy_alerts
     from workbench.engines.anomalies.report import anomalies
     from workbench.engines.benchmarks import benchmarks
     from workbench.engines.confidence import confidence
@@ -48,7 +48,7 @@ _PLACES: Final = MappingProxyType(
         "counterfactuals": "workbench.engines.counterfactuals",
         "effectiveness": "workbench.engines.effectiveness",
         "open_lake": "workbench.lake.reader",
-        "policy_alerts": "workbench.engines.alerts",
+        "policy_alerts": "workbench.engines.anomalies.alerts",
         "roll_up": "workbench.engines.roll_up",
     }
 )

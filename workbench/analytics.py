@@ -35,7 +35,8 @@ from gate.policy.questions import (
     Reports,
     load_question,
 )
-from workbench.engines import alerts, benchmarks, effectiveness
+from workbench.engines import benchmarks, effectiveness
+from workbench.engines.anomalies import alerts
 from workbench.engines.anomalies import report as anomalies
 from workbench.lake.cohorts import is_frozen, keep_frozen, month_due
 from workbench.lake.compaction import MANY

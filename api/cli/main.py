@@ -49,6 +49,7 @@ _COMMANDS: Final = {
     "status": ("api.cli.status", _Extra.SERVER, "Show readiness, chains, and the size of the ledger."),
     "scopes": ("api.cli.scopes", _Extra.SERVER, "Create and show scopes, the accounts that records belong to."),
     "keys": ("api.cli.keys", _Extra.SERVER, "Create, list, disable and rotate API keys."),
+    "users": ("api.cli.users", _Extra.SERVER, "Add people who use the workbench, and grant them roles in scopes."),
     "signing-keys": ("api.cli.signing_keys", _Extra.SERVER, "List, rotate, retire and revoke signing keys."),
     "rulebook": ("api.cli.rulebook", _Extra.SERVER, "Check, hash and explain rulebook files."),
     "adapters": ("api.cli.adapters", _Extra.SERVER, "List the trusted adapters of this release, and run one."),

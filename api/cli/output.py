@@ -114,6 +114,13 @@ def ask(question: str) -> bool | None:
     return typer.confirm(visible(question), err=True)
 
 
+def ask_secret(question: str) -> str | None:
+    """A secret that is typed twice on the terminal, which does not show it; None where there is no terminal."""
+    if not sys.stdin.isatty():
+        return None
+    return str(typer.prompt(visible(question), hide_input=True, confirmation_prompt=True, err=True))
+
+
 @contextmanager
 def progress(
     text: str, total: int, *, as_json: bool = False, asked: bool | None = None

@@ -11,7 +11,7 @@
     rulebooks                  the registry of each scope
     stores                     SQLite and PostgreSQL as the same few verbs
     chain                      the only writer: claims, caps, links and rows in one transaction
-    access                     scopes, keys, limits, the operator log
+    access                     scopes, keys, limits, users, the operator log
     reads                      search, following a chain, checks of derived rows
 """
 
@@ -27,8 +27,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.ledger import schema
 from gate.ledger.access.benchmark_choices import BenchmarkChoices
+from gate.ledger.access.dismissals import Dismissals
 from gate.ledger.access.operator_log import OperatorLog
 from gate.ledger.access.scopes import Directory
+from gate.ledger.access.users import Users
 from gate.ledger.chain.entries import Entries
 from gate.ledger.chain.erasures import Erasures
 from gate.ledger.chain.outcomes import OutcomeCounts
@@ -56,6 +58,8 @@ class Ledger:
         tail: The chains, for whoever follows them.
         operator_log: What operators did.
         benchmarks: Which scopes take part in benchmarks.
+        users: The people who sign in to the workbench, and their roles in scopes.
+        dismissals: The anomalies that they dismissed and reopened.
         store: The database beneath them.
     """
 
@@ -73,6 +77,8 @@ class Ledger:
         self.tail: Final = Tail(store)
         self.operator_log: Final = OperatorLog(store)
         self.benchmarks: Final = BenchmarkChoices(store)
+        self.users: Final = Users(store)
+        self.dismissals: Final = Dismissals(store)
 
     def close(self) -> None:
         """Closes every connection."""

@@ -1,5 +1,6 @@
 """The ledger's tables, scope first: every table and every key begins with the scope, so that a distributed PostgreSQL
-can shard by it. (The operator log and Alembic's version, which belong to the instance, are the exceptions.)
+can shard by it. (The operator log, the workbench's users and Alembic's version, which belong to the instance, are the
+exceptions.)
 
 Bodies are stored as bytes, and so is text that callers choose freely: U+0000 is legal JSON, and PostgreSQL's text
 refuses it. Hashes are 64 characters of lower-case hex; dates are the protocol's UTC timestamps.
@@ -14,6 +15,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     Dialect,
+    Float,
     Index,
     Integer,
     LargeBinary,
@@ -218,6 +220,51 @@ benchmark_choices: Final = Table(
     Column("number", _BIG, primary_key=True, autoincrement=False),
     Column("opted_in", Boolean, nullable=False),
     Column("chosen_at", _TIME, nullable=False),
+)
+
+# The people who sign in to the workbench: the instance's, for a person may see several scopes. Every change of password
+# or of roles, disabling and signing out everywhere move the epoch on, and sessions of an earlier epoch end.
+users: Final = Table(
+    "users",
+    metadata,
+    Column("user_id", _ID, primary_key=True),
+    Column("name", Utf8, nullable=False, unique=True),
+    # An argon2id string, with its salt and parameters in it.
+    Column("password_hash", String(128), nullable=False),
+    Column("created_at", _TIME, nullable=False),
+    Column("expires_at", _TIME),
+    Column("disabled_at", _TIME),
+    Column("last_sign_in_at", _TIME),
+    Column("epoch", _BIG, nullable=False),
+)
+
+user_scopes: Final = Table(
+    "user_scopes",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("user_id", _ID, primary_key=True),
+    Column("role", String(10), nullable=False),
+    # Every step in the workbench looks up what its user may see.
+    Index("user_scopes_by_user", "user_id", "scope_id"),
+)
+
+# What users did with the anomalies that reports list: a row for each time that one was dismissed or reopened, numbered
+# from 1 for each anomaly. Rows are only added.
+anomaly_dismissals: Final = Table(
+    "anomaly_dismissals",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("anomaly_id", _ID, primary_key=True),
+    Column("number", _BIG, primary_key=True, autoincrement=False),
+    Column("policy_id", String(120), nullable=False),
+    # False where it was reopened.
+    Column("dismissed", Boolean, nullable=False),
+    Column("note", Utf8, nullable=False),
+    # As the report had them when the user acted.
+    Column("severity", String(10), nullable=False),
+    Column("score", Float, nullable=False),
+    Column("acted_by", Utf8, nullable=False),
+    Column("acted_at", _TIME, nullable=False),
 )
 
 # What operators did, each row bound to the one before it.

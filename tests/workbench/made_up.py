@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -12,8 +13,11 @@ import orjson
 from gate.ids import timestamp
 from gate.ledger.reads.tail import FollowedEntry
 from tests.independent import recount
-from workbench.lake.entries import Personal, Rulebooks, frames
-from workbench.lake.manifest import Manifest
+from workbench.columns import TIME_COLUMNS
+from workbench.lake.compaction import Compactor
+from workbench.lake.entries import Frames, Personal, Rulebooks, frames
+from workbench.lake.files import Files, by_month
+from workbench.lake.manifest import Manifest, directory_of, save
 from workbench.lake.reader import Snapshot
 
 POLICY: Final = "refunds"
@@ -60,6 +64,9 @@ class MadeUp:
         policy_id: str = POLICY,
         facts: dict[str, Any] | None = None,
         rulebook: dict[str, Any] | None = None,
+        rule: str = "rule:default",
+        target: str = "",
+        request_id: str = "req_1",
     ) -> str:
         """Adds a decision; its id."""
         decision_id = f"dec_{len(self.entries) + 1}"
@@ -75,9 +82,9 @@ class MadeUp:
             "application_verdict": verdict.upper(),
             "action": "refund",
             "reason_code": reason,
-            "evidence": [reason, "rule:default"],
-            "action_binding": {},
-            "request_id": "req_1",
+            "evidence": [reason, rule],
+            "action_binding": {"system": "shop", "resource": target} if target else {},
+            "request_id": request_id,
             "input_hash": _HASH,
             "output_hash": _HASH,
         }
@@ -97,21 +104,43 @@ class MadeUp:
         """Adds an outcome."""
         self._add({"outcome_id": f"out_{len(self.entries)}", "outcome_status": status, **more}, decision_id, at)
 
+    def erase(self, decision_id: str, at: datetime) -> None:
+        """Adds an erasure."""
+        self._add({"erasure_id": f"era_{len(self.entries)}", "reason": "asked for", "erased": []}, decision_id, at)
+
     def _add(self, entry: dict[str, Any], decision_id: str | None = None, at: datetime | None = None) -> None:
         told = {} if decision_id is None or at is None else {"decision_id": decision_id, "reported_at": timestamp(at)}
         leaf = f"{len(self.entries) + 1:064x}"
         self.entries.append({**entry, **told, "audit_chain": {"leaf_hash": leaf}})
 
-    def snapshot(self, lake: Path, personal: Personal | None = None) -> Snapshot:
-        """The chain, of which the lake holds nothing yet."""
-        rulebooks = {_hash_of(orjson.dumps(of["rulebook"])): of["rulebook"] for of in self.requests.values()}
+    def snapshot(
+        self, lake: Path, personal: Personal | None = None, *, exported: int = 0, compacted: int = 0
+    ) -> Snapshot:
+        """The chain, of which the lake holds nothing yet, or some.
+
+        Args:
+            lake: The lake's directory.
+            personal: What is left out.
+            exported: How many entries lie in the lake's files.
+            compacted: How many of these are resolved.
+        """
+        bodies = {_hash_of(orjson.dumps(of["rulebook"])): of["rulebook"] for of in self.requests.values()}
         rows = [self._row(position, entry) for position, entry in enumerate(self.entries, 1)]
-        tail = frames("s1", rows, Rulebooks(rulebooks.get), personal or Personal())
-        return Snapshot(lake, Manifest("s1", "acme", "chain_1"), len(rows), recount.root_of(self.entries), tail)
+        rulebooks, left_out = Rulebooks(bodies.get), personal or Personal()
+        root = recount.root_of(self.entries)
+        manifest = Manifest("s1", "acme", "chain_1", merkle_root=root, personal=left_out.marks)
+        for start, end in ((0, compacted), (compacted, exported)):
+            if start < end:
+                held = frames("s1", rows[start:end], rulebooks, left_out)
+                manifest = _exported(lake, replace(manifest, position=end), held)
+            if start == 0:
+                manifest = [manifest, *Compactor(lake).compact(manifest)][-1]
+        tail = frames("s1", rows[exported:], rulebooks, left_out)
+        return Snapshot(lake, manifest, len(rows), root, tail)
 
     def _row(self, position: int, entry: dict[str, Any]) -> FollowedEntry:
         decision_id = entry["decision_id"]
-        kinds = {"outcome_id": "outcome", "execution_receipt_id": "execution"}
+        kinds = {"outcome_id": "outcome", "execution_receipt_id": "execution", "erasure_id": "erasure"}
         kind = next((kind for member, kind in kinds.items() if member in entry), "decision")
         at, record = self._about[decision_id]
         request = orjson.dumps(self.requests[decision_id]) if kind == "decision" else None
@@ -133,3 +162,17 @@ class MadeUp:
             request=request,
             confidence=None,
         )
+
+
+def _exported(lake: Path, manifest: Manifest, held: Frames) -> Manifest:
+    """Writes the rows of entries as an export does."""
+    directory_of(lake, manifest.scope_id).mkdir(parents=True, exist_ok=True)
+    files = Files(lake, manifest, manifest.position, str(manifest.merkle_root))
+    written = [
+        files.write(table, month, rows)
+        for table, frame in held.items()
+        for month, rows in by_month(frame, TIME_COLUMNS[table])
+    ]
+    manifest = replace(manifest, generation=manifest.generation + 1, files=(*manifest.files, *written))
+    save(lake, manifest)
+    return manifest

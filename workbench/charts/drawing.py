@@ -1,4 +1,5 @@
-"""The parts that every chart is made of: `rows` for its data, `name` for each text of its own, `titled` for the whole.
+"""The parts that every chart is made of: `rows` for its data, `name` for each text of its own, `titled` for the whole;
+`with_links` and `linked` for marks that lead somewhere.
 
 Chart libraries trust a specification. Altair writes it unescaped into a <script>, and the menu of a drawn chart writes
 it unescaped into a page ("View Source"). But versions, reasons and metrics are named by callers. So no text of a chart
@@ -9,19 +10,30 @@ too, which would break the expressions that Vega makes of texts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from itertools import count
 from textwrap import wrap
-from typing import Final
+from typing import Any, Final
 
 import altair as alt
 import polars as pl
 
+from workbench.charts.inline.fitting import BESIDE
 from workbench.engines.rendering import on_one_line
 from workbench.engines.wording import heading
 
 Drawn = alt.LayerChart | alt.FacetChart
+
+Link = Callable[[Mapping[str, Any]], str | None]
+"""What a mark leads to: from the row that it shows to a path of the page's server; None where it leads nowhere."""
+
+ORIGIN: Final = "https://workbench.invalid"
+"""What stands before a path in a chart, for Vega completes relative addresses; `to_svg` takes it away."""
+
+PATH: Final = re.compile(r"/(?![/\\])[!-~]*")
+"""A path that stays on its server: browsers read two slashes, or one and a backslash, as the beginning of a host."""
 
 PERCENT: Final = alt.Axis(format="%")
 SHARE: Final = alt.Scale(domain=[0, 1])
@@ -73,6 +85,42 @@ def rows(frame: pl.DataFrame) -> alt.Chart:
     )
 
 
+def with_links(frame: pl.DataFrame, link: Link | None, says: Callable[[Mapping[str, Any]], str]) -> pl.DataFrame:
+    """A frame whose rows know what their marks lead to and say; the same frame without a link.
+
+    Args:
+        frame: The rows.
+        link: From a row to a path.
+        says: From a row to a sentence: what its mark shows, for a reader who does not see it.
+
+    Raises:
+        ValueError: A link is no path.
+    """
+    if link is None:
+        return frame
+    shown = list(frame.iter_rows(named=True))
+    return frame.with_columns(
+        pl.Series("href", [_address(link(row)) for row in shown], pl.String),
+        pl.Series("says", [f"{says(row)}; shows these decisions" for row in shown], pl.String),
+    )
+
+
+def linked(chart: alt.Chart, link: Link | None) -> alt.Chart:
+    """Marks that lead where `with_links` says; the same chart without a link."""
+    if link is None:
+        return chart
+    leading: alt.Chart = chart.encode(href=alt.Href("href:N"), description=alt.Description("says:N"))
+    return leading
+
+
+def _address(path: str | None) -> str | None:
+    if path is None:
+        return None
+    if not PATH.fullmatch(path):
+        raise ValueError(f"The link {path!r} is no path; write one that begins with a single slash, in ASCII.")
+    return f"{ORIGIN}{path}"
+
+
 def titled(
     layers: Sequence[alt.Chart | alt.LayerChart],
     finding: str,
@@ -102,7 +150,9 @@ def titled(
         subtitlePadding=4,
         offset=12,
     )
-    return alt.layer(*layers).properties(title=title, width=width, height=height)
+    # What a page writes above and below the chart instead, where lines break elsewhere.
+    whole = {"finding": name(finding), "notes": [name(note) for note in notes if note]}
+    return alt.layer(*layers).properties(title=title, width=width, height=height, usermeta=whole)
 
 
 def tooltip(*columns: str) -> list[alt.Tooltip]:
@@ -133,6 +183,13 @@ def names_axis(title: str | None) -> alt.Axis:
         maxExtent=10_000,
         grid=True,
     )
+
+
+def beside_plot(base: alt.Chart) -> alt.Chart:
+    """Texts right of the plot, each beside its row; where there is little room, above it."""
+    at = alt.XValue(alt.expr("width + 8"))  # type: ignore[no-untyped-call]
+    texts: alt.Chart = base.mark_text(align="left", fontSize=11, style=BESIDE).encode(x=at)
+    return texts
 
 
 def months(moments: pl.Series) -> alt.Axis:

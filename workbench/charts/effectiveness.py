@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 import altair as alt
 import polars as pl
 
 from gate.policy.confidence import wilson_interval
 from workbench.charts import colours
-from workbench.charts.drawing import PERCENT, SHARE, Drawn, labels, legend, months, rows, titled, tooltip
+from workbench.charts.drawing import (
+    PERCENT,
+    SHARE,
+    Drawn,
+    Link,
+    labels,
+    legend,
+    linked,
+    months,
+    rows,
+    titled,
+    tooltip,
+    with_links,
+)
 from workbench.charts.rates import SUCCESS
 from workbench.engines.findings import FEW
-from workbench.engines.wording import whole_percent
+from workbench.engines.wording import counted, day, whole_percent
 
 _PLOTTED_VERSIONS: Final = len(colours.NAMES)
 # An outcome that is older than this will hardly come any more.
@@ -23,10 +36,10 @@ _STATUSES: Final = ("succeeded", "partial", "failed", "reverted", "pending", "re
 _TERMINAL: Final = _STATUSES[:4]
 
 
-def weekly(frame: pl.DataFrame, finding: str, notes: Sequence[str]) -> Drawn:
+def weekly(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, link: Link | None = None) -> Drawn:
     """The success rate of each week, a line for each of the versions with the most decisions."""
-    counted = frame.group_by("policy_version").agg(pl.col("decisions").sum())
-    most = counted.sort("decisions", "policy_version", descending=[True, False]).head(_PLOTTED_VERSIONS)
+    decided = frame.group_by("policy_version").agg(pl.col("decisions").sum())
+    most = decided.sort("decisions", "policy_version", descending=[True, False]).head(_PLOTTED_VERSIONS)
     versions = most["policy_version"].sort().to_list()
     shown_names, named = labels(versions), legend("Policy version")
     usual = _coverage(frame)
@@ -37,6 +50,7 @@ def weekly(frame: pl.DataFrame, finding: str, notes: Sequence[str]) -> Drawn:
         (pl.sum_horizontal(*_TERMINAL) < FEW).alias("few"),
         pl.sum_horizontal(*_TERMINAL).alias("terminal"),
     )
+    shown = with_links(shown, link, _says)
     colour = alt.Color("label:N", legend=named, scale=alt.Scale(domain=shown_names, range=list(colours.NAMES)))
     shape = alt.Shape("label:N", legend=named, scale=alt.Scale(domain=shown_names, range=list(colours.SHAPES)))
     base = rows(shown).encode(
@@ -49,11 +63,17 @@ def weekly(frame: pl.DataFrame, finding: str, notes: Sequence[str]) -> Drawn:
     # A band of one week has no width.
     alone = base.transform_filter("datum.alone").mark_rule(strokeWidth=2).encode(y=low, y2=alt.Y2("high:Q"))
     line = base.mark_line(strokeWidth=2).encode(y=alt.Y("success_rate:Q"))
-    points = base.mark_point(filled=True, size=55, opacity=1).encode(
-        y=alt.Y("success_rate:Q"),
-        shape=shape,
-        color=alt.condition("datum.few", alt.value(colours.FEW), colour),
-        tooltip=tooltip("week", "label", "success_rate", "low", "high", "terminal_coverage", "decisions", *_STATUSES),
+    points = (
+        linked(base, link)
+        .mark_point(filled=True, size=55, opacity=1)
+        .encode(
+            y=alt.Y("success_rate:Q"),
+            shape=shape,
+            color=alt.condition("datum.few", alt.value(colours.FEW), colour),
+            tooltip=tooltip(
+                "week", "label", "success_rate", "low", "high", "terminal_coverage", "decisions", *_STATUSES
+            ),
+        )
     )
     # White within, over the filled one: the legend stays that of filled points.
     hollow = (
@@ -70,12 +90,18 @@ def weekly(frame: pl.DataFrame, finding: str, notes: Sequence[str]) -> Drawn:
         )
     if shown["few"].any():
         how.append(f"Grey: fewer than {FEW} cases.")
-    if left_out := counted.height - len(versions):
+    if left_out := decided.height - len(versions):
         how.append(f"{left_out:,} more versions with fewer decisions are left out.")
     layers = [band, line, points]
     layers += [alone] if shown["alone"].any() else []
     layers += [hollow] if shown["open"].any() else []
     return titled(layers, finding, [*notes, " ".join(how)], width=680, height=320, outside=60)
+
+
+def _says(row: Mapping[str, Any]) -> str:
+    """What a point shows."""
+    cases = counted(row["terminal"], "case")
+    return f"Version {row['label']}, week of {day(row['week'])}: {whole_percent(row['success_rate'])} of {cases}"
 
 
 def _pending(usual: float) -> pl.Expr:

@@ -11,13 +11,24 @@ import altair as alt
 import polars as pl
 
 from workbench.charts import colours
-from workbench.charts.drawing import Drawn, labels, names_axis, rows, titled, tooltip
+from workbench.charts.drawing import (
+    Drawn,
+    Link,
+    beside_plot,
+    labels,
+    linked,
+    names_axis,
+    rows,
+    titled,
+    tooltip,
+    with_links,
+)
 from workbench.engines.findings import FEW
 
 SUCCESS: Final = "Success rate (share of cases that succeeded)"
 
 _READ: Final = (
-    "Lines: 95% Wilson intervals. Right: the success rate, and its number of cases (decisions with a final outcome)."
+    "Lines: 95% Wilson intervals. Numbers: the success rate, and its number of cases (decisions with a final outcome)."
 )
 _ROWS: Final = 40
 _STEP: Final = 24
@@ -42,6 +53,7 @@ def rates(
     marked: Collection[str] = (),
     least: float = 1.0,
     more: Sequence[alt.Chart] = (),
+    link: Link | None = None,
 ) -> Drawn:
     """Success rates, a row each, with their 95% Wilson intervals, and the numbers beside them.
 
@@ -56,6 +68,7 @@ def rates(
         marked: Names of rows that do worse than the others together.
         least: What the axis reaches at least down to, besides the intervals.
         more: Further layers over the same axis.
+        link: What the point of a row leads to.
     """
     terminal = pl.sum_horizontal(*_TERMINAL)
     shown, left_out = most(frame.filter(pl.col("success_rate").is_not_null()), terminal)
@@ -74,6 +87,7 @@ def rates(
         pl.Series("colour", colour, pl.String),
         cases.alias("terminal"),
     )
+    shown = with_links(shown, link, lambda row: f"{row['label']}: {row['told']}")
     # Dots need no zero, and intervals need the room.
     start = min(math.floor(10 * min([least, *shown["low"]])) / 10, 0.9)
     scale = alt.Scale(domain=[start, 1])
@@ -88,11 +102,8 @@ def rates(
     intervals = base.mark_rule(strokeWidth=2.5).encode(
         x=alt.X("low:Q", title=SUCCESS, axis=axis, scale=scale), x2=alt.X2("high:Q")
     )
-    points = base.mark_point(filled=True, size=80, opacity=1).encode(x=alt.X("success_rate:Q"))
-    beside = alt.XValue(_WIDTH + 8)  # type: ignore[no-untyped-call]
-    numbers = base.mark_text(align="left", fontSize=11).encode(
-        x=beside, text=alt.Text("told:N"), color=alt.value("black")
-    )
+    points = linked(base, link).mark_point(filled=True, size=80, opacity=1).encode(x=alt.X("success_rate:Q"))
+    numbers = beside_plot(base).encode(text=alt.Text("told:N"), color=alt.value("black"))
     how = [] if shown.is_empty() else [_READ]
     if (cases < FEW).any():
         how.append(f"Grey: fewer than {FEW} cases.")

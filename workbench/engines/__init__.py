@@ -5,8 +5,7 @@ Altair chart, of workbench.charts), and shows itself in a notebook.
 
     effectiveness      how well a policy does, by version, verdict, rule and week
     confidence         how far outcomes support one kind of decision
-    anomalies          shifts, drift, outliers, volume and broken promises
-    alerts             the open anomalies of a whole scope
+    anomalies          shifts, drift, outliers, volume and broken promises; the open ones of a whole scope
     benchmarks         a policy beside that of other scopes
     counterfactuals    a slice of decisions under other facts or another rulebook
     roll_up            all policies at a glance

@@ -31,10 +31,13 @@ from workbench.lake.reader import Snapshot
 if TYPE_CHECKING:
     import altair as alt
 
+    from workbench.charts.drawing import Link
+
 _STATUSES: Final = Standing._fields
 _TERMINAL: Final = ("succeeded", "partial", "failed", "reverted")
 _MOST_FIRST: Final = ("decisions", "name")
 _NAMED: Final = {"version": "Policy version", "verdict": "Verdict", "rule": "Decided by"}
+_COLUMNS: Final = {"version": "policy_version", "verdict": "verdict", "rule": "rule"}
 _LISTED: Final = {"policy_version": "version", "verdict": "verdict", "rule": "rule"}
 
 
@@ -112,11 +115,13 @@ class EffectivenessReport:
         part = "version" if by == "week" else by
         return success(self.body["policy_id"], part, self._parts(by), self.body["min_sample"])
 
-    def plot(self, by: str = "week") -> alt.LayerChart | alt.FacetChart:
+    def plot(self, by: str = "week", *, link: Link | None = None) -> alt.LayerChart | alt.FacetChart:
         """The success rate with its 95% Wilson interval, under a sentence that says what stands out.
 
         Args:
             by: `week` (a line for each of the versions with the most decisions), `version`, `verdict` or `rule`.
+            link: What the mark of a row leads to; the row has `policy_version`, `verdict` or `rule`, and of weeks
+                `week` and `policy_version`.
 
         Raises:
             ValueError: There is no such part.
@@ -130,9 +135,9 @@ class EffectivenessReport:
         asked = f", {self._asked()}" if self._asked() else ""
         notes = [f"Policy {cut(self.body['policy_id'])} in scope {cut(self.scope)}{asked}."]
         if by == "week":
-            return weekly(self.weekly, self._finding(by), notes)
+            return weekly(self.weekly, self._finding(by), notes, link=link)
         below = below_others(self._parts(by), self.body["min_sample"])
-        rows = self._rows(by)
+        rows = self._rows(by).with_columns(pl.col("name").alias(_COLUMNS[by]))
         if by == "rule":
             # As the finding names them; what decided is unique under either name.
             rows = rows.with_columns(pl.col("name").map_elements(decided_by, return_dtype=pl.String))
@@ -145,6 +150,7 @@ class EffectivenessReport:
             notes=notes,
             meanings=OF if by == "verdict" else {},
             marked=below,
+            link=link,
         )
 
 

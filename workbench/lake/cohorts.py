@@ -211,6 +211,7 @@ def cases_at(snapshot: Snapshot, month: str, policy_id: str | None = None) -> pl
     decisions = _rows(snapshot, "decisions", _DECIDED, made, policy_id).filter(
         pl.col("created_at").is_between(beginning(period), beginning(earlier(period, -1)), closed="left")
     )
+    decisions = snapshot.within(decisions)
     # An outcome stands after its decision in the chain, whatever its date.
     after = min((file.first_position for file in made), default=snapshot.manifest.position)
     told = [file for file in snapshot.manifest.of("outcomes") if file.month < month and file.last_position > after]

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from pathlib import Path
 from typing import Final, cast
 
@@ -20,6 +20,8 @@ import polars as pl
 from polars.datatypes import DataTypeClass
 
 from gate.errors import OperatorError
+from gate.policy.bounds import OneOf, moment, require
+from gate.policy.questions import VERDICTS
 from workbench.columns import ENTRY_TABLES, TABLES, TIME_COLUMNS, schema
 from workbench.facts import columns_of
 from workbench.lake.cases import (
@@ -49,6 +51,29 @@ RESOLVED: Final = ("cases", "metrics")
 """The tables that compaction makes of the others."""
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A choice of decisions.
+
+    Attributes:
+        since: Those made at this moment or later; None for all.
+        until: Those made before this moment; None for all.
+        verdict: Those with this verdict; None for all.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    verdict: str | None = None
+
+    def of(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """The rows of the chosen decisions, among rows with the columns `created_at` and, for a verdict, `verdict`."""
+        if self.since is not None:
+            rows = rows.filter(_not_before(self.since))
+        if self.until is not None:
+            rows = rows.filter(~_not_before(self.until))
+        return rows if self.verdict is None else rows.filter(pl.col("verdict") == self.verdict)
+
+
 @dataclass(frozen=True, repr=False)
 class Snapshot:
     """A scope's chain up to one position, as tables.
@@ -59,6 +84,7 @@ class Snapshot:
         tail: The rows of the entries after that, by table.
         position: The chain position up to which all is here.
         merkle_root: The chain's root there; None for an empty chain.
+        windows: The slices that its tables are cut to; none for the whole chain.
     """
 
     lake: Path
@@ -66,14 +92,43 @@ class Snapshot:
     position: int
     merkle_root: str | None
     tail: Frames = field(default_factory=dict)
+    windows: tuple[Window, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<Snapshot of {self.scope}: {self.position:,} entries>"
+        sliced = ", sliced" if self.windows else ""
+        return f"<Snapshot of {self.scope}: {self.position:,} entries{sliced}>"
 
     @property
     def scope(self) -> str:
         """The scope's name."""
         return self.manifest.scope
+
+    def slice(self, since: date | None = None, until: date | None = None, verdict: str | None = None) -> Snapshot:
+        """The same chain with some of its decisions, and what was reported about these; every engine runs on it.
+
+        `position` and `merkle_root` stay those of the whole chain, and so do its rulebooks, `files` and `sql`.
+
+        Args:
+            since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
+            until: Only decisions before this moment, as `since`.
+            verdict: Only decisions with this verdict: yes, no or review.
+
+        Raises:
+            OperatorError: ENGINE_ARGUMENT_INVALID.
+        """
+        require("verdict", verdict, OneOf(VERDICTS), optional=True)
+        window = Window(moment("since", since), moment("until", until), verdict)
+        return self if window == Window() else replace(self, windows=(*self.windows, window))
+
+    def within(self, decisions: pl.LazyFrame) -> pl.LazyFrame:
+        """The rows of decisions that belong to the slice; all of them where the chain is not sliced.
+
+        Args:
+            decisions: Rows with `created_at` and `verdict`.
+        """
+        for window in self.windows:
+            decisions = window.of(decisions)
+        return decisions
 
     def table(self, name: str) -> pl.LazyFrame:
         """The rows of a table; of facts without the fields that rulebooks declare, for which there is `facts`.
@@ -91,10 +146,19 @@ class Snapshot:
         if name == "rulebooks":
             # The tail repeats rulebooks that the lake holds.
             return self._rows(name, self.manifest.of(name)).unique("policy_hash", keep="first", maintain_order=True)
-        return self._rows(name, self.manifest.of(name))
+        rows = self._rows(name, self.manifest.of(name))
+        return self.within(rows) if name == "decisions" else self._about(rows, "decision_position")
 
     def last_entry_at(self) -> datetime | None:
-        """When the entry at its position was made; None where the lake does not hold that."""
+        """When the entry at its position was made, or when the slice ends where that is earlier; None where the lake
+        does not hold that entry.
+        """
+        last = self._last_entry_at()
+        # Without an end, the time after a slice would count as time in which nothing was decided.
+        ends = [window.until for window in self.windows if window.until is not None]
+        return None if last is None else min([last, *ends])
+
+    def _last_entry_at(self) -> datetime | None:
         for name in ENTRY_TABLES.values():
             files = [file for file in self.manifest.of(name) if file.last_position >= self.position]
             if files or name in self.tail:
@@ -133,7 +197,7 @@ class Snapshot:
             parts = [resolved.filter(~touched), updated(changed, outcomes, executions).lazy()]
         if decisions.height:
             parts.append(updated(unreported(decisions), outcomes, executions).lazy())
-        return pl.concat(parts)
+        return self.within(pl.concat(parts))
 
     def metrics(self, policy_id: str | None = None) -> pl.LazyFrame:
         """What the latest outcome of each decision measured, a row for each name; of one policy where it is named."""
@@ -143,7 +207,7 @@ class Snapshot:
         known = reported.filter(reported <= self.manifest.compacted)
         if known.len():
             resolved = resolved.filter(~pl.col("position").is_in(known.implode()))
-        return pl.concat([resolved, measured(outcomes).lazy()])
+        return self._about(pl.concat([resolved, measured(outcomes).lazy()]), "position", policy_id)
 
     def facts(self, fields: Iterable[str], policy_id: str | None = None) -> pl.LazyFrame:
         """The facts of decisions, with the typed columns of some fields.
@@ -171,6 +235,7 @@ class Snapshot:
         rows = pl.concat(parts)
         if policy_id is not None:
             rows = rows.filter(pl.col("policy_id") == policy_id)
+        rows = self._about(rows, "position", policy_id)
         if "erasures" in self.tail:
             # Exported before it was erased; the next export takes it out of the file.
             rows = rows.pipe(lambda frame: forgotten_lazily(frame, types, self.tail["erasures"]["decision_position"]))
@@ -219,6 +284,16 @@ class Snapshot:
             OperatorError: As `files`.
         """
         return _query(table, self.files(table, stale=stale))
+
+    def _about(self, rows: pl.LazyFrame, position: str, policy_id: str | None = None) -> pl.LazyFrame:
+        """The rows that are about decisions of the slice, whose positions stand in a column."""
+        if not self.windows:
+            return rows
+        decisions = self._rows("decisions", self.manifest.of("decisions"))
+        if policy_id is not None:
+            decisions = decisions.filter(pl.col("policy_id") == policy_id)
+        chosen = self.within(decisions).select(pl.col("position").alias(position))
+        return rows.join(chosen, on=position, how="semi")
 
     def _recent(self, table: str, columns: Sequence[str] | None, policy_id: str | None) -> pl.DataFrame:
         """What came after the cases were resolved."""
@@ -342,6 +417,13 @@ def open_lake(path: str | Path) -> Lake:
 def forgotten_lazily(facts: pl.LazyFrame, types: Mapping[str, pl.DataType], positions: pl.Series) -> pl.LazyFrame:
     """Facts without those of the decisions at some positions, as `entries.forgotten`."""
     return facts.map_batches(lambda frame: forgotten(frame, positions), schema=pl.Schema(types), streamable=True)
+
+
+def _not_before(moment: datetime) -> pl.Expr:
+    """Whether a decision was made at a moment or later."""
+    made = pl.col("created_at")
+    # The column has milliseconds, and Polars cuts off what a literal has beyond them.
+    return made > moment if moment.microsecond % 1000 else made >= moment
 
 
 def _require_distinct(directory: Path, manifests: Sequence[Manifest]) -> None:

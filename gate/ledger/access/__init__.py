@@ -5,7 +5,11 @@
     scopes               the directory: scopes and keys created, recognized, confirmed, disabled
     limits               requests a minute, counted over all processes
     benchmark_choices    which scopes take part in benchmarks
+    users                the people who sign in to the workbench, their roles in scopes, and whether a session goes on
+    passwords            what makes a password acceptable, and its argon2id hash
+    dismissals           anomalies that users dismissed or reopened
+    names                the rule for new names, of scopes and of users
     operator_log         what operators did, append-only
 
-Keys are stored as hashes, and compared in constant time.
+Keys and passwords are stored as hashes, and compared in constant time.
 """

@@ -1,4 +1,4 @@
-"""The operator log: what was done to scopes, plans, keys, signing keys and the ledger, by whom and when.
+"""The operator log: what was done to scopes, plans, keys, users, signing keys and the ledger, by whom and when.
 
 It is append-only, and each entry's hash binds the hash before it, so that an entry that was changed or taken out shows.
 """
@@ -30,7 +30,7 @@ class LogEntry:
     Attributes:
         position: Its place, from 1.
         created_at: UTC timestamp.
-        operator: The login name and host it was done from.
+        operator: The login name and host it was done from, or the user who did it in the workbench.
         action: For example key.disabled.
         subject: What it was done to: a scope's name, a key's id, a file.
         details: What else tells one such action from another. Never a secret.
@@ -101,8 +101,25 @@ class OperatorLog:
         return None
 
 
-def record(connection: Connection, action: str, subject: str, details: Mapping[str, object], now: datetime) -> None:
-    """Adds an entry in the transaction that does what it says."""
+def record(
+    connection: Connection,
+    action: str,
+    subject: str,
+    details: Mapping[str, object],
+    now: datetime,
+    *,
+    operator: str | None = None,
+) -> None:
+    """Adds an entry in the transaction that does what it says.
+
+    Args:
+        connection: The transaction.
+        action: For example key.disabled.
+        subject: What it is done to.
+        details: What else tells one such action from another. Never a secret.
+        now: The current moment.
+        operator: Who does it, where that is not the login name and host of this process; see `in_workbench`.
+    """
     lock(connection)
     last = connection.execute(
         select(operator_log.c.position, operator_log.c.entry_hash).where(
@@ -112,7 +129,7 @@ def record(connection: Connection, action: str, subject: str, details: Mapping[s
     entry: dict[str, object] = {
         "position": 1 if last is None else last.position + 1,
         "created_at": timestamp(now),
-        "operator": _operator(),
+        "operator": operator or _operator(),
         "action": action,
         # File names can hold bytes that are not text.
         "subject": subject.encode("utf-8", "backslashreplace").decode(),
@@ -122,12 +139,34 @@ def record(connection: Connection, action: str, subject: str, details: Mapping[s
     connection.execute(insert(operator_log).values(**entry | {"details": canonical(entry["details"])}))
 
 
+def in_workbench(user: str) -> str:
+    """A user of the workbench as the log names whoever did something. No login name and host look like that."""
+    return f"{user} (workbench)"
+
+
+def was_recorded(connection: Connection, action: str, subject: str, since: datetime, now: datetime) -> bool:
+    """Whether an action on a subject is among the last entries, from after one moment up to another."""
+    last = select(func.max(operator_log.c.position)).scalar_subquery()
+    query = select(operator_log.c.position).where(
+        operator_log.c.position > last - _LAST_ENTRIES,
+        operator_log.c.action == action,
+        operator_log.c.subject == subject,
+        operator_log.c.created_at > timestamp(since),
+        # A clock that was set back leaves later entries, which are of another time.
+        operator_log.c.created_at <= timestamp(now),
+    )
+    return connection.execute(query.limit(1)).first() is not None
+
+
 def lock(connection: Connection) -> None:
     """Makes the transaction the only one that adds entries."""
     if connection.dialect.name == "postgresql":
         # SQLite has one writer anyway.
         connection.execute(text("LOCK TABLE operator_log IN EXCLUSIVE MODE"))
 
+
+# The log has no index but its positions, and may be long.
+_LAST_ENTRIES: Final = 1000
 
 # Text as it is stored: one damaged value must not keep the rest from being read.
 _ENTRIES: Final = select(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import re
 import secrets
 from collections.abc import Collection
 from contextlib import suppress
@@ -26,6 +25,7 @@ from gate.encoding.strict_json import MAX_SAFE_INTEGER
 from gate.errors import AccessForbidden, AccessRefused, OperatorError, ServiceUnavailable
 from gate.ids import parse_timestamp, timestamp
 from gate.ledger.access.authority import ACCESS, FULL_ACCESS, PLANS, ApiKey, Authority, Scope
+from gate.ledger.access.names import RULE, is_name, same_but_for_case
 from gate.ledger.access.operator_log import record
 from gate.ledger.stores.store import Store, unheard_of
 from gate.ledger.tables import api_keys, chain_heads, scopes
@@ -33,10 +33,6 @@ from gate.ledger.tables import api_keys, chain_heads, scopes
 _KEY_PREFIX: Final = "dgk"
 _SCOPE_HEX: Final = 16
 _MAX_KEY_LENGTH: Final = 200
-NAME_LENGTH: Final = 64
-"""How long the name of a new scope may be; an older release allowed more, and other characters."""
-
-_NAME: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{NAME_LENGTH - 1}}}")
 # The last use is kept to the minute, so that it costs a write a minute and not one a request.
 _LAST_USE: Final = timedelta(minutes=1)
 _REMEMBERED: Final = 4096
@@ -72,8 +68,8 @@ class Directory:
         """Creates a scope with an empty chain.
 
         Args:
-            name: The operator's name for it: at most `NAME_LENGTH` ASCII letters, digits, `.`, `_` and `-`, and not the
-                name of another scope in another case. Scopes that an older release named otherwise keep their names.
+            name: The operator's name for it, by `names.RULE`, and not the name of another scope in another case. Scopes
+                that an older release named otherwise keep their names.
             plan: One of `PLANS`.
             now: The current moment.
             monthly_cap: A cap instead of the plan's.
@@ -82,12 +78,8 @@ class Directory:
             OperatorError: SCOPE_EXISTS, SCOPE_NAME_INVALID, PLAN_UNKNOWN or CAP_INVALID.
         """
         cap = _cap(plan, monthly_cap)
-        if _NAME.fullmatch(name) is None:
-            raise OperatorError(
-                "SCOPE_NAME_INVALID",
-                f"{name!r} cannot name a scope. A name has 1 to {NAME_LENGTH} ASCII letters, digits, dots, underscores "
-                "and hyphens, and begins with a letter or digit.",
-            )
+        if not is_name(name):
+            raise OperatorError("SCOPE_NAME_INVALID", f"{name!r} cannot name a scope. {RULE}")
         scope = Scope(
             scope_id=secrets.token_hex(_SCOPE_HEX // 2),
             name=name,
@@ -117,8 +109,8 @@ class Directory:
             )
             record(connection, "scope.created", name, {"plan": plan, "monthly_cap": cap}, now)
             # Only now, under the operator log's lock: of two that are created at one moment, one sees the other.
-            names = connection.execute(select(scopes.c.name).where(scopes.c.name != name)).scalars()
-            if (other := next((other for other in names if other.casefold() == name.casefold()), None)) is not None:
+            other = same_but_for_case(name, connection.execute(select(scopes.c.name)).scalars())
+            if other is not None:
                 raise OperatorError(
                     "SCOPE_EXISTS", f"The scope {other!r} differs only in case from {name!r}; choose another name."
                 )

@@ -121,8 +121,8 @@ def test_the_installed_command_names_every_subcommand_and_the_exit_codes(tmp_pat
 
     done = run("--help")
     assert done.returncode == 0
-    commands = ("serve", "status", "scopes", "keys", "signing-keys", "rulebook", "verify", "verify-packet", "chain")
-    for name in (*commands, "lake", "erase", "log", "backup", "restore", "db", "Exit codes"):
+    commands = ("serve", "status", "scopes", "keys", "users", "signing-keys", "rulebook", "verify", "verify-packet")
+    for name in (*commands, "chain", "lake", "erase", "log", "backup", "restore", "db", "Exit codes"):
         assert name in done.stdout
     assert run_gate("nonsense").returncode == 2
     failed = run("status", "--home", str(tmp_path), "--json")
@@ -178,6 +178,14 @@ def test_a_table_of_usual_names_fits_a_hundred_columns(gate: Gate, made: dict[st
         ["keys", "list"],
         ["keys", "disable"],
         ["keys", "rotate"],
+        ["users", "add"],
+        ["users", "list"],
+        ["users", "grant"],
+        ["users", "revoke"],
+        ["users", "disable"],
+        ["users", "enable"],
+        ["users", "password"],
+        ["users", "sign-out"],
         ["signing-keys", "list"],
         ["signing-keys", "rotate"],
         ["signing-keys", "retire"],
@@ -1198,9 +1206,9 @@ class TestUpgrade:
             done = gate(*command)
             assert (done.returncode, "LEDGER_OUTDATED" in done.stderr) == (2, True)
             assert "gate db upgrade" in done.stderr
-        assert printed(gate("db", "upgrade", "--json")) == {"from": "0001", "to": "0005"}
+        assert printed(gate("db", "upgrade", "--json")) == {"from": "0001", "to": "0006"}
         assert "nothing was changed" in gate("db", "upgrade").stdout
-        assert printed(gate("db", "upgrade", "--json")) == {"from": "0005", "to": "0005"}
+        assert printed(gate("db", "upgrade", "--json")) == {"from": "0006", "to": "0006"}
         assert printed(gate("chain", "check", "--json"))["whole"] is True
         assert [found["action"] for found in printed(gate("log", "--json"))["entries"]] == ["ledger.upgraded"]
 

@@ -127,7 +127,15 @@ def test_an_upgraded_ledger_is_that_of_this_release(
     assert after["entries"] == [(*row, *unknown) for row in before["entries"]]
     for name in ("scopes", "chain_heads", "usage", "rulebooks", "decisions"):
         assert after[name] == expected[name], name
-    for name in ("latest_outcomes", "outcome_counts", "benchmark_choices", "rulebook_annotations"):
+    for name in (
+        "latest_outcomes",
+        "outcome_counts",
+        "benchmark_choices",
+        "rulebook_annotations",
+        "users",
+        "user_scopes",
+        "anomaly_dismissals",
+    ):
         assert after[name] == [], name
     assert after.keys() == expected.keys()
     instance = open_instance(settings)
@@ -199,11 +207,11 @@ def test_an_upgrade_that_fails_leaves_the_ledger_as_it_was(settings: Settings, s
     before = rows_of(store)
     # The last table that an upgrade makes.
     with store.write() as connection:
-        connection.execute(text("CREATE TABLE rulebook_annotations (in_the_way INTEGER)"))
+        connection.execute(text("CREATE TABLE anomaly_dismissals (in_the_way INTEGER)"))
     with pytest.raises(ServiceUnavailable):
         upgrade_ledger(settings, utc_now())
     with store.write() as connection:
-        connection.execute(text("DROP TABLE rulebook_annotations"))
+        connection.execute(text("DROP TABLE anomaly_dismissals"))
     assert (schema.revision(store), rows_of(store)) == (revision, before)
     assert upgrade_ledger(settings, utc_now()) == revision
 

@@ -23,7 +23,7 @@ from tests.independent import anomalies as independent
 from tests.support.samples import sample_request
 from tests.workbench.engines.edges import HOSTILE, TAGS, Seen, refused
 from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, WEEK, MadeUp, rulebook_of
-from workbench.engines.alerts import policy_alerts
+from workbench.engines.anomalies.alerts import policy_alerts
 from workbench.engines.anomalies.report import AnomalyReport, anomalies, answer
 from workbench.lake.entries import Personal
 from workbench.lake.export import Exporter

@@ -1,0 +1,199 @@
+"""A slice of a chain has the decisions that it names and what was reported about these, and every engine runs on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gate.errors import OperatorError
+from gate.ids import timestamp
+from gate.policy.effectiveness import Standing, together
+from tests.independent import recount
+from tests.workbench.made_up import DAY, MONDAY, WEEK, MadeUp
+from tests.workbench.mixed import DAYS, POLICIES, mixed, snapshots
+from workbench.engines.anomalies.report import anomalies
+from workbench.engines.benchmarks import benchmarks
+from workbench.engines.confidence import confidence
+from workbench.engines.counterfactuals import counterfactuals
+from workbench.engines.effectiveness import effectiveness
+from workbench.engines.roll_up import roll_up
+from workbench.lake.reader import Snapshot
+
+ENGINES: Final[Sequence[Callable[..., Any]]] = (anomalies, benchmarks, confidence, counterfactuals, effectiveness)
+CHAIN: Final = mixed(1, 90)
+POLICY: Final = "refunds"
+
+moments = st.none() | st.integers(-1, DAYS * 24).map(lambda hours: MONDAY + timedelta(hours=hours))
+verdicts = st.sampled_from((None, *recount.VERDICTS))
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Snapshot]:
+    return snapshots(CHAIN, tmp_path_factory.mktemp("sliced"))
+
+
+def within(
+    entries: Sequence[dict[str, Any]], since: datetime | None, until: datetime | None, verdict: str | None
+) -> Any:
+    """The entries of a chain that are about the decisions of a slice."""
+
+    def chosen(record: dict[str, Any]) -> bool:
+        made = datetime.fromisoformat(record["created_at"])
+        return (
+            (since is None or made >= since)
+            and (until is None or made < until)
+            and verdict in (None, record["verdict"])
+        )
+
+    ids = {entry["decision_id"] for entry in entries if "created_at" in entry and chosen(entry)}
+    return [entry for entry in entries if entry["decision_id"] in ids]
+
+
+def counted(body: dict[str, Any]) -> dict[str, Any]:
+    """A report without what it says of the whole chain."""
+    coverage = {name: of for name, of in body["coverage"].items() if name not in ("chain_position", "merkle_root")}
+    return {**{name: of for name, of in body.items() if not name.endswith("_hash")}, "coverage": coverage}
+
+
+@given(since=moments, until=moments, verdict=verdicts)
+@settings(max_examples=12, deadline=None)
+def test_a_slice_is_counted_like_a_chain_of_its_decisions_alone(
+    held: Sequence[Snapshot], since: datetime | None, until: datetime | None, verdict: str | None
+) -> None:
+    expected = counted(recount.effectiveness(within(CHAIN.entries, since, until, verdict), POLICY))
+    for snapshot in held:
+        sliced = snapshot.slice(since, until, verdict)
+        body = effectiveness(sliced, POLICY).to_dict()
+        assert counted(body) == expected
+        assert body["coverage"]["merkle_root"] == snapshot.merkle_root
+        assert (sliced.position, sliced.scope) == (snapshot.position, snapshot.scope)
+
+
+@given(middle=moments.filter(bool))
+@settings(max_examples=5, deadline=None)
+def test_two_halves_add_up(held: Sequence[Snapshot], middle: datetime) -> None:
+    for snapshot in held:
+        parts = [snapshot.slice(until=middle), snapshot.slice(since=middle)]
+        found = [_standings(part) for part in parts]
+        whole = _standings(snapshot)
+        assert {name: together([of.get(name, Standing()) for of in found]) for name in whole} == whole
+        for table in ("decisions", "outcomes", "executions", "erasures", "metrics", "facts"):
+            heights = [part.table(table).collect().height for part in (*parts, snapshot)]
+            assert heights[0] + heights[1] == heights[2]
+
+
+def _standings(snapshot: Snapshot) -> dict[str, Standing]:
+    rows = roll_up(snapshot).to_dict()["policies"]
+    assert isinstance(rows, list)
+    return {row["policy_id"]: Standing(*(row[status] for status in Standing._fields)) for row in rows}
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.__name__)
+def test_a_slice_of_everything_is_everything(engine: Callable[..., Any], held: Sequence[Snapshot]) -> None:
+    for snapshot in held:
+        whole = engine(snapshot, POLICY).to_dict()
+        assert engine(snapshot.slice(), POLICY).to_dict() == whole
+        assert engine(snapshot.slice(since=date(2020, 1, 1), until=date(2030, 1, 1)), POLICY).to_dict() == whole
+
+
+def _looked_at(engine: Callable[..., Any], snapshot: Snapshot) -> int:
+    """How many decisions an engine says that it looks at."""
+    body = engine(snapshot, POLICY).to_dict()
+    if engine is confidence:
+        return sum(body["outcomes"].values())
+    if engine is benchmarks:
+        return int(body["your_metrics"]["decisions"])
+    return int((body if engine is counterfactuals else body["coverage"])["decisions"])
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.__name__)
+def test_every_engine_looks_at_the_decisions_of_the_slice(engine: Callable[..., Any], held: Sequence[Snapshot]) -> None:
+    expected = [1 for of in recount.told(CHAIN.entries) if _is_chosen(of) and (of.outcomes or engine is not confidence)]
+    for snapshot in held:
+        by_verdict = [_looked_at(engine, snapshot.slice(verdict=verdict)) for verdict in recount.VERDICTS]
+        assert all(by_verdict)
+        assert sum(by_verdict) == _looked_at(engine, snapshot)
+        if engine is not benchmarks:
+            assert by_verdict[0] == len(expected)
+
+
+def _is_chosen(decision: recount.Told) -> bool:
+    return (decision.record["policy_id"], decision.record["verdict"]) == (POLICY, "yes")
+
+
+def test_a_slice_of_a_slice_has_what_both_have(held: Sequence[Snapshot]) -> None:
+    first, second, third = (MONDAY + timedelta(days=days) for days in (10, 30, 50))
+    for snapshot in held:
+        twice = snapshot.slice(first, third).slice(since=second).slice(verdict="no")
+        once = snapshot.slice(second, third, "no")
+        for policy_id in POLICIES:
+            assert effectiveness(twice, policy_id).to_dict() == effectiveness(once, policy_id).to_dict()
+        assert once.slice(verdict="yes").cases().collect().is_empty()
+
+
+def test_the_reports_of_a_slice_are_those_about_its_decisions(held: Sequence[Snapshot]) -> None:
+    for snapshot in held:
+        sliced = snapshot.slice(verdict="review")
+        decisions = set(sliced.table("decisions").collect()["position"])
+        assert decisions == set(sliced.cases().collect()["position"])
+        assert decisions == set(sliced.facts(["amount"]).collect()["position"])
+        for table in ("outcomes", "executions", "erasures"):
+            rows = sliced.table(table).collect()
+            assert rows.height
+            assert set(rows["decision_position"]) <= decisions
+        assert sliced.table("rulebooks").collect().height == snapshot.table("rulebooks").collect().height
+
+
+def test_the_ends_of_a_slice_are_to_the_millisecond(tmp_path: Path) -> None:
+    chain = MadeUp()
+    for late in range(3):
+        chain.decide(MONDAY + timedelta(milliseconds=late))
+    snapshot = chain.snapshot(tmp_path)
+
+    def found(since: datetime | None = None, until: datetime | None = None) -> list[int]:
+        return snapshot.slice(since, until).cases().collect()["position"].to_list()
+
+    second = MONDAY + timedelta(milliseconds=1)
+    assert (found(since=second), found(until=second)) == ([2, 3], [1])
+    between = second + timedelta(microseconds=1)
+    assert (found(since=between), found(until=between)) == ([3], [1, 2])
+    assert found(since=datetime.max.replace(tzinfo=UTC)) == found(until=datetime.min.replace(tzinfo=UTC)) == []
+
+
+def test_the_time_after_a_slice_is_not_time_in_which_nothing_was_decided(tmp_path: Path) -> None:
+    chain = MadeUp()
+    for number in range(60 * 8):
+        chain.decide(MONDAY + number * DAY / 8)
+    snapshot = chain.snapshot(tmp_path)
+    end = MONDAY + 6 * WEEK
+    sliced = snapshot.slice(until=end)
+    assert sliced.last_entry_at() == end
+    report = anomalies(sliced, POLICY).to_dict()
+    assert report["coverage"]["as_of"] == timestamp(end)
+    assert [of for of in report["anomalies"] if of["kind"] == "volume"] == []
+    assert snapshot.slice(until=end + 520 * WEEK).last_entry_at() == snapshot.last_entry_at()
+    assert replace(snapshot, tail={}, position=0).slice(until=end).last_entry_at() is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"), [({"verdict": "maybe"}, "yes, no or review"), ({"since": "2026"}, "a datetime or a date")]
+)
+def test_a_wrong_window_is_refused_in_a_sentence(held: Sequence[Snapshot], wrong: dict[str, Any], told: str) -> None:
+    with pytest.raises(OperatorError) as caught:
+        held[0].slice(**wrong)
+    assert caught.value.code == "ENGINE_ARGUMENT_INVALID"
+    assert told in caught.value.message
+
+
+def test_a_slice_says_that_it_is_one(held: Sequence[Snapshot]) -> None:
+    assert "sliced" in repr(held[0].slice(verdict="no"))
+    assert "sliced" not in repr(held[0])
+    assert held[0].slice(verdict="no").table("cases").filter(pl.col("verdict") != "no").collect().is_empty()

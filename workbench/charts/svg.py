@@ -1,0 +1,81 @@
+"""A chart as SVG within a page: no script, no style, no foreign address, and every mark that leads somewhere is a link.
+
+    to_svg(report.plot(link=shows), width=880, titled=False)
+    titles(report.plot())              # what the page writes above and below instead
+
+Colours are CSS variables (`workbench.charts.colours.stylesheet`). The same chart makes the same text.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any, Final, NamedTuple
+
+import altair as alt
+import orjson
+
+from workbench.charts.colours import VARIABLES, variable
+from workbench.charts.drawing import ORIGIN, PATH, Drawn
+from workbench.charts.inline.cleaning import cleaned
+from workbench.charts.inline.fitting import WIDER, fitted, widened
+
+_COLOURS: Final = {colour: variable(colour) for colour in VARIABLES}
+
+
+class Titles(NamedTuple):
+    """The texts of a chart.
+
+    Attributes:
+        finding: The sentence that says what it shows.
+        notes: What was looked at, and how to read it.
+    """
+
+    finding: str
+    notes: tuple[str, ...]
+
+
+def titles(chart: Drawn) -> Titles:
+    """What a page writes above and below a chart that is drawn without its titles."""
+    whole = chart.usermeta
+    if whole is alt.Undefined:
+        return Titles("", ())
+    return Titles(whole["finding"], tuple(whole["notes"]))
+
+
+def to_svg(chart: Drawn, *, width: int | None = None, titled: bool = True) -> str:
+    """A chart as an <svg> element.
+
+    Args:
+        chart: A chart of this package.
+        width: How wide everything is, in pixels; None for the width that the chart has in a notebook.
+        titled: Whether its titles are drawn too. Without them it is still labelled with them.
+
+    Raises:
+        ValueError: The chart cannot be drawn.
+    """
+    import vl_convert
+
+    spec: dict[str, Any] = chart.to_dict()
+    spec["background"] = None
+    if not titled:
+        spec.pop("title", None)
+    for rows in spec.get("datasets", {}).values():
+        _without_foreign_links(rows)
+    spec = widened(spec if width is None else fitted(spec, width))
+    drawn = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
+    about = titles(chart)
+    label = ". ".join(text.removesuffix(".") for text in (about.finding, *about.notes) if text)
+    prefix = f"chart-{sha256(orjson.dumps(spec)).hexdigest()[:12]}"
+    return cleaned(drawn, label=f"{label}.", prefix=prefix, path_of=_path_of, colours=_COLOURS, larger=WIDER)
+
+
+def _without_foreign_links(rows: list[dict[str, Any]]) -> None:
+    # Vega fails at an address that it does not trust.
+    for row in rows:
+        if "href" in row and _path_of(str(row["href"])) is None:
+            row["href"] = None
+
+
+def _path_of(address: str) -> str | None:
+    path = address.removeprefix(ORIGIN)
+    return path if path != address and PATH.fullmatch(path) else None
