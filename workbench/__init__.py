@@ -1,7 +1,7 @@
 """The workbench: the lake that a ledger is exported to, and the engines that answer questions over it.
 
 from workbench import anomalies, benchmarks, confidence, counterfactuals, effectiveness, open_lake
-from workbench import policy_alerts, roll_up
+from workbench import Criteria, decision_names, find_decisions, held_decisions, policy_alerts, roll_up
 
     columns      every table and column of the lake
     lake         export, compaction, reading and verification of the Parquet files
@@ -26,27 +26,40 @@ if TYPE_CHECKING:
     from workbench.engines.confidence import confidence
     from workbench.engines.counterfactuals import counterfactuals
     from workbench.engines.effectiveness import effectiveness
+    from workbench.engines.listing import Criteria
+    from workbench.engines.listing import find as find_decisions
+    from workbench.engines.listing import held as held_decisions
+    from workbench.engines.listing import names as decision_names
     from workbench.engines.roll_up import roll_up
     from workbench.lake.reader import open_lake
 
 __all__ = [
+    "Criteria",
     "anomalies",
     "benchmarks",
     "confidence",
     "counterfactuals",
+    "decision_names",
     "effectiveness",
+    "find_decisions",
+    "held_decisions",
     "open_lake",
     "policy_alerts",
     "roll_up",
 ]
 
+# The module of each name, and what it is called there where that is something shorter.
 _PLACES: Final = MappingProxyType(
     {
+        "Criteria": "workbench.engines.listing",
         "anomalies": "workbench.engines.anomalies.report",
         "benchmarks": "workbench.engines.benchmarks",
         "confidence": "workbench.engines.confidence",
         "counterfactuals": "workbench.engines.counterfactuals",
+        "decision_names": "workbench.engines.listing:names",
         "effectiveness": "workbench.engines.effectiveness",
+        "find_decisions": "workbench.engines.listing:find",
+        "held_decisions": "workbench.engines.listing:held",
         "open_lake": "workbench.lake.reader",
         "policy_alerts": "workbench.engines.anomalies.alerts",
         "roll_up": "workbench.engines.roll_up",
@@ -58,4 +71,5 @@ def __getattr__(name: str) -> Any:
     # An export needs no engines, and should not wait until they are loaded.
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_PLACES[name]), name)
+    module, _, short = _PLACES[name].partition(":")
+    return getattr(import_module(module), short or name)
