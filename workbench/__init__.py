@@ -26,10 +26,7 @@ if TYPE_CHECKING:
     from workbench.engines.confidence import confidence
     from workbench.engines.counterfactuals import counterfactuals
     from workbench.engines.effectiveness import effectiveness
-    from workbench.engines.listing import Criteria
-    from workbench.engines.listing import find as find_decisions
-    from workbench.engines.listing import held as held_decisions
-    from workbench.engines.listing import names as decision_names
+    from workbench.engines.listing import Criteria, decision_names, find_decisions, held_decisions
     from workbench.engines.roll_up import roll_up
     from workbench.lake.reader import open_lake
 
@@ -48,7 +45,6 @@ __all__ = [
     "roll_up",
 ]
 
-# The module of each name, and what it is called there where that is something shorter.
 _PLACES: Final = MappingProxyType(
     {
         "Criteria": "workbench.engines.listing",
@@ -56,10 +52,10 @@ _PLACES: Final = MappingProxyType(
         "benchmarks": "workbench.engines.benchmarks",
         "confidence": "workbench.engines.confidence",
         "counterfactuals": "workbench.engines.counterfactuals",
-        "decision_names": "workbench.engines.listing:names",
+        "decision_names": "workbench.engines.listing",
         "effectiveness": "workbench.engines.effectiveness",
-        "find_decisions": "workbench.engines.listing:find",
-        "held_decisions": "workbench.engines.listing:held",
+        "find_decisions": "workbench.engines.listing",
+        "held_decisions": "workbench.engines.listing",
         "open_lake": "workbench.lake.reader",
         "policy_alerts": "workbench.engines.anomalies.alerts",
         "roll_up": "workbench.engines.roll_up",
@@ -71,5 +67,4 @@ def __getattr__(name: str) -> Any:
     # An export needs no engines, and should not wait until they are loaded.
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, _, short = _PLACES[name].partition(":")
-    return getattr(import_module(module), short or name)
+    return getattr(import_module(_PLACES[name]), name)

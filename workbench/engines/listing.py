@@ -1,11 +1,11 @@
 """Decisions searched in the lake: a page of those that meet some criteria, those that are held, and the names to search
 by.
 
-    found = find(snapshot, Criteria(policy_id="refund_policy", state="held"))
+    found = find_decisions(snapshot, Criteria(policy_id="refund_policy", state="held"))
     found.total, found.frame
-    find(snapshot, Criteria(policy_id="refund_policy", state="held"), before=found.next_before)
-    held(snapshot, now=utc_now()).ages
-    names(snapshot).policies
+    find_decisions(snapshot, Criteria(policy_id="refund_policy", state="held"), before=found.next_before)
+    held_decisions(snapshot, now=utc_now()).ages
+    decision_names(snapshot).policies
 
 The states of a decision are defined in `workbench.lake.cases` and explained in docs/lake.md.
 """
@@ -29,7 +29,17 @@ from workbench.engines.arguments import require_snapshot
 from workbench.lake.cases import STATES, state
 from workbench.lake.reader import Snapshot, at_positions
 
-__all__ = ["AGES", "STATES", "Criteria", "HeldSummary", "Listing", "Names", "find", "held", "names"]
+__all__ = [
+    "AGES",
+    "STATES",
+    "Criteria",
+    "HeldSummary",
+    "Listing",
+    "Names",
+    "decision_names",
+    "find_decisions",
+    "held_decisions",
+]
 
 MAX_ROWS: Final = 200
 """How many rows a summary has at most, and how many names a list."""
@@ -167,7 +177,7 @@ class Names:
     rules: Sequence[str]
 
 
-def find(snapshot: Snapshot, criteria: Criteria, limit: int = 50, before: int | None = None) -> Listing:
+def find_decisions(snapshot: Snapshot, criteria: Criteria, limit: int = 50, before: int | None = None) -> Listing:
     """A page of the decisions that meet some criteria, the last in the chain first.
 
     Args:
@@ -194,7 +204,7 @@ def find(snapshot: Snapshot, criteria: Criteria, limit: int = 50, before: int | 
     )
 
 
-def held(snapshot: Snapshot, policy_id: str | None = None, *, now: datetime) -> HeldSummary:
+def held_decisions(snapshot: Snapshot, policy_id: str | None = None, *, now: datetime) -> HeldSummary:
     """The decisions that are held, by policy and reason.
 
     Args:
@@ -234,7 +244,7 @@ def held(snapshot: Snapshot, policy_id: str | None = None, *, now: datetime) -> 
     )
 
 
-def names(snapshot: Snapshot) -> Names:
+def decision_names(snapshot: Snapshot) -> Names:
     """The names that can be searched by.
 
     Args:

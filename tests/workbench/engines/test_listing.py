@@ -17,7 +17,16 @@ from gate.ids import parse_timestamp
 from tests.workbench.engines.edges import refused
 from tests.workbench.made_up import DAY, HOUR, MONDAY, MadeUp
 from tests.workbench.mixed import DAYS, POLICIES, RULES, STATUSES, TARGETS, mixed, snapshots
-from workbench.engines.listing import AGES, MAX_ROWS, STATES, Criteria, Names, find, held, names
+from workbench.engines.listing import (
+    AGES,
+    MAX_ROWS,
+    STATES,
+    Criteria,
+    Names,
+    decision_names,
+    find_decisions,
+    held_decisions,
+)
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Lake, Snapshot
 
@@ -114,7 +123,7 @@ def test_every_criterion_finds_what_a_recount_finds(lakes: Sequence[Snapshot]) -
     for criteria in (*single(), *(drawn(chance) for _ in range(20))):
         expected = [row for row in ROWS if meets(row, criteria)]
         for snapshot in chance.sample(lakes, 2):
-            found = find(snapshot, criteria, ALL)
+            found = find_decisions(snapshot, criteria, ALL)
             assert found.frame.to_dicts() == [{name: row[name] for name in found.frame.columns} for row in expected]
             assert (found.total, found.next_before, found.targets_kept) == (len(expected), None, True)
 
@@ -126,7 +135,7 @@ def test_pages_follow_one_another_without_a_gap(lakes: Sequence[Snapshot]) -> No
             found: list[int] = []
             before = None
             while True:
-                page = find(snapshot, criteria, limit, before)
+                page = find_decisions(snapshot, criteria, limit, before)
                 assert page.total == len(expected)
                 assert page.frame.height <= limit
                 found += page.frame["position"].to_list()
@@ -143,7 +152,10 @@ def test_a_page_has_the_columns_that_a_view_reads(lakes: Sequence[Snapshot]) -> 
         *("application_verdict", "action", "reason_code", "rule", "target_system", "target_object_id"),
         *("execution_status", "outcome_status", "state", "erased"),
     ]
-    full, empty = find(lakes[0], Criteria()).frame, find(lakes[0], Criteria(policy_id="nobody")).frame
+    full, empty = (
+        find_decisions(lakes[0], Criteria()).frame,
+        find_decisions(lakes[0], Criteria(policy_id="nobody")).frame,
+    )
     assert full.columns == columns
     assert full.height == 50
     assert empty.schema == full.schema
@@ -152,11 +164,11 @@ def test_a_page_has_the_columns_that_a_view_reads(lakes: Sequence[Snapshot]) -> 
 def test_without_targets_in_the_lake_a_listing_says_so(tmp_path: Path) -> None:
     personal = Personal.of(["target_object_id"])
     for snapshot in snapshots(CHAIN, tmp_path, personal)[1:]:
-        found = find(snapshot, Criteria())
+        found = find_decisions(snapshot, Criteria())
         assert not found.targets_kept
         assert found.frame["target_object_id"].null_count() == found.frame.height
         assert found.frame["target_system"].null_count() == 0
-        assert find(snapshot, Criteria(target=TARGETS[0])).total == 0
+        assert find_decisions(snapshot, Criteria(target=TARGETS[0])).total == 0
 
 
 def test_a_listing_of_a_slice_has_its_decisions_alone(lakes: Sequence[Snapshot]) -> None:
@@ -166,7 +178,7 @@ def test_a_listing_of_a_slice_has_its_decisions_alone(lakes: Sequence[Snapshot])
             expected = [
                 row for row in ROWS if row["created_at"] >= middle and row["verdict"] == "no" and meets(row, criteria)
             ]
-            found = find(snapshot.slice(since=middle, verdict="no"), criteria, ALL)
+            found = find_decisions(snapshot.slice(since=middle, verdict="no"), criteria, ALL)
             assert found.frame["position"].to_list() == [row["position"] for row in expected]
 
 
@@ -190,11 +202,15 @@ def test_a_criterion_that_no_decision_can_meet_is_refused(wrong: dict[str, Any],
 def test_wrong_arguments_are_refused_in_a_sentence(lakes: Sequence[Snapshot], tmp_path: Path) -> None:
     snapshot = lakes[0]
     for limit in (0, 1001, "5", True):
-        assert "limit is" in refused(lambda limit=limit: find(snapshot, Criteria(), limit))  # type: ignore[misc]
-    assert "before is" in refused(lambda: find(snapshot, Criteria(), before=0))
-    assert "now is" in refused(lambda: held(snapshot, now=None))  # type: ignore[arg-type]
+        assert "limit is" in refused(lambda limit=limit: find_decisions(snapshot, Criteria(), limit))  # type: ignore[misc]
+    assert "before is" in refused(lambda: find_decisions(snapshot, Criteria(), before=0))
+    assert "now is" in refused(lambda: held_decisions(snapshot, now=None))  # type: ignore[arg-type]
     lake = Lake(tmp_path, [snapshot.manifest])
-    asked: Sequence[Callable[[Any], object]] = (names, lambda of: find(of, Criteria()), lambda of: held(of, now=MONDAY))
+    asked: Sequence[Callable[[Any], object]] = (
+        decision_names,
+        lambda of: find_decisions(of, Criteria()),
+        lambda of: held_decisions(of, now=MONDAY),
+    )
     for ask in asked:
         assert "this lake has acme" in refused(lambda ask=ask: ask(lake))  # type: ignore[misc]
 
@@ -220,7 +236,7 @@ def test_what_is_held_is_counted_by_policy_reason_and_age(lakes: Sequence[Snapsh
                 ((*key, len(of), min(of), max(of)) for key, of in groups.items()),
                 key=lambda row: (-row[2], *row[:2]),
             )
-            found = held(snapshot, policy_id, now=now)
+            found = held_decisions(snapshot, policy_id, now=now)
             assert found.frame.rows() == expected
             assert found.frame.columns == ["policy_id", "reason_code", "decisions", "oldest_at", "newest_at"]
             assert found.ages == ages([row["created_at"] for row in waiting], now)
@@ -233,8 +249,8 @@ def test_an_age_is_told_at_its_ends(tmp_path: Path) -> None:
     tick = timedelta(milliseconds=1)
     for age in (HOUR - tick, HOUR, 24 * HOUR - tick, 24 * HOUR, 7 * DAY - tick, 7 * DAY, -DAY):
         chain.decide(now - age, verdict="review")
-    assert list(held(chain.snapshot(tmp_path), now=now).ages.values()) == [2, 2, 2, 1]
-    assert held(chain.snapshot(tmp_path), now=now.replace(tzinfo=None)).ages["under 1 hour"] == 2
+    assert list(held_decisions(chain.snapshot(tmp_path), now=now).ages.values()) == [2, 2, 2, 1]
+    assert held_decisions(chain.snapshot(tmp_path), now=now.replace(tzinfo=None)).ages["under 1 hour"] == 2
 
 
 def in_order(counted: Mapping[str, int]) -> list[str]:
@@ -253,7 +269,7 @@ def test_the_names_are_those_that_decisions_have(lakes: Sequence[Snapshot]) -> N
         in_order(Counter(row["rule"] for row in ROWS)),
     )
     for snapshot in lakes:
-        assert names(snapshot) == expected
+        assert decision_names(snapshot) == expected
 
 
 def test_names_and_rows_of_which_callers_make_endlessly_many_are_bounded(tmp_path: Path) -> None:
@@ -267,27 +283,27 @@ def test_names_and_rows_of_which_callers_make_endlessly_many_are_bounded(tmp_pat
         chain.decide(MONDAY, policy_id="one", version=f"v{name}", reason=f"R{name}", rule=f"rule:{name}")
     chain.decide(MONDAY, policy_id=f"p{many - 1:03}", version="again")
     snapshot = chain.snapshot(tmp_path)
-    found = names(snapshot)
+    found = decision_names(snapshot)
     assert [len(of) for of in (found.policies, found.reason_codes, found.rules)] == [MAX_ROWS] * 3
     assert found.policies[:3] == ["one", f"p{many - 1:03}", "p000"]
     assert found.versions["one"] == [f"v{number:03}" for number in range(MAX_ROWS)]
     assert list(found.versions) == found.policies
-    waiting = held(snapshot, now=MONDAY)
+    waiting = held_decisions(snapshot, now=MONDAY)
     assert (waiting.frame.height, waiting.left_out, waiting.decisions) == (MAX_ROWS, 5, many)
     assert sum(waiting.ages.values()) == many
 
 
 def test_an_empty_chain_has_nothing_to_find(tmp_path: Path) -> None:
     snapshot = MadeUp().snapshot(tmp_path)
-    assert find(snapshot, Criteria()).total == 0
-    assert held(snapshot, now=MONDAY).frame.is_empty()
-    assert names(snapshot) == Names([], {}, [], [])
+    assert find_decisions(snapshot, Criteria()).total == 0
+    assert held_decisions(snapshot, now=MONDAY).frame.is_empty()
+    assert decision_names(snapshot) == Names([], {}, [], [])
 
 
 def test_a_date_is_its_midnight_in_utc(lakes: Sequence[Snapshot]) -> None:
     day = date(2026, 2, 2)
     midnight = datetime(2026, 2, 2, tzinfo=UTC)
     expected = [row["position"] for row in ROWS if midnight <= row["created_at"] < midnight + 7 * DAY]
-    found = find(lakes[-1], Criteria(since=day, until=day + timedelta(days=7)), ALL).frame
+    found = find_decisions(lakes[-1], Criteria(since=day, until=day + timedelta(days=7)), ALL).frame
     assert found["position"].to_list() == expected
     assert found.filter(pl.col("created_at") < midnight).is_empty()
