@@ -1,7 +1,7 @@
 """The workbench: the lake that a ledger is exported to, and the engines that answer questions over it.
 
 from workbench import anomalies, benchmarks, confidence, counterfactuals, effectiveness, open_lake
-from workbench import policy_alerts, roll_up
+from workbench import Criteria, decision_names, find_decisions, held_decisions, policy_alerts, roll_up
 
     columns      every table and column of the lake
     lake         export, compaction, reading and verification of the Parquet files
@@ -26,15 +26,20 @@ if TYPE_CHECKING:
     from workbench.engines.confidence import confidence
     from workbench.engines.counterfactuals import counterfactuals
     from workbench.engines.effectiveness import effectiveness
+    from workbench.engines.listing import Criteria, decision_names, find_decisions, held_decisions
     from workbench.engines.roll_up import roll_up
     from workbench.lake.reader import open_lake
 
 __all__ = [
+    "Criteria",
     "anomalies",
     "benchmarks",
     "confidence",
     "counterfactuals",
+    "decision_names",
     "effectiveness",
+    "find_decisions",
+    "held_decisions",
     "open_lake",
     "policy_alerts",
     "roll_up",
@@ -42,11 +47,15 @@ __all__ = [
 
 _PLACES: Final = MappingProxyType(
     {
+        "Criteria": "workbench.engines.listing",
         "anomalies": "workbench.engines.anomalies.report",
         "benchmarks": "workbench.engines.benchmarks",
         "confidence": "workbench.engines.confidence",
         "counterfactuals": "workbench.engines.counterfactuals",
+        "decision_names": "workbench.engines.listing",
         "effectiveness": "workbench.engines.effectiveness",
+        "find_decisions": "workbench.engines.listing",
+        "held_decisions": "workbench.engines.listing",
         "open_lake": "workbench.lake.reader",
         "policy_alerts": "workbench.engines.anomalies.alerts",
         "roll_up": "workbench.engines.roll_up",

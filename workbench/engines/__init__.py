@@ -9,6 +9,7 @@ Altair chart, of workbench.charts), and shows itself in a notebook.
     benchmarks         a policy beside that of other scopes
     counterfactuals    a slice of decisions under other facts or another rulebook
     roll_up            all policies at a glance
+    listing            decisions searched, those that are held, and the names to search by
     arguments, slicing    what every engine checks and cuts at its door
     findings           the sentence that says what a report shows
     wording            names, dates and shares as people read them

@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from workbench.columns import CASES, DECISIONS, schema
+from workbench.columns import CASES, DECISIONS, EXECUTION_STATUS, schema
 
 _WEEK: Final = pl.col("created_at").dt.truncate("1w").dt.date().alias("week")
 
@@ -37,6 +37,11 @@ _COUNTED: Final = frozenset(name for name in CASES if name in ("outcomes", "exec
 
 DECISION_COLUMNS: Final = tuple(name for name in DECISIONS if name in CASES and name not in _FROM_EXECUTION)
 """What of decisions `unreported` needs."""
+
+_WITHOUT_RECEIPT: Final = {"review": "held", "yes": "approved", "no": "refused"}
+
+STATES: Final = (*_WITHOUT_RECEIPT.values(), *EXECUTION_STATUS.categories)
+"""The states of a case."""
 
 _UNDER_WAY: Final = pl.col("execution_status").is_in(["executed", "queued"])
 
@@ -66,6 +71,12 @@ MEASURED_COLUMNS: Final = (
 
 EXECUTION_COLUMNS: Final = ("decision_position", *dict.fromkeys(_FROM_EXECUTION.values()), "state_mismatch")
 """What of execution receipts `updated` needs."""
+
+
+def state() -> pl.Expr:
+    """The state of a case: the status of its latest execution receipt; without a receipt its verdict decides."""
+    untold = pl.col("verdict").cast(pl.String).replace_strict(_WITHOUT_RECEIPT, return_dtype=pl.String)
+    return pl.coalesce(pl.col("execution_status").cast(pl.String), untold)
 
 
 def unreported(decisions: pl.DataFrame) -> pl.DataFrame:

@@ -149,6 +149,24 @@ class Snapshot:
         rows = self._rows(name, self.manifest.of(name))
         return self.within(rows) if name == "decisions" else self._about(rows, "decision_position")
 
+    def at(self, table: str, positions: pl.Series) -> pl.LazyFrame:
+        """The rows of entries at some chain positions, from those files alone that can have them.
+
+        Args:
+            table: A table of entries, such as decisions.
+            positions: The positions.
+
+        Raises:
+            OperatorError: LAKE_TABLE_UNKNOWN.
+        """
+        _require_table(table)
+        files = [
+            file
+            for file in self.manifest.of(table)
+            if positions.is_between(file.first_position, file.last_position).any()
+        ]
+        return self._rows(table, files).filter(at_positions(positions))
+
     def last_entry_at(self) -> datetime | None:
         """When the entry at its position was made, or when the slice ends where that is earlier; None where the lake
         does not hold that entry.
@@ -417,6 +435,13 @@ def open_lake(path: str | Path) -> Lake:
 def forgotten_lazily(facts: pl.LazyFrame, types: Mapping[str, pl.DataType], positions: pl.Series) -> pl.LazyFrame:
     """Facts without those of the decisions at some positions, as `entries.forgotten`."""
     return facts.map_batches(lambda frame: forgotten(frame, positions), schema=pl.Schema(types), streamable=True)
+
+
+def at_positions(positions: pl.Series) -> pl.Expr:
+    """Whether a row has one of some chain positions."""
+    at = pl.col("position")
+    # A reader of Parquet can skip row groups by the ends of a range alone.
+    return at.is_between(positions.min(), positions.max()) & at.is_in(positions.implode())
 
 
 def _not_before(moment: datetime) -> pl.Expr:

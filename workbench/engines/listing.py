@@ -1,0 +1,337 @@
+"""Decisions searched in the lake: a page of those that meet some criteria, those that are held, and the names to search
+by.
+
+    found = find_decisions(snapshot, Criteria(policy_id="refund_policy", state="held"))
+    found.total, found.frame
+    find_decisions(snapshot, Criteria(policy_id="refund_policy", state="held"), before=found.next_before)
+    held_decisions(snapshot, now=utc_now()).ages
+    decision_names(snapshot).policies
+
+The states of a decision are defined in `workbench.lake.cases` and explained in docs/lake.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Final
+
+import polars as pl
+
+from gate.policy.bounds import Bound, OneOf, Text, Whole, moment, refusal, require, shown
+from gate.policy.effectiveness import Standing
+from gate.policy.questions import VERDICTS
+from workbench.columns import CASES, schema
+from workbench.engines.arguments import require_snapshot
+from workbench.lake.cases import STATES, state
+from workbench.lake.reader import Snapshot, at_positions
+
+__all__ = [
+    "AGES",
+    "STATES",
+    "Criteria",
+    "HeldSummary",
+    "Listing",
+    "Names",
+    "decision_names",
+    "find_decisions",
+    "held_decisions",
+]
+
+MAX_ROWS: Final = 200
+"""How many rows a summary has at most, and how many names a list."""
+
+MAX_PAGE: Final = 1000
+"""How many decisions a page has at most."""
+
+AGES: Final = ("under 1 hour", "1 to 24 hours", "1 to 7 days", "over 7 days")
+"""How long a decision has been held."""
+
+_YOUNGER: Final = (timedelta(hours=1), timedelta(hours=24), timedelta(days=7))
+
+_EQUAL: Final = ("policy_version", "reason_code", "rule")
+"""The criteria that are the value of a column of cases."""
+
+_FROM_DECISIONS: Final = ("request_id", "target_system", "target_object_id")
+_SCHEMA: Final[Mapping[str, pl.DataType | type[pl.DataType]]] = MappingProxyType(
+    {
+        **schema("cases", ("position", "decision_id")),
+        **schema("decisions", ("request_id",)),
+        **schema("cases", ("created_at", "policy_id", "policy_version", "verdict", "application_verdict", "action")),
+        **schema("cases", ("reason_code", "rule")),
+        **schema("decisions", ("target_system", "target_object_id")),
+        **schema("cases", ("execution_status", "outcome_status")),
+        "state": pl.String,
+        "erased": pl.Boolean,
+    }
+)
+_FROM_CASES: Final = tuple(name for name in _SCHEMA if name in CASES)
+
+_BOUNDS: Final[Mapping[str, Bound]] = MappingProxyType(
+    {
+        **dict.fromkeys(("policy_id", "policy_version", "reason_code", "rule", "target", "ref"), Text()),
+        "verdict": OneOf(VERDICTS),
+        "state": OneOf(STATES),
+        "outcome_status": OneOf(Standing._fields),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criteria:
+    """What a decision must have to be found; None for whatever it has.
+
+    Attributes:
+        policy_id: Its policy.
+        policy_version: The version.
+        verdict: yes, no or review.
+        reason_code: The reason code.
+        rule: What decided, as the evidence says: `rule:<id>`, `rule:default`, `schema:failed`.
+        since: It was made at this moment or later; a date, or a datetime without a zone, is in UTC.
+        until: It was made before this moment, as `since`.
+        state: One of `STATES`.
+        outcome_status: The status of its latest outcome; `unreported` without an outcome.
+        target: Its target_object_id, all of it.
+        ref: Its decision_id or its request_id, all of it.
+        erased: Whether its facts were erased.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID: a criterion is no value that a decision can have.
+    """
+
+    policy_id: str | None = None
+    policy_version: str | None = None
+    verdict: str | None = None
+    reason_code: str | None = None
+    rule: str | None = None
+    since: date | None = None
+    until: date | None = None
+    state: str | None = None
+    outcome_status: str | None = None
+    target: str | None = None
+    ref: str | None = None
+    erased: bool | None = None
+
+    def __post_init__(self) -> None:
+        for name, bound in _BOUNDS.items():
+            require(name, getattr(self, name), bound, optional=True)
+        moment("since", self.since)
+        moment("until", self.until)
+        if not isinstance(self.erased, bool | None):
+            raise refusal(f"erased is {shown(self.erased)}: give True or False, or None for all.")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A page of the decisions that meet some criteria.
+
+    Attributes:
+        frame: The page, the last in the chain first: {position, decision_id, request_id, created_at, policy_id,
+            policy_version, verdict, application_verdict, action, reason_code, rule, target_system, target_object_id,
+            execution_status, outcome_status, state, erased}; null where the lake leaves a column out.
+        total: How many decisions meet the criteria, on all pages.
+        next_before: `before` of the next page; None where this is the last.
+        targets_kept: Whether the lake holds target_object_id; where it does not, `target` finds nothing.
+    """
+
+    frame: pl.DataFrame
+    total: int
+    next_before: int | None
+    targets_kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HeldSummary:
+    """The decisions that wait for somebody: their verdict is review, and no execution receipt was reported.
+
+    Attributes:
+        frame: {policy_id, reason_code, decisions, oldest_at, newest_at}, the most decisions first; at most 200 rows.
+        ages: How many have been held how long, by each of `AGES`.
+        decisions: How many there are, those of rows that were left out as well.
+        left_out: How many rows were left out.
+    """
+
+    frame: pl.DataFrame
+    ages: Mapping[str, int]
+    decisions: int
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names that decisions of a scope have, at most 200 of each, those of the most decisions first.
+
+    Attributes:
+        policies: The policies.
+        versions: The versions of each of these policies, in the order of their first decisions.
+        reason_codes: The reason codes.
+        rules: What decided.
+    """
+
+    policies: Sequence[str]
+    versions: Mapping[str, Sequence[str]]
+    reason_codes: Sequence[str]
+    rules: Sequence[str]
+
+
+def find_decisions(snapshot: Snapshot, criteria: Criteria, limit: int = 50, before: int | None = None) -> Listing:
+    """A page of the decisions that meet some criteria, the last in the chain first.
+
+    Args:
+        snapshot: The scope's chain.
+        criteria: The criteria.
+        limit: How many decisions a page has, 1 to 1,000.
+        before: Only decisions before this chain position: `next_before` of the page before.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
+    """
+    require_snapshot(snapshot)
+    require("limit", limit, Whole(1, MAX_PAGE))
+    require("before", before, Whole(1, 2**63 - 1), optional=True)
+    cases = snapshot.slice(criteria.since, criteria.until, criteria.verdict).cases(criteria.policy_id)
+    matched = _matched(snapshot, cases, criteria).select("position").collect(engine="streaming")["position"]
+    older = matched if before is None else matched.filter(matched < before)
+    page = older.top_k(limit).sort(descending=True)
+    return Listing(
+        _rows(snapshot, cases, page),
+        matched.len(),
+        int(page[-1]) if older.len() > limit else None,
+        "target_object_id" not in snapshot.manifest.personal,
+    )
+
+
+def held_decisions(snapshot: Snapshot, policy_id: str | None = None, *, now: datetime) -> HeldSummary:
+    """The decisions that are held, by policy and reason.
+
+    Args:
+        snapshot: The scope's chain.
+        policy_id: One policy; None for all.
+        now: The moment at which their ages are taken; without a zone it is in UTC.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
+    """
+    require_snapshot(snapshot)
+    require("policy_id", policy_id, Text(), optional=True)
+    at = moment("now", now)
+    if at is None:
+        raise refusal("now is None: give the moment at which the ages are taken, a datetime.")
+    made = pl.col("created_at")
+    younger = [pl.lit(value=False), *(made > at - age for age in _YOUNGER), pl.lit(value=True)]
+    ages = [(within & ~less).sum().alias(name) for name, (less, within) in zip(AGES, pairwise(younger), strict=True)]
+    rows = (
+        snapshot.cases(policy_id)
+        .filter(state() == "held")
+        .group_by("policy_id", "reason_code")
+        .agg(
+            pl.len().cast(pl.Int64).alias("decisions"),
+            made.min().alias("oldest_at"),
+            made.max().alias("newest_at"),
+            *ages,
+        )
+        .collect(engine="streaming")
+        .sort("decisions", "policy_id", "reason_code", descending=[True, False, False])
+    )
+    return HeldSummary(
+        rows.drop(AGES).head(MAX_ROWS),
+        {name: int(rows[name].sum()) for name in AGES},
+        int(rows["decisions"].sum()),
+        max(rows.height - MAX_ROWS, 0),
+    )
+
+
+def decision_names(snapshot: Snapshot) -> Names:
+    """The names that can be searched by.
+
+    Args:
+        snapshot: The scope's chain.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
+    """
+    require_snapshot(snapshot)
+    groups = (
+        snapshot.cases()
+        .group_by("policy_id", "policy_version", "reason_code", "rule")
+        .agg(pl.len().alias("decisions"), pl.col("position").min().alias("first"))
+        .collect(engine="streaming")
+    )
+    policies = _most(groups, "policy_id")
+    kept = groups.filter(pl.col("policy_id").is_in(policies))
+    by_policy = {str(key[0]): part for key, part in kept.partition_by("policy_id", as_dict=True).items()}
+    return Names(
+        policies,
+        {policy_id: _by_first_use(by_policy[policy_id]) for policy_id in policies},
+        _most(groups, "reason_code"),
+        _most(groups, "rule"),
+    )
+
+
+def _matched(snapshot: Snapshot, cases: pl.LazyFrame, criteria: Criteria) -> pl.LazyFrame:
+    for name in _EQUAL:
+        if (value := getattr(criteria, name)) is not None:
+            cases = cases.filter(pl.col(name) == value)
+    if criteria.state is not None:
+        cases = cases.filter(state() == criteria.state)
+    if criteria.outcome_status is not None:
+        status = pl.col("outcome_status")
+        unreported = criteria.outcome_status == "unreported"
+        cases = cases.filter(status.is_null() if unreported else status == criteria.outcome_status)
+    if criteria.erased is not None:
+        erasures = snapshot.table("erasures").select(pl.col("decision_position").alias("position"))
+        cases = cases.join(erasures, on="position", how="semi" if criteria.erased else "anti")
+    if criteria.target is None and criteria.ref is None:
+        return cases
+    positions = _decisions_with(snapshot, criteria)
+    named = pl.DataFrame({"position": positions}).lazy()
+    return cases.filter(at_positions(positions)).join(named, on="position", how="semi")
+
+
+def _decisions_with(snapshot: Snapshot, criteria: Criteria) -> pl.Series:
+    """The positions of the decisions with a target and a reference, which cases do not hold."""
+    decisions = snapshot.table("decisions")
+    if criteria.policy_id is not None:
+        decisions = decisions.filter(pl.col("policy_id") == criteria.policy_id)
+    if criteria.target is not None:
+        decisions = decisions.filter(pl.col("target_object_id") == criteria.target)
+    if criteria.ref is not None:
+        decisions = decisions.filter((pl.col("decision_id") == criteria.ref) | (pl.col("request_id") == criteria.ref))
+    return decisions.select("position").collect(engine="streaming")["position"]
+
+
+def _rows(snapshot: Snapshot, cases: pl.LazyFrame, page: pl.Series) -> pl.DataFrame:
+    """The decisions at the positions of a page, in its order."""
+    if page.is_empty():
+        return pl.DataFrame(schema=dict(_SCHEMA))
+    erasures = snapshot.table("erasures").filter(pl.col("decision_position").is_in(page.implode()))
+    told, decisions, erased = pl.collect_all(
+        [
+            cases.filter(at_positions(page)).select(*_FROM_CASES, state().alias("state")),
+            snapshot.at("decisions", page).select("position", *_FROM_DECISIONS),
+            erasures.select("decision_position"),
+        ],
+        engine="streaming",
+    )
+    return (
+        told.join(decisions, on="position", how="left")
+        .with_columns(pl.col("position").is_in(erased["decision_position"].implode()).alias("erased"))
+        .select(list(_SCHEMA))
+        .sort("position", descending=True)
+    )
+
+
+def _most(groups: pl.DataFrame, name: str) -> list[str]:
+    """The names in a column that the most decisions have."""
+    counted = groups.drop_nulls(name).group_by(name).agg(pl.col("decisions").sum())
+    return counted.sort("decisions", name, descending=[True, False])[name].head(MAX_ROWS).to_list()
+
+
+def _by_first_use(groups: pl.DataFrame) -> list[str]:
+    """The versions that the most decisions have, in the order of their first decisions."""
+    kept = groups.filter(pl.col("policy_version").is_in(_most(groups, "policy_version")))
+    first = kept.group_by("policy_version").agg(pl.col("first").min())
+    return first.sort("first")["policy_version"].to_list()
