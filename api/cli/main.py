@@ -60,6 +60,7 @@ _COMMANDS: Final = {
     "chain": ("api.cli.chain", _Extra.SERVER, "Check audit chains, and sign checkpoints of them."),
     "lake": ("api.cli.lake", _Extra.WORKBENCH, "Export the ledger to Parquet for analysis."),
     "notebook": ("api.cli.notebook", _Extra.WORKBENCH, "Write a notebook for one scope and policy."),
+    "workbench": ("api.cli.workbench", _Extra.WORKBENCH, "Serve the dashboard to signed-in users."),
     "erase": ("api.cli.erase", _Extra.SERVER, "Erase the personal data of a decision."),
     "log": ("api.cli.log", _Extra.SERVER, "Show what operators changed, who did it and when."),
     "backup": ("api.cli.backup", _Extra.SERVER, "Write the whole instance into one file."),
@@ -68,7 +69,7 @@ _COMMANDS: Final = {
 }
 
 # The libraries of the extra `workbench` that commands load; it needs the extra `server` as well.
-_WORKBENCH: Final = frozenset({"altair", "isal", "polars", "pyarrow"})
+_WORKBENCH: Final = frozenset({"altair", "bokeh", "isal", "jinja2", "panel", "polars", "pyarrow"})
 
 
 class _Commands(TyperGroup):

@@ -9,3 +9,14 @@ Each imports only those above it in this list. A page is a URL: the path names i
 filter. Within a session a link asks the server for another page over the websocket, and only what changed is sent.
 docs/dashboard.md describes the pages, and docs/adr/0014-the-dashboard.md why it is built so.
 """
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+PANEL_FILES: Final = "/assets/panel"
+"""Where the server shows Panel's own files."""
+
+# Where Panel's components look for their style sheets; it is read when Panel is imported, which is after this.
+os.environ["PANEL_CDN_ROOT"] = f"{PANEL_FILES}/"

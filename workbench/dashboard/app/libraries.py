@@ -1,37 +1,34 @@
 """All that leans on private or unwritten parts of Panel 1.9.4 and Bokeh 3.9.2, whose versions are pinned for it.
 
-    PANEL_CDN_ROOT    where Panel's components look for their style sheets: this server. Read when Panel is imported, so
-                      that this module is imported before it everywhere.
-    routes            Bokeh's patterns of an application, without `autoload.js`, which embeds it in pages of other
-                      hosts, and without `metadata`.
-    forget            what Panel keeps of a session that is gone.
+PANEL_CDN_ROOT    where Panel's components look for their style sheets: this server. `workbench.dashboard` sets it
+                  before Panel is imported.
+keep_only         Bokeh's patterns of an application, without `autoload.js`, which embeds it in pages of other
+                  hosts, and without `metadata`.
+forget            what Panel keeps of a session that is gone.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-PANEL_FILES: Final = "/assets/panel"
-"""Where the server shows Panel's own files."""
+import panel
+from bokeh.server import tornado as bokeh_tornado
+from panel.io.resources import CDN_ROOT
+from panel.io.server import Server
+from panel.io.state import state
+from tornado.web import OutputTransform, RequestHandler
 
-PINNED: Final = {"panel": "1.9.4", "bokeh": "3.9.2"}
-
-if "panel" in sys.modules and os.environ.get("PANEL_CDN_ROOT") != f"{PANEL_FILES}/":
-    raise ImportError("workbench.dashboard.app.libraries must be imported before panel")
-os.environ["PANEL_CDN_ROOT"] = f"{PANEL_FILES}/"
-
-import panel  # noqa: E402
-from bokeh.server import tornado as bokeh_tornado  # noqa: E402
-from panel.io.server import Server  # noqa: E402
-from panel.io.state import state  # noqa: E402
-from tornado.web import OutputTransform, RequestHandler  # noqa: E402
+from workbench.dashboard import PANEL_FILES
 
 if TYPE_CHECKING:
     from bokeh.document import Document
+
+PINNED: Final = {"panel": "1.9.4", "bokeh": "3.9.2"}
+
+if f"{PANEL_FILES}/" != CDN_ROOT:
+    raise ImportError("Panel was imported before workbench.dashboard, and would load its style sheets from elsewhere.")
 
 
 def panel_files() -> tuple[str, Path]:

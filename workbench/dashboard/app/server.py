@@ -10,15 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from workbench.dashboard.app import libraries  # before Panel
-from workbench.dashboard.app.downloads import NotebookDownload, PacketDownload, RecordDownload
-from workbench.dashboard.app.headers import SecurityHeaders
-from workbench.dashboard.app.pages import ASSETS, frame, style
-from workbench.dashboard.app.sessions import Sessions
-from workbench.dashboard.app.throttle import Throttle
-from workbench.dashboard.app.sign_in import Nowhere, SignIn, SignInOnce, SignIns, SignOut, sign_in_url
-
-import panel as pn  # noqa: I001
+import panel as pn
 from bokeh.application.handlers.function import FunctionHandler
 from bokeh.application.handlers.handler import Handler
 from bokeh.server.auth_provider import AuthProvider
@@ -29,6 +21,13 @@ from tornado.httputil import HTTPServerRequest
 from tornado.web import RequestHandler, StaticFileHandler
 
 from gate.ledger.access.users import Users
+from workbench.dashboard.app import libraries
+from workbench.dashboard.app.downloads import NotebookDownload, PacketDownload, RecordDownload
+from workbench.dashboard.app.headers import SecurityHeaders
+from workbench.dashboard.app.pages import ASSETS, frame, style
+from workbench.dashboard.app.sessions import Sessions
+from workbench.dashboard.app.sign_in import Nowhere, SignIn, SignInOnce, SignIns, SignOut, sign_in_url
+from workbench.dashboard.app.throttle import Throttle
 from workbench.dashboard.pages.looks import Looks
 from workbench.dashboard.pages.session import Observer, Services, Session
 from workbench.dashboard.store.store import Store

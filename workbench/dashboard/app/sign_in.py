@@ -194,7 +194,8 @@ class SignInOnce(Outside):
         try:
             user = await asyncio.to_thread(self.sign_ins.users.user, name)
         except GateError as error:
-            self.show("message.html", 503, title="That did not work", message=error.message, link="/", link_text="Retry")
+            title, message = "That did not work", error.message
+            self.show("message.html", 503, title=title, message=message, link="/", link_text="Try again")
             return
         self.sign_ins.begin(self, user)
         self.redirect("/")

@@ -40,7 +40,7 @@ class Fields:
         self._said = looks.html("said")
         self._shown: tuple[object, ...] = ()
         self._offered: tuple[Form, ...] = ()
-        self.filters: Final = pn.FlexBox(css_classes=["filters"], sizing_mode="stretch_width", **looks.column)
+        self.filters: Final = pn.Row(css_classes=["filters"], sizing_mode="stretch_width", **looks.column)
         self.forms: Final = pn.Column(css_classes=["forms"], sizing_mode="stretch_width", **looks.column)
 
     def show(
@@ -63,7 +63,7 @@ class Fields:
             widgets = [self._filter(each, location) for each in filters]
         finally:
             self._quiet = False
-        self._links.object = header.links(links, location) if links else ""
+        self._links.object = str(header.links(links, location)) if links else ""
         shown = (*widgets, self._links) if links else tuple(widgets)
         if shown != self._shown:
             self._shown = shown
@@ -75,7 +75,7 @@ class Fields:
 
     def fault(self, message: str) -> None:
         """Says why an act was not done."""
-        self._said.object = header.fault(message)
+        self._said.object = str(header.fault(message))
 
     def _filter(self, offered: Choice | Entry, location: Location) -> Any:
         widget = self._widgets.get(offered.name)

@@ -21,9 +21,7 @@ class Looks:
 
     def html(self, kind: str) -> pn.pane.HTML:
         """A part of the page: `header` or `main`."""
-        return pn.pane.HTML(
-            "", css_classes=[kind], stylesheets=[self._style], margin=0, sizing_mode="stretch_width"
-        )
+        return pn.pane.HTML("", css_classes=[kind], stylesheets=[self._style], margin=0, sizing_mode="stretch_width")
 
     def select(self, label: str) -> pn.widgets.Select:
         """A list to choose from."""

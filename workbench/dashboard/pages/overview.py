@@ -42,5 +42,3 @@ def without_dismissed(
         policy_id: [each for each in of if not (each["anomaly_id"] in latest and latest[each["anomaly_id"]].dismissed)]
         for policy_id, of in anomalies.items()
     }
-
-

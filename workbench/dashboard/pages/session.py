@@ -1,7 +1,7 @@
 """A browser's session: it asks for pages, shows them, and does what their forms say.
 
-The browser tells where it goes; the page is loaded beside the event loop, and what changed is sent. Whoever asks for the
-next page before the last one is there gets the next one alone. User, role and scope are looked up every time.
+The browser sends the URL that it goes to; the page is loaded beside the event loop, and what changed is sent back. A
+page that is asked for before the last one was loaded takes its place. User, role and scope are looked up every time.
 """
 
 from __future__ import annotations
@@ -148,9 +148,9 @@ class Session:
             self._tell("/sign-in", "Signed out", "sign-in")
             return
         self._page = page
-        self._header.object = head
+        self._header.object = str(head)
         self._fields.show(page.filters, page.links, page.forms, page.location)
-        self._main.object = header.main(page)
+        self._main.object = str(header.main(page))
         self._tell(page.location.url, page.title, page.location.page)
 
     def _tell(self, url: str, title: str, page: str) -> None:

@@ -1,10 +1,10 @@
 """What pages ask for. Nothing here knows of pages, HTML or Panel, and every read names the scope that it is of.
 
-    access      who asks, and what they may do
-    memo        computes what several sessions ask for once, and keeps the latest of it
-    snapshots   each scope's lake and the ledger's tail, as of a moment that all sessions share
-    reports     the engines' answers over a snapshot
-    ledger      decisions as the ledger has them: records, packets, verification
-    health      whether ledger, chain, lake and checkpoints are well
-    store       all of it, composed
+access      who asks, and what they may do
+memo        computes what several sessions ask for once, and keeps the latest of it
+snapshots   each scope's lake and the ledger's tail, as of a moment that all sessions share
+reports     the engines' answers over a snapshot
+ledger      decisions as the ledger has them: records, packets, verification
+health      whether ledger, chain, lake and checkpoints are well
+store       all of it, composed
 """

@@ -92,8 +92,8 @@ def _chain(instance: Instance, scope_id: str) -> tuple[bool, str]:
     if broken is not None or links[-1]["link_hash"] != head.link_hash:
         return False, "A link does not follow from the one before it; the operator must run `gate chain check`."
     return True, (
-        f"Its last {counted(len(links), 'link')} of {head.size:,} follow from one another. `gate chain check` recomputes "
-        f"all of it."
+        f"Each of its last {counted(len(links), 'link')}, of {head.size:,}, follows from the one before. `gate chain "
+        f"check` recomputes all of them."
     )
 
 

@@ -1,4 +1,4 @@
-"""Decisions as the ledger has them: the story of one, its verification, and its files. All by the service's functions."""
+"""Decisions as the ledger has them, by the service's functions: the story of one, its verification, and its files."""
 
 from __future__ import annotations
 
@@ -156,5 +156,3 @@ def _facts(record: Mapping[str, Any], request: Mapping[str, Any] | None) -> Mapp
         return None
     inputs = (request.get("context") or {}).get("inputs")
     return inputs if isinstance(inputs, dict) else {}
-
-

@@ -35,7 +35,7 @@ class Memo:
         if mine:
             try:
                 found.set_result(compute())
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001  those who wait must hear of it, whatever it is
                 with self._lock:
                     self._kept.pop(key, None)
                 found.set_exception(error)

@@ -20,7 +20,15 @@ from workbench.engines import benchmarks, effectiveness
 from workbench.engines.activity import Activity, activity
 from workbench.engines.anomalies import report as anomalies
 from workbench.engines.glance import Glance, glance
-from workbench.engines.listing import Criteria, HeldSummary, Listing, Names, find, held, names
+from workbench.engines.listing import (
+    Criteria,
+    HeldSummary,
+    Listing,
+    Names,
+    decision_names,
+    find_decisions,
+    held_decisions,
+)
 from workbench.lake.reader import Snapshot
 
 Answer = TypeVar("Answer")
@@ -73,45 +81,38 @@ class ScopeReports:
 
     def names(self) -> Names:
         """Policies, versions, reasons and rules, for lists to choose from."""
-        return self._kept(("names",), lambda: names(self.snapshot))
+        return self._kept(("names",), lambda: decision_names(self.snapshot))
 
     def effectiveness(self, policy_id: str, of: Slice = EVERYTHING) -> effectiveness.EffectivenessReport:
         """How well a policy does."""
         question = EffectivenessQuestion(policy_id, policy_version=of.policy_version)
-        return self._kept(
-            ("effectiveness", policy_id, of), lambda: effectiveness.answer(self._sliced(of), question)
-        )
+        return self._kept(("effectiveness", policy_id, of), lambda: effectiveness.answer(self._sliced(of), question))
 
     def activity(self, policy_id: str, of: Slice = EVERYTHING) -> Activity:
         """What a policy does over time."""
-        return self._kept(
-            ("activity", policy_id, of), lambda: activity(self._sliced(of), policy_id, of.policy_version)
-        )
+        return self._kept(("activity", policy_id, of), lambda: activity(self._sliced(of), policy_id, of.policy_version))
 
     def anomalies(self, policy_id: str, policy_version: str | None = None) -> anomalies.AnomalyReport:
         """What is anomalous about a policy's decisions, all of it."""
         question = AnomaliesQuestion(
             policy_id, policy_version=policy_version, threshold=THRESHOLD, max_items=MOST_ITEMS
         )
-        return self._kept(
-            ("anomalies", policy_id, policy_version), lambda: anomalies.answer(self.snapshot, question)
-        )
+        return self._kept(("anomalies", policy_id, policy_version), lambda: anomalies.answer(self.snapshot, question))
 
     def benchmarks(self, policy_id: str, policy_version: str | None = None) -> benchmarks.BenchmarkReport:
         """How a policy does beside that of other scopes."""
         question = BenchmarksQuestion(policy_id, policy_version=policy_version)
-        return self._kept(
-            ("benchmarks", policy_id, policy_version), lambda: benchmarks.answer(self.snapshot, question)
-        )
+        return self._kept(("benchmarks", policy_id, policy_version), lambda: benchmarks.answer(self.snapshot, question))
 
     def held(self, policy_id: str | None, now: datetime) -> HeldSummary:
         """What is held, by policy, reason and age."""
-        return held(self.snapshot, policy_id, now=now)
+        return held_decisions(self.snapshot, policy_id, now=now)
 
     def find(self, criteria: Criteria, *, limit: int, before: int | None = None) -> Listing:
         """The decisions that meet the criteria, newest first."""
         return self._kept(
-            ("find", criteria, limit, before), lambda: find(self.snapshot, criteria, limit=limit, before=before)
+            ("find", criteria, limit, before),
+            lambda: find_decisions(self.snapshot, criteria, limit=limit, before=before),
         )
 
     def kept(self, name: str, key: Hashable, make: Callable[[], Answer]) -> Answer:

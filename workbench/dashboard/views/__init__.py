@@ -1,4 +1,4 @@
-"""Pages as values: what was asked and what was found in, a title and HTML out. Nothing here reads, waits or knows Panel.
+"""Pages as values: a question and what was found in, a title and HTML out. Nothing here reads, waits or knows Panel.
 
     location    the URL of a page with its filters
     page        what a view makes

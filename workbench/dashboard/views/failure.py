@@ -20,4 +20,6 @@ def unforeseen(location: Location) -> Page:
 
 def _page(location: Location, message: str) -> Page:
     overview = location.to("overview").url
-    return Page(location, "This page cannot be shown", render("failure.html", {"message": message, "overview": overview}))
+    return Page(
+        location, "This page cannot be shown", render("failure.html", {"message": message, "overview": overview})
+    )

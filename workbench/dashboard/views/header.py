@@ -32,9 +32,7 @@ def view(location: Location, user: User | None) -> Markup:
         for page, label, pages in _NAVIGATION
     ]
     scopes = [] if user is None else sorted(user.scopes.values())
-    others = [
-        {"label": name, "url": Location(scope=name).url, "here": name == location.scope} for name in scopes
-    ]
+    others = [{"label": name, "url": Location(scope=name).url, "here": name == location.scope} for name in scopes]
     context = {"items": items, "scopes": others, "scope": location.scope, "user": None if user is None else user.name}
     return render("header.html", context)
 

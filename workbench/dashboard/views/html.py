@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from workbench.engines.rendering import interval, on_one_line, percent
 from workbench.engines.wording import counted, decided_by, described, phrase, stated
@@ -62,6 +62,14 @@ def line(text: object) -> str:
     return "-" if text is None else on_one_line(str(text))
 
 
+def prose(text: str) -> Markup:
+    """A sentence in which commands stand between backticks."""
+    parts = [escape(part) for part in text.split("`")]
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup("").join(Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts))
+
+
 def when(moment: datetime | str | None) -> str:
     """A moment or a timestamp to the minute, in UTC; a dash where there is none."""
     if moment is None:
@@ -81,6 +89,7 @@ _FILTERS: Final[Mapping[str, Callable[..., object]]] = {
     "number": number,
     "percent": percent,
     "phrase": phrase,
+    "prose": prose,
     "when": when,
 }
 

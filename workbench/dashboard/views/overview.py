@@ -102,7 +102,11 @@ def _headlines(
     """What matters most: broken proof, then the strongest anomalies, then falling success, then what waits longest."""
     said = [Headline("bad", f"{part.name}: {part.told}", "#health") for part in health.parts if not part.well]
     strongest = sorted(
-        ((anomaly["anomaly_score"], policy_id, anomaly) for policy_id, each in anomalies.items() for anomaly in each[:1]),
+        (
+            (anomaly["anomaly_score"], policy_id, anomaly)
+            for policy_id, each in anomalies.items()
+            for anomaly in each[:1]
+        ),
         key=lambda of: (-of[0], of[1]),
     )
     said += [
@@ -127,7 +131,9 @@ def _headlines(
         text = f"{counted(number, 'decision')} held for review, the oldest for {ago(oldest, now)}."
         said.append(Headline("warn", text, location.to("held").url))
     if not said and found.frame.height:
-        return [Headline("good", "No open anomaly, no falling success, nothing held, and the proof is whole.", "#health")]
+        return [
+            Headline("good", "No open anomaly, no falling success, nothing held, and the proof is whole.", "#health")
+        ]
     return said[:HEADLINES]
 
 
