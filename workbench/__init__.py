@@ -1,7 +1,7 @@
 """The workbench: the lake that a ledger is exported to, and the engines that answer questions over it.
 
 from workbench import anomalies, benchmarks, confidence, counterfactuals, effectiveness, open_lake
-from workbench import Criteria, decision_names, find_decisions, held_decisions, policy_alerts, roll_up
+from workbench import Criteria, decision_names, find_decisions, glance, held_decisions, policy_alerts, roll_up
 
     columns      every table and column of the lake
     lake         export, compaction, reading and verification of the Parquet files
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from workbench.engines.confidence import confidence
     from workbench.engines.counterfactuals import counterfactuals
     from workbench.engines.effectiveness import effectiveness
+    from workbench.engines.glance import glance
     from workbench.engines.listing import Criteria, decision_names, find_decisions, held_decisions
     from workbench.engines.roll_up import roll_up
     from workbench.lake.reader import open_lake
@@ -39,6 +40,7 @@ __all__ = [
     "decision_names",
     "effectiveness",
     "find_decisions",
+    "glance",
     "held_decisions",
     "open_lake",
     "policy_alerts",
@@ -55,6 +57,7 @@ _PLACES: Final = MappingProxyType(
         "decision_names": "workbench.engines.listing",
         "effectiveness": "workbench.engines.effectiveness",
         "find_decisions": "workbench.engines.listing",
+        "glance": "workbench.engines.glance",
         "held_decisions": "workbench.engines.listing",
         "open_lake": "workbench.lake.reader",
         "policy_alerts": "workbench.engines.anomalies.alerts",

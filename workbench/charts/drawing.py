@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import altair as alt
 import polars as pl
+import polars.selectors as cs
 
 from workbench.charts.inline.fitting import BESIDE
 from workbench.engines.rendering import on_one_line
@@ -36,6 +37,7 @@ PATH: Final = re.compile(r"/(?![/\\])[!-~]*")
 """A path that stays on its server: browsers read two slashes, or one and a backslash, as the beginning of a host."""
 
 PERCENT: Final = alt.Axis(format="%")
+COUNT: Final = alt.Axis(format=",d", tickMinStep=1)
 SHARE: Final = alt.Scale(domain=[0, 1])
 
 # A quotation mark, which every font has.
@@ -75,23 +77,34 @@ def labels(names: Sequence[str]) -> list[str]:
 
 
 def rows(frame: pl.DataFrame) -> alt.Chart:
-    """A chart of a frame's rows, with each text as `name` writes it."""
+    """A chart of a frame's rows, with each text as `name` writes it, and each moment in UTC wherever it is drawn."""
     texts = [column for column, dtype in frame.schema.items() if dtype == pl.String or dtype == pl.Enum]
     return alt.Chart(
         frame.with_columns(
-            pl.Series(column, [None if text is None else name(text) for text in frame[column]], pl.String)
-            for column in texts
+            *(
+                pl.Series(column, [None if text is None else name(text) for text in frame[column]], pl.String)
+                for column in texts
+            ),
+            # Vega would move a moment with a time zone to that of the machine or of the reader.
+            cs.datetime(time_zone="*").dt.convert_time_zone("UTC").dt.replace_time_zone(None),
         )
     )
 
 
-def with_links(frame: pl.DataFrame, link: Link | None, says: Callable[[Mapping[str, Any]], str]) -> pl.DataFrame:
+def with_links(
+    frame: pl.DataFrame,
+    link: Link | None,
+    says: Callable[[Mapping[str, Any]], str],
+    *,
+    shows: str = "these decisions",
+) -> pl.DataFrame:
     """A frame whose rows know what their marks lead to and say; the same frame without a link.
 
     Args:
         frame: The rows.
         link: From a row to a path.
         says: From a row to a sentence: what its mark shows, for a reader who does not see it.
+        shows: What the link shows, for the same reader.
 
     Raises:
         ValueError: A link is no path.
@@ -101,7 +114,7 @@ def with_links(frame: pl.DataFrame, link: Link | None, says: Callable[[Mapping[s
     shown = list(frame.iter_rows(named=True))
     return frame.with_columns(
         pl.Series("href", [_address(link(row)) for row in shown], pl.String),
-        pl.Series("says", [f"{says(row)}; shows these decisions" for row in shown], pl.String),
+        pl.Series("says", [f"{says(row)}; shows {shows}" for row in shown], pl.String),
     )
 
 

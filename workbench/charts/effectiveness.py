@@ -63,17 +63,11 @@ def weekly(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, link: Lin
     # A band of one week has no width.
     alone = base.transform_filter("datum.alone").mark_rule(strokeWidth=2).encode(y=low, y2=alt.Y2("high:Q"))
     line = base.mark_line(strokeWidth=2).encode(y=alt.Y("success_rate:Q"))
-    points = (
-        linked(base, link)
-        .mark_point(filled=True, size=55, opacity=1)
-        .encode(
-            y=alt.Y("success_rate:Q"),
-            shape=shape,
-            color=alt.condition("datum.few", alt.value(colours.FEW), colour),
-            tooltip=tooltip(
-                "week", "label", "success_rate", "low", "high", "terminal_coverage", "decisions", *_STATUSES
-            ),
-        )
+    points = base.mark_point(filled=True, size=55, opacity=1).encode(
+        y=alt.Y("success_rate:Q"),
+        shape=shape,
+        color=alt.condition("datum.few", alt.value(colours.FEW), colour),
+        tooltip=tooltip("week", "label", "success_rate", "low", "high", "terminal_coverage", "decisions", *_STATUSES),
     )
     # White within, over the filled one: the legend stays that of filled points.
     hollow = (
@@ -92,7 +86,7 @@ def weekly(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, link: Lin
         how.append(f"Grey: fewer than {FEW} cases.")
     if left_out := decided.height - len(versions):
         how.append(f"{left_out:,} more versions with fewer decisions are left out.")
-    layers = [band, line, points]
+    layers = [band, line, linked(points, link)]
     layers += [alone] if shown["alone"].any() else []
     layers += [hollow] if shown["open"].any() else []
     return titled(layers, finding, [*notes, " ".join(how)], width=680, height=320, outside=60)

@@ -102,12 +102,12 @@ def rates(
     intervals = base.mark_rule(strokeWidth=2.5).encode(
         x=alt.X("low:Q", title=SUCCESS, axis=axis, scale=scale), x2=alt.X2("high:Q")
     )
-    points = linked(base, link).mark_point(filled=True, size=80, opacity=1).encode(x=alt.X("success_rate:Q"))
+    points = base.mark_point(filled=True, size=80, opacity=1).encode(x=alt.X("success_rate:Q"))
     numbers = beside_plot(base).encode(text=alt.Text("told:N"), color=alt.value("black"))
     how = [] if shown.is_empty() else [_READ]
     if (cases < FEW).any():
         how.append(f"Grey: fewer than {FEW} cases.")
     if left_out:
         how.append(f"{left_out:,} more with fewer cases are left out.")
-    layers = [intervals, points, numbers, *(more if shown.height else ())]
+    layers = [intervals, linked(points, link), numbers, *(more if shown.height else ())]
     return titled(layers, finding, [*notes, " ".join(how)], width=_WIDTH, height=alt.Step(_STEP), outside=260)

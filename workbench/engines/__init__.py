@@ -8,7 +8,8 @@ Altair chart, of workbench.charts), and shows itself in a notebook.
     anomalies          shifts, drift, outliers, volume and broken promises; the open ones of a whole scope
     benchmarks         a policy beside that of other scopes
     counterfactuals    a slice of decisions under other facts or another rulebook
-    roll_up            all policies at a glance
+    roll_up            all policies of several scopes
+    glance             all policies of a scope in one look: what came of them, what is held, their trend
     listing            decisions searched, those that are held, and the names to search by
     arguments, slicing    what every engine checks and cuts at its door
     findings           the sentence that says what a report shows

@@ -28,6 +28,8 @@ from workbench.lake.reader import Snapshot
 if TYPE_CHECKING:
     import altair as alt
 
+    from workbench.charts.drawing import Link
+
 _PERCENTILES: Final = ("p10", "p25", "p50", "p75", "p90")
 
 
@@ -95,14 +97,18 @@ class BenchmarkReport:
     def _when(self) -> str:
         return "" if self.body["cross_customer"]["from"] is None else f" made in {self._period()}"
 
-    def plot(self) -> alt.LayerChart | alt.FacetChart:
-        """Your rates as diamonds on the others' percentiles; without a comparison, a sentence says why."""
+    def plot(self, *, link: Link | None = None) -> alt.LayerChart | alt.FacetChart:
+        """Your rates as diamonds on the others' percentiles; without a comparison, a sentence says why.
+
+        Args:
+            link: What the diamond of a row leads to; the row has `metric`.
+        """
         from workbench.charts.benchmarks import on_percentiles
 
         asked = f", {self._asked()}" if self._asked() else ""
         made = "" if self.body["cross_customer"]["from"] is None else f" Decisions of {self._period()}."
         notes = [f"Policy {cut(self.body['policy_id'])} in scope {cut(self.scope)}{asked}.{made}"]
-        return on_percentiles(self.frame, self.body, benchmark(self.body), notes)
+        return on_percentiles(self.frame, self.body, benchmark(self.body), notes, link=link)
 
 
 def benchmarks(

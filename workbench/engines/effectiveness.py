@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from gate.ids import timestamp
-from gate.policy.confidence import MIN_SAMPLE, Counts, wilson_interval
+from gate.policy.confidence import MIN_SAMPLE, wilson_interval
 from gate.policy.effectiveness import Counted, Group, Metric, Standing, below_others
 from gate.policy.questions import EffectivenessQuestion
 from gate.policy.reports import MAX_METRICS, effectiveness_report
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import standings, success
 from workbench.engines.rendering import cut, interval, listed, of_terminal, page, percent, prompt, readable
-from workbench.engines.slicing import date_of, last_left_out
+from workbench.engines.slicing import by_status, date_of, last_left_out
 from workbench.engines.wording import decided_by, phrase, stated
 from workbench.lake.reader import Snapshot
 
@@ -247,14 +247,7 @@ def _measured(metrics: pl.LazyFrame) -> pl.LazyFrame:
 
 def _standings(groups: pl.DataFrame, *by: str) -> list[tuple[Any, ...]]:
     """(name..., Standing, first, last) of each group."""
-    statuses = [
-        pl.col("decisions").filter(pl.col("outcome_status") == status).sum().cast(pl.Int64).alias(status)
-        for status in Counts._fields
-    ]
-    unreported = pl.col("decisions").filter(pl.col("outcome_status").is_null()).sum().cast(pl.Int64)
-    counted = groups.group_by(by).agg(
-        *statuses, unreported.alias("unreported"), pl.col("first").min(), pl.col("last").max()
-    )
+    counted = groups.group_by(by).agg(*by_status(), pl.col("first").min(), pl.col("last").max())
     names = len(by)
     return [(*row[:names], Standing(*row[names:-2]), *row[-2:]) for row in counted.rows()]
 

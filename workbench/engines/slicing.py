@@ -1,4 +1,6 @@
-"""What every report asks of its rows: the latest of them, as `limit` says, and when the first and the last were."""
+"""What reports ask of their rows: the latest of them, as `limit` says, when the first and the last were, and what came
+of them.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ from datetime import datetime
 import polars as pl
 
 from gate.ids import timestamp
+from gate.policy.confidence import Counts, wilson_interval
+from gate.policy.effectiveness import share
 
 
 def last_left_out(rows: pl.LazyFrame, position: str, limit: int | None) -> int | None:
@@ -33,3 +37,24 @@ def latest(rows: pl.LazyFrame, position: str, limit: int | None) -> tuple[pl.Laz
 def date_of(moment: object) -> str | None:
     """A moment as the protocol writes it; None where there were no rows to have one."""
     return timestamp(moment) if isinstance(moment, datetime) else None
+
+
+def by_status() -> list[pl.Expr]:
+    """The members of `Standing`, summed over groups of `decisions` that have one `outcome_status` each."""
+    decisions, status = pl.col("decisions"), pl.col("outcome_status")
+    counted = {name: status == name for name in Counts._fields} | {"unreported": status.is_null()}
+    return [decisions.filter(has).sum().cast(pl.Int64).alias(name) for name, has in counted.items()]
+
+
+def rated(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows with the columns of `by_status`, and `decisions`, `terminal`, `success_rate`, `low` and `high` of these."""
+    terminal = pl.sum_horizontal("succeeded", "partial", "failed", "reverted")
+    rows = rows.with_columns(
+        pl.sum_horizontal(*Counts._fields, "unreported").alias("decisions"), terminal.alias("terminal")
+    )
+    # The formulas round as Python does; few rows differ in what the formulas read.
+    told = rows.select("succeeded", "terminal").unique()
+    rates = [(share(*of), *wilson_interval(*of)) for of in told.iter_rows()]
+    types = dict.fromkeys(("success_rate", "low", "high"), pl.Float64)
+    found = pl.concat([told, pl.DataFrame(rates, schema=types, orient="row")], how="horizontal")
+    return rows.join(found, on=["succeeded", "terminal"], how="left", maintain_order="left")

@@ -9,8 +9,9 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pytest
 from sqlalchemy import text
@@ -25,6 +26,7 @@ from gate.instance.backup import make_backup, restore_backup
 from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS, Scope
+from gate.ledger.access.dismissals import FlaggedAnomaly
 from gate.ledger.chain.writer import Appended
 from gate.ledger.stores.copies import copy_pages
 from gate.ledger.stores.sqlite import SqliteLedgerStore
@@ -36,6 +38,8 @@ from tests.support.entries import entry
 from tests.support.postgres import Postgres
 from tests.support.samples import copy_as_release, in_threads, rows_of, sample_request
 from tests.support.scopes import scope_of_old
+
+PASSWORD: Final = "correct horse battery"
 
 Open: TypeAlias = Callable[..., Instance]
 NewDatabase: TypeAlias = Callable[[str], str | None]
@@ -82,6 +86,9 @@ def fill(instance: Instance, key: str) -> None:
             assert decide(instance, sender, f"order-{number}")[0] == "created"
     _, gone = directory.create_key(capped, FULL_ACCESS, None, utc_now())
     directory.disable_key(gone.key_id, utc_now())
+    instance.ledger.users.add("ada", PASSWORD, [capped], "author", None, utc_now())
+    flagged = FlaggedAnomaly("ano_0", "pricing_exception", "high", 0.9)
+    instance.ledger.dismissals.dismiss(capped, flagged, "Known: \u00e9.", "ada", utc_now())
 
 
 def report_and_erase(instance: Instance, key: str) -> None:
@@ -142,7 +149,8 @@ def test_what_is_restored_is_what_was_backed_up_on_whatever_database(
     fill(instance, key)
     report_and_erase(instance, key)
     before = contents(instance.ledger.store)
-    assert all(before[name] for name in ("decisions", "latest_outcomes", "outcome_counts"))
+    filled = ("decisions", "latest_outcomes", "outcome_counts", "users", "user_scopes", "anomaly_dismissals")
+    assert all(before[name] for name in filled)
     made = make_backup(instance, tmp_path / "backup.db", utc_now())
     assert (made.file, made.entries, made.missing, made.logged) == (tmp_path / "backup.db", 6, None, True)
     assert made.size == made.file.stat().st_size
@@ -157,13 +165,16 @@ def test_what_is_restored_is_what_was_backed_up_on_whatever_database(
     sizes = {found.name: check_chain(restored, found.scope_id) for found in restored.ledger.directory.scopes()}
     assert sizes == {"acme": (4, None), "capped \u00e9": (2, None)}
     assert decide(restored, key, "order-0") == decide(instance, key, "order-0")
+    assert restored.ledger.users.sign_in("ada", PASSWORD, utc_now()) == replace(
+        instance.ledger.users.user("ada"), last_sign_in_at=restored.ledger.users.user("ada").last_sign_in_at
+    )
     status, record = decide(restored, key, "order-new")
     assert (status, record["audit_chain"]["chain_position"]) == ("created", 5)
     assert record["decision_confidence"]["similar_decisions"] == 1
     assert verify_record(record, instance.trust()).verified
     log = restored.ledger.operator_log
-    assert log.latest(1)[0].action == "instance.restored"
-    assert log.latest(1)[0].subject == str(made.file)
+    noted, signed_in = log.latest(2)
+    assert (noted.action, noted.subject, signed_in.action) == ("instance.restored", str(made.file), "user.signed_in")
     assert log.find_break() is None
 
 

@@ -54,10 +54,11 @@ def cleaned(
     root = fromstring(svg)  # noqa: S314
     drawing = _Drawing(root, prefix, path_of, colours, larger)
     within = "".join(drawing.written(child) for child in root)
-    role = "group" if drawing.links else "img"
+    # Marks that are drawn over a link do not cover it.
+    role = 'role="group" pointer-events="none"' if drawing.links else 'role="img"'
     size = "".join(f' {name}="{escape(root.attrib[name])}"' for name in ("width", "height", "viewBox"))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="{role}" aria-label="{escape(label)}"{size} '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" {role} aria-label="{escape(label)}"{size} '
         f'font-family="system-ui, sans-serif">{within}</svg>'
     )
 
@@ -131,4 +132,5 @@ class _Drawing:
             return within
         self.links += 1
         says = next((of.attrib["aria-label"] for of in element.iter() if "aria-label" in of.attrib), "")
-        return f'<a href="{escape(path)}" aria-label="{escape(says)}"><title>{escape(says)}</title>{within}</a>'
+        label = escape(says)
+        return f'<a href="{escape(path)}" pointer-events="all" aria-label="{label}"><title>{label}</title>{within}</a>'

@@ -84,8 +84,8 @@ def fitted(spec: Spec, width: int) -> Spec:
         _wrap_axis(channel, width)
     for channel in _channels(of, "y"):
         _lay_title(channel, width)
-    _place_names(of, width)
-    _place_legends(of, width)
+    beside = _place_names(of, width)
+    _place_legends(of, width, int(width - beside))
     return of
 
 
@@ -126,22 +126,47 @@ def _lay_title(channel: Spec, width: int) -> None:
     channel["axis"] = {**(channel.get("axis") or {}), **over, "titleY": -10 - _LINE * (len(lines) - 1)}
 
 
-def _place_names(spec: Spec, width: int) -> None:
-    """Puts the names of rows above them, where beside them they would leave too little for the plot."""
+def _place_names(spec: Spec, width: int) -> float:
+    """Puts the names of rows above them, where beside them they would leave too little for the plot; how many pixels
+    they take beside it.
+    """
     named = [of for of in _channels(spec, "y") if (of.get("axis") or {}).get("labelLimit") == 0]
     if not named:
-        return
+        return 0.0
     beside = [view for view in _views(spec) if isinstance(view["mark"], dict) and view["mark"].get("style") == BESIDE]
     names = _longest(spec, named)
     numbers = _longest(spec, [view["encoding"]["text"] for view in beside])
-    if (names + numbers) * _CHARACTER + _MARGIN <= (1 - _LEAST) * width:
-        return
-    room = int((width - _MARGIN) / _CHARACTER)
+    if (names + numbers) * _CHARACTER + _MARGIN > (1 - _LEAST) * width:
+        _put_above(spec, named, beside, names, numbers, int((width - _MARGIN) / _CHARACTER))
+        left, above = 0.0, _LINE + 4
+    else:
+        left, above = -names * _CHARACTER - 8, 6
+    for axis in (of["axis"] for of in named):
+        lines = wrap(axis.get("title") or "", int((width - _MARGIN) / _BOLD))
+        axis |= {"titleAlign": "left", "titleX": left, "titleY": -above - _LINE * (len(lines) - 1)}
+        axis |= {"title": lines or None}
+    if left and width < _NARROW:
+        # A plot beside names is narrower than the title of its axis may be.
+        for channel in _channels(spec, "x"):
+            channel["axis"] = {**(channel.get("axis") or {}), "titleAnchor": "end"}
+    return -left
+
+
+def _put_above(spec: Spec, named: list[Spec], beside: list[Spec], names: int, numbers: int, room: int) -> None:
+    """Puts names above their rows, and the numbers beside these at the other end of the line or on one of their own.
+
+    Args:
+        spec: The chart.
+        named: The axes with names.
+        beside: The views with the numbers.
+        names: How many characters the longest name has.
+        numbers: How many the longest number has.
+        room: How many a line has room for.
+    """
     apart = bool(numbers) and min(names, _LONG_NAME) + numbers > room
     lines = 2 if apart else 1
     grouped = any("yOffset" in view["encoding"] for view in _views(spec))
-    step = _GROUP if grouped else spec["height"]["step"] + lines * _LINE
-    spec["height"] = {"step": step, "for": "position"}
+    spec["height"] = {"step": _GROUP if grouped else spec["height"]["step"] + lines * _LINE, "for": "position"}
     above = _ABOVE_GROUP if grouped else _ABOVE + (lines - 1) * _LINE
     for channel in named:
         if grouped:
@@ -151,9 +176,6 @@ def _place_names(spec: Spec, width: int) -> None:
             "labelPadding": 0,
             "labelOffset": -above,
             "labelExpr": _shortened(room if apart or not numbers else room - numbers - 2),
-            "titleAlign": "left",
-            "titleX": 0,
-            "titleY": min(step / 2 - above, 0) - _LINE - 4,
             "ticks": False,
             "domain": False,
             "grid": False,
@@ -163,22 +185,28 @@ def _place_names(spec: Spec, width: int) -> None:
         view["mark"] |= {"align": "left" if apart else "right", "dy": _LINE - above if apart else -above}
 
 
-def _place_legends(spec: Spec, width: int) -> None:
-    """Puts the legend below the plot, where beside it there is too little room."""
-    with_legend = [of for of in _channels(spec, "color", "shape") if isinstance(of.get("legend"), dict)]
+def _place_legends(spec: Spec, width: int, below: int) -> None:
+    """Puts the legend below the plot, which is so wide, where beside it there is too little room."""
+    with_legend = [of for of in _channels(spec, "color", "shape") if _has_legend(of)]
     longest = _longest(spec, with_legend)
     if not with_legend or (width >= _NARROW and longest <= _LONG_NAME):
         return
-    room = int((width - _MARGIN - _SYMBOL) / _CHARACTER)
-    columns = max(1, int((width - _MARGIN) / (min(longest, room) * _CHARACTER + _SYMBOL)))
+    room = int((below - _MARGIN - _SYMBOL) / _CHARACTER)
+    columns = max(1, int((below - _MARGIN) / (min(longest, room) * _CHARACTER + _SYMBOL)))
     for channel in with_legend:
-        channel["legend"] |= {
+        channel["legend"] = {
+            **channel.get("legend", {}),
             "orient": "bottom",
             "columns": columns,
             "offset": 12,
             "labelLimit": 0,
             "labelExpr": _shortened(room),
         }
+
+
+def _has_legend(channel: Spec) -> bool:
+    drawn = channel.get("legend", {}) is not None and channel.get("scale", {}) is not None
+    return "field" in channel and drawn
 
 
 def _longest(spec: Spec, channels: list[Spec]) -> int:

@@ -32,6 +32,8 @@ from workbench.lake.reader import Snapshot
 if TYPE_CHECKING:
     import altair as alt
 
+    from workbench.charts.drawing import Link
+
 _PROMPTED = 10
 
 
@@ -70,11 +72,13 @@ class AnomalyReport:
         self._listed(at)
         return self._cases.filter(self._shown[at])
 
-    def plot(self, at: int | None = None) -> alt.LayerChart | alt.FacetChart:
+    def plot(self, at: int | None = None, *, link: Link | None = None) -> alt.LayerChart | alt.FacetChart:
         """All that is listed over time; or one anomaly and what it stands out from.
 
         Args:
             at: Which of `anomalies`, from 0; None for all.
+            link: What the mark of a row leads to. The row has `at` where all are listed; `week`, `of` and `value` of
+                rates that shifted; `start` and `unit`, day or week, of counts; `decision_id` of a metric's outliers.
 
         Raises:
             OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place.
@@ -83,16 +87,16 @@ class AnomalyReport:
 
         about = [f"Policy {cut(self.body['policy_id'])} in scope {cut(self.scope)}{self._asked()}."]
         if at is None:
-            return charts.overview(self.frame, listed_in(self.body), about)
+            return charts.overview(self.frame, listed_in(self.body), about, link=link)
         anomaly = self._listed(at)
         if anomaly["kind"] in ("outcome_shift", "verdict_shift"):
-            return charts.shift(anomaly, self.weekly, about)
+            return charts.shift(anomaly, self.weekly, about, link=link)
         if anomaly["kind"] == "fact_drift":
             return charts.drift(anomaly, about)
         if anomaly["kind"] == "metric_outlier":
-            return charts.outlier(anomaly, about)
+            return charts.outlier(anomaly, about, link=link)
         rows = self._cases if anomaly["kind"] == "volume" else self.decisions(at)
-        return charts.count(anomaly, rows, about)
+        return charts.count(anomaly, rows, about, link=link)
 
     def __repr__(self) -> str:
         body = self.body
