@@ -5,6 +5,7 @@
     html        templates that escape whatever is put into them
     header      what stands around every page
     failure     a page that says why there is none
+    offered     the filters that pages offer
     links       where marks, rows and names lead
 
 The others are one page each, named for it, with their templates in `templates`.

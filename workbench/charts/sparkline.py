@@ -1,0 +1,2 @@
+"""Placeholder."""
+def sparkline(values, *, label): return ""

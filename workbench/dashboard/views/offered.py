@@ -1,0 +1,62 @@
+"""The filters that pages offer, each in one way everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Final
+
+from workbench.dashboard.views.location import Location, day_before
+from workbench.dashboard.views.page import Choice, Entry
+from workbench.engines.rendering import on_one_line
+from workbench.engines.wording import decided_by, phrase
+
+_ALL: Final = ""
+_DAYS: Final[Mapping[str, int]] = MappingProxyType({"7 days": 7, "28 days": 28, "90 days": 90, "365 days": 365})
+
+
+def policies(names: Iterable[str], *, all_: str | None = "All policies") -> Choice:
+    """Which policy; a page that needs one offers no `all_`."""
+    return Choice("policy", "Policy", _options(names, all_))
+
+
+def versions(names: Iterable[str]) -> Choice:
+    """Which version of the policy, the latest first."""
+    return Choice("version", "Version", _options(reversed(list(names)), "All versions"))
+
+
+def verdicts() -> Choice:
+    """Which verdict."""
+    return Choice("verdict", "Verdict", _options(("yes", "no", "review"), "All verdicts"))
+
+
+def reasons(codes: Iterable[str]) -> Choice:
+    """Which reason code."""
+    return Choice("reason", "Reason", _options(codes, "All reasons"))
+
+
+def rules(names: Iterable[str]) -> Choice:
+    """What decided."""
+    return Choice("rule", "Decided by", {_ALL: "All rules", **{name: on_one_line(decided_by(name)) for name in names}})
+
+
+def words(name: str, label: str, values: Iterable[str], all_: str) -> Choice:
+    """One of some words of the protocol, such as states."""
+    return Choice(name, label, {_ALL: all_, **{value: phrase(value) for value in values}})
+
+
+def period() -> tuple[Entry, Entry]:
+    """From which day to which day."""
+    return Entry("since", "From (UTC)", "2026-07-13"), Entry("until", "To (UTC)", "2026-07-19")
+
+
+def periods(location: Location, now: datetime) -> dict[str, str]:
+    """Usual periods until now, as links."""
+    last = {name: location.change(since=day_before(now, days), until=None).url for name, days in _DAYS.items()}
+    return {**last, "All time": location.change(since=None, until=None).url}
+
+
+def _options(names: Iterable[str], all_: str | None) -> dict[str, str]:
+    every = {} if all_ is None else {_ALL: all_}
+    return {**every, **{name: on_one_line(name) for name in names}}
