@@ -4,7 +4,7 @@
     done.rules.filter(decisions=0)  # rules that decided nothing
     done.median_hours
 
-The rates are those of effectiveness; what the other numbers mean is in docs/effectiveness.md.
+The rates are those of effectiveness; what the other numbers mean is in docs/glance.md.
 """
 
 from __future__ import annotations
