@@ -1,2 +1,5 @@
 """Placeholder."""
-def sparkline(values, *, label): return ""
+
+
+def sparkline(values, *, label):
+    return ""

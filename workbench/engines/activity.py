@@ -1,3 +1,7 @@
 """Placeholder."""
+
+
 class Activity: ...
+
+
 def activity(*a): ...
