@@ -6,14 +6,13 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from gate.errors import NotFound
 from gate.instance.instance import Instance
 from gate.ledger.access.dismissals import Dismissals
 from workbench.analytics import Analytics
 from workbench.dashboard.store.access import Access
 from workbench.dashboard.store.health import Health, health
 from workbench.dashboard.store.ledger import LedgerReads
-from workbench.dashboard.store.reports import ReportStore, ScopeReports
+from workbench.dashboard.store.reports import ReportStore, ScopeReports, unknown_anomaly
 from workbench.dashboard.store.snapshots import Snapshots, reading
 from workbench.lake.entries import Personal
 from workbench.notebooks import as_ipynb, load, written_for
@@ -65,11 +64,3 @@ class Store:
             raise unknown_anomaly()
         lake = self._instance.settings.lake_directory.absolute()
         return as_ipynb(written_for(load("anomaly_investigation"), access.scope, policy_id, lake)).encode()
-
-
-def unknown_anomaly() -> NotFound:
-    """The refusal of an anomaly that no report lists."""
-    return NotFound(
-        "DASHBOARD_ANOMALY_UNKNOWN",
-        "No report lists this anomaly any more: later decisions changed what is usual. Begin at the list of anomalies.",
-    )

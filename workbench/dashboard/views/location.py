@@ -25,7 +25,8 @@ MAX_URL: Final = 4096
 _LONGEST: Final = 200
 _COMMON: Final = ("scope", "policy", "version")
 _PERIOD: Final = ("since", "until")
-_LISTED: Final = ("verdict", *_PERIOD, "reason", "rule", "target", "before")
+_PLACES: Final = ("before", "after")
+_LISTED: Final = ("verdict", *_PERIOD, "reason", "rule", "target", "before", "after")
 
 PAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -36,7 +37,7 @@ PAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "benchmarks": (*_COMMON,),
         "decisions": (*_COMMON, *_LISTED, "state", "outcome", "ref", "anomaly"),
         "decision": ("scope", "id"),
-        "held": ("scope", "policy", "reason", "target", "age", "before"),
+        "held": ("scope", "policy", "reason", "target", "age", "before", "after"),
     }
 )
 """Every page, with the parameters that it takes."""
@@ -65,6 +66,7 @@ class _Parameters:
     id: str | None = None
     anomaly: str | None = None
     before: str | None = None
+    after: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +87,13 @@ class Location(_Parameters):
         outcome: The status of the latest outcome.
         target: The object that a decision is about.
         ref: A decision's or a request's id.
-        age: For how long a held decision has waited at least: `hour`, `day` or `week`.
+        age: How long a held decision has waited: up to an `hour`, a `day` or a `week`, each beyond the one before it, or
+            `longer`.
         show: `dismissed` for anomalies that were dismissed, too.
         id: The id of what a page is about.
         anomaly: The id of an anomaly whose decisions are listed.
         before: The chain position before which a list goes on.
+        after: The chain position after which a list goes on.
     """
 
     page: str = "overview"
@@ -143,7 +147,7 @@ class Location(_Parameters):
             changes: Parameters by name; None removes one.
         """
         kept = {name: value for name, value in self.filters.items() if name in PAGES[page]}
-        kept |= {"before": None} if "before" in PAGES[page] else {}
+        kept |= {name: None for name in _PLACES if name in PAGES[page]}
         if page != self.page:
             # What the page is about, and not a filter.
             kept.pop("id", None)
@@ -175,15 +179,15 @@ def _checked(name: str, value: str) -> str:
             raise _invalid(
                 f"The filter {name} cannot be {_shown(value)}; write a day such as 2026-07-13, in UTC."
             ) from error
-    if name == "before" and not (value.isascii() and value.isdecimal() and len(value) <= 15):
-        raise _invalid("The filter before is a chain position, a whole number; go back to the list's first page.")
+    if name in _PLACES and not (value.isascii() and value.isdecimal() and len(value) <= 15):
+        raise _invalid(f"The filter {name} is a chain position, a whole number; go back to the list's first page.")
     return value
 
 
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "verdict": ("yes", "no", "review"),
-        "age": ("hour", "day", "week"),
+        "age": ("hour", "day", "week", "longer"),
         "show": ("dismissed",),
         "outcome": ("succeeded", "partial", "failed", "reverted", "pending", "review"),
     }
