@@ -74,16 +74,19 @@ def found(total: int, criteria: Criteria) -> str:
     return " ".join(part for part in (number, *about, joined(did) if did else "") if part)
 
 
-def waiting(total: int, criteria: Criteria, longest: str | None) -> str:
+def waiting(total: int, criteria: Criteria, longest: str | None, age: str | None = None) -> str:
     """How many decisions wait for somebody, and the oldest for how long.
 
     Args:
         total: How many.
         criteria: The criteria that they meet.
         longest: How long the oldest of them has waited, in words; None where there is none.
+        age: The age that they were searched by, one of `listing.AGES`.
     """
-    said = found(total, criteria)
-    return said if longest is None or not total else f"{said}, {'' if total == 1 else 'the oldest '}for {longest}"
+    told = found(total, criteria) + (f" for {age}" if age is not None else "")
+    if longest is None or not total:
+        return told
+    return f"{told}, for {longest}" if total == 1 else f"{told}, the oldest for {longest}"
 
 
 def _policy(criteria: Criteria) -> str:

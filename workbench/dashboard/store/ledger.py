@@ -113,6 +113,14 @@ class LedgerReads:
             self._ledger.entries.head(scope_id),
         )
 
+    def holds(self, scope_id: str, decision_id: str) -> bool:
+        """Whether the ledger has a decision in a scope.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        return self._ledger.entries.linked_body(scope_id, decision_id) is not None
+
     def record_file(self, scope_id: str, decision_id: str) -> bytes:
         """The full record of a decision, as JSON.
 

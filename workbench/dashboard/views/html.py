@@ -15,7 +15,7 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from workbench.engines.rendering import interval, on_one_line, percent
+from workbench.engines.rendering import cut, interval, on_one_line, percent
 from workbench.engines.wording import counted, decided_by, described, phrase, stated
 from workbench.engines.wording import moment as shown_moment
 
@@ -62,6 +62,16 @@ def line(text: object) -> str:
     return "-" if text is None else on_one_line(str(text))
 
 
+def short(text: object) -> str:
+    """A caller's text on one line, as long as it can be read in a table; a dash where there is none."""
+    return "-" if text is None else cut(str(text))
+
+
+def clock(moment: datetime) -> str:
+    """A moment in a list, to the minute in UTC: `2026-07-14 05:20`."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
 def prose(text: str) -> Markup:
     """A sentence in which commands stand between backticks."""
     parts = [escape(part) for part in text.split("`")]
@@ -80,7 +90,9 @@ def when(moment: datetime | str | None) -> str:
 
 
 _FILTERS: Final[Mapping[str, Callable[..., object]]] = {
+    "clock": clock,
     "counted": counted,
+    "cut": short,
     "decided_by": decided_by,
     "described": described,
     "hours": hours,

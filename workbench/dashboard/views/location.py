@@ -22,7 +22,9 @@ from gate.ids import parse_timestamp
 MAX_URL: Final = 4096
 """The longest URL that is read, in characters."""
 
-_LONGEST: Final = 200
+LONGEST: Final = 200
+"""The longest value of a filter, in characters."""
+
 _COMMON: Final = ("scope", "policy", "version")
 _PERIOD: Final = ("since", "until")
 _PLACES: Final = ("before", "after")
@@ -87,8 +89,8 @@ class Location(_Parameters):
         outcome: The status of the latest outcome.
         target: The object that a decision is about.
         ref: A decision's or a request's id.
-        age: How long a held decision has waited: up to an `hour`, a `day` or a `week`, each beyond the one before it, or
-            `longer`.
+        age: How long a held decision has waited: up to an `hour`, a `day` or a `week`, each without what the one before
+            it has, or `longer`.
         show: `dismissed` for anomalies that were dismissed, too.
         id: The id of what a page is about.
         anomaly: The id of an anomaly whose decisions are listed.
@@ -121,8 +123,8 @@ class Location(_Parameters):
                 raise _invalid(f"The page {page} has no filter {_shown(name)}; it takes {takes}.")
             if name in given:
                 raise _invalid(f"The filter {name} is given twice; remove one of them.")
-            if len(value) > _LONGEST:
-                raise _invalid(f"The filter {name} is longer than {_LONGEST} characters; shorten it.")
+            if len(value) > LONGEST:
+                raise _invalid(f"The filter {name} is longer than {LONGEST} characters; shorten it.")
             if value:
                 given[name] = _checked(name, value)
         return cls(page, **given)
@@ -189,7 +191,7 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "verdict": ("yes", "no", "review"),
         "age": ("hour", "day", "week", "longer"),
         "show": ("dismissed",),
-        "outcome": ("succeeded", "partial", "failed", "reverted", "pending", "review"),
+        "outcome": ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported"),
     }
 )
 
