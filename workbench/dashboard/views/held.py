@@ -15,6 +15,7 @@ from workbench.dashboard.views.page import Choice, Page
 from workbench.engines.listing import AGES, Criteria, HeldSummary, Listing, Names, held_for
 from workbench.engines.rendering import cut
 from workbench.engines.searched import waiting
+from workbench.engines.wording import counted
 
 AGE_OF: Final[Mapping[str, str]] = MappingProxyType(dict(zip(("hour", "day", "week", "longer"), AGES, strict=True)))
 """The age that each value of the filter stands for."""
@@ -58,6 +59,7 @@ def view(
         "caption": "Held decisions, oldest first",
         "with_age": True,
         "held": summary.decisions,
+        "filtered": True,
         "groups": [_group(location, row, now) for row in summary.frame.iter_rows(named=True)],
         "left_out": summary.left_out,
         "most": _most(location, summary),
@@ -66,6 +68,7 @@ def view(
             for age, words in AGE_OF.items()
         ],
         "eldest": f"{summary.ages[AGES[-1]]:,} of {summary.decisions:,} have been held for {AGES[-1]}",
+        "eldest_shown": f"{counted(found.total, 'decision')} to review, the longest held first",
         "policy": location.policy,
         "targets_kept": found.targets_kept,
         "widened": widened(location, without or {}) if not found.total else [],
@@ -108,5 +111,5 @@ def _most(location: Location, summary: HeldSummary) -> str:
     if summary.frame.is_empty():
         return ""
     row = summary.frame.row(0, named=True)
-    of = "" if location.policy is not None else f"of {cut(row['policy_id'])} "
-    return f"{row['decisions']:,} of {summary.decisions:,} are {of}held for the reason {cut(row['reason_code'])}"
+    of = "" if location.policy is not None else f", by {cut(row['policy_id'])}"
+    return f"{row['decisions']:,} of {summary.decisions:,} are held for the reason {cut(row['reason_code'])}{of}"

@@ -67,6 +67,14 @@ def short(text: object) -> str:
     return "-" if text is None else cut(str(text))
 
 
+def breaking(text: object) -> Markup:
+    """As `short`, and where a line may end within a name; names in code have no spaces."""
+    shown = escape(short(text))
+    for sign in "_/-":
+        shown = shown.replace(sign, Markup("{}<wbr>").format(sign))
+    return shown
+
+
 def clock(moment: datetime) -> str:
     """A moment in a list, to the minute in UTC: `2026-07-14 05:20`."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
@@ -90,6 +98,7 @@ def when(moment: datetime | str | None) -> str:
 
 
 _FILTERS: Final[Mapping[str, Callable[..., object]]] = {
+    "breaking": breaking,
     "clock": clock,
     "counted": counted,
     "cut": short,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
 from gate.policy.confidence import Counts
 from workbench.dashboard.views import links
 from workbench.dashboard.views.html import ago
-from workbench.dashboard.views.location import LONGEST, Location
+from workbench.dashboard.views.location import Location
 from workbench.engines.listing import Criteria, Listing
 from workbench.engines.wording import decided_by, phrase
 
@@ -98,16 +98,15 @@ def set_filters(location: Location) -> Iterator[tuple[str, str, Location]]:
             yield name, _LABELS.get(name, name), location.change(**{name: None})
 
 
-def widened(location: Location, totals: Mapping[str, int], shown: Sequence[str] = ()) -> list[tuple[str, str, int]]:
+def widened(location: Location, totals: Mapping[str, int]) -> list[tuple[str, str, int]]:
     """How an empty list is filled: each filter in words, the URL without it, and how many decisions that has.
 
     Args:
         location: The page with its filters.
         totals: How many decisions there are without each filter.
-        shown: Filters that are left out.
     """
-    found = [(words, without.url, totals[name]) for name, words, without in set_filters(location) if name not in shown]
-    return sorted(found, key=lambda of: -of[2])
+    found = [(words, without.url, totals[name]) for name, words, without in set_filters(location)]
+    return sorted((each for each in found if each[2]), key=lambda of: -of[2])
 
 
 def _row(location: Location, row: Mapping[str, Any], now: datetime) -> dict[str, Any]:
@@ -139,5 +138,10 @@ def _row(location: Location, row: Mapping[str, Any], now: datetime) -> dict[str,
 
 def _narrowed(location: Location, name: str, value: str | None) -> str | None:
     """The list narrowed to a value; None where no URL holds it, or the list is that already."""
-    known = name in location.filters and bool(value) and len(value or "") <= LONGEST
-    return location.change(**{name: value}).url if known and getattr(location, name) != value else None
+    if (
+        name not in location.filters
+        or getattr(location, name) == value
+        or links.narrowed(location, name, value) is None
+    ):
+        return None
+    return location.change(**{name: value}).url
