@@ -123,9 +123,8 @@ def headline(found: Verification) -> str:
     """What a verification found, with the number of its checks."""
     results = list(found.checks.values())
     holding, failing, skipped = (results.count(result) for result in (True, False, None))
-    told = (
-        f"{counted(holding, 'check holds', 'checks hold')}, {failing or 'none'} {'do' if failing > 1 else 'does'} not"
-    )
+    fails = f"{failing} {'fails' if failing == 1 else 'fail'}" if failing else "none fails"
+    told = f"{counted(holding, 'check holds', 'checks hold')}, {fails}"
     skips = f", {skipped} {'was' if skipped == 1 else 'were'} skipped" if skipped else ""
     return f"{'Verified' if found.verified else 'Not verified'}: {told}{skips}"
 

@@ -81,6 +81,7 @@ def view(location: Location, story: Story) -> Page:
     if story.verification.checks.get("members") is False:
         title = f"The record of {cut(decision_id)} cannot be read: it was changed"
         return Page(location, title, render("decision_unreadable.html", proof))
+    signatures = list(_signatures(story))
     context = {
         **proof,
         "record": record,
@@ -102,7 +103,8 @@ def view(location: Location, story: Story) -> Page:
         "reports_title": _reports_title(story),
         "faults": [fault for told in _told(story) for fault in told.faults],
         "more_reports": [_CALLED[told.kind][2] for told in _told(story) if told.more],
-        "signatures": _signatures(story),
+        "signatures": signatures,
+        "signatures_title": _signatures_title(signatures),
         "link": record.get("audit_chain") or {},
         "chain_size": story.head.size,
         "hashes": [(words, at(record, name)) for name, words in _HASHES if at(record, name) is not None],
@@ -216,12 +218,18 @@ def _reports_title(story: Story) -> str:
     )
 
 
-def _signatures(story: Story) -> list[dict[str, Any]]:
+def _signatures_title(signatures: Sequence[Mapping[str, Any]]) -> str:
+    results = [each["result"] for each in signatures]
+    if results == ["holds"] * len(results):
+        return "All three signatures over it hold"
+    wrong = results.count("does not hold")
+    if wrong:
+        return f"{wrong} of its signatures {'does' if wrong == 1 else 'do'} not hold"
+    return f"{results.count('holds')} of three signatures over it hold; the others are missing or were not checked"
+
+
+def _signatures(story: Story) -> Iterator[dict[str, Any]]:
     """The signatures over the decision, each with what verification found of it."""
-    return list(_each_signature(story))
-
-
-def _each_signature(story: Story) -> Iterator[dict[str, Any]]:
     record, found = story.record, story.verification.checks
     attestation = at(record, "rulebook_attestation", "signature")
     registration = at(record, "registry_attestation")

@@ -70,7 +70,7 @@ def short(text: object) -> str:
 def breaking(text: object) -> Markup:
     """As `short`, and where a line may end within a name; names in code have no spaces."""
     shown = escape(short(text))
-    for sign in "_/-":
+    for sign in "_/":
         shown = shown.replace(sign, Markup("{}<wbr>").format(sign))
     return shown
 
