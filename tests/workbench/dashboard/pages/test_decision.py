@@ -1,4 +1,4 @@
-"""A decision's story: what it says of a decision that is whole, erased, tampered with, or made by an adapter's facts."""
+"""A decision's story: of one that is whole, erased, tampered with, flagged, or made over an adapter's facts."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_reports_stand_in_the_order_of_the_chain(told: Site) -> None:
     places = [page.text.index(part) for part in parts]
     assert places == sorted(places)
     assert "1 execution receipt, 2 outcomes and 1 CRM sync were reported" in page.text
-    assert "Revenue (EUR) 1,234.5" in page.text
+    assert "Revenue (EUR)1,234.5" in page.text
 
 
 @pytest.mark.parametrize("body", [None, claim_request()], ids=["sent", "adapter"])
