@@ -34,12 +34,15 @@ class Site:
     def instance(self) -> Instance:
         return self.of.instance
 
-    def visit(self, url: str, scope: str = "acme") -> Page:
-        """The page at a URL, as a viewer of the scope sees it."""
+    def access(self, scope: str = "acme") -> Access:
+        """A viewer of a scope."""
         scope_id = self.of.scope.scope_id if scope == "acme" else "another"
         user = User("usr_1", "ada", {scope_id: "viewer"}, {scope_id: scope}, "", None, None, None, 1)
-        location = Location.read(url)
-        return load(self.store, Visit(Access(user, scope_id, scope, "viewer"), location, self.chain.now))
+        return Access(user, scope_id, scope, "viewer")
+
+    def visit(self, url: str, scope: str = "acme") -> Page:
+        """The page at a URL, as a viewer of the scope sees it."""
+        return load(self.store, Visit(self.access(scope), Location.read(url), self.chain.now))
 
 
 @contextmanager

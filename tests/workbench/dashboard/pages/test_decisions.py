@@ -139,6 +139,20 @@ def test_without_targets_in_the_lake_the_page_says_so(tmp_path_factory: pytest.T
         assert "deal-1042" not in read(made.visit(url())).text
 
 
+def test_the_decisions_of_an_anomaly_are_listed_alone(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with site(tmp_path_factory.mktemp("anomaly") / "home") as made:
+        for _ in range(10):
+            made.chain.decide()
+        held = made.chain.decide(discount_percent=20, margin_percent=22)
+        made.chain.execution(held)
+        report = made.store.reports(made.access()).anomalies("pricing_exception")
+        of = next(each for each in report.to_dict()["anomalies"] if each["decision_ids"] == [held])
+        page = made.visit(url(policy="pricing_exception", anomaly=of["anomaly_id"]))
+        assert page.title == "1 decision of pricing_exception, of those that show the anomaly"
+        assert ids(read(page)) == [held[-8:]]
+        assert made.visit(read(page).links["List the others too"]).title == "11 decisions of pricing_exception"
+
+
 def test_an_anomaly_that_no_report_lists_is_an_error_in_a_sentence(filled: Site) -> None:
     with pytest.raises(NotFound, match="No report lists this anomaly"):
         filled.visit(url(policy="other", anomaly="ano_none"))
