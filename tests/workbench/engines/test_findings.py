@@ -156,7 +156,8 @@ def test_rules_that_never_hit_are_counted() -> None:
         ),
         (
             latency(1.0, 2.0, None, 12.0),
-            "In a typical week, half of the first outcomes came within 2 hours, 90% within 6 hours (medians of 3 weeks)",
+            "In a typical week, half of the first outcomes came within 2 hours, 90% within 6 hours "
+            "(medians of 3 weeks)",
         ),
     ],
 )
