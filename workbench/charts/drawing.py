@@ -175,9 +175,9 @@ def titled(
         subtitlePadding=4,
         offset=12,
     )
-    # What a page writes above and below the chart instead, where lines break elsewhere.
-    whole = {"finding": name(finding), "notes": [name(note) for note in notes if note]}
-    return alt.layer(*layers).properties(title=title, width=width, height=height, usermeta=whole)
+    # Line by line: neither breaks within a text. A reader who does not see the chart reads it too.
+    described = "\n".join(name(text) for text in (finding, *notes) if text)
+    return alt.layer(*layers).properties(title=title, width=width, height=height, description=described)
 
 
 def tooltip(*columns: str) -> list[alt.Tooltip]:

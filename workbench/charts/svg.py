@@ -36,10 +36,8 @@ class Titles(NamedTuple):
 
 def titles(chart: Drawn) -> Titles:
     """What a page writes above and below a chart that is drawn without its titles."""
-    whole = chart.usermeta
-    if whole is alt.Undefined:
-        return Titles("", ())
-    return Titles(whole["finding"], tuple(whole["notes"]))
+    finding, *notes = ("" if chart.description is alt.Undefined else chart.description).split("\n")
+    return Titles(finding, tuple(notes))
 
 
 def to_svg(chart: Drawn, *, width: int | None = None, titled: bool = True) -> str:
