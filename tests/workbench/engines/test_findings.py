@@ -7,14 +7,16 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from gate.policy.effectiveness import Standing
+from tests.workbench.charts.frames import latency, metrics, mix, reasons, rules
 from tests.workbench.engines.edges import POLICY, chained, decision, outcome, snapshot_of
 from workbench.engines import findings
 from workbench.engines.confidence import confidence
 from workbench.engines.effectiveness import effectiveness
-from workbench.engines.wording import day, described, heading, in_words, moment, month, whole_percent
+from workbench.engines.wording import day, described, heading, in_words, moment, month, span, whole_percent
 
 GOOD, BAD = Standing(succeeded=86, failed=14), Standing(succeeded=63, failed=37)
 
@@ -118,3 +120,76 @@ def test_a_page_begins_with_its_finding_and_shows_no_name_of_a_field(tmp_path: P
         assert "</h3><p>" in html
         assert "100% " in html
         assert "@media print" in html
+
+
+def test_verdicts_are_told_with_their_shares_of_all_decisions() -> None:
+    assert findings.verdicts(mix(2)) == "120 decisions: 50% yes, 33% no, 17% review"
+    assert findings.verdicts(mix(1).filter(pl.col("verdict") == "no")) == "20 decisions: 100% no"
+    assert findings.verdicts(mix(0)) == "No decisions"
+
+
+def test_the_most_frequent_reason_is_told_with_its_share() -> None:
+    assert findings.reasons(reasons("A", "B")) == "A is the most frequent of 2 reasons: 40 of 50 decisions (80%)"
+    assert findings.reasons(reasons("A")) == "A is the only reason, of 20 decisions"
+    assert findings.reasons(reasons()) == "No decisions"
+    equal = reasons("B", "A").with_columns(pl.lit(5).alias("decisions")).filter(pl.col("verdict") != "review")
+    assert findings.reasons(equal).startswith("A is the most frequent of 2 reasons: 5 of 10")
+
+
+def test_rules_that_never_hit_are_counted() -> None:
+    some = rules("a", "b", never=("c",))
+    assert findings.rules(some) == "a is the most frequent of 2 rules: 20 of 30 decisions (67%); 1 rule never hit"
+    assert findings.rules(rules("a")) == "a is the only rule, of 10 decisions"
+    assert findings.rules(rules(never=("a", "b"))) == "No decisions; 2 rules never hit"
+    assert findings.rules(rules("x" * 100)).startswith(f"{'x' * 60}... is the only rule")
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (latency(), "No decisions"),
+        (latency(None, None), "No outcome yet, of 120 decisions"),
+        (latency(5.0, with_outcome=19), "Too few outcomes to judge how long they take: no week has 20"),
+        (
+            latency(20.0),
+            "In the week of 1 June 2026, half of 40 first outcomes came within 20 hours, 90% within 2.5 days",
+        ),
+        (
+            latency(1.0, 2.0, None, 12.0),
+            "In a typical week, half of the first outcomes came within 2 hours, 90% within 6 hours "
+            "(medians of 3 weeks)",
+        ),
+    ],
+)
+def test_the_time_to_an_outcome_is_that_of_weeks_with_enough_of_them(rows: pl.DataFrame, sentence: str) -> None:
+    assert findings.latency(rows) == sentence
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (metrics("revenue_eur"), "No values of revenue (EUR)"),
+        (metrics("other", "1"), "No values of revenue (EUR)"),
+        (
+            metrics("revenue_eur", "1", decisions=19),
+            "Too few values of revenue (EUR) to compare versions: none has 20",
+        ),
+        (metrics("revenue_eur", "1"), "The median of revenue (EUR) is 12 in 40 decisions by version 1"),
+        (metrics("revenue_eur", "b", "a"), "The median of revenue (EUR) goes from 12 (version b) to 13 (version a)"),
+        (
+            metrics("revenue_eur", "1", "2").with_columns(pl.lit(7.0).alias("median")),
+            "The median of revenue (EUR) is 7 for each of 2 versions",
+        ),
+    ],
+)
+def test_the_medians_of_a_metric_are_compared_between_versions(rows: pl.DataFrame, sentence: str) -> None:
+    assert findings.metric(rows, "revenue_eur") == sentence
+
+
+@pytest.mark.parametrize(
+    ("hours", "told"),
+    [(0.0, "0 minutes"), (0.5, "30 minutes"), (1, "1 hour"), (5.5, "5.5 hours"), (47, "47 hours"), (48, "2 days")],
+)
+def test_a_length_of_time_is_told_in_the_unit_that_suits_it(hours: float, told: str) -> None:
+    assert span(hours) == told
+    assert span(24 * 365) == "365 days"
