@@ -268,3 +268,11 @@ def test_altair_is_loaded_by_plotting_alone() -> None:
             for name in (getattr(node, "module", None), *(alias.name for alias in node.names))
         }
         assert not [name for name in at_once if name and re.search(r"\b(altair|charts)\b", name)], file
+
+
+def test_what_draws_charts_as_svg_is_loaded_by_drawing_alone() -> None:
+    """It starts a JavaScript engine."""
+    for file in [of for layer in LAYERS for of in modules(layer)]:
+        body = ast.parse(file.read_text()).body
+        at_once = {alias.name for node in body if isinstance(node, ast.Import) for alias in node.names}
+        assert "vl_convert" not in at_once, file

@@ -298,7 +298,8 @@ def metric(rows: pl.DataFrame, name: str) -> str:
     low, high = judged["median"][0], judged["median"][-1]
     first, last = judged["policy_version"][0], judged["policy_version"][-1]
     if judged.height == 1:
-        return f"The median of {called} is {low:,.4g} in {counted(judged['decisions'][0], 'decision')} by {cut(first)}"
+        decisions = counted(judged["decisions"][0], "decision")
+        return f"The median of {called} is {low:,.4g} in {decisions} by version {cut(first)}"
     if low == high:
         return f"The median of {called} is {low:,.4g} for each of {judged.height:,} versions"
     return f"The median of {called} goes from {low:,.4g} (version {cut(first)}) to {high:,.4g} (version {cut(last)})"
