@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -134,15 +135,14 @@ def test_pages_follow_one_another_without_a_gap(lakes: Sequence[Snapshot]) -> No
         for snapshot, limit in zip(lakes, (11, 29, len(expected), len(expected) + 1), strict=True):
             found: list[int] = []
             before = None
-            while True:
+            for _ in range(math.ceil(len(expected) / limit)):
                 page = find_decisions(snapshot, criteria, limit, before)
                 assert page.total == len(expected)
                 assert page.frame.height <= limit
                 found += page.frame["position"].to_list()
-                if page.next_before is None:
-                    break
-                assert page.frame.height == limit
                 before = page.next_before
+                assert before is None or page.frame.height == limit
+            assert before is None
             assert found == expected
 
 
