@@ -122,6 +122,8 @@ def weeks(rows: pl.DataFrame) -> str:
         return f"Too few cases to compare weeks: none has {FEW}"
     low, high = min(judged, key=lambda of: of[0]), max(judged, key=lambda of: of[0])
     (_, worst, of_worst), (_, best, of_best) = low, high
+    if len(judged) == 1 and rows["week"].n_unique() > 1:
+        return f"Only the week of {_date(worst)} has at least {FEW} cases: {_rate(of_worst, noun='')} succeeded"
     if len(judged) == 1:
         return f"In the week of {_date(worst)}, {_rate(of_worst)} succeeded"
     if low[0] == high[0]:

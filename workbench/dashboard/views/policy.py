@@ -110,7 +110,7 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
         "more_metrics": _rows_of(location, rest),
         "weeks": _weeks(location, found.asked),
         "versions": _versions(location, found.compared),
-        "versions_finding": findings.versions(_parts(found.compared), found.compared.body["min_sample"]),
+        "versions_finding": findings.versions(found.compared.parts("version"), found.compared.body["min_sample"]),
         "versions_left_out": found.compared.body["coverage"]["versions"] - len(found.compared.body["versions"]),
         "verdict_weeks": _verdict_weeks(location, done),
         "rules": [_hit(location, row, "rule") for row in done.rules.iter_rows(named=True)],
@@ -210,15 +210,10 @@ def _title(location: Location, found: Found) -> str:
     policy_id, body = location.policy or "", found.asked.body
     if not Standing(**body["outcomes"]).terminal:
         return findings.volume(policy_id, found.done.weekly)
-    parts, least = _parts(found.compared), body["min_sample"]
     if location.version is not None:
-        return findings.version(policy_id, location.version, parts, least)
-    finding = findings.success(policy_id, "version", parts, least)
+        return findings.version(policy_id, location.version, found.compared.parts("version"), body["min_sample"])
+    finding = found.asked.finding()
     return f"{cut(policy_id)}: {finding}" if body["versions_below_others"] else finding
-
-
-def _parts(report: EffectivenessReport) -> dict[str, Standing]:
-    return findings.standings(report.frame.filter(pl.col("part") == "version"), "name")
 
 
 def _filters(location: Location, names: Names) -> tuple[Any, ...]:
@@ -235,8 +230,10 @@ def _shown(location: Location) -> str | None:
     """Which decisions are shown, in words; None where it is all of the policy."""
     parts = [] if location.version is None else [f"by version {cut(location.version)}"]
     parts += [] if location.verdict is None else [f"with the verdict {location.verdict}"]
-    parts += [] if location.since is None else [f"from {_day(location.since)} on"]
-    parts += [] if location.until is None else [f"until {_day(location.until)}"]
+    since = None if location.since is None else f"from {_day(location.since)}{'' if location.until else ' on'}"
+    until = None if location.until is None else f"until {_day(location.until)}"
+    period = " ".join(part for part in (since, until) if part)
+    parts += [period] if period else []
     return joined(parts) if parts else None
 
 
