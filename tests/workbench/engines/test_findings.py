@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from gate.policy.anomalies.breaks import RULES
 from gate.policy.effectiveness import Standing
 from tests.workbench.charts.frames import latency, metrics, mix, reasons, rules
 from tests.workbench.engines.edges import POLICY, chained, decision, outcome, snapshot_of
@@ -193,3 +194,129 @@ def test_the_medians_of_a_metric_are_compared_between_versions(rows: pl.DataFram
 def test_a_length_of_time_is_told_in_the_unit_that_suits_it(hours: float, told: str) -> None:
     assert span(hours) == told
     assert span(24 * 365) == "365 days"
+
+
+@pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        ({}, "No decisions by version 2 of p"),
+        ({"2": Standing(succeeded=7)}, "Too few cases to judge version 2 of p: 7 of at least 20"),
+        ({"2": BAD}, "Version 2 of p succeeded in 63% of 100 cases"),
+        ({"1": GOOD, "2": BAD}, "Version 2 of p succeeded in 63% of 100 cases, the others in 86% of 100"),
+        ({"1": Standing(succeeded=19), "2": BAD}, "Version 2 of p succeeded in 63% of 100 cases"),
+    ],
+)
+def test_a_version_is_compared_with_the_others_where_these_have_cases(
+    parts: dict[str, Standing], sentence: str
+) -> None:
+    assert findings.version("p", "2", parts) == sentence
+
+
+@pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        ({}, "No version decided"),
+        ({"1": GOOD}, "Version 1 made every decision"),
+        ({"1": GOOD, "2": GOOD}, "None of 2 versions does worse than the others"),
+        ({"1": GOOD, "2": BAD}, "1 of 2 versions does worse than the others: 2"),
+        ({"1": GOOD, "2": Standing(failed=9)}, "Too few cases to compare 2 versions: fewer than two have 20"),
+        (
+            {"1": Standing(succeeded=9000), **dict.fromkeys("abcde", BAD)},
+            "5 of 6 versions do worse than the others: a, b, c and 2 more",
+        ),
+    ],
+)
+def test_versions_that_do_worse_are_named(parts: dict[str, Standing], sentence: str) -> None:
+    assert findings.versions(parts) == sentence
+
+
+def fifties(*succeeded: int) -> pl.DataFrame:
+    """Weeks with so many successes of 50 cases each."""
+    days = [date(2026, 1, 5) + timedelta(weeks=at) for at in range(len(succeeded))]
+    return pl.DataFrame({"week": days, "succeeded": succeeded, "failed": [50 - each for each in succeeded]})
+
+
+def test_the_lowest_and_the_highest_week_are_dated() -> None:
+    assert findings.weeks(fifties(40, 20, 45)) == (
+        "Success was lowest in the week of 12 January 2026 (40% of 50 cases) and highest in the week of "
+        "19 January 2026 (90% of 50)"
+    )
+    assert findings.weeks(fifties(40)) == "In the week of 5 January 2026, 80% of 50 cases succeeded"
+    assert findings.weeks(fifties(40, 40)) == "Each of 2 weeks succeeded in 80% of its cases"
+    few = fifties(0, 9).tail(1).with_columns(failed=pl.lit(2, pl.Int64))
+    assert findings.weeks(pl.concat([fifties(40), few])) == (
+        "Only the week of 5 January 2026 has at least 20 cases: 80% of 50 succeeded"
+    )
+    none = fifties(40).with_columns(pl.lit(0).alias("succeeded"))
+    assert findings.weeks(none) == "Too few cases to compare weeks: none has 20"
+
+
+def test_two_versions_in_one_week_are_one_week() -> None:
+    rows = pl.concat([fifties(50), fifties(0)])
+    assert findings.weeks(rows) == "In the week of 5 January 2026, 50% of 100 cases succeeded"
+
+
+def test_a_policy_without_final_outcomes_is_told_by_its_verdicts() -> None:
+    rows = pl.DataFrame({"verdict": ["yes", "review"], "decisions": [3, 1]})
+    assert findings.volume("p", rows) == "4 decisions by p, none with a final outcome yet: 75% yes, 25% review"
+    assert findings.volume("p", rows.clear()) == "No decisions by p"
+
+
+def found(kind: str, subject: str = "", *, start: str, end: str, **more: Any) -> dict[str, Any]:
+    """An anomaly with a window."""
+    return {"kind": kind, "subject": subject, "window": {"from": f"{start}Z", "to": f"{end}Z"}, **more}
+
+
+@pytest.mark.parametrize(
+    ("anomaly", "sentence"),
+    [
+        (
+            found(
+                "outcome_shift",
+                start="2026-10-12T00:00:00.000",
+                end="2026-10-19T00:00:00.000",
+                summary="The share of outcomes succeeded fell from 89.5% to 33.5%.",
+                numbers={},
+            ),
+            "p: the share of outcomes succeeded fell from 89.5% to 33.5%, in the week of 12 October 2026",
+        ),
+        (
+            found(
+                "volume",
+                start="2026-10-16T00:00:00.000",
+                end="2026-10-17T00:00:00.000",
+                numbers={"decisions": 174, "cells": 1, "grain": "day", "usual": 34},
+            ),
+            "p: 174 decisions in 1 day, where 34 are usual, on 16 October 2026",
+        ),
+        (
+            found(
+                "lifecycle_break",
+                "outcome_overdue",
+                start="2026-01-01T05:00:00.000",
+                end="2026-10-17T07:00:00.000",
+                numbers={"count": 75, "of": 1309},
+            ),
+            "p: 75 of 1,309 decisions were executed more than 30 days ago without a final outcome",
+        ),
+        (
+            found(
+                "lifecycle_break",
+                "binding_mismatch",
+                start="2026-01-01T05:00:00.000",
+                end="2026-10-17T07:00:00.000",
+                numbers={"count": 1, "of": 1309},
+            ),
+            "p: 1 of 1,309 decisions has a receipt that names another target",
+        ),
+    ],
+)
+def test_a_headline_names_policy_numbers_and_time(anomaly: dict[str, Any], sentence: str) -> None:
+    assert findings.headline("p", anomaly) == sentence
+
+
+def test_every_broken_promise_has_a_sentence_of_its_own() -> None:
+    window = {"start": "2026-01-01T05:00:00.000", "end": "2026-01-02T05:00:00.000"}
+    for subject in RULES:
+        told = findings.headline("p", found("lifecycle_break", subject, **window, numbers={"count": 2, "of": 9}))
+        assert told.startswith("p: 2 of 9 decisions "), subject

@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from workbench.engines.rendering import interval, on_one_line, percent
-from workbench.engines.wording import counted, decided_by, described, phrase, stated
+from workbench.engines.wording import counted, day, decided_by, described, phrase, stated
 from workbench.engines.wording import moment as shown_moment
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -81,6 +81,7 @@ def when(moment: datetime | str | None) -> str:
 
 _FILTERS: Final[Mapping[str, Callable[..., object]]] = {
     "counted": counted,
+    "day": day,
     "decided_by": decided_by,
     "described": described,
     "hours": hours,

@@ -82,7 +82,7 @@ class Location(_Parameters):
         reason: A reason code.
         rule: What decided, as the record's evidence says.
         state: One of the states of a decision (`workbench.engines.listing.STATES`).
-        outcome: The status of the latest outcome.
+        outcome: The status of the latest outcome; `unreported` without one.
         target: The object that a decision is about.
         ref: A decision's or a request's id.
         age: For how long a held decision has waited at least: `hour`, `day` or `week`.
@@ -185,7 +185,7 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "verdict": ("yes", "no", "review"),
         "age": ("hour", "day", "week"),
         "show": ("dismissed",),
-        "outcome": ("succeeded", "partial", "failed", "reverted", "pending", "review"),
+        "outcome": ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported"),
     }
 )
 
