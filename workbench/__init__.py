@@ -1,7 +1,8 @@
 """The workbench: the lake that a ledger is exported to, and the engines that answer questions over it.
 
-from workbench import anomalies, benchmarks, confidence, counterfactuals, effectiveness, open_lake
-from workbench import Criteria, decision_names, find_decisions, glance, held_decisions, policy_alerts, roll_up
+from workbench import activity, anomalies, benchmarks, confidence, counterfactuals, effectiveness, glance
+from workbench import open_lake, policy_alerts, roll_up
+from workbench import Criteria, decision_names, find_decisions, held_decisions
 
     columns      every table and column of the lake
     lake         export, compaction, reading and verification of the Parquet files
@@ -20,6 +21,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from workbench.engines.activity import activity
     from workbench.engines.anomalies.alerts import policy_alerts
     from workbench.engines.anomalies.report import anomalies
     from workbench.engines.benchmarks import benchmarks
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Criteria",
+    "activity",
     "anomalies",
     "benchmarks",
     "confidence",
@@ -50,6 +53,7 @@ __all__ = [
 _PLACES: Final = MappingProxyType(
     {
         "Criteria": "workbench.engines.listing",
+        "activity": "workbench.engines.activity",
         "anomalies": "workbench.engines.anomalies.report",
         "benchmarks": "workbench.engines.benchmarks",
         "confidence": "workbench.engines.confidence",

@@ -165,8 +165,9 @@ def test_a_source_and_its_notebook_are_paired(name: str) -> None:
 
 
 def test_the_workbench_offers_what_notebooks_use_by_name() -> None:
-    reports = {"anomalies", "benchmarks", "confidence", "counterfactuals", "effectiveness"}
-    assert {*workbench.__all__} >= {*reports, "open_lake", "policy_alerts", "roll_up"}
+    reports = {"activity", "anomalies", "benchmarks", "confidence", "counterfactuals", "effectiveness", "glance"}
+    listing = {"Criteria", "decision_names", "find_decisions", "held_decisions"}
+    assert workbench.__all__ == sorted({*reports, *listing, "open_lake", "policy_alerts", "roll_up"})
     assert all(getattr(workbench, name).__name__ == name for name in workbench.__all__)
     with pytest.raises(AttributeError, match="no attribute 'moon'"):
         _ = workbench.moon

@@ -10,6 +10,7 @@ Altair chart, of workbench.charts), and shows itself in a notebook.
     counterfactuals    a slice of decisions under other facts or another rulebook
     roll_up            all policies of several scopes
     glance             all policies of a scope in one look: what came of them, what is held, their trend
+    activity           a policy over time: verdicts, reasons, rules, latency of outcomes, metrics
     listing            decisions searched, those that are held, and the names to search by
     arguments, slicing    what every engine checks and cuts at its door
     findings           the sentence that says what a report shows

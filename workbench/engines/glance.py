@@ -3,7 +3,7 @@
     look = glance(open_lake("var/lake").scope("acme"))
     look.frame.filter(trend="falling")
 
-The rates are those of effectiveness; how a trend is judged is in docs/effectiveness.md.
+The rates are those of effectiveness; how a trend is judged is in docs/glance.md.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ by.
     held_decisions(snapshot, now=utc_now()).ages
     decision_names(snapshot).policies
 
-The states of a decision are defined in `workbench.lake.cases` and explained in docs/lake.md.
+The states of a decision are defined in `workbench.lake.cases` and explained in docs/glance.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The programs in docs/lake.md run, in the order of the page."""
+"""The programs in docs/lake.md and docs/glance.md run, in the order of each page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,15 @@ from workbench.lake.entries import Personal
 from workbench.lake.upkeep import bring_up
 
 
+@pytest.mark.parametrize(("page", "programs", "printed"), [("lake.md", 4, "read_parquet"), ("glance.md", 4, "")])
 def test_the_programs_of_the_page_run(
-    instance: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: str,
+    programs: int,
+    printed: str,
+    instance: Instance,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     directory = instance.ledger.directory
     demo = directory.create_scope("demo", "unlimited", utc_now())
@@ -29,9 +36,9 @@ def test_the_programs_of_the_page_run(
         for _ in bring_up(instance.ledger, lake, scope.scope_id, Personal()):
             pass
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "lake.md").read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.MULTILINE | re.DOTALL)
     names: dict[str, object] = {}
     for block in blocks:
         exec(block, names)  # noqa: S102 - the page's own text
-    assert len(blocks) == 4
-    assert "read_parquet" in capsys.readouterr().out
+    assert len(blocks) == programs
+    assert printed in capsys.readouterr().out
