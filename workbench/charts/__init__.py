@@ -1,4 +1,4 @@
-"""The charts of reports: a module for each report that has one of its own, loaded by its `plot()` alone.
+"""The charts of reports and of the dashboard, loaded by what draws them alone.
 
 Altair takes longer to load than everything else here together, and exporting, serving and computing plot nothing.
 
@@ -12,6 +12,10 @@ Altair takes longer to load than everything else here together, and exporting, s
     anomalies          a report over time, and one anomaly beside its surroundings
     benchmarks         a policy on the percentiles of others
     counterfactuals    verdicts as they were and as they would be
+    weekly             verdicts week by week, and how long first outcomes take
+    counts             how many decisions each reason and each rule stands behind
+    metrics            what callers measured, by version
+    sparkline          a line the size of a word, without Altair
 
 Every title is a sentence of `workbench.engines.findings`. Each channel is given as its class, `x=alt.X("low:Q")`: of a
 plain string Altair hashes all of its schemas to find the class, which takes longer than all else about a chart.

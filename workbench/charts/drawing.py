@@ -54,8 +54,9 @@ _FORMATS: Final = {
     **dict.fromkeys((*_RATES, *_PERCENTILES), ".1%"),
     **dict.fromkeys(("score", "modified_z"), ".2f"),
     **dict.fromkeys(("value", "usual"), ",.6~g"),
+    **dict.fromkeys(("median_hours", "p90_hours"), ",.1f"),
 }
-_DATES: Final = ("week", "start", "from", "to")
+_DATES: Final = ("week", "start", "from", "to", "last_hit_at")
 
 
 def name(text: str) -> str:
@@ -134,6 +135,15 @@ def _address(path: str | None) -> str | None:
     return f"{ORIGIN}{path}"
 
 
+def runs(weekly: pl.DataFrame, by: str) -> pl.DataFrame:
+    """With `run`, which changes where a line, of those that a column names, pauses for a week or more, so that none
+    leads over weeks in which it has nothing; and whether a run is `alone`, a single week.
+    """
+    paused = (pl.col("week").diff() != pl.duration(weeks=1)).fill_null(value=True).over(by)
+    numbered = weekly.sort(by, "week").with_columns(paused.cum_sum().alias("run"))
+    return numbered.with_columns((pl.len().over("run") == 1).alias("alone"))
+
+
 def titled(
     layers: Sequence[alt.Chart | alt.LayerChart],
     finding: str,
@@ -209,6 +219,10 @@ def months(moments: pl.Series) -> alt.Axis:
     """An axis with month and year; with the day too where there are too few weeks for months to tell them apart."""
     first, last = moments.min(), moments.max()
     if isinstance(first, date) and isinstance(last, date) and (last - first).days < _FEW_DAYS:
+        if moments.dtype == pl.Date:
+            # Weeks begin on Mondays, those of Vega on Sundays.
+            weeks = [alt.DateTime(year=of.year, month=of.month, date=of.day) for of in moments.unique().sort()]
+            return alt.Axis(format="%-d %b %Y", values=weeks, labelOverlap=True)
         return alt.Axis(format="%-d %b %Y", tickCount=alt.TimeIntervalStep(interval="week", step=1), labelOverlap=True)
     return alt.Axis(format="%b %Y", tickCount=alt.TimeIntervalStep(interval="month", step=1), labelOverlap=True)
 

@@ -21,6 +21,7 @@ from workbench.charts.drawing import (
     linked,
     months,
     rows,
+    runs,
     titled,
     tooltip,
     with_links,
@@ -43,7 +44,9 @@ def weekly(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, link: Lin
     versions = most["policy_version"].sort().to_list()
     shown_names, named = labels(versions), legend("Policy version")
     usual = _coverage(frame)
-    shown = _runs(frame.filter(pl.col("policy_version").is_in(versions) & pl.col("success_rate").is_not_null()))
+    shown = runs(
+        frame.filter(pl.col("policy_version").is_in(versions) & pl.col("success_rate").is_not_null()), "policy_version"
+    )
     shown = shown.with_columns(
         pl.col("policy_version").replace_strict(versions, shown_names, return_dtype=pl.String).alias("label"),
         (_pending(usual) & (pl.col("week") > pl.lit(frame["week"].max(), pl.Date) - _RECENT)).alias("open"),
@@ -111,12 +114,3 @@ def _coverage(frame: pl.DataFrame) -> float:
     """The share of all decisions with a terminal outcome."""
     decisions = frame["decisions"].sum()
     return float(frame.select(pl.sum_horizontal(*_TERMINAL).sum()).item() / decisions) if decisions else 0.0
-
-
-def _runs(shown: pl.DataFrame) -> pl.DataFrame:
-    """With `run`, which changes where a version pauses for a week or more, so that no line leads over weeks in which it
-    decided nothing; and whether a run is `alone`, a single week.
-    """
-    paused = (pl.col("week").diff() != pl.duration(weeks=1)).fill_null(value=True).over("policy_version")
-    numbered = shown.sort("policy_version", "week").with_columns(paused.cum_sum().alias("run"))
-    return numbered.with_columns((pl.len().over("run") == 1).alias("alone"))

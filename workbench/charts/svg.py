@@ -51,10 +51,12 @@ def to_svg(chart: Drawn, *, width: int | None = None, titled: bool = True) -> st
         titled: Whether its titles are drawn too. Without them it is still labelled with them.
 
     Raises:
-        ValueError: The chart cannot be drawn.
+        ValueError: The chart has facets, or cannot be drawn.
     """
     import vl_convert
 
+    if isinstance(chart, alt.FacetChart):
+        raise ValueError("A chart of facets has no width of its own; draw each of its parts.")
     spec: dict[str, Any] = chart.to_dict()
     spec["background"] = None
     if not titled:

@@ -16,8 +16,9 @@ import polars as pl
 
 from gate.policy.confidence import MIN_SAMPLE, Counts
 from gate.policy.effectiveness import Standing, below_others, together
+from gate.policy.questions import VERDICTS
 from workbench.engines.rendering import cut, percent
-from workbench.engines.wording import counted, decided_by, described, in_words, joined, phrase, whole_percent
+from workbench.engines.wording import counted, day, decided_by, described, in_words, joined, phrase, span, whole_percent
 
 FEW: Final = MIN_SAMPLE
 """With fewer cases than this a rate is drawn in grey."""
@@ -148,6 +149,81 @@ def redecided(body: Mapping[str, Any]) -> str:
         f"{changed:,} of {counted(whole, 'decision')} by {policy_id} would get another verdict "
         f"({whole_percent(changed / whole)})"
     )
+
+
+def verdicts(rows: pl.DataFrame) -> str:
+    """How many decisions there are, and the share of each verdict, of rows {verdict, decisions, ...}."""
+    by_verdict = _added(rows, "verdict")
+    whole = sum(by_verdict.values())
+    if not whole:
+        return "No decisions"
+    shares = ", ".join(f"{whole_percent(by_verdict[of] / whole)} {of}" for of in VERDICTS if by_verdict.get(of))
+    return f"{counted(whole, 'decision')}: {shares}"
+
+
+def reasons(rows: pl.DataFrame) -> str:
+    """The most frequent reason, of rows {reason_code, decisions, ...}."""
+    return _most_frequent({cut(name): number for name, number in _added(rows, "reason_code").items()}, "reason")
+
+
+def rules(rows: pl.DataFrame) -> str:
+    """The rule that decided most, and how many never hit, of rows {rule, decisions, ...}."""
+    by_rule = {cut(decided_by(name)): number for name, number in _added(rows, "rule").items()}
+    hit = {name: number for name, number in by_rule.items() if number}
+    never = len(by_rule) - len(hit)
+    found = _most_frequent(hit, "rule")
+    return f"{found}; {never:,} {'rule' if never == 1 else 'rules'} never hit" if never else found
+
+
+def latency(rows: pl.DataFrame) -> str:
+    """How long first outcomes take in most weeks, of rows {week, decisions, with_outcome, median_hours, p90_hours}."""
+    decisions, outcomes = (int(rows[column].sum()) for column in ("decisions", "with_outcome"))
+    if not decisions:
+        return "No decisions"
+    if not outcomes:
+        return f"No outcome yet, of {counted(decisions, 'decision')}"
+    judged = rows.filter((pl.col("with_outcome") >= FEW) & pl.col("median_hours").is_not_null())
+    if judged.is_empty():
+        return f"Too few outcomes to judge how long they take: no week has {FEW}"
+    half, most = judged.select(pl.col("median_hours", "p90_hours").median()).row()
+    within = f"came within {span(half)}, 90% within {span(most)}"
+    if judged.height == 1:
+        return f"In the week of {day(judged['week'][0])}, half of {judged['with_outcome'][0]:,} first outcomes {within}"
+    return f"In a typical week, half of the first outcomes {within} (medians of {judged.height:,} weeks)"
+
+
+def metric(rows: pl.DataFrame, name: str) -> str:
+    """Between which versions the median of a metric lies, of rows {name, policy_version, decisions, median, ...}."""
+    of, called = rows.filter(pl.col("name") == name), cut(in_words(name))
+    judged = of.filter(pl.col("decisions") >= FEW).sort("median", "policy_version")
+    if not of["decisions"].sum():
+        return f"No values of {called}"
+    if judged.is_empty():
+        return f"Too few values of {called} to compare versions: none has {FEW}"
+    low, high = judged["median"][0], judged["median"][-1]
+    first, last = judged["policy_version"][0], judged["policy_version"][-1]
+    if judged.height == 1:
+        return f"The median of {called} is {low:,.4g} in {counted(judged['decisions'][0], 'decision')} by {cut(first)}"
+    if low == high:
+        return f"The median of {called} is {low:,.4g} for each of {judged.height:,} versions"
+    return f"The median of {called} goes from {low:,.4g} (version {cut(first)}) to {high:,.4g} (version {cut(last)})"
+
+
+def _added(rows: pl.DataFrame, name: str) -> dict[str, int]:
+    """The decisions of a frame's rows, added up by one of its columns."""
+    return dict(rows.group_by(name, maintain_order=True).agg(pl.col("decisions").sum()).iter_rows())
+
+
+def _most_frequent(by_name: Mapping[str, int], noun: str) -> str:
+    whole = sum(by_name.values())
+    if not whole:
+        return "No decisions"
+    # Of equals the first by name.
+    name, number = min(by_name.items(), key=lambda of: (-of[1], of[0]))
+    if len(by_name) == 1:
+        return f"{name} is the only {noun}, of {counted(whole, 'decision')}"
+    share = whole_percent(number / whole)
+    return f"{name} is the most frequent of {len(by_name):,} {noun}s: {number:,} of {whole:,} decisions ({share})"
 
 
 def _too_few(policy_id: str, whole: Standing, min_sample: int) -> str | None:

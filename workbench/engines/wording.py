@@ -26,6 +26,8 @@ _HEADINGS: Final[Mapping[str, str]] = MappingProxyType(
         "high": "High end of the interval",
         "holds": "Value",
         "low": "Low end of the interval",
+        "last_hit_at": "Last hit",
+        "median_hours": "Median (hours)",
         "modified_z": "Distance in robust standard deviations",
         "name": "Name",
         "needs_input": "Would fail the schema",
@@ -34,6 +36,7 @@ _HEADINGS: Final[Mapping[str, str]] = MappingProxyType(
         "p50": "Median",
         "p75": "75th percentile",
         "p90": "90th percentile",
+        "p90_hours": "90th percentile (hours)",
         "policy_id": "Policy",
         "rate": "Share",
         "rule": "Decided by",
@@ -133,6 +136,19 @@ def stated(timestamp: str | None) -> str:
 def month(text: str | None) -> str:
     """A month, or the month of a timestamp: `2026-09` is `September 2026`; a dash where there is none."""
     return "-" if text is None else f"{_MONTHS[int(text[5:7]) - 1]} {text[:4]}"
+
+
+def span(hours: float) -> str:
+    """A length of time in the unit that suits it: `40 minutes`, `5.5 hours`, `3.2 days`."""
+    for most, unit, each in ((1, "minute", 60.0), (48, "hour", 1.0)):
+        if hours < most:
+            return _measured(hours * each, unit)
+    return _measured(hours / 24, "day")
+
+
+def _measured(number: float, unit: str) -> str:
+    shown = f"{number:,.0f}" if number >= 100 else f"{number:.2g}"
+    return f"{shown} {unit}" if shown == "1" else f"{shown} {unit}s"
 
 
 def whole_percent(rate: float) -> str:

@@ -18,7 +18,7 @@ _SHAPES: Final = ("path", "rect", "line", "circle", "polygon", "polyline")
 _ELEMENTS: Final = {*_SHAPES, "g", "text", "tspan", "a", "clipPath", "defs"}
 _COLOURS: Final = ("fill", "stroke")
 _ATTRIBUTES: Final = {
-    *("d", "transform", "x", "y", "x1", "x2", "y1", "y2", "dx", "dy", "width", "height", "cx", "cy", "r", "rx", "ry"),
+    *("x", "y", "x1", "x2", "y1", "y2", "dx", "dy", "width", "height", "cx", "cy", "r", "rx", "ry"),
     *("points", "fill-opacity", "stroke-opacity", "opacity", "stroke-width", "stroke-dasharray", "stroke-dashoffset"),
     *("stroke-linecap", "stroke-linejoin", "stroke-miterlimit", "text-anchor", "font-weight"),
     *("font-style", *_COLOURS),
@@ -28,6 +28,8 @@ _NAMED: Final[Mapping[str, str]] = {"white": "#ffffff", "black": "#000000"}
 _SHORT: Final = re.compile(r"#([0-9a-f])([0-9a-f])([0-9a-f])")
 _RGB: Final = re.compile(r"rgb\((\d{1,3}), ?(\d{1,3}), ?(\d{1,3})\)")
 _PAINT: Final = re.compile(r"none|transparent|#[0-9a-f]{6}")
+_PLACES: Final = ("d", "transform")
+_FRACTION: Final = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
 _CLIP: Final = re.compile(r"url\(#([^)]+)\)")
 
 
@@ -115,6 +117,8 @@ class _Drawing:
                 yield name, self._ids[value]
             elif name == "font-size":
                 yield name, f"{float(value.removesuffix('px')) / self._larger:.4g}px"
+            elif name in _PLACES:
+                yield name, _FRACTION.sub(lambda of: f"{float(of[0]):.2f}", value)
             elif name in _ATTRIBUTES and not (name in ("opacity", "stroke-width") and value == "1"):
                 yield name, value
 

@@ -42,7 +42,7 @@ _GROUP: Final = 60
 _ABOVE: Final = 18
 _ABOVE_GROUP: Final = 24
 _CONFIG: Final[Mapping[str, Any]] = {
-    "axis": {"labelFontSize": _TEXT, "titleFontSize": _TEXT, "titleFontWeight": 600},
+    "axis": {"labelFontSize": _TEXT, "titleFontSize": _TEXT, "titleFontWeight": 600, "labelSeparation": 8},
     "legend": {"labelFontSize": _TEXT, "titleFontSize": _TEXT, "titleFontWeight": 600},
     "text": {"fontSize": _TEXT},
     "title": {"subtitleFontSize": _TEXT},
