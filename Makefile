@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 HOST ?= 127.0.0.1
 PORT ?= 8080
+WORKBENCH_PORT ?= 5006
 PEERS ?= 12
 OWN := env -u GATE_LAKE -u GATE_DATABASE_URL
 # Tests start hundreds of processes: what one of them compiled serves the next, whatever the environment says.
@@ -12,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE =
 
 run: install
 	@echo "Starting Decision Gate."
-	@$(BIN)/gate serve --demo --host $(HOST) --port $(PORT)
+	@$(BIN)/gate serve --demo --workbench --workbench-port $(WORKBENCH_PORT) --host $(HOST) --port $(PORT)
 
 # A new instance in var-demo with a year of made-up decisions, 20,000 unless DECISIONS says how many, until today or the day
 # that UNTIL names, those of PEERS small companies, and its lake; what is there already is kept. docs/demo.md tells what is

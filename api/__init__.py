@@ -8,6 +8,7 @@
     description    the OpenAPI document and the pages made of it
     keeper         signed checkpoints, kept while the service runs
     analytics      the process that computes reports, and asking it
+    dashboard      the process that serves the dashboard beside the service
     cli            the `gate` command
 
 No rule of the domain stands here: a route reads, asks `gate` or `workbench`, and answers.

@@ -6,3 +6,7 @@ def main() -> None:
     from api.cli.main import main as run
 
     run()
+
+
+if __name__ == "__main__":
+    main()

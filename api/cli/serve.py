@@ -17,6 +17,7 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
+from api import dashboard
 from api.analytics.client import ADDRESS_VARIABLE, SOCKET, analytics_process, is_installed
 from api.app import DRAIN_SECONDS, HOME_VARIABLE, SERVER_VARIABLE
 from api.cli.announcement import announce_when_ready
@@ -50,6 +51,10 @@ def serve(
         int, typer.Option(min=1, max=60, help="The time limit for a request's head, and again for its body, to arrive.")
     ] = 30,
     analytics: Annotated[bool, typer.Option(help="Update the lake and compute reports in a separate process.")] = True,
+    workbench: Annotated[
+        bool, typer.Option("--workbench", help="Serve the dashboard as well, in a process of its own, on this machine.")
+    ] = False,
+    workbench_port: Annotated[int, typer.Option(min=1, max=65535, help="The port of the dashboard.")] = 5006,
     demo: Annotated[bool, typer.Option("--demo", help="Create a demo scope and print a first request.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -76,6 +81,11 @@ def serve(
     os.environ[ADDRESS_VARIABLE] = ""
     if analytics and not is_installed() and not as_json:
         say("Policy reports are off, because the extra `workbench` is not installed. Everything else works.")
+    if workbench and not dashboard.is_installed():
+        raise OperatorError(
+            "EXTRA_MISSING",
+            "--workbench needs the extra `workbench`. Install it in a checkout with: pip install '.[server,workbench]'",
+        )
     # A forked worker would inherit this process's locks and descriptors; a spawned one starts clean.
     multiprocessing.set_start_method("spawn", force=True)
     server = Server(
@@ -101,11 +111,16 @@ def serve(
     server.on_shutdown(lambda: None if as_json else say("Stopped. Everything acknowledged is in the ledger."))
     # It warns of more threads than processors can serve at once; here they wait for their turn.
     logging.getLogger("_granian").addFilter(lambda record: "Configuration allows spawning" not in record.getMessage())
+    beside = (
+        dashboard.dashboard_process(home.absolute(), workbench_port, os.getpid(), demo=demo, as_json=as_json)
+        if workbench
+        else nullcontext()
+    )
     try:
         with analytics_process(home.absolute(), metrics, os.getpid()) if computes else nullcontext("") as address:
             os.environ[ADDRESS_VARIABLE] = address
             # Its last round comes after the workers have answered their last requests.
-            with Keeper(settings, metrics / "checkpoints.json", log):
+            with Keeper(settings, metrics / "checkpoints.json", log), beside:
                 server.serve()
     finally:
         shutil.rmtree(metrics, ignore_errors=True)

@@ -232,7 +232,8 @@ class SignOut(Outside):
         if session is not None:
             user = await self.sign_ins.user(self)
             if user is not None and self.get_body_argument("everywhere", "") == "yes":
-                await asyncio.to_thread(self.sign_ins.users.sign_out, user.name, self.sign_ins.clock())
+                now = self.sign_ins.clock()
+                await asyncio.to_thread(self.sign_ins.users.sign_out, user.name, now, by=user.name)
             self.sign_ins.sessions.end(session.handle)
         self.clear_cookie(COOKIE, path="/")
         self.redirect("/sign-in")
