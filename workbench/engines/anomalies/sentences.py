@@ -111,7 +111,8 @@ def evidence(anomaly: AnomalyDocument) -> str:
     numbers = anomaly["numbers"]
     match anomaly["kind"]:
         case "lifecycle_break":
-            return f"{counted(numbers['count'], 'decision')} of {numbers['of']:,} that could ({whole_percent(numbers['share'])})"
+            share = whole_percent(numbers["share"])
+            return f"{numbers['count']:,} of the {counted(numbers['of'], 'decision')} that could ({share})"
         case "volume":
             return (
                 f"The count lies {numbers['modified_z']:.1f} robust standard deviations from usual; it stands out from "
