@@ -9,7 +9,7 @@ OWN := env -u GATE_LAKE -u GATE_DATABASE_URL
 # Tests start hundreds of processes: what one of them compiled serves the next, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run demo notebooks check test browser torture install lint format contract client bench lock clean
+.PHONY: run demo notebooks check test browser screenshots torture install lint format contract client bench lock clean
 
 run: install
 	@echo "Starting Decision Gate."
@@ -55,6 +55,10 @@ check: install
 test:
 	@$(MAKE) --no-print-directory --jobs=2 install browser
 	$(call test_and_lint,--numprocesses=4 $(FILES))
+
+# A picture of every page of the dashboard on the demo, for people to look at: light, dark, wide, narrow and printed.
+screenshots: demo browser
+	@README=$(README) $(BIN)/python -m tests.screenshots
 
 # A Chromium for the tests that look at pages: that of the machine, or the distribution's, installed where this is root.
 browser:

@@ -7,20 +7,14 @@ from collections.abc import Callable
 from functools import partial
 
 from gate.errors import AccessForbidden, GateError, NotFound
-from workbench.dashboard.app.sign_in import Outside, SignIns, sign_in_url
+from workbench.dashboard.app.sign_in import Outside, sign_in_url
 from workbench.dashboard.store.access import Access, access
-from workbench.dashboard.store.store import Store
 
 _MAX_ARGUMENT = 200
 
 
 class Download(Outside):
     """A file of a scope."""
-
-    def initialize(self, sign_ins: SignIns, store: Store) -> None:
-        """Takes what the handlers share, and what files are made from."""
-        super().initialize(sign_ins)
-        self.store = store
 
     async def get(self) -> None:
         """The file, or a page that says why there is none."""

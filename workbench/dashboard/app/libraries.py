@@ -9,12 +9,16 @@ forget            what Panel keeps of a session that is gone.
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import panel
-from bokeh.server import tornado as bokeh_tornado
+from bokeh.document import without_document_lock
+from bokeh.server.urls import per_app_patterns
+from panel.io.application import Application
 from panel.io.resources import CDN_ROOT
 from panel.io.server import Server
 from panel.io.state import state
@@ -23,6 +27,7 @@ from tornado.web import OutputTransform, RequestHandler
 from workbench.dashboard import PANEL_FILES
 
 if TYPE_CHECKING:
+    from bokeh.application.handlers.handler import Handler
     from bokeh.document import Document
 
 PINNED: Final = {"panel": "1.9.4", "bokeh": "3.9.2"}
@@ -44,7 +49,32 @@ def scripts() -> list[str]:
 
 def keep_only(routes: tuple[str, ...]) -> None:
     """Takes every other pattern out of those that each application gets."""
-    bokeh_tornado.per_app_patterns[:] = [each for each in bokeh_tornado.per_app_patterns if each[0] in routes]
+    per_app_patterns[:] = [each for each in per_app_patterns if each[0] in routes]
+
+
+def application(*handlers: Handler) -> Any:
+    """An application that makes its documents by these handlers; Panel's server takes one where its types forbid it."""
+    return Application(*handlers)  # type: ignore[no-untyped-call]
+
+
+def token_payload(document: Document) -> dict[str, Any]:
+    """What the token of a document's session holds."""
+    payload: dict[str, Any] = getattr(document.session_context, "token_payload", {})
+    return payload
+
+
+def later(document: Document, work: Callable[[], Awaitable[None]]) -> None:
+    """Runs work beside the document, soon, and without keeping others from it. Bokeh awaits it, though its types say
+    otherwise.
+    """
+    document.add_next_tick_callback(without_document_lock(work))  # type: ignore[arg-type]
+
+
+def stop_on_signals(server: Server) -> None:
+    """Lets a server's loop end, and with it what waits for it, when the process is asked to end."""
+    loop: Any = server.io_loop
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.asyncio_loop.add_signal_handler(number, loop.stop)
 
 
 def transform_responses(server: Server, transform: type[OutputTransform]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,12 +14,12 @@ from bokeh.application.handlers.function import FunctionHandler
 from bokeh.application.handlers.handler import Handler
 from bokeh.server.auth_provider import AuthProvider
 from bokeh.util.token import get_token_payload
-from panel.io.application import Application
 from panel.io.server import get_server
 from tornado.httputil import HTTPServerRequest
 from tornado.web import RequestHandler, StaticFileHandler
 
 from gate.ledger.access.users import Users
+from workbench.charts.colours import stylesheet
 from workbench.dashboard.app import libraries
 from workbench.dashboard.app.downloads import NotebookDownload, PacketDownload, RecordDownload
 from workbench.dashboard.app.headers import SecurityHeaders
@@ -87,11 +86,13 @@ def dashboard(
     sessions, secret = Sessions(users, clock), secrets.token_hex(32)
     sign_ins = SignIns(users, sessions, Throttle(), secret, _is_secure(public_url), clock)
     link = None if demo_user is None else sign_ins.link_for(demo_user)
-    services = Services(store, sessions.user, ThreadPoolExecutor(_THREADS, "dashboard"), clock, observer)
+    services = Services(
+        store, sessions.user, ThreadPoolExecutor(_THREADS, "dashboard"), clock, observer, libraries.later
+    )
     libraries.keep_only((r"/?", r"/ws"))
     pn.extension(notifications=False)
     looks = Looks(style())
-    shared: dict[str, Any] = {"sign_ins": sign_ins}
+    shared: dict[str, Any] = {"sign_ins": sign_ins, "store": store}
     path, files = libraries.panel_files()
     server = get_server(
         {f"/{'' if page == 'overview' else page}": _application(services, looks, sign_ins) for page in PAGES},
@@ -119,11 +120,12 @@ def dashboard(
             (r"/sign-in", SignIn, shared),
             (r"/sign-in/once/([A-Za-z0-9_-]{1,100})", SignInOnce, shared),
             (r"/sign-out", SignOut, shared),
-            (r"/download/packet", PacketDownload, {**shared, "store": store}),
-            (r"/download/record", RecordDownload, {**shared, "store": store}),
-            (r"/download/notebook", NotebookDownload, {**shared, "store": store}),
+            (r"/download/packet", PacketDownload, shared),
+            (r"/download/record", RecordDownload, shared),
+            (r"/download/notebook", NotebookDownload, shared),
             (r"/health", Health),
             (rf"{path}/(.*)", StaticFileHandler, {"path": str(files)}),
+            (r"/assets/charts.css", ChartColours),
             (r"/assets/(.*)", StaticFileHandler, {"path": str(ASSETS)}),
         ],
     )
@@ -131,11 +133,9 @@ def dashboard(
     libraries.answer_unknown(server, Nowhere, **shared)
 
     def run() -> None:
-        loop = server.io_loop
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.asyncio_loop.add_signal_handler(number, loop.stop)
+        libraries.stop_on_signals(server)
         server.start()
-        loop.start()
+        server.io_loop.start()
         server.stop()
 
     return Dashboard(run, link)
@@ -149,6 +149,15 @@ class Health(RequestHandler):
         self.finish({"status": "ok"})
 
 
+class ChartColours(RequestHandler):
+    """GET /assets/charts.css: the colours of charts, light and dark."""
+
+    def get(self) -> None:
+        """The style sheet."""
+        self.set_header("Content-Type", "text/css; charset=utf-8")
+        self.finish(stylesheet())
+
+
 class _Auth(AuthProvider):
     """Who asks: the user of the cookie, for pages and for websockets alike."""
 
@@ -157,11 +166,11 @@ class _Auth(AuthProvider):
         super().__init__()
 
     @property
-    def get_user_async(self) -> Callable[[RequestHandler], Any]:
+    def get_user_async(self) -> Any:
         return self._user
 
     @property
-    def get_login_url(self) -> Callable[[RequestHandler], str]:
+    def get_login_url(self) -> Any:
         return lambda handler: sign_in_url(handler.request.uri or "/")
 
     async def _user(self, handler: RequestHandler) -> str | None:
@@ -191,16 +200,16 @@ class _HandleInToken(Handler):
         return {} if handle is None else {_HANDLE: handle}
 
 
-def _application(services: Services, looks: Looks, sign_ins: SignIns) -> Application:
+def _application(services: Services, looks: Looks, sign_ins: SignIns) -> Any:
     def make(document: Document) -> None:
-        handle = document.session_context.token_payload.get(_HANDLE, "")
+        handle = libraries.token_payload(document).get(_HANDLE, "")
         Session(document, handle, services, looks)
         document.template = frame()
         document.title = "Decision Gate workbench"
         document.template_variables["scripts"] = libraries.scripts()
         document.on_session_destroyed(lambda context: libraries.forget(document))
 
-    return Application(FunctionHandler(make), _HandleInToken(sign_ins))
+    return libraries.application(FunctionHandler(make), _HandleInToken(sign_ins))
 
 
 def _token(request: HTTPServerRequest) -> str | None:

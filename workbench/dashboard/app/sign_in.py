@@ -22,6 +22,7 @@ from gate.ledger.access.users import User, Users
 from workbench.dashboard.app.pages import outside
 from workbench.dashboard.app.sessions import Session, Sessions
 from workbench.dashboard.app.throttle import Throttle
+from workbench.dashboard.store.store import Store
 from workbench.dashboard.views.location import Location, LocationInvalid
 
 COOKIE: Final = "gate_workbench"
@@ -99,9 +100,10 @@ class SignIns:
 class Outside(RequestHandler):
     """A page outside of Panel."""
 
-    def initialize(self, sign_ins: SignIns) -> None:
-        """Takes what the handlers share."""
+    def initialize(self, sign_ins: SignIns, store: Store) -> None:
+        """Takes what the handlers share: who is signed in, and what files are made from."""
         self.sign_ins = sign_ins
+        self.store = store
 
     def show(self, template: str, status: int = 200, **context: object) -> None:
         """Answers with a page."""

@@ -21,11 +21,15 @@ class Looks:
 
     def html(self, kind: str) -> pn.pane.HTML:
         """A part of the page: `header` or `main`."""
-        return pn.pane.HTML("", css_classes=[kind], stylesheets=[self._style], margin=0, sizing_mode="stretch_width")
+        return pn.pane.HTML(  # type: ignore[no-untyped-call]
+            "", css_classes=[kind], stylesheets=[self._style], margin=0, sizing_mode="stretch_width"
+        )
 
     def select(self, label: str) -> pn.widgets.Select:
         """A list to choose from."""
-        return pn.widgets.Select(name=label, stylesheets=[self._style], margin=0, css_classes=["field"], width=None)
+        return pn.widgets.Select(  # type: ignore[no-untyped-call]
+            name=label, stylesheets=[self._style], margin=0, css_classes=["field"], width=None
+        )
 
     def text(self, label: str, placeholder: str) -> pn.widgets.TextInput:
         """A field for a line of text; it counts once the reader leaves it or presses Enter."""
@@ -53,4 +57,6 @@ class Looks:
 
     def button(self, label: str) -> pn.widgets.Button:
         """A button that does something."""
-        return pn.widgets.Button(name=label, stylesheets=[self._style], margin=0, css_classes=["do"])
+        return pn.widgets.Button(  # type: ignore[no-untyped-call]
+            name=label, stylesheets=[self._style], margin=0, css_classes=["do"]
+        )

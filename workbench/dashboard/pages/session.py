@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,8 +16,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import panel as pn
-from bokeh.document import without_document_lock
-from bokeh.models import Column, TextInput
+from bokeh.models.layouts import Column
+from bokeh.models.widgets.inputs import TextInput
 
 from gate.errors import AccessRefused, GateError
 from gate.ledger.access.users import User
@@ -52,6 +52,7 @@ class Services:
         executor: Runs what takes longer than the event loop should wait.
         clock: The clock.
         observer: Hears of what fails.
+        later: Runs work beside a document (`app.libraries.later`).
     """
 
     store: Store
@@ -59,6 +60,7 @@ class Services:
     executor: Executor
     clock: Callable[[], datetime]
     observer: Observer
+    later: Callable[[Document, Callable[[], Awaitable[None]]], None]
 
 
 class Session:
@@ -76,6 +78,7 @@ class Session:
         self._document = document
         self._handle: Final = handle
         self._services: Final = services
+        self._later: Final = services.later
         self._asked = TextInput(name="location")
         self._shown = TextInput(name="shown")
         self._width = TextInput(name="width", value="wide")
@@ -98,7 +101,7 @@ class Session:
         self._wanted = url
         if not self._loading:
             self._loading = True
-            self._document.add_next_tick_callback(without_document_lock(self._load))
+            self._later(self._document, self._load)
 
     def _again(self) -> None:
         if self._page is not None:
@@ -161,9 +164,7 @@ class Session:
         """Does what a form says, once the user may do it, and shows the page anew."""
         if self._page is None or form not in self._page.forms:
             return
-        self._document.add_next_tick_callback(
-            without_document_lock(partial(self._acted, self._page.location, form, note))
-        )
+        self._later(self._document, partial(self._acted, self._page.location, form, note))
 
     async def _acted(self, location: Location, form: Form, note: str) -> None:
         fault = await self._beside(partial(self._done, location, form, note))

@@ -142,7 +142,7 @@ class Location(_Parameters):
             page: The page.
             changes: Parameters by name; None removes one.
         """
-        kept = {name: value for name, value in self.filters.items() if name in PAGES[page]}
+        kept: dict[str, Any] = {name: value for name, value in self.filters.items() if name in PAGES[page]}
         kept |= {"before": None} if "before" in PAGES[page] else {}
         if page != self.page:
             # What the page is about, and not a filter.

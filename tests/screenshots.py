@@ -1,0 +1,136 @@
+"""Makes pictures of every page of the dashboard (`make screenshots`), for people to look at: light and dark, on a wide
+and on a narrow screen, and printed, in build/screenshots/.
+
+The pages are those of the demo in var-demo. With `README=1` the pictures that the README shows are made anew, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from tests.support.browser import browser
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, ViewportSize
+
+ROOT: Final = Path(__file__).parents[1]
+DEMO: Final = ROOT / "var-demo"
+PICTURES: Final = ROOT / "build" / "screenshots"
+IMAGES: Final = ROOT / "docs" / "images"
+SHOWN: Final = ("overview", "anomaly")
+"""The pages that the README shows."""
+
+_SCOPE: Final = "lumen-retail"
+_POLICY: Final = "refund_policy"
+_WIDE: Final[ViewportSize] = {"width": 1280, "height": 900}
+_NARROW: Final[ViewportSize] = {"width": 390, "height": 844}
+_MOST_MS: Final = 60_000
+
+
+def main() -> None:
+    """Makes the pictures."""
+    shutil.rmtree(PICTURES, ignore_errors=True)
+    PICTURES.mkdir(parents=True)
+    with _dashboard() as (url, link), browser() as started:
+        state = _signed_in(started, link)
+        pages = _pages(started, url, state)
+        themes: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
+        for theme in themes:
+            for width, size in (("1280", _WIDE), ("390", _NARROW)):
+                context = started.new_context(storage_state=state, color_scheme=theme, viewport=size)
+                page = context.new_page()
+                for name, path in pages.items():
+                    _open(page, f"{url}{path}")
+                    page.screenshot(path=PICTURES / f"{name}-{theme}-{width}.png", full_page=True)
+                    if (theme, width) == ("light", "1280"):
+                        # Paper has no theme, and the browser lays the page out for it.
+                        page.pdf(path=PICTURES / f"{name}.pdf", format="A4", print_background=True)
+                context.close()
+    if os.environ.get("README"):
+        IMAGES.mkdir(exist_ok=True)
+        for name in SHOWN:
+            shutil.copy(PICTURES / f"{name}-light-1280.png", IMAGES / f"workbench-{name}.png")
+    sys.stdout.write(f"{len(list(PICTURES.iterdir()))} pictures in {PICTURES.relative_to(ROOT)}\n")
+
+
+@contextmanager
+def _dashboard() -> Iterator[tuple[str, str]]:
+    """A dashboard over the demo: its address, and the link that signs in."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [str(ROOT / ".venv" / "bin" / "gate"), "workbench", "--home", str(DEMO), "--port", str(port)]
+    process = subprocess.Popen([*command, "--demo", "--json"], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        told = json.loads(_document(process))
+        yield told["url"], told["sign_in_once"]
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _document(process: subprocess.Popen[str]) -> str:
+    """The JSON that a process prints first."""
+    assert process.stdout is not None
+    lines: list[str] = []
+    for line in process.stdout:
+        lines.append(line)
+        if line.rstrip() == "}":
+            return "".join(lines)
+    raise RuntimeError("The dashboard ended before it was ready; run make demo first.")
+
+
+def _signed_in(started: Browser, link: str) -> Any:
+    context = started.new_context()
+    page = context.new_page()
+    page.goto(link)
+    page.get_by_role("button").click()
+    page.wait_for_selector("body[data-state=ready]", state="attached", timeout=_MOST_MS)
+    state = context.storage_state()
+    context.close()
+    return state
+
+
+def _pages(started: Browser, url: str, state: Any) -> dict[str, str]:
+    """Every page by name; those of one anomaly and one decision are found by following the lists."""
+    context = started.new_context(storage_state=state)
+    page = context.new_page()
+    asked = f"scope={_SCOPE}&policy={_POLICY}"
+    found = {
+        "overview": f"/?scope={_SCOPE}",
+        "policy": f"/policy?{asked}",
+        "anomalies": f"/anomalies?scope={_SCOPE}",
+        "anomaly": "",
+        "benchmarks": f"/benchmarks?{asked}",
+        "decisions": f"/decisions?{asked}&outcome=failed",
+        "decision": "",
+        "held": f"/held?scope={_SCOPE}",
+        "nothing-found": f"/decisions?{asked}&target=nowhere",
+        "not-there": f"/policy?scope={_SCOPE}&polcy=misspelt",
+        "sign-out": "/sign-out",
+    }
+    for name, listed in (("anomaly", "anomalies"), ("decision", "decisions")):
+        _open(page, f"{url}{found[listed]}")
+        found[name] = str(page.locator(f"main a[href^='/{name}?']").first.get_attribute("href"))
+    context.close()
+    return found
+
+
+def _open(page: Page, url: str) -> None:
+    page.goto(url)
+    if page.locator("body.outside").count() == 0:
+        page.wait_for_selector("body[data-state=ready]", state="attached", timeout=_MOST_MS)
+
+
+if __name__ == "__main__":
+    main()
