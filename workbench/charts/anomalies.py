@@ -50,13 +50,13 @@ def overview(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, link: L
     """Each anomaly of a report as a bar from where it begins to where it ends, the strongest on top.
 
     Args:
-        frame: The anomalies, as a report lists them.
+        frame: The anomalies, as a report lists them, with `at`, the place of each in the report.
         finding: The sentence above the chart.
         notes: What was looked at.
         link: What the bar of an anomaly leads to; `at` is its place in the report, from 0.
     """
     called = [f"{at}. {_called(*row)}" for at, row in enumerate(frame.select("kind", "subject").iter_rows(), 1)]
-    shown = with_links(frame.with_row_index("at"), link, _says, shows="the anomaly")
+    shown = with_links(frame, link, _says, shows="the anomaly")
     shown = shown.with_columns(
         pl.Series("name", labels(called), pl.String),
         pl.col("kind").replace_strict(KINDS, return_dtype=pl.String),

@@ -24,6 +24,7 @@ from gate.policy.bounds import refusal
 from gate.policy.confidence import MIN_SAMPLE
 from gate.policy.questions import MAX_ITEMS, AnomaliesQuestion
 from workbench.engines.anomalies.counts import choose, conditions, count, decisions_shown
+from workbench.engines.anomalies.sentences import several
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import anomalies as listed_in
 from workbench.engines.listing import Criteria
@@ -111,11 +112,14 @@ class AnomalyReport:
             return _counts_beside(anomaly, self._cases if anomaly["kind"] == "volume" else self.decisions(at))
         return pl.DataFrame()
 
-    def plot(self, at: int | None = None, *, link: Link | None = None) -> alt.LayerChart | alt.FacetChart:
+    def plot(
+        self, at: int | None = None, *, only: Sequence[int] | None = None, link: Link | None = None
+    ) -> alt.LayerChart | alt.FacetChart:
         """All that is listed over time; or one anomaly and what it stands out from.
 
         Args:
             at: Which of `anomalies`, from 0; None for all.
+            only: Where all are asked for, only those at these places; None leaves none out.
             link: What the mark of a row leads to. The row has `at` where all are listed; `week`, `of` and `value` of
                 rates that shifted; `start` and `unit`, day or week, of counts; `decision_id` of a metric's outliers.
 
@@ -126,7 +130,12 @@ class AnomalyReport:
 
         about = [f"Policy {cut(self.body['policy_id'])} in scope {cut(self.scope)}{self._asked()}."]
         if at is None:
-            return charts.overview(self.frame, listed_in(self.body), about, link=link)
+            every = self.frame.with_row_index("at")
+            if only is None:
+                return charts.overview(every, listed_in(self.body), about, link=link)
+            chosen = [self._listed(each) for each in sorted({*only})]
+            finding = several(chosen, of=cut(self.body["policy_id"]))
+            return charts.overview(every.filter(pl.col("at").is_in(sorted({*only}))), finding, about, link=link)
         anomaly = self._listed(at)
         if anomaly["kind"] in _SHIFTS:
             return charts.shift(anomaly, self.beside(at), about, link=link)

@@ -10,7 +10,7 @@ The finding of one anomaly, and that of a whole report, are in `workbench.engine
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -46,6 +46,12 @@ _REASONS: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
+def days(anomaly: AnomalyDocument) -> str:
+    """From which day to which day it was: `12 October 2026 to 18 October 2026`, or one day."""
+    first, last = _window(anomaly)
+    return first if first == last else f"{first} to {last}"
+
+
 def reasons(anomaly: AnomalyDocument) -> list[str]:
     """Why it is one, a sentence for each of its reasons."""
     return [f"{_reason(code)}." for code in anomaly["reasons"]]
@@ -60,18 +66,20 @@ def severity_means(severity: str) -> str:
     return f"Low is a score below {MEDIUM}: worth watching. Scores go from 0 to 1."
 
 
-def several(listed: Sequence[AnomalyDocument], *, of: str, opened: int) -> str:
+def several(listed: Sequence[AnomalyDocument], *, of: str, opened: int | None = None) -> str:
     """How many anomalies a list has.
 
     Args:
         listed: They.
         of: What they are of: `4 policies`, or the name of one.
-        opened: How many of them are open.
+        opened: How many of them are open; None where that is not said.
     """
     severities = [anomaly["severity"] for anomaly in listed]
     parts = joined([f"{severities.count(each):,} {each}" for each in SEVERITIES if each in severities])
     whole = f"{counted(len(listed), 'anomaly', 'anomalies')} in {of}"
-    return f"{whole}: {parts}; {_open(opened, len(listed))}" if listed else f"No anomalies in {of}"
+    if not listed:
+        return f"No anomalies in {of}"
+    return f"{whole}: {parts}" if opened is None else f"{whole}: {parts}; {_open(opened, len(listed))}"
 
 
 def surroundings(anomaly: AnomalyDocument) -> str:
@@ -80,7 +88,7 @@ def surroundings(anomaly: AnomalyDocument) -> str:
     match anomaly["kind"]:
         case "lifecycle_break":
             first, last = _window(anomaly)
-            return f"Decided on {first}" if first == last else f"From the first on {first} to the last on {last}"
+            return f"It happened on {first}" if first == last else f"The first was on {first}, the last on {last}"
         case "volume":
             many = "many" if "more_decisions_than_usual" in anomaly["reasons"] else "few"
             unit = counted(numbers["cells"], numbers["grain"])
@@ -173,5 +181,6 @@ def _share(change: Mapping[str, Any]) -> str:
 
 
 def _window(anomaly: AnomalyDocument) -> tuple[str, str]:
-    first, last = (day(datetime.fromisoformat(anomaly["window"][end])) for end in ("from", "to"))
-    return first, last
+    first, last = (datetime.fromisoformat(anomaly["window"][end]) for end in ("from", "to"))
+    # A window ends where it is over: of days and weeks, at the midnight after the last.
+    return day(first), day(max(first, last - timedelta(milliseconds=1)))
