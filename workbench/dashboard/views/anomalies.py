@@ -15,7 +15,7 @@ from workbench.dashboard.views.figure import Figure
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
-from workbench.engines.anomalies.sentences import KINDS, days, several
+from workbench.engines.anomalies.sentences import KINDS, days, several, strongest
 from workbench.engines.findings import anomalies as finding
 from workbench.engines.listing import Names
 from workbench.engines.rendering import cut
@@ -110,7 +110,7 @@ def view(
         "toggle": location.change(show=None if location.show == "dismissed" else "dismissed").url,
         "looked": looked,
         "chart": chart,
-        "chart_finding": several([each.anomaly for each in listed], of=_of(looked)),
+        "chart_finding": strongest([each.anomaly for each in listed]) if listed else "",
         "narrowed": _narrowed(location),
         "widened": location.change(since=None, until=None, version=None, show=None).url,
         "found": len(found),

@@ -18,7 +18,7 @@ from gate.policy.anomalies.anomaly import AnomalyDocument
 from gate.policy.anomalies.breaks import RULES
 from gate.policy.anomalies.scores import HIGH, INDEX, MEDIUM, SEVERITIES
 from gate.policy.questions import OPEN_DAYS
-from workbench.engines.rendering import cut
+from workbench.engines.rendering import cut, on_one_line
 from workbench.engines.wording import counted, day, described, in_words, joined, phrase, whole_percent
 
 KINDS: Final[Mapping[str, str]] = MappingProxyType(
@@ -80,6 +80,13 @@ def several(listed: Sequence[AnomalyDocument], *, of: str, opened: int | None = 
     if not listed:
         return f"No anomalies in {of}"
     return f"{whole}: {parts}" if opened is None else f"{whole}: {parts}; {_open(opened, len(listed))}"
+
+
+def strongest(listed: Sequence[AnomalyDocument]) -> str:
+    """The strongest of some anomalies, of which there is one at least."""
+    first = max(listed, key=lambda anomaly: anomaly["anomaly_score"])
+    summary = on_one_line(first["summary"]).removesuffix(".")
+    return f"The strongest has score {first['anomaly_score']:.2f}: {summary[0].lower()}{summary[1:]}"
 
 
 def surroundings(anomaly: AnomalyDocument) -> str:
