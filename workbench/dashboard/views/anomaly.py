@@ -16,7 +16,7 @@ from gate.policy.anomalies.anomaly import AnomalyDocument
 from workbench.dashboard.views import links
 from workbench.dashboard.views.anomalies import TONES, Flagged
 from workbench.dashboard.views.figure import Figure
-from workbench.dashboard.views.html import number, render
+from workbench.dashboard.views.html import number, points, render
 from workbench.dashboard.views.location import Location, LocationInvalid
 from workbench.dashboard.views.page import Form, Page
 from workbench.dashboard.views.tables import Cell, Table, table
@@ -210,10 +210,20 @@ def _numbers(location: Location, anomaly: AnomalyDocument) -> Table:
 
 
 def _changes(changes: Sequence[Mapping[str, Any]]) -> Table:
-    columns = ("Share of", "#Weeks before", "#Window", "#Difference", "#95% interval", "#Effect", "#Chance", "#Certain")
+    columns = (
+        "Share of",
+        "#Weeks before",
+        "#Window",
+        "#Difference (points)",
+        "#95% interval (points)",
+        "#Effect",
+        "#Chance",
+        "#Certain up to",
+    )
+    aged = " Outcomes are compared at equal age." if changes[0]["of"] == "outcome" else ""
     caption = (
-        "Effect is Cohen's h. Chance is the p-value of Fisher's exact test; a change is certain where it is no greater "
-        "than the last column. Outcomes are compared at equal age."
+        f"Points are percentage points. Effect is Cohen's h. Chance is the p-value of Fisher's exact test; a change is "
+        f"certain up to the value in the last column.{aged}"
     )
     return table("Numbers of the changes", caption, columns, map(tuple, map(_change, changes)))
 
@@ -223,8 +233,8 @@ def _change(change: Mapping[str, Any]) -> Iterator[str]:
     for when in ("before", "within"):
         yield f"{percent(change[when]['rate'])} of {change[when]['of']:,}"
     difference = change["difference"]
-    yield f"{difference['rate']:+.1%}"
-    yield f"{difference['low']:+.1%} to {difference['high']:+.1%}"
+    yield points(difference["rate"])
+    yield f"{points(difference['low'])} to {points(difference['high'])}"
     yield f"{change['cohens_h']:+.2f}"
     yield f"{change['p_value']:.1e}"
     yield f"{change['required_p']:.1e}"
