@@ -143,7 +143,7 @@ def benchmark(body: Mapping[str, Any]) -> str:
 
 
 def beside_others(body: Mapping[str, Any]) -> str:
-    """How far each of a policy's rates lies from the median of other scopes; why none does, where nothing is compared."""
+    """How far each of a policy's rates lies from the median of other scopes, or why none is compared."""
     deltas = body["cross_customer"]["deltas"]
     if deltas is None:
         return f"Nothing is compared: {_WITHHELD[body['cross_customer']['reason']]}"
