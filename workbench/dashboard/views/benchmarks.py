@@ -66,8 +66,8 @@ def view(
         "frozen": month(across["month"]),
         "recommendation": phrase(body["recommendation"]),
         "opt_in": f"gate scopes benchmarks opt-in {shlex.quote(location.scope or '')}",
-        "own": _own(own, links.decisions(location, **of_month(body))),
-        "present": _own(own["present"], links.decisions(location)),
+        "own": _own(own, location, of_month(body)),
+        "present": _own(own["present"], location, {}),
         "few": FEW,
         "notes": body["notes"],
         "as_of": as_of,
@@ -127,5 +127,6 @@ def _rate(
     )
 
 
-def _own(counts: Mapping[str, Any], url: str) -> dict[str, Any]:
-    return {**counts, "url": url, "thin": counts["terminal"] < FEW}
+def _own(counts: Mapping[str, Any], location: Location, period: Mapping[str, str]) -> dict[str, Any]:
+    urls = {metric: links.decisions(location, **period, **counted_) for metric, counted_ in _COUNTED.items()}
+    return {**counts, "urls": urls, "thin": counts["terminal"] < FEW}
