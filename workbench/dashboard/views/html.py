@@ -57,6 +57,11 @@ def hours(value: float | None) -> str:
     return f"{value:.1f} h" if value < 48 else f"{value / 24:.1f} days"
 
 
+def points(share: float | None) -> str:
+    """A difference of two shares in percentage points, with its sign; a dash where there is none."""
+    return "-" if share is None else f"{share * 100:+.1f}"
+
+
 def line(text: object) -> str:
     """A caller's text on one line, with a sign in the place of what would not show; a dash where there is none."""
     return "-" if text is None else on_one_line(str(text))
@@ -90,6 +95,7 @@ _FILTERS: Final[Mapping[str, Callable[..., object]]] = {
     "number": number,
     "percent": percent,
     "phrase": phrase,
+    "points": points,
     "prose": prose,
     "when": when,
 }
