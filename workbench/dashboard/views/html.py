@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from workbench.engines.rendering import cut, interval, on_one_line, percent
-from workbench.engines.wording import counted, decided_by, described, phrase, stated
+from workbench.engines.wording import counted, day, decided_by, described, phrase, stated
 from workbench.engines.wording import moment as shown_moment
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -55,6 +55,11 @@ def hours(value: float | None) -> str:
     if value < 1:
         return f"{value * 60:.0f} min"
     return f"{value:.1f} h" if value < 48 else f"{value / 24:.1f} days"
+
+
+def points(share: float | None) -> str:
+    """A difference of two shares in percentage points, with its sign; a dash where there is none."""
+    return "-" if share is None else f"{share * 100:+.1f}"
 
 
 def line(text: object) -> str:
@@ -102,6 +107,7 @@ _FILTERS: Final[Mapping[str, Callable[..., object]]] = {
     "clock": clock,
     "counted": counted,
     "cut": short,
+    "day": day,
     "decided_by": decided_by,
     "described": described,
     "hours": hours,
@@ -110,6 +116,7 @@ _FILTERS: Final[Mapping[str, Callable[..., object]]] = {
     "number": number,
     "percent": percent,
     "phrase": phrase,
+    "points": points,
     "prose": prose,
     "when": when,
 }

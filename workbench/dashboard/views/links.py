@@ -47,6 +47,18 @@ def week(monday: date) -> dict[str, str]:
     return {"since": monday.isoformat(), "until": (monday + _WEEK).isoformat()}
 
 
+def week_of(location: Location, monday: date) -> dict[str, str | None]:
+    """The filters of a week on a page that may show a part of it only."""
+    filters: dict[str, str | None] = {**week(monday)}
+    start, end = Location("decisions", **filters).period()
+    since, until = location.period()
+    if since is not None and start is not None and since > start:
+        filters["since"] = location.since
+    if until is not None and end is not None and until < end:
+        filters["until"] = location.until
+    return filters
+
+
 def download(what: str, location: Location, **parameters: str) -> str:
     """A file of the scope: `packet`, `record` or `notebook`."""
     return f"/download/{what}?{urlencode({'scope': location.scope or '', **parameters})}"

@@ -86,7 +86,7 @@ class Location(_Parameters):
         reason: A reason code.
         rule: What decided, as the record's evidence says.
         state: One of the states of a decision (`workbench.engines.listing.STATES`).
-        outcome: The status of the latest outcome.
+        outcome: The status of the latest outcome; `unreported` without one.
         target: The object that a decision is about.
         ref: A decision's or a request's id.
         age: How long a held decision has waited: up to an `hour`, a `day` or a `week`, each without what the one before
