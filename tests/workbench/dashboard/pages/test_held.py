@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from tests.support.samples import sample_request
 from tests.workbench.dashboard.decided import Site, read, site
 
-REVIEW = {"discount_percent": 20, "margin_percent": 22}
+REVIEW: dict[str, Any] = {"discount_percent": 20, "margin_percent": 22}
 
 
 @pytest.fixture(scope="module")
