@@ -66,7 +66,7 @@ def test_a_story_says_what_was_decided_about_what_and_why(told: Site) -> None:
     assert title == "Yes: approve discount for deal-1042, because approve_standard_exception matched"
     assert "The request sent 2 facts" in page.text
     assert ["discount_percent", "10"] in [row[:2] for row in page.rows]
-    assert "approve_standard_exception matched, the 2nd of 2 rules" in page.text
+    assert "approve_standard_exception matched, rule 2 of 2" in page.text
     assert "discount_percent lte 15 holds the fact is 10" in page.text
     assert "Nothing was reported about it yet" in page.text
     assert rows_of(page, "does not hold") == []
@@ -77,7 +77,7 @@ def test_a_story_says_what_was_decided_about_what_and_why(told: Site) -> None:
 def test_rules_that_were_not_tried_are_said_so(told: Site) -> None:
     title, page = story(told, told.chain.decide(discount_percent=10, margin_percent=1))
     assert title.startswith("No: ")
-    assert "block_below_margin_floor matched, the 1st of 2 rules" in page.text
+    assert "block_below_margin_floor matched, rule 1 of 2" in page.text
     assert "approve_standard_exception not tried" in page.text
 
 
