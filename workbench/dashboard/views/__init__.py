@@ -7,6 +7,7 @@
     failure     a page that says why there is none
     offered     the filters that pages offer
     links       where marks, rows and names lead
+    decided     decisions: searched, held, and the story of one
 
 The others are one page each, named for it, with their templates in `templates`.
 """

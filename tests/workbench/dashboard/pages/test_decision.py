@@ -15,7 +15,7 @@ from gate.ledger.tables import entries
 from tests.support.samples import sample_request
 from tests.workbench.dashboard.decided import Read, Site, read, site
 from tests.workbench.support import claim_request
-from workbench.dashboard.views.checks import _WORDS
+from workbench.dashboard.views.decided.checks import WORDS
 
 
 @pytest.fixture(scope="module")
@@ -238,4 +238,4 @@ def test_every_check_has_its_own_words(told: Site) -> None:
     told.chain.erase(stories[2])
     for decision_id in stories:
         checks = told.store.ledger.story(told.of.scope.scope_id, decision_id).verification.checks
-        assert checks.keys() <= _WORDS.keys()
+        assert checks.keys() <= WORDS.keys()

@@ -8,7 +8,7 @@ from typing import Any, Final
 from gate.rulebooks.explanation import ExplainedRule, Tree
 from gate.verify.members import at
 from workbench.dashboard.store.ledger import Story
-from workbench.dashboard.views.checks import value
+from workbench.dashboard.views.decided.checks import value
 from workbench.engines.rendering import cut
 from workbench.engines.wording import counted
 

@@ -15,7 +15,7 @@ from gate.rulebooks.rulebook import load
 from tests.support.samples import sample_request, sample_rulebook
 from tests.workbench.dashboard.decided import ALLOWED, HOSTILE, Site, read, site
 from tests.workbench.made_up import MONDAY, MadeUp
-from workbench.dashboard.views import decisions, held
+from workbench.dashboard.views.decided import decisions, held
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
 from workbench.engines.listing import Criteria, decision_names, find_decisions, held_decisions
