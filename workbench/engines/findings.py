@@ -42,6 +42,12 @@ _BROKEN: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """What happened to the decisions of a broken lifecycle, by its subject."""
+_WITHHELD: Final[Mapping[str, str]] = {
+    "not_frozen": "no month has been frozen yet",
+    "not_opted_in": "this scope does not take part",
+    "too_few_scopes": "too few other scopes have outcomes under this policy",
+    "too_few_decisions": "other scopes made too few decisions under this policy",
+}
 
 
 def standings(rows: pl.DataFrame, name: str) -> dict[str, Standing]:
@@ -231,6 +237,19 @@ def benchmark(body: Mapping[str, Any]) -> str:
     low, high = of["p25"], of["p75"]
     where = "below" if rate < low else "above" if rate > high else "within"
     return f"{yours}, {where} the middle half of others ({whole_percent(low)} to {whole_percent(high)})"
+
+
+def beside_others(body: Mapping[str, Any]) -> str:
+    """How far each of a policy's rates lies from the median of other scopes, or why none is compared."""
+    deltas = body["cross_customer"]["deltas"]
+    if deltas is None:
+        return f"Nothing is compared: {_WITHHELD[body['cross_customer']['reason']]}"
+    parts = [
+        f"{in_words(metric)} {abs(delta) * 100:.1f} points {'above' if delta > 0 else 'below'}"
+        for metric, delta in deltas.items()
+        if delta is not None and delta != 0
+    ]
+    return f"Beside the median of others: {joined(parts)}" if parts else "No rate differs from the median of others"
 
 
 def redecided(body: Mapping[str, Any]) -> str:

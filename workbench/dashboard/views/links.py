@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import Final
 from urllib.parse import urlencode
 
-from workbench.dashboard.views.location import Location
+from workbench.dashboard.views.location import LONGEST, Location
 
 _WEEK: Final = timedelta(days=6)
 
@@ -29,6 +29,17 @@ def policy(location: Location, policy_id: str) -> str:
 def anomaly(location: Location, policy_id: str, anomaly_id: str) -> str:
     """One anomaly's page."""
     return location.to("anomaly", policy=policy_id, id=anomaly_id).url
+
+
+def narrowed(location: Location, name: str, value: str | None) -> str | None:
+    """The decisions that share a value with others; None where no URL holds it.
+
+    Args:
+        location: The page that leads there.
+        name: The filter.
+        value: The value.
+    """
+    return location.to("decisions", **{name: value}).url if value and len(value) <= LONGEST else None
 
 
 def week(monday: date) -> dict[str, str]:
