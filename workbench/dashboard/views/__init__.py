@@ -6,7 +6,7 @@
     header      what stands around every page
     failure     a page that says why there is none
     offered     the filters that pages offer
-    figures     charts drawn for a page, and shares as a bar
+    shares      how a whole divides into parts, as a bar
     links       where marks, rows and names lead
 
 The others are one page each, named for it, with their templates in `templates`.

@@ -13,10 +13,10 @@ from gate.policy.questions import VERDICTS
 from workbench.charts.sparkline import sparkline
 from workbench.dashboard.store.health import Health
 from workbench.dashboard.views import links
-from workbench.dashboard.views.figures import mix
 from workbench.dashboard.views.html import ago, render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
+from workbench.dashboard.views.shares import mix
 from workbench.engines import findings
 from workbench.engines.effectiveness import EffectivenessReport
 from workbench.engines.findings import FEW

@@ -15,10 +15,11 @@ from gate.policy.effectiveness import Standing
 from gate.policy.questions import VERDICTS
 from workbench.charts import counts, effectiveness, metrics, weekly
 from workbench.dashboard.views import links, offered
-from workbench.dashboard.views.figures import Figure, figure, mix
+from workbench.dashboard.views.figure import Figure, figure
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
+from workbench.dashboard.views.shares import mix
 from workbench.engines import findings
 from workbench.engines.activity import Activity
 from workbench.engines.effectiveness import EffectivenessReport
