@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workbench.dashboard.pages.visit import Visit
-from workbench.dashboard.store.reports import EVERYTHING, ScopeReports, Slice
+from workbench.dashboard.store.reports import EVERYTHING, Part, ScopeReports, Slice
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views import policy
 from workbench.dashboard.views.location import Location
@@ -56,4 +56,4 @@ def _held(reports: ScopeReports, policy_id: str, asked: Slice) -> int:
         until=asked.until,
         state="held",
     )
-    return reports.find(criteria, limit=1).total
+    return reports.find(criteria, Part(limit=1)).total
