@@ -305,9 +305,9 @@ def test_the_decisions_held_for_an_age_are_those_that_the_summary_counts(tmp_pat
     snapshot = chain.snapshot(tmp_path)
     counted = held_decisions(snapshot, now=now).ages
     assert set(counted.values()) != {0}
-    for age in AGES:
-        since, until = held_for(age, now)
-        assert find_decisions(snapshot, Criteria(state="held", since=since, until=until)).total == counted[age]
+    for name in AGES:
+        since, until = held_for(name, now)
+        assert find_decisions(snapshot, Criteria(state="held", since=since, until=until)).total == counted[name]
     assert "age is" in refused(lambda: held_for("old", now))
 
 

@@ -11,8 +11,8 @@ from gate.ledger.access.dismissals import FlaggedAnomaly
 from gate.policy.anomalies.anomaly import AnomalyDocument
 from workbench.dashboard.pages.anomalies import flags
 from workbench.dashboard.pages.visit import Visit
-from workbench.dashboard.store.reports import ScopeReports
-from workbench.dashboard.store.store import Store, unknown_anomaly
+from workbench.dashboard.store.reports import ScopeReports, unknown_anomaly
+from workbench.dashboard.store.store import Store
 from workbench.dashboard.views import anomaly
 from workbench.dashboard.views.anomalies import Flagged
 from workbench.dashboard.views.anomaly import FIRST, Found
