@@ -6,6 +6,7 @@
     header      what stands around every page
     failure     a page that says why there is none
     offered     the filters that pages offer
+    shares      how a whole divides into parts, as a bar
     links       where marks, rows and names lead
     decided     decisions: searched, held, and the story of one
 

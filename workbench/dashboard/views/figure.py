@@ -17,10 +17,12 @@ class Figure:
     Attributes:
         svg: The drawing.
         notes: What was looked at, and how to read it.
+        finding: What it shows, as a sentence without its full stop.
     """
 
     svg: Markup
     notes: tuple[str, ...]
+    finding: str = ""
 
 
 def figure(chart: Drawn, width: int) -> Figure:
@@ -30,5 +32,6 @@ def figure(chart: Drawn, width: int) -> Figure:
         chart: The chart.
         width: The width, in pixels.
     """
+    about = titles(chart)
     # `to_svg` lets through nothing but shapes and texts of a chart.
-    return Figure(Markup(to_svg(chart, width=width, titled=False)), titles(chart).notes)  # noqa: S704
+    return Figure(Markup(to_svg(chart, width=width, titled=False)), about.notes, about.finding)  # noqa: S704
