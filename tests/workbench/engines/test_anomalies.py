@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+import polars as pl
 import pytest
 
 from gate.instance.instance import Instance, create_instance, open_instance
@@ -23,8 +24,10 @@ from tests.independent import anomalies as independent
 from tests.support.samples import sample_request
 from tests.workbench.engines.edges import HOSTILE, TAGS, Seen, refused
 from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, WEEK, MadeUp, rulebook_of
+from workbench.charts.svg import titles
 from workbench.engines.anomalies.alerts import policy_alerts
 from workbench.engines.anomalies.report import AnomalyReport, anomalies, answer
+from workbench.engines.listing import find_decisions
 from workbench.lake.entries import Personal
 from workbench.lake.export import Exporter
 from workbench.lake.fresh import fresh
@@ -195,6 +198,53 @@ PLACES: Final = {
     "metric_outlier": ("shifted", "metric_outlier", "days"),
     "volume": ("busy", "volume", "week"),
 }
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_search_finds_exactly_the_decisions_of_an_anomaly_or_none_is_offered(planted: Planted, name: str) -> None:
+    policy_id, kind, subject = PLACES[name]
+    report = asked(planted, policy_id)
+    at = place(report, kind, subject)
+    criteria = report.criteria(at)
+    if kind in ("lifecycle_break", "metric_outlier"):
+        assert criteria is None
+    else:
+        assert criteria is not None
+        found = find_decisions(planted.snapshot, criteria, 1000).frame["decision_id"].to_list()
+        assert found == shown(report, at)
+
+
+def test_no_search_finds_the_decisions_of_several_values_or_of_the_latest_so_many(planted: Planted) -> None:
+    report = asked(planted, "shifted", limit=1000)
+    assert report.criteria(place(report, "fact_drift")) is None
+    assert asked(planted, "shifted", policy_version="1").criteria(0) is not None
+
+
+def test_the_numbers_beside_an_anomaly_are_those_of_its_chart(planted: Planted) -> None:
+    report = asked(planted, "busy")
+    beside = report.beside(place(report, "volume"))
+    assert beside["unit"].unique().to_list() == ["week"]
+    assert beside["decisions"].to_list() == [6] * 7 + [60] + [6] * 2
+    report = asked(planted, "shifted")
+    rates = report.beside(place(report, "outcome_shift")).filter(pl.col("value") == "failed")
+    assert rates["week"].n_unique() == rates.height == WEEKS
+    assert rates["rate"].to_list()[-2] == max(rates["rate"])
+    assert report.beside(place(report, "fact_drift")).is_empty()
+    broken = asked(planted, "broken")
+    assert broken.beside(place(broken, "lifecycle_break", "outcome_overdue"))["decisions"].sum() == 2
+
+
+def test_only_some_anomalies_are_plotted(planted: Planted) -> None:
+    report = asked(planted, "broken")
+    names = {row["summary"] for row in _plotted(report.plot(only=[2, 0]))}
+    assert names == {report.body["anomalies"][at]["summary"] for at in (0, 2)}
+    assert titles(report.plot(only=[2, 0])).finding.startswith("2 anomalies in broken: ")
+    assert refused(lambda: report.plot(only=[99])).startswith("The report lists no anomaly 99")
+
+
+def _plotted(chart: Any) -> list[dict[str, Any]]:
+    """The rows of a chart's data."""
+    return [row for rows in chart.to_dict()["datasets"].values() for row in rows]
 
 
 @pytest.mark.parametrize("name", PLACES)

@@ -118,3 +118,22 @@ def test_a_page_begins_with_its_finding_and_shows_no_name_of_a_field(tmp_path: P
         assert "</h3><p>" in html
         assert "100% " in html
         assert "@media print" in html
+
+
+@pytest.mark.parametrize(
+    ("across", "sentence"),
+    [
+        (
+            {"deltas": {"success_rate": -0.00917, "approval_rate": 0.044611, "terminal_coverage": None}},
+            "Beside the median of others: success rate 0.9 points below and approval rate 4.5 points above",
+        ),
+        (
+            {"deltas": {"success_rate": 0.0, "approval_rate": None, "terminal_coverage": None}},
+            "No rate differs from the median of others",
+        ),
+        ({"deltas": None, "reason": "not_opted_in"}, "Nothing is compared: this scope does not take part"),
+        ({"deltas": None, "reason": "not_frozen"}, "Nothing is compared: no month has been frozen yet"),
+    ],
+)
+def test_rates_are_told_beside_the_median_of_others(across: dict[str, Any], sentence: str) -> None:
+    assert findings.beside_others({"cross_customer": across}) == sentence
