@@ -17,7 +17,7 @@ import polars as pl
 from gate.policy.confidence import MIN_SAMPLE, Counts
 from gate.policy.effectiveness import Standing, below_others, together
 from gate.policy.questions import VERDICTS
-from workbench.engines.rendering import cut, percent
+from workbench.engines.rendering import cut, on_one_line, percent
 from workbench.engines.wording import counted, day, decided_by, described, in_words, joined, phrase, span, whole_percent
 
 FEW: Final = MIN_SAMPLE
@@ -122,7 +122,7 @@ def anomaly(found: Mapping[str, Any]) -> str:
         )
     if kind == "fact_drift":
         return _drifted(numbers["facts"][0])
-    return str(found["summary"]).removesuffix(".")
+    return on_one_line(str(found["summary"])).removesuffix(".")
 
 
 def benchmark(body: Mapping[str, Any]) -> str:
