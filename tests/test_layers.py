@@ -189,7 +189,7 @@ def test_nobody_knows_the_dashboard_but_the_command_that_starts_it() -> None:
 def test_the_dashboard_counts_nothing_itself() -> None:
     """Every share, rate and interval comes from an engine. Only units are converted, where numbers are written."""
     for file in (ROOT / "workbench" / "dashboard").rglob("*.py"):
-        divided = [node.lineno for node in ast.walk(ast.parse(file.read_text())) if _divides(node)]
+        divided = [ast.unparse(node) for node in ast.walk(ast.parse(file.read_text())) if _divides(node)]
         assert divided == [] or file.name in ("html.py", "pages.py"), (file, divided)
         assert not {name.split(".")[0] for name in imports(file)} & {"math", "statistics", "numpy", "scipy"}, file
 
@@ -268,3 +268,11 @@ def test_altair_is_loaded_by_plotting_alone() -> None:
             for name in (getattr(node, "module", None), *(alias.name for alias in node.names))
         }
         assert not [name for name in at_once if name and re.search(r"\b(altair|charts)\b", name)], file
+
+
+def test_what_draws_charts_as_svg_is_loaded_by_drawing_alone() -> None:
+    """It starts a JavaScript engine."""
+    for file in [of for layer in LAYERS for of in modules(layer)]:
+        body = ast.parse(file.read_text()).body
+        at_once = {alias.name for node in body if isinstance(node, ast.Import) for alias in node.names}
+        assert "vl_convert" not in at_once, file

@@ -27,7 +27,6 @@ from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, WEEK, MadeUp, rul
 from workbench.charts.svg import titles
 from workbench.engines.anomalies.alerts import policy_alerts
 from workbench.engines.anomalies.report import AnomalyReport, anomalies, answer
-from workbench.engines.listing import find_decisions
 from workbench.lake.entries import Personal
 from workbench.lake.export import Exporter
 from workbench.lake.fresh import fresh
@@ -198,26 +197,6 @@ PLACES: Final = {
     "metric_outlier": ("shifted", "metric_outlier", "days"),
     "volume": ("busy", "volume", "week"),
 }
-
-
-@pytest.mark.parametrize("name", PLACES)
-def test_a_search_finds_exactly_the_decisions_of_an_anomaly_or_none_is_offered(planted: Planted, name: str) -> None:
-    policy_id, kind, subject = PLACES[name]
-    report = asked(planted, policy_id)
-    at = place(report, kind, subject)
-    criteria = report.criteria(at)
-    if kind in ("lifecycle_break", "metric_outlier"):
-        assert criteria is None
-    else:
-        assert criteria is not None
-        found = find_decisions(planted.snapshot, criteria, 1000).frame["decision_id"].to_list()
-        assert found == shown(report, at)
-
-
-def test_no_search_finds_the_decisions_of_several_values_or_of_the_latest_so_many(planted: Planted) -> None:
-    report = asked(planted, "shifted", limit=1000)
-    assert report.criteria(place(report, "fact_drift")) is None
-    assert asked(planted, "shifted", policy_version="1").criteria(0) is not None
 
 
 def test_the_numbers_beside_an_anomaly_are_those_of_its_chart(planted: Planted) -> None:

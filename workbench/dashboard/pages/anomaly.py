@@ -11,12 +11,12 @@ from gate.ledger.access.dismissals import FlaggedAnomaly
 from gate.policy.anomalies.anomaly import AnomalyDocument
 from workbench.dashboard.pages.anomalies import flags
 from workbench.dashboard.pages.visit import Visit
-from workbench.dashboard.store.reports import ScopeReports
-from workbench.dashboard.store.store import Store, unknown_anomaly
+from workbench.dashboard.store.reports import ScopeReports, unknown_anomaly
+from workbench.dashboard.store.store import Store
 from workbench.dashboard.views import anomaly
 from workbench.dashboard.views.anomalies import Flagged
 from workbench.dashboard.views.anomaly import FIRST, Found
-from workbench.dashboard.views.figure import Figure, figure
+from workbench.dashboard.views.figures import Figure, figure
 from workbench.dashboard.views.page import Form, Page
 from workbench.engines.anomalies.report import AnomalyReport
 
@@ -94,7 +94,7 @@ def _found(reports: ScopeReports, visit: Visit, report: AnomalyReport, flagged: 
     location, width, at = visit.location, visit.chart_width, flagged.at
 
     def leads(row: Mapping[str, Any]) -> str | None:
-        return anomaly.chart_link(location, row)
+        return anomaly.chart_link(location, flagged.anomaly, row)
 
     def drawn() -> Figure:
         return figure(report.plot(at, link=leads), width)
@@ -103,7 +103,6 @@ def _found(reports: ScopeReports, visit: Visit, report: AnomalyReport, flagged: 
     first, whole = reports.kept("anomaly decisions", key, lambda: _first(report, at))
     return Found(
         flagged,
-        report.criteria(at),
         first,
         whole,
         reports.kept("anomaly numbers", key, lambda: report.beside(at)),

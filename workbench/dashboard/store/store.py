@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from gate.errors import NotFound
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
 from gate.ledger.access.dismissals import Dismissals
@@ -14,7 +13,7 @@ from workbench.analytics import Analytics
 from workbench.dashboard.store.access import Access
 from workbench.dashboard.store.health import Health, health
 from workbench.dashboard.store.ledger import LedgerReads
-from workbench.dashboard.store.reports import ReportStore, ScopeReports
+from workbench.dashboard.store.reports import ReportStore, ScopeReports, unknown_anomaly
 from workbench.dashboard.store.snapshots import Snapshots, reading
 from workbench.lake.entries import Personal
 from workbench.notebooks import as_ipynb, load, written_for
@@ -76,11 +75,3 @@ class Store:
         lake = self._instance.settings.lake_directory.absolute()
         source, more = load("anomaly_investigation"), {"VERSION": policy_version, "ANOMALY": anomaly_id}
         return as_ipynb(written_for(source, access.scope, policy_id, lake, more)).encode()
-
-
-def unknown_anomaly() -> NotFound:
-    """The refusal of an anomaly that no report lists."""
-    return NotFound(
-        "DASHBOARD_ANOMALY_UNKNOWN",
-        "No report lists this anomaly any more: later decisions changed what is usual. Begin at the list of anomalies.",
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from gate.ids import timestamp
 from gate.ledger.access.dismissals import Dismissal
 from gate.policy.anomalies.anomaly import AnomalyDocument
 from workbench.dashboard.views import links, offered
-from workbench.dashboard.views.figure import Figure
+from workbench.dashboard.views.figures import Figure
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
@@ -111,8 +111,7 @@ def view(
         "dismissed_shown": location.show == "dismissed",
         "toggle": location.change(show=None if location.show == "dismissed" else "dismissed").url,
         "looked": looked,
-        "chart": chart,
-        "chart_finding": strongest([each.anomaly for each in listed]) if listed else "",
+        "drawn": None if chart is None else replace(chart, finding=strongest([each.anomaly for each in listed])),
         "narrowed": _narrowed(location),
         "widened": location.change(since=None, until=None, version=None, show=None).url,
         "found": len(found),

@@ -15,8 +15,8 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from workbench.engines.rendering import interval, on_one_line, percent
-from workbench.engines.wording import counted, decided_by, described, phrase, stated
+from workbench.engines.rendering import cut, interval, on_one_line, percent
+from workbench.engines.wording import amount, counted, day, decided_by, described, phrase, stated
 from workbench.engines.wording import moment as shown_moment
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -42,10 +42,10 @@ def ago(moment: datetime, now: datetime) -> str:
 
 
 def number(value: float | None) -> str:
-    """A number with thousands separated and six digits at most; a dash where there is none."""
+    """A number with thousands separated; a dash where there is none."""
     if value is None:
         return "-"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+    return f"{value:,}" if isinstance(value, int) else amount(value)
 
 
 def hours(value: float | None) -> str:
@@ -67,6 +67,24 @@ def line(text: object) -> str:
     return "-" if text is None else on_one_line(str(text))
 
 
+def short(text: object) -> str:
+    """A caller's text on one line, as long as it can be read in a table; a dash where there is none."""
+    return "-" if text is None else cut(str(text))
+
+
+def breaking(text: object) -> Markup:
+    """As `short`, and where a line may end within a name; names in code have no spaces."""
+    shown = escape(short(text))
+    for sign in "_/":
+        shown = shown.replace(sign, Markup("{}<wbr>").format(sign))
+    return shown
+
+
+def clock(moment: datetime) -> str:
+    """A moment in a list, to the minute in UTC: `2026-07-14 05:20`."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
 def prose(text: str) -> Markup:
     """A sentence in which commands stand between backticks."""
     parts = [escape(part) for part in text.split("`")]
@@ -85,7 +103,11 @@ def when(moment: datetime | str | None) -> str:
 
 
 _FILTERS: Final[Mapping[str, Callable[..., object]]] = {
+    "breaking": breaking,
+    "clock": clock,
     "counted": counted,
+    "cut": short,
+    "day": day,
     "decided_by": decided_by,
     "described": described,
     "hours": hours,

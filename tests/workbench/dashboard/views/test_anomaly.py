@@ -13,14 +13,14 @@ from tests.workbench.dashboard.showing import NOW, require_harmless
 from tests.workbench.hostile import NAMES
 from workbench.dashboard.views import anomalies, anomaly
 from workbench.dashboard.views.anomalies import Flagged, Looked
-from workbench.dashboard.views.anomaly import Found, page_of, searched
-from workbench.dashboard.views.figure import Figure
+from workbench.dashboard.views.anomaly import Found, page_of
+from workbench.dashboard.views.figures import Figure
 from workbench.dashboard.views.location import Location
-from workbench.engines.listing import Criteria, Names
+from workbench.engines.listing import Names
 
 HERE: Final = Location("anomaly", scope="acme", policy="refunds", id="ano_1")
 LONG: Final = "x" * 10_000
-CHART: Final = Figure(Markup("<svg></svg>"), ())
+CHART: Final = Figure("", Markup("<svg></svg>"), "")
 
 
 @pytest.mark.parametrize(
@@ -47,32 +47,6 @@ CHART: Final = Figure(Markup("<svg></svg>"), ())
 )
 def test_a_path_of_the_api_becomes_a_page(href: str | None, url: str | None) -> None:
     assert page_of(HERE, href) == url
-
-
-@pytest.mark.parametrize(
-    ("first", "last", "period"),
-    [
-        ("2026-10-12T00:00:00+00:00", "2026-10-19T00:00:00+00:00", ("2026-10-12", "2026-10-18")),
-        (
-            "2026-10-12T05:00:00+00:00",
-            "2026-10-12T06:00:00+00:00",
-            ("2026-10-12T05:00:00.000Z", "2026-10-12T06:00:00.000Z"),
-        ),
-    ],
-)
-def test_a_search_becomes_an_address_that_means_the_same(first: str, last: str, period: tuple[str, str]) -> None:
-    from datetime import datetime
-
-    since, until = datetime.fromisoformat(first), datetime.fromisoformat(last)
-    url = searched(HERE, Criteria(policy_id="refunds", reason_code="A", since=since, until=until))
-    location = Location.read(str(url))
-    assert (location.since, location.until) == period
-    assert location.period() == (since, until)
-    assert (location.policy, location.reason) == ("refunds", "A")
-
-
-def test_a_search_that_no_address_can_hold_is_not_offered() -> None:
-    assert searched(HERE, Criteria(policy_id="refunds", reason_code=LONG)) is None
 
 
 def flagged(name: str) -> Flagged:
@@ -111,13 +85,12 @@ def flagged(name: str) -> Flagged:
 def test_names_are_text_whatever_they_are(name: str) -> None:
     columns = ("decision_id", "policy_version", "verdict", "reason_code", "execution_status", "outcome_status")
     decisions = pl.DataFrame([{**dict.fromkeys(columns, name), "created_at": NOW}])
-    found = Found(flagged(name), None, decisions, 1, pl.DataFrame(), CHART)
+    found = Found(flagged(name), decisions, 1, pl.DataFrame(), CHART)
     page = anomaly.view(
         Location("anomaly", scope=name, policy=name, id="ano_1"), found, [], may_dismiss=True, as_of=NOW
     )
     told = require_harmless(page)
     assert "\n" not in page.title
-    assert len(page.title) < 300 or LONG in page.title
     assert not any(character in told.text for character in "\u202e\x00\u2028")
     listed = anomalies.view(
         Location("anomalies", scope=name, policy=name),
