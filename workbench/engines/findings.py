@@ -20,8 +20,19 @@ from gate.ids import parse_timestamp
 from gate.policy.confidence import MIN_SAMPLE, Counts
 from gate.policy.effectiveness import Standing, below_others, together
 from gate.policy.questions import VERDICTS
-from workbench.engines.rendering import cut, percent
-from workbench.engines.wording import counted, day, decided_by, described, in_words, joined, phrase, span, whole_percent
+from workbench.engines.rendering import cut, on_one_line, percent
+from workbench.engines.wording import (
+    amount,
+    counted,
+    day,
+    decided_by,
+    described,
+    in_words,
+    joined,
+    phrase,
+    span,
+    whole_percent,
+)
 
 FEW: Final = MIN_SAMPLE
 """With fewer cases than this a rate is drawn in grey."""
@@ -202,11 +213,11 @@ def anomaly(found: Mapping[str, Any]) -> str:
         metric, farthest = cut(in_words(numbers["metric"])), numbers["farthest"][0]
         return (
             f"{found['decisions']:,} of {counted(numbers['values'], 'value')} of {metric} lie far from usual: the "
-            f"farthest is {farthest['value']:,.6g}, where {farthest['usual']:,.6g} is usual"
+            f"farthest is {amount(farthest['value'])}, where {amount(farthest['usual'])} is usual"
         )
     if kind == "fact_drift":
         return _drifted(numbers["facts"][0])
-    return str(found["summary"]).removesuffix(".")
+    return on_one_line(str(found["summary"])).removesuffix(".")
 
 
 def headline(policy_id: str, found: Mapping[str, Any]) -> str:

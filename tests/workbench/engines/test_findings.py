@@ -17,7 +17,7 @@ from tests.workbench.engines.edges import POLICY, chained, decision, outcome, sn
 from workbench.engines import findings
 from workbench.engines.confidence import confidence
 from workbench.engines.effectiveness import effectiveness
-from workbench.engines.wording import day, described, heading, in_words, moment, month, span, whole_percent
+from workbench.engines.wording import amount, day, described, heading, in_words, moment, month, span, whole_percent
 
 GOOD, BAD = Standing(succeeded=86, failed=14), Standing(succeeded=63, failed=37)
 
@@ -121,6 +121,25 @@ def test_a_page_begins_with_its_finding_and_shows_no_name_of_a_field(tmp_path: P
         assert "</h3><p>" in html
         assert "100% " in html
         assert "@media print" in html
+
+
+@pytest.mark.parametrize(
+    ("across", "sentence"),
+    [
+        (
+            {"deltas": {"success_rate": -0.00917, "approval_rate": 0.044611, "terminal_coverage": None}},
+            "Beside the median of others: success rate 0.9 points below and approval rate 4.5 points above",
+        ),
+        (
+            {"deltas": {"success_rate": 0.0, "approval_rate": None, "terminal_coverage": None}},
+            "No rate differs from the median of others",
+        ),
+        ({"deltas": None, "reason": "not_opted_in"}, "Nothing is compared: this scope does not take part"),
+        ({"deltas": None, "reason": "not_frozen"}, "Nothing is compared: no month has been frozen yet"),
+    ],
+)
+def test_rates_are_told_beside_the_median_of_others(across: dict[str, Any], sentence: str) -> None:
+    assert findings.beside_others({"cross_customer": across}) == sentence
 
 
 def test_verdicts_are_told_with_their_shares_of_all_decisions() -> None:
@@ -320,3 +339,11 @@ def test_every_broken_promise_has_a_sentence_of_its_own() -> None:
     for subject in RULES:
         told = findings.headline("p", found("lifecycle_break", subject, **window, numbers={"count": 2, "of": 9}))
         assert told.startswith("p: 2 of 9 decisions "), subject
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(143.8, "143.8"), (0.000123, "0.000123"), (1e6, "1,000,000"), (-1234567.4, "-1,234,567"), (1e300, "1e+300")],
+)
+def test_a_measured_number_is_written_whole_as_far_as_it_is_read(value: float, shown: str) -> None:
+    assert amount(value) == shown

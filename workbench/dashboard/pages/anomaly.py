@@ -94,7 +94,7 @@ def _found(reports: ScopeReports, visit: Visit, report: AnomalyReport, flagged: 
     location, width, at = visit.location, visit.chart_width, flagged.at
 
     def leads(row: Mapping[str, Any]) -> str | None:
-        return anomaly.chart_link(location, row)
+        return anomaly.chart_link(location, flagged.anomaly, row)
 
     def drawn() -> Figure:
         return figure(report.plot(at, link=leads), width)
@@ -103,7 +103,6 @@ def _found(reports: ScopeReports, visit: Visit, report: AnomalyReport, flagged: 
     first, whole = reports.kept("anomaly decisions", key, lambda: _first(report, at))
     return Found(
         flagged,
-        report.criteria(at),
         first,
         whole,
         reports.kept("anomaly numbers", key, lambda: report.beside(at)),

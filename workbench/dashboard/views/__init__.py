@@ -8,6 +8,7 @@
     offered     the filters that pages offer
     shares      how a whole divides into parts, as a bar
     links       where marks, rows and names lead
+    decided     decisions: searched, held, and the story of one
 
 The others are one page each, named for it, with their templates in `templates`.
 """

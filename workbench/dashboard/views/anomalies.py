@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -67,8 +67,10 @@ class Looked:
 def within(location: Location, anomaly: AnomalyDocument) -> bool:
     """Whether the window of an anomaly and the period of a location have any time in common."""
     since, until = location.period()
-    window = anomaly["window"]
-    return (since is None or window["to"] >= timestamp(since)) and (until is None or window["from"] < timestamp(until))
+    first, last = anomaly["window"]["from"], anomaly["window"]["to"]
+    # A window of days ends at the midnight after the last; that of a single decision has no length.
+    begun = since is None or last > timestamp(since) or first == last == timestamp(since)
+    return begun and (until is None or first < timestamp(until))
 
 
 def shown(location: Location, found: Sequence[Flagged]) -> list[Flagged]:
@@ -76,7 +78,7 @@ def shown(location: Location, found: Sequence[Flagged]) -> list[Flagged]:
     kept = [each for each in found if within(location, each.anomaly)]
     if location.show != "dismissed":
         kept = [each for each in kept if each.dismissal is None]
-    return sorted(kept, key=lambda each: (-each.anomaly["anomaly_score"], not each.open, each.policy_id, each.at))
+    return sorted(kept, key=lambda each: (-each.anomaly["anomaly_score"], each.policy_id, each.at))
 
 
 def view(
@@ -109,8 +111,7 @@ def view(
         "dismissed_shown": location.show == "dismissed",
         "toggle": location.change(show=None if location.show == "dismissed" else "dismissed").url,
         "looked": looked,
-        "chart": chart,
-        "chart_finding": strongest([each.anomaly for each in listed]) if listed else "",
+        "drawn": None if chart is None else replace(chart, finding=strongest([each.anomaly for each in listed])),
         "narrowed": _narrowed(location),
         "widened": location.change(since=None, until=None, version=None, show=None).url,
         "found": len(found),

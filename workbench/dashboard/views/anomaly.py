@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import polars as pl
 
-from gate.ids import timestamp
 from gate.ledger.access.dismissals import NOTE_LENGTH, Dismissal
 from gate.policy.anomalies.anomaly import AnomalyDocument
 from workbench.dashboard.views import links
@@ -22,14 +21,12 @@ from workbench.dashboard.views.page import Form, Page
 from workbench.dashboard.views.tables import Cell, Table, table
 from workbench.engines.anomalies.sentences import KINDS, days, evidence, grown, reasons, severity_means, surroundings
 from workbench.engines.findings import anomaly as finding
-from workbench.engines.listing import Criteria
 from workbench.engines.rendering import percent
 from workbench.engines.wording import counted, day, described, phrase
 
 FIRST: Final = 50
 """How many of its decisions the page lists."""
 
-_DAY: Final = timedelta(days=1)
 _REPORTS: Final[Mapping[str, str]] = {
     "effectiveness": "policy",
     "confidence": "policy",
@@ -52,7 +49,6 @@ class Found:
 
     Attributes:
         flagged: The anomaly.
-        criteria: The search that finds exactly its decisions; None where no search does.
         decisions: The first of its decisions, as cases, the order in which they are listed.
         whole: How many decisions it has.
         beside: The numbers of its chart.
@@ -60,7 +56,6 @@ class Found:
     """
 
     flagged: Flagged
-    criteria: Criteria | None
     decisions: pl.DataFrame
     whole: int
     beside: pl.DataFrame
@@ -95,12 +90,11 @@ def view(location: Location, found: Found, history: Sequence[Dismissal], *, may_
         "reasons": reasons(anomaly),
         "evidence": evidence(anomaly),
         "numbers": _numbers(location, anomaly),
-        "surroundings": surroundings(anomaly),
-        "chart": found.chart,
+        "drawn": replace(found.chart, finding=surroundings(anomaly)),
         "beside": _beside(found),
         "decisions": _decisions(location, found),
         "decisions_finding": _first(found),
-        "all_url": None if found.criteria is None else searched(location, found.criteria),
+        "all_url": location.to("decisions", policy=policy_id, anomaly=anomaly["anomaly_id"]).url,
         "steps": [{"what": step["what"], "url": page_of(location, step["href"])} for step in anomaly["look_at_next"]],
         "notebook": links.download("notebook", location, **_of_notebook(location, policy_id, anomaly)),
         "history": [_act(act) for act in history],
@@ -108,19 +102,6 @@ def view(location: Location, found: Found, history: Sequence[Dismissal], *, may_
         "as_of": as_of,
     }
     return Page(location, finding(anomaly), render("anomaly.html", context), forms=_forms(flagged, may_dismiss))
-
-
-def searched(location: Location, criteria: Criteria) -> str | None:
-    """The page that lists exactly the decisions of a search; None where no address can hold it."""
-    made = {
-        "policy": criteria.policy_id,
-        "version": criteria.policy_version,
-        "verdict": criteria.verdict,
-        "reason": criteria.reason_code,
-        "outcome": criteria.outcome_status,
-        **_period(criteria),
-    }
-    return _held(location.to("decisions", **made))
 
 
 def page_of(location: Location, href: str | None) -> str | None:
@@ -141,7 +122,7 @@ def page_of(location: Location, href: str | None) -> str | None:
     return None
 
 
-def chart_link(location: Location, row: Mapping[str, Any]) -> str | None:
+def chart_link(location: Location, anomaly: AnomalyDocument, row: Mapping[str, Any]) -> str | None:
     """What a mark of its chart leads to: the decisions of a week or a day, or one decision."""
     if "decision_id" in row:
         return links.decision(location, row["decision_id"])
@@ -149,6 +130,8 @@ def chart_link(location: Location, row: Mapping[str, Any]) -> str | None:
     if "week" in row:
         here = here.change(**links.week(row["week"]))
         return _held(here.change(**{row["of"]: row["value"]}))
+    if anomaly["kind"] == "lifecycle_break":
+        here = here.change(anomaly=anomaly["anomaly_id"])
     start = row["start"].date()
     if row["unit"] == "week":
         return here.change(**links.week(start)).url
@@ -310,21 +293,6 @@ def _beside(found: Found) -> Table | None:
         unit = "Week from" if (beside["unit"] == "week").all() else "Day"
         return table("Numbers of the chart", "By date of the decision, UTC.", (unit, "#Decisions"), counts)
     return None
-
-
-def _period(criteria: Criteria) -> dict[str, str]:
-    """When the decisions of a search were made, in whole days where it begins and ends at midnight."""
-    period = {}
-    if isinstance(since := criteria.since, datetime):
-        period["since"] = since.date().isoformat() if _is_midnight(since) else timestamp(since)
-    if isinstance(until := criteria.until, datetime):
-        # A day as the end of a period is its last one.
-        period["until"] = (until - _DAY).date().isoformat() if _is_midnight(until) else timestamp(until)
-    return period
-
-
-def _is_midnight(moment: datetime) -> bool:
-    return moment.time() == time()
 
 
 def _held(location: Location) -> str | None:

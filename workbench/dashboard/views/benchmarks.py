@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -58,7 +59,7 @@ def view(
         "policy_url": links.policy(location, body["policy_id"]),
         "policy": body["policy_id"],
         "finding": beside_others(body),
-        "chart": chart,
+        "drawn": None if chart is None else replace(chart, finding=beside_others(body)),
         "compared": None if across["percentiles"] is None else _compared(location, body, frame),
         "across": across,
         "reason": across["reason"],

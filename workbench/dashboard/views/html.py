@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from workbench.engines.rendering import cut, interval, on_one_line, percent
-from workbench.engines.wording import counted, day, decided_by, described, phrase, stated
+from workbench.engines.wording import amount, counted, day, decided_by, described, phrase, stated
 from workbench.engines.wording import moment as shown_moment
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -42,10 +42,10 @@ def ago(moment: datetime, now: datetime) -> str:
 
 
 def number(value: float | None) -> str:
-    """A number with thousands separated and six digits at most; a dash where there is none."""
+    """A number with thousands separated; a dash where there is none."""
     if value is None:
         return "-"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+    return f"{value:,}" if isinstance(value, int) else amount(value)
 
 
 def hours(value: float | None) -> str:

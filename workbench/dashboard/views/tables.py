@@ -1,4 +1,4 @@
-"""A table of numbers as a value: its columns, and cells that may lead somewhere. `figure.html` writes it."""
+"""A table of numbers as a value: its columns, and cells that may lead somewhere. `numbers.html` writes it."""
 
 from __future__ import annotations
 

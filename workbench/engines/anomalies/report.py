@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from gate.policy.anomalies.anomaly import AnomalyDocument, Shown
+from gate.policy.anomalies.anomaly import AnomalyDocument
 from gate.policy.anomalies.report import Counted, anomaly_report, find, strongest
 from gate.policy.anomalies.scores import THRESHOLD
 from gate.policy.bounds import refusal
@@ -27,7 +27,6 @@ from workbench.engines.anomalies.counts import choose, conditions, count, decisi
 from workbench.engines.anomalies.sentences import several
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import anomalies as listed_in
-from workbench.engines.listing import Criteria
 from workbench.engines.rendering import cut, on_one_line, page, prompt
 from workbench.engines.wording import phrase, stated
 from workbench.lake.reader import Snapshot
@@ -62,7 +61,6 @@ class AnomalyReport:
     scope: str
     _cases: pl.LazyFrame = field(repr=False)
     _shown: Sequence[pl.Expr] = field(repr=False)
-    _criteria: Sequence[Criteria | None] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON."""
@@ -79,18 +77,6 @@ class AnomalyReport:
         """
         self._listed(at)
         return self._cases.filter(self._shown[at])
-
-    def criteria(self, at: int) -> Criteria | None:
-        """The search that finds exactly `decisions(at)`; None where no search does.
-
-        Args:
-            at: Which of `anomalies`, from 0.
-
-        Raises:
-            OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place.
-        """
-        self._listed(at)
-        return self._criteria[at]
 
     def beside(self, at: int) -> pl.DataFrame:
         """What a shift, a volume or a break stands out from: the numbers behind its chart, week by week or day by day.
@@ -237,26 +223,7 @@ def answer(snapshot: Snapshot, question: AnomaliesQuestion) -> AnomalyReport:
     ids = decisions_shown(choice.cases, [anomaly.shown for anomaly in listed])
     body = anomaly_report(counted, found, ids, question)
     shown = conditions(counted, listed)
-    searches = [_criteria(anomaly.shown, question) for anomaly in listed]
-    return AnomalyReport(
-        body, _frame(body["anomalies"]), _weekly(counted), snapshot.scope, choice.cases, shown, searches
-    )
-
-
-def _criteria(shown: Shown, question: AnomaliesQuestion) -> Criteria | None:
-    """The search for what is shown: none for decisions at some positions, of several values, or the latest so many."""
-    if shown.positions or (len(shown.values) > 1 and shown.column is not None) or question.limit is not None:
-        return None
-    of = {} if shown.column is None else {shown.column: shown.values[0]}
-    return Criteria(
-        policy_id=question.policy_id,
-        policy_version=question.policy_version,
-        since=datetime.fromisoformat(shown.first),
-        until=datetime.fromisoformat(shown.last),
-        verdict=of.get("verdict"),
-        reason_code=of.get("reason_code"),
-        outcome_status=of.get("outcome_status"),
-    )
+    return AnomalyReport(body, _frame(body["anomalies"]), _weekly(counted), snapshot.scope, choice.cases, shown)
 
 
 def _near(column: str, anomaly: AnomalyDocument) -> pl.Expr:

@@ -74,11 +74,11 @@ def several(listed: Sequence[AnomalyDocument], *, of: str, opened: int | None = 
         of: What they are of: `4 policies`, or the name of one.
         opened: How many of them are open; None where that is not said.
     """
+    if not listed:
+        return f"No anomalies in {of}"
     severities = [anomaly["severity"] for anomaly in listed]
     parts = joined([f"{severities.count(each):,} {each}" for each in SEVERITIES if each in severities])
     whole = f"{counted(len(listed), 'anomaly', 'anomalies')} in {of}"
-    if not listed:
-        return f"No anomalies in {of}"
     return f"{whole}: {parts}" if opened is None else f"{whole}: {parts}; {_open(opened, len(listed))}"
 
 
