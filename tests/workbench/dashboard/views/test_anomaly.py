@@ -20,7 +20,7 @@ from workbench.engines.listing import Names
 
 HERE: Final = Location("anomaly", scope="acme", policy="refunds", id="ano_1")
 LONG: Final = "x" * 10_000
-CHART: Final = Figure("", Markup("<svg></svg>"), "")
+CHART: Final = Figure(Markup("<svg></svg>"), ())
 
 
 @pytest.mark.parametrize(
