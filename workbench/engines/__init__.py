@@ -12,7 +12,6 @@ Altair chart, of workbench.charts), and shows itself in a notebook.
     glance             all policies of a scope in one look: what came of them, what is held, their trend
     activity           a policy over time: verdicts, reasons, rules, latency of outcomes, metrics
     listing            decisions searched, those that are held, and the names to search by
-    searched           a search of decisions as a sentence
     arguments, slicing    what every engine checks and cuts at its door
     findings           the sentence that says what a report shows
     wording            names, dates and shares as people read them

@@ -292,18 +292,25 @@ class Users:
             user = None if found is None else _with_id(connection, found.user_id)
             reason = _refusal(user, now, is_right=is_right)
             if user is not None and reason is None:
-                signed_in = update(users).where(users.c.user_id == user.user_id)
-                connection.execute(signed_in.values(last_sign_in_at=timestamp(now)))
-                record(connection, "user.signed_in", name, {}, now, operator=in_workbench(name))
-                return _with_id(connection, user.user_id)
+                return _signed_in(connection, user, now)
             is_logged = _log_refusal(connection, _UNKNOWN if user is None else name, reason, now)
         if not is_logged:
             # Waits for the disk all the same, or the time would tell the names that exist.
             self._store.probe()
-        raise AccessRefused(
-            "SIGN_IN_REFUSED",
-            "The name or the password is wrong, or the account is disabled or expired. Check both, or ask an operator.",
-        )
+        raise _refused()
+
+    def let_in(self, name: str, now: datetime) -> User:
+        """Signs a user in without a password, for the operator whose link the user followed.
+
+        Raises:
+            AccessRefused: SIGN_IN_REFUSED: the user is disabled or expired.
+            OperatorError: USER_UNKNOWN.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        with self._changing(name) as (connection, found):
+            if found.status(now) != "active":
+                raise _refused()
+            return _signed_in(connection, found, now)
 
     def current(self, user_id: str, epoch: int, now: datetime) -> User | None:
         """The user of a session as the ledger has it now; None where the session is over.
@@ -395,6 +402,21 @@ def _require_role(role: str) -> None:
 def _require_future(expires_at: datetime | None, now: datetime) -> None:
     if expires_at is not None and expires_at <= now:
         raise OperatorError("USER_EXPIRY_PAST", "The expiry is in the past; give a later date.")
+
+
+def _signed_in(connection: Connection, user: User, now: datetime) -> User:
+    """The user of a sign-in, which is noted and logged."""
+    signed_in = update(users).where(users.c.user_id == user.user_id)
+    connection.execute(signed_in.values(last_sign_in_at=timestamp(now)))
+    record(connection, "user.signed_in", user.name, {}, now, operator=in_workbench(user.name))
+    return _with_id(connection, user.user_id)
+
+
+def _refused() -> AccessRefused:
+    return AccessRefused(
+        "SIGN_IN_REFUSED",
+        "The name or the password is wrong, or the account is disabled or expired. Check both, or ask an operator.",
+    )
 
 
 def _taken(name: str) -> OperatorError:

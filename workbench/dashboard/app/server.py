@@ -13,10 +13,10 @@ import panel as pn
 from bokeh.application.handlers.function import FunctionHandler
 from bokeh.application.handlers.handler import Handler
 from bokeh.server.auth_provider import AuthProvider
-from bokeh.util.token import get_token_payload
-from panel.io.server import get_server
+from bokeh.util.token import check_token_signature, get_token_payload
+from panel.io.server import Server, get_server
 from tornado.httputil import HTTPServerRequest
-from tornado.web import RequestHandler, StaticFileHandler
+from tornado.web import HTTPError, RequestHandler, StaticFileHandler
 
 from gate.ledger.access.users import Users
 from workbench.charts.colours import stylesheet
@@ -42,6 +42,8 @@ _UNUSED_MS: Final = 15_000
 _CHECK_MS: Final = 5_000
 # A page whose connection was not opened for so long must be loaded again, in seconds.
 _TOKEN_SECONDS: Final = 300
+# By these Bokeh lets a client choose its document's session, which might be somebody else's.
+_CHOSEN: Final = ("bokeh-session-id", "bokeh-token")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +51,19 @@ class Dashboard:
     """A server that is ready to listen.
 
     Attributes:
-        run: Serves until it is stopped.
+        server: The server; its port is taken.
         link: The path of a link that signs the demo's user in once; None without one.
     """
 
-    run: Callable[[], None]
+    server: Server
     link: str | None
+
+    def run(self) -> None:
+        """Serves until the process is asked to end."""
+        libraries.stop_on_signals(self.server)
+        self.server.start()
+        self.server.io_loop.start()
+        self.server.stop()
 
 
 def dashboard(
@@ -89,6 +98,7 @@ def dashboard(
     services = Services(
         store, sessions.user, ThreadPoolExecutor(_THREADS, "dashboard"), clock, observer, libraries.later
     )
+    key = secrets.token_bytes(32)
     libraries.keep_only((r"/?", r"/ws"))
     pn.extension(notifications=False)
     looks = Looks(style())
@@ -101,9 +111,9 @@ def dashboard(
         verbose=False,
         location=False,
         cookie_secret=secret,
-        auth_provider=_Auth(sign_ins),
-        # Tokens are signed by a key that ends with this process, and hold nothing of the request.
-        secret_key=secrets.token_bytes(32),
+        auth_provider=_Auth(sign_ins, key),
+        # Tokens are signed by a key that ends with this process, and hold no header and no cookie of the request.
+        secret_key=key,
         sign_sessions=True,
         include_headers=[],
         include_cookies=[],
@@ -117,6 +127,9 @@ def dashboard(
         use_index=False,
         http_server_kwargs={"xheaders": public_url is not None, "max_body_size": _MESSAGE},
         extra_patterns=[
+            # The first that match: no path of a file holds a null byte, and no component here loads files of its own.
+            (r"/.*%00.*", Nowhere, shared),
+            (r"/components/.*", Nowhere, shared),
             (r"/sign-in", SignIn, shared),
             (r"/sign-in/once/([A-Za-z0-9_-]{1,100})", SignInOnce, shared),
             (r"/sign-out", SignOut, shared),
@@ -132,13 +145,7 @@ def dashboard(
     libraries.transform_responses(server, SecurityHeaders)
     libraries.answer_unknown(server, Nowhere, **shared)
 
-    def run() -> None:
-        libraries.stop_on_signals(server)
-        server.start()
-        server.io_loop.start()
-        server.stop()
-
-    return Dashboard(run, link)
+    return Dashboard(server, link)
 
 
 class Health(RequestHandler):
@@ -161,8 +168,9 @@ class ChartColours(RequestHandler):
 class _Auth(AuthProvider):
     """Who asks: the user of the cookie, for pages and for websockets alike."""
 
-    def __init__(self, sign_ins: SignIns) -> None:
+    def __init__(self, sign_ins: SignIns, key: bytes) -> None:
         self._sign_ins = sign_ins
+        self._key = key
         super().__init__()
 
     @property
@@ -171,14 +179,17 @@ class _Auth(AuthProvider):
 
     @property
     def get_login_url(self) -> Any:
-        return lambda handler: sign_in_url(handler.request.uri or "/")
+        # Panel puts a dot before it, which leads from `/held/` to `/held/sign-in` without another one.
+        return lambda handler: f"{'.' * _is_folder(handler.request.path)}{sign_in_url(handler.request.uri or '/')}"
 
     async def _user(self, handler: RequestHandler) -> str | None:
+        if any(name in handler.request.arguments or name in handler.request.headers for name in _CHOSEN):
+            raise HTTPError(403)
         token = _token(handler.request)
         session = self._sign_ins.session(handler)
         if session is None:
             return None
-        if token is not None and not _is_of(token, session.handle):
+        if token is not None and not _is_of(token, session.handle, self._key):
             # A websocket that was opened with another session's token.
             return None
         user = await self._sign_ins.user(handler)
@@ -212,6 +223,10 @@ def _application(services: Services, looks: Looks, sign_ins: SignIns) -> Any:
     return libraries.application(FunctionHandler(make), _HandleInToken(sign_ins))
 
 
+def _is_folder(path: str) -> bool:
+    return path != "/" and path.endswith("/")
+
+
 def _token(request: HTTPServerRequest) -> str | None:
     """The token of a websocket's request; None where it is no websocket."""
     if request.headers.get("Upgrade", "").lower() != "websocket":
@@ -220,11 +235,15 @@ def _token(request: HTTPServerRequest) -> str | None:
     return named[1].strip() if len(named) == 2 else ""
 
 
-def _is_of(token: str, handle: str) -> bool:
+def _is_of(token: str, handle: str, key: bytes) -> bool:
+    """Whether this server signed a token, for the session of this handle."""
     try:
-        return secrets.compare_digest(str(get_token_payload(token).get(_HANDLE)).encode(), handle.encode())
-    except (ValueError, KeyError, TypeError, AttributeError):
+        # First: a payload that nobody signed may be compressed to a thousandth of its size.
+        if not check_token_signature(token, signed=True, secret_key=key):
+            return False
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False
+    return secrets.compare_digest(str(get_token_payload(token).get(_HANDLE)).encode(), handle.encode())
 
 
 def _is_secure(public_url: str | None) -> bool:

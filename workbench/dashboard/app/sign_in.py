@@ -85,7 +85,10 @@ class SignIns:
         return await asyncio.to_thread(self.sessions.user, session.handle, active=active)
 
     def begin(self, handler: RequestHandler, user: User) -> None:
-        """Begins a session and gives the browser its cookie."""
+        """Begins a session, in the place of one that the browser has, and gives the browser its cookie."""
+        before = self.session(handler)
+        if before is not None:
+            self.sessions.end(before.handle)
         handler.set_signed_cookie(
             COOKIE,
             self.sessions.begin(user),
@@ -143,14 +146,12 @@ class SignIn(Outside):
         if len(name) > MAX_FIELD or len(password) > MAX_FIELD:
             self._refuse("", "The name or the password is too long.", 401)
             return
-        if seconds := self.sign_ins.throttle.wait(name, address, now):
-            self.set_header("Retry-After", str(seconds))
-            minutes = (seconds + 59) // 60
-            wait = f"{minutes} minutes" if minutes > 1 else "a minute"
-            self._refuse(name, f"Too many sign-ins failed. Wait {wait} and try again.", 429)
-            return
         try:
             async with self.sign_ins.turns:
+                # Only now: of many that come at once, those before may have failed meanwhile.
+                if seconds := self.sign_ins.throttle.wait(name, address, now):
+                    self._delay(name, seconds)
+                    return
                 user = await asyncio.to_thread(self.sign_ins.users.sign_in, name, password, now)
         except AccessRefused:
             self.sign_ins.throttle.failed(name, address, now)
@@ -161,6 +162,12 @@ class SignIn(Outside):
             return
         self.sign_ins.begin(self, user)
         self.redirect(self._next())
+
+    def _delay(self, name: str, seconds: int) -> None:
+        self.set_header("Retry-After", str(seconds))
+        minutes = (seconds + 59) // 60
+        wait = f"{minutes} minutes" if minutes > 1 else "a minute"
+        self._refuse(name, f"Too many sign-ins failed. Wait {wait} and try again.", 429)
 
     def _refuse(self, name: str, fault: str, status: int) -> None:
         self.show("sign_in.html", status, next=self._next(), name=name, fault=fault)
@@ -194,7 +201,7 @@ class SignInOnce(Outside):
             return
         self.sign_ins.once = None
         try:
-            user = await asyncio.to_thread(self.sign_ins.users.user, name)
+            user = await asyncio.to_thread(self.sign_ins.users.let_in, name, self.sign_ins.clock())
         except GateError as error:
             title, message = "That did not work", error.message
             self.show("message.html", 503, title=title, message=message, link="/", link_text="Try again")

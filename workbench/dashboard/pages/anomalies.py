@@ -12,7 +12,7 @@ from workbench.dashboard.store.reports import ScopeReports
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views import anomalies, links
 from workbench.dashboard.views.anomalies import Flagged, Looked
-from workbench.dashboard.views.figures import Figure, figure
+from workbench.dashboard.views.figure import Figure, figure
 from workbench.dashboard.views.page import Page
 from workbench.engines.anomalies.report import AnomalyReport
 

@@ -16,7 +16,7 @@ from workbench.dashboard.store.store import Store
 from workbench.dashboard.views import anomaly
 from workbench.dashboard.views.anomalies import Flagged
 from workbench.dashboard.views.anomaly import FIRST, Found
-from workbench.dashboard.views.figures import Figure, figure
+from workbench.dashboard.views.figure import Figure, figure
 from workbench.dashboard.views.page import Form, Page
 from workbench.engines.anomalies.report import AnomalyReport
 

@@ -8,7 +8,7 @@ from typing import Any
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views import benchmarks
-from workbench.dashboard.views.figures import Figure, figure
+from workbench.dashboard.views.figure import Figure, figure
 from workbench.dashboard.views.page import Page
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gate.errors import NotFound
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.store import Store
-from workbench.dashboard.views import decision
+from workbench.dashboard.views.decided import decision
 from workbench.dashboard.views.page import Page
 
 

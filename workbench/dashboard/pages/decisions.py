@@ -7,8 +7,8 @@ from typing import Final
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.reports import Part, ScopeReports, Shown
 from workbench.dashboard.store.store import Store
-from workbench.dashboard.views import decisions
-from workbench.dashboard.views.listing import criteria, set_filters
+from workbench.dashboard.views.decided import decisions
+from workbench.dashboard.views.decided.listing import criteria, set_filters
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
 from workbench.engines.listing import Listing

@@ -8,8 +8,8 @@ from workbench.dashboard.pages.decisions import part
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.reports import Part
 from workbench.dashboard.store.store import Store
-from workbench.dashboard.views import held
-from workbench.dashboard.views.listing import set_filters
+from workbench.dashboard.views.decided import held
+from workbench.dashboard.views.decided.listing import set_filters
 from workbench.dashboard.views.page import Page
 
 _OLDEST: Final = Part(limit=1, oldest_first=True)

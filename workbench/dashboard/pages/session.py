@@ -157,6 +157,10 @@ class Session:
         self._tell(page.location.url, page.title, page.location.page)
 
     def _tell(self, url: str, title: str, page: str) -> None:
+        # Panel puts off what changed until the browser has said that it is ready, and this comes after all of it.
+        self._document.add_next_tick_callback(partial(self._told, url, title, page))
+
+    def _told(self, url: str, title: str, page: str) -> None:
         self._turn += 1
         self._shown.value = json.dumps({"url": url, "title": title, "page": page, "turn": self._turn})
 

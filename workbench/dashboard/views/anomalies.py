@@ -11,7 +11,7 @@ from gate.ids import timestamp
 from gate.ledger.access.dismissals import Dismissal
 from gate.policy.anomalies.anomaly import AnomalyDocument
 from workbench.dashboard.views import links, offered
-from workbench.dashboard.views.figures import Figure
+from workbench.dashboard.views.figure import Figure
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page

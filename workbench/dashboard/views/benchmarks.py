@@ -11,7 +11,7 @@ from typing import Any, Final
 import polars as pl
 
 from workbench.dashboard.views import links, offered
-from workbench.dashboard.views.figures import Figure
+from workbench.dashboard.views.figure import Figure
 from workbench.dashboard.views.html import points, render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page

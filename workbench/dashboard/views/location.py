@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from gate.errors import GateError
 from gate.ids import parse_timestamp
+from gate.ledger.stores.store import has_utf8
 
 MAX_URL: Final = 4096
 """The longest URL that is read, in characters."""
@@ -112,12 +113,12 @@ class Location(_Parameters):
         """
         if len(url) > MAX_URL:
             raise _invalid(f"The address is longer than {MAX_URL:,} characters; begin at the overview.")
-        split = urlsplit(url)
-        page = split.path.strip("/") or "overview"
+        path, query = _split(url)
+        page = path.strip("/") or "overview"
         if page not in PAGES:
             raise _invalid(f"There is no page {_shown('/' + page)}; begin at the overview.")
         given: dict[str, Any] = {}
-        for name, value in parse_qsl(split.query, keep_blank_values=True):
+        for name, value in parse_qsl(query, keep_blank_values=True):
             if name not in PAGES[page]:
                 takes = ", ".join(PAGES[page])
                 raise _invalid(f"The page {page} has no filter {_shown(name)}; it takes {takes}.")
@@ -125,6 +126,8 @@ class Location(_Parameters):
                 raise _invalid(f"The filter {name} is given twice; remove one of them.")
             if len(value) > LONGEST:
                 raise _invalid(f"The filter {name} is longer than {LONGEST} characters; shorten it.")
+            if not has_utf8(value):
+                raise _invalid(f"The filter {name} holds half a character; write it anew.")
             if value:
                 given[name] = _checked(name, value)
         return cls(page, **given)
@@ -168,6 +171,15 @@ class Location(_Parameters):
 def day_before(moment: datetime, days: int) -> str:
     """The date so many days before a moment, for `since`."""
     return (moment.astimezone(UTC) - timedelta(days=days)).date().isoformat()
+
+
+def _split(url: str) -> tuple[str, str]:
+    """Path and query string; of an address elsewhere only what could be one here."""
+    try:
+        split = urlsplit(url)
+    except ValueError as error:
+        raise _invalid("The address cannot be read; begin at the overview.") from error
+    return split.path, split.query
 
 
 def _checked(name: str, value: str) -> str:

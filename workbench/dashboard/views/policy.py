@@ -15,10 +15,11 @@ from gate.policy.effectiveness import Standing
 from gate.policy.questions import VERDICTS
 from workbench.charts import counts, effectiveness, metrics, weekly
 from workbench.dashboard.views import links, offered
-from workbench.dashboard.views.figures import Figure, figure, mix
+from workbench.dashboard.views.figure import Figure, figure
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
+from workbench.dashboard.views.shares import mix
 from workbench.engines import findings
 from workbench.engines.activity import Activity
 from workbench.engines.effectiveness import EffectivenessReport
@@ -113,8 +114,8 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
         "versions_finding": findings.versions(found.compared.parts("version"), found.compared.body["min_sample"]),
         "versions_left_out": found.compared.body["coverage"]["versions"] - len(found.compared.body["versions"]),
         "verdict_weeks": _verdict_weeks(location, done),
-        "rules": [_hit(location, row, "rule") for row in done.rules.iter_rows(named=True)],
-        "never": _never(done),
+        "rules": [_hit(location, row, "rule") for row in _hitting(location, done).iter_rows(named=True)],
+        "never": _never(location, done),
         "reasons": [_hit(location, row, "reason_code") for row in done.reasons.iter_rows(named=True)],
         "latency": _latency(location, done),
         "left_out": _left_out(done),
@@ -161,13 +162,13 @@ def figures(location: Location, found: Found, width: int) -> Figures:
     def drawn(chart: Any) -> Figure:
         return figure(chart, width)
 
-    names = _charted(done)
+    hitting = _hitting(location, done)
     return Figures(
         weekly=drawn(effectiveness.weekly(rows, findings.weeks(rows), (), link=of_week_and_version))
         if rows["success_rate"].is_not_null().any()
         else None,
         verdicts=drawn(weekly.verdicts(done.weekly, findings.verdicts(done.weekly), (), link=of_week_and_verdict)),
-        rules=drawn(counts.rules(done.rules, findings.rules(done.rules), (), link=of_rule)),
+        rules=drawn(counts.rules(hitting, findings.rules(hitting), (), link=of_rule)),
         reasons=drawn(counts.reasons(done.reasons, findings.reasons(done.reasons), (), link=of_reason)),
         latency=drawn(weekly.latency(done.latency, findings.latency(done.latency), (), link=of_week))
         if done.with_outcome
@@ -176,7 +177,7 @@ def figures(location: Location, found: Found, width: int) -> Figures:
             name: drawn(
                 metrics.by_version(done.metrics, name, findings.metric(done.metrics, name), (), link=of_version)
             )
-            for name in names
+            for name in _charted(done)
         },
     )
 
@@ -230,8 +231,8 @@ def _shown(location: Location) -> str | None:
     """Which decisions are shown, in words; None where it is all of the policy."""
     parts = [] if location.version is None else [f"by version {cut(location.version)}"]
     parts += [] if location.verdict is None else [f"with the verdict {location.verdict}"]
-    since = None if location.since is None else f"from {_day(location.since)}{'' if location.until else ' on'}"
-    until = None if location.until is None else f"until {_day(location.until)}"
+    since = None if location.since is None else f"made from {_day(location.since)}{'' if location.until else ' on'}"
+    until = None if location.until is None else f"{'' if since else 'made '}until {_day(location.until)}"
     period = " ".join(part for part in (since, until) if part)
     parts += [period] if period else []
     return joined(parts) if parts else None
@@ -366,12 +367,23 @@ def _hit(location: Location, row: Mapping[str, Any], name: str) -> dict[str, Any
     }
 
 
-def _never(done: Activity) -> str | None:
+def _hitting(location: Location, done: Activity) -> pl.DataFrame:
+    """The rules; without those that never hit where filters may have left out what they decided."""
+    return done.rules if _whole(location) else done.rules.filter(pl.col("decisions") > 0)
+
+
+def _whole(location: Location) -> bool:
+    return (location.verdict, location.since, location.until) == (None, None, None)
+
+
+def _never(location: Location, done: Activity) -> str | None:
     """The rules that never hit, in words."""
     names = [decided_by(rule) for rule in done.rules.filter(pl.col("decisions") == 0)["rule"]]
     if not names:
         return None
-    return f"{counted(len(names), 'rule')} never hit: {listed(names)}"
+    rules = f"{counted(len(names), 'rule')} {'never hit' if _whole(location) else 'made none of these decisions'}"
+    advice = " Remove a rule that is not needed, or test that it can hit." if _whole(location) else ""
+    return f"{rules}: {listed(names)}.{advice}"
 
 
 def _latency(location: Location, done: Activity) -> dict[str, Any]:

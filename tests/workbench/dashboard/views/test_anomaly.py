@@ -14,7 +14,7 @@ from tests.workbench.hostile import NAMES
 from workbench.dashboard.views import anomalies, anomaly
 from workbench.dashboard.views.anomalies import Flagged, Looked
 from workbench.dashboard.views.anomaly import Found, page_of
-from workbench.dashboard.views.figures import Figure
+from workbench.dashboard.views.figure import Figure
 from workbench.dashboard.views.location import Location
 from workbench.engines.listing import Names
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from workbench.dashboard.views import links, offered
+from workbench.dashboard.views.decided.listing import OUTCOMES, criteria, pager, rows, widened
+from workbench.dashboard.views.decided.searched import found as said
 from workbench.dashboard.views.html import render
-from workbench.dashboard.views.listing import OUTCOMES, criteria, pager, rows, widened
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Choice, Entry, Page
 from workbench.engines.listing import STATES, Listing, Names
 from workbench.engines.rendering import cut
-from workbench.engines.searched import found as said
 
 
 def view(

@@ -8,7 +8,7 @@ from typing import Any, Final
 from gate.rulebooks.explanation import ExplainedRule, Tree
 from gate.verify.members import at
 from workbench.dashboard.store.ledger import Story
-from workbench.dashboard.views.checks import value
+from workbench.dashboard.views.decided.checks import value
 from workbench.engines.rendering import cut
 from workbench.engines.wording import counted
 
@@ -41,15 +41,10 @@ def _title(story: Story, tried: list[ExplainedRule]) -> str:
     of = counted(len(story.rules), "rule")
     matched = next((each for each in tried if each.matched), None)
     if matched is not None:
-        return f"{cut(matched.rule['rule_id'])} matched, the {_ordinal(len(tried))} of {of}"
+        return f"{cut(matched.rule['rule_id'])} matched, rule {len(tried):,} of {len(story.rules):,}"
     if not tried:
         return f"None of {of} was tried, because the facts failed the schema check"
     return f"None of {of} matched, so the default outcome decided"
-
-
-def _ordinal(number: int) -> str:
-    ends = {1: "st", 2: "nd", 3: "rd"}
-    return f"{number:,}{'th' if number % 100 in (11, 12, 13) else ends.get(number % 10, 'th')}"
 
 
 def _listed(evaluation: object, name: str) -> list[Any]:
@@ -77,7 +72,7 @@ def _outcome(outcome: Mapping[str, Any]) -> str:
     return f"{outcome['decision']} ({cut(outcome['verdict'])}), {cut(outcome['action'])}, {cut(outcome['reason_code'])}"
 
 
-_WORDS: Final = {"all": "All of these hold", "any": "At least one of these holds", "not": "This does not hold"}
+_WORDS: Final = {"all": "All of:", "any": "At least one of:", "not": "Not:"}
 
 
 def _tree(tree: Tree) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gate.policy.confidence import Counts
+from workbench.dashboard.views.decided.searched import found, waiting
 from workbench.engines.listing import STATES, Criteria
-from workbench.engines.searched import found, waiting
 
 
 @pytest.mark.parametrize(

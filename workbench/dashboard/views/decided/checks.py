@@ -15,7 +15,7 @@ from workbench.engines.wording import counted, phrase
 
 _LONGEST: Final = 400
 
-_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "members": "Every field of a record is there, with its type",
         "unknown_members": "The record has no field that this release does not know",
@@ -144,7 +144,7 @@ def _check(name: str, holds: bool | None, found: Verification) -> Check:
     compared = holds is False and name in found.expected
     return Check(
         name,
-        _WORDS.get(name, phrase(name)),
+        WORDS.get(name, phrase(name)),
         tone,
         result,
         _SKIPPED.get(name, "The material for it is not at hand") if holds is None else "",

@@ -8,13 +8,13 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from workbench.dashboard.views import offered
+from workbench.dashboard.views.decided.listing import criteria, pager, rows, widened
+from workbench.dashboard.views.decided.searched import waiting
 from workbench.dashboard.views.html import ago, render
-from workbench.dashboard.views.listing import criteria, pager, rows, widened
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Choice, Page
 from workbench.engines.listing import AGES, Criteria, HeldSummary, Listing, Names, held_for
 from workbench.engines.rendering import cut
-from workbench.engines.searched import waiting
 from workbench.engines.wording import counted
 
 AGE_OF: Final[Mapping[str, str]] = MappingProxyType(dict(zip(("hour", "day", "week", "longer"), AGES, strict=True)))

@@ -1,31 +1,12 @@
-"""The figures of a page: charts drawn for it, each under its finding, and shares of a whole as a bar."""
+"""How a whole divides into parts: a bar of shares, with a number and a link for each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
 from gate.policy.effectiveness import share
-from workbench.charts.drawing import Drawn
-from workbench.charts.svg import titles, to_svg
 from workbench.engines.wording import whole_percent
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A chart as it stands on a page.
-
-    Attributes:
-        finding: What it shows, as a sentence without its full stop.
-        svg: The drawing.
-        notes: How to read it.
-    """
-
-    finding: str
-    svg: Markup
-    notes: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +44,6 @@ class Mix:
     def label(self) -> str:
         """The parts in words."""
         return ", ".join(f"{part.name} {part.told}" for part in self.parts)
-
-
-def figure(chart: Drawn, width: int) -> Figure:
-    """A chart drawn for a page, which takes some 50 ms.
-
-    Args:
-        chart: The chart.
-        width: How wide it is, in pixels.
-    """
-    about = titles(chart)
-    return Figure(about.finding, Markup(to_svg(chart, width=width, titled=False)), " ".join(about.notes))  # noqa: S704
 
 
 def mix(counts: Mapping[str, int], urls: Mapping[str, str]) -> Mix:

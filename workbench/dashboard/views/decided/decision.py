@@ -11,8 +11,8 @@ from gate.records.receipts import ACTION_TAKEN_MISMATCH, BINDING_MISMATCH, KINDS
 from gate.verify.members import at
 from workbench.dashboard.store.ledger import Reported, Story
 from workbench.dashboard.views import links
-from workbench.dashboard.views.checks import checks, headline, value
-from workbench.dashboard.views.decision_rules import rules
+from workbench.dashboard.views.decided.checks import checks, headline, value
+from workbench.dashboard.views.decided.rules import rules
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
