@@ -44,17 +44,26 @@ _ = pl.Config(tbl_rows=30, tbl_hide_dataframe_shape=True, fmt_str_lengths=90, tb
 # ## What is looked at
 #
 # A *scope* is a tenant: here, one company each. The *lake* is the ledger as Parquet files. Put your own here; all
-# that follows takes these names.
+# that follows takes these names. Without an anomaly, the strongest one is taken apart; without a version, all of them
+# are looked at.
 
 # %% tags=["parameters"]
 SCOPE = "lumen-retail"
 POLICY = "refund_policy"
 LAKE = os.environ.get("GATE_LAKE", "../var-demo/lake")
+VERSION = None
+ANOMALY = None
 
 # %%
 lake = open_lake(LAKE)
 snapshot = lake.scope(SCOPE)
+report = anomalies(snapshot, POLICY, policy_version=VERSION, max_items=200)
+listed = report.to_dict()["anomalies"]
+first = next((at for at, of in enumerate(listed) if of["anomaly_id"] == ANOMALY), 0)
 print("scopes:", ", ".join(lake.scopes))
+if ANOMALY is not None:
+    known = bool(listed) and listed[first]["anomaly_id"] == ANOMALY
+    print(f"anomaly: {listed[first]['summary']}" if known else f"anomaly: {ANOMALY} is not listed any more")
 
 # %% [markdown]
 # ## The alerts
@@ -81,7 +90,6 @@ pl.DataFrame(alerts, schema=dict.fromkeys(("scope", "policy", "from", "summary")
 # with the anomaly; breaks of single decisions are spread over the year.
 
 # %%
-report = anomalies(snapshot, POLICY)
 report
 
 # %%
@@ -94,8 +102,7 @@ report.plot()
 # week is not held against weeks whose late failures are known by now.
 
 # %%
-listed = report.to_dict()["anomalies"]
-report.plot(0) if listed else report.plot()
+report.plot(first) if listed else report.plot()
 
 # %% [markdown]
 # The numbers behind it: before, within, the difference with its 95% interval, how likely chance alone would make it
@@ -103,7 +110,7 @@ report.plot(0) if listed else report.plot()
 # alert.
 
 # %%
-shifts = [of for of in listed if of["kind"] in ("outcome_shift", "verdict_shift")]
+shifts = [of for of in [*listed[first:], *listed] if of["kind"] in ("outcome_shift", "verdict_shift")]
 changes = shifts[0]["numbers"]["changes"] if shifts else []
 pl.DataFrame(
     [
@@ -128,8 +135,8 @@ pl.DataFrame(
 
 # %%
 if listed:
-    first, last = listed[0]["window"]["from"], listed[0]["window"]["to"]
-    together = [at for at, of in enumerate(listed) if of["window"]["from"] < last and first < of["window"]["to"]]
+    begins, ends = listed[first]["window"]["from"], listed[first]["window"]["to"]
+    together = [at for at, of in enumerate(listed) if of["window"]["from"] < ends and begins < of["window"]["to"]]
     together = [at for at in together if listed[at]["kind"] not in ("lifecycle_break", "metric_outlier")]
 else:
     together = []
@@ -155,13 +162,13 @@ report.plot() if drifted is None else report.plot(drifted)
 # %%
 window = (
     pl.col("created_at").is_between(
-        *(pl.lit(listed[0]["window"][end]).str.to_datetime(time_zone="UTC") for end in ("from", "to"))
+        *(pl.lit(listed[first]["window"][end]).str.to_datetime(time_zone="UTC") for end in ("from", "to"))
     )
     if listed
     else pl.lit(value=False)
 )
 asked = snapshot.table("decisions").filter(pl.col("policy_id") == POLICY)
-went_wrong = report.decisions(0).select("position") if listed else asked.select("position").head(0)
+went_wrong = report.decisions(first).select("position") if listed else asked.select("position").head(0)
 suspects = asked.join(went_wrong, on="position", how="semi").collect()
 (
     suspects.group_by("actor", "verdict")
@@ -245,8 +252,8 @@ numbers = [field for field in fields if marked[f"{field}:number"].drop_nulls().n
 # %%
 drifting = [of["fact"] for at in together if at == drifted for of in listed[at]["numbers"]["facts"]]
 fact = next((field for field in [*drifting, *numbers] if field in numbers), None)
-if fact is not None and suspects.height:
-    values = marked.filter("went wrong")[f"{fact}:number"]
+values = marked.filter("went wrong")[f"{fact}:number"].drop_nulls() if fact is not None else pl.Series(dtype=pl.Float64)
+if values.len():
     low, high = values.quantile(0.05), values.quantile(0.95)
     rule = {
         "rule_id": "review_what_drifted",

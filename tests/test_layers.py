@@ -156,6 +156,51 @@ def test_no_folder_is_crowded_and_each_says_what_lives_there() -> None:
         assert name in UNLISTED or silent == [], f"the docstring of {name} does not name {', '.join(silent)}"
 
 
+DASHBOARD = ("store", "views", "pages", "app")
+"""The rooms of workbench/dashboard: each knows itself and those before it."""
+
+OF_THE_BROWSER = {"panel", "bokeh", "tornado", "param"}
+
+
+@pytest.mark.parametrize("room", DASHBOARD)
+def test_a_room_of_the_dashboard_knows_only_those_before_it(room: str) -> None:
+    after = DASHBOARD[DASHBOARD.index(room) + 1 :]
+    wrong = [
+        f"{file.relative_to(ROOT)} imports {name}"
+        for file in (ROOT / "workbench" / "dashboard" / room).rglob("*.py")
+        for name in imports(file)
+        if name.startswith(tuple(f"workbench.dashboard.{other}" for other in after))
+        or (room in ("store", "views") and name.split(".")[0] in OF_THE_BROWSER)
+    ]
+    assert wrong == []
+
+
+def test_nobody_knows_the_dashboard_but_the_command_that_starts_it() -> None:
+    knowing = {
+        file.relative_to(ROOT).as_posix()
+        for layer in LAYERS
+        for file in modules(layer)
+        if not file.is_relative_to(ROOT / "workbench" / "dashboard")
+        and any(name.startswith("workbench.dashboard") for name in imports(file))
+    }
+    assert knowing == {"api/cli/workbench.py"}
+
+
+def test_the_dashboard_counts_nothing_itself() -> None:
+    """Every share, rate and interval comes from an engine. Only units are converted, where numbers are written."""
+    for file in (ROOT / "workbench" / "dashboard").rglob("*.py"):
+        divided = [ast.unparse(node) for node in ast.walk(ast.parse(file.read_text())) if _divides(node)]
+        assert divided == [] or file.name in ("html.py", "pages.py"), (file, divided)
+        assert not {name.split(".")[0] for name in imports(file)} & {"math", "statistics", "numpy", "scipy"}, file
+
+
+def _divides(node: ast.AST) -> bool:
+    """Whether a node is a division of numbers; paths are joined by the same operator, beside a text."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div | ast.Mod | ast.Pow):
+        return False
+    return not any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in (node.left, node.right))
+
+
 def test_only_the_error_table_turns_domain_errors_into_http() -> None:
     for file in modules("gate"):
         assert "http" not in {name.split(".")[0] for name in imports(file)}, file
@@ -213,7 +258,8 @@ def test_workers_never_load_what_reports_are_computed_with() -> None:
 
 def test_altair_is_loaded_by_plotting_alone() -> None:
     """It takes longer to load than all else, and every process that exports, serves or computes would wait for it."""
-    loading = [file for file in modules("workbench") if file.parent.name != "charts"]
+    drawing = (ROOT / "workbench" / "charts", ROOT / "workbench" / "dashboard")
+    loading = [file for file in modules("workbench") if not any(file.is_relative_to(of) for of in drawing)]
     for file in loading:
         at_once = {
             name
@@ -222,3 +268,11 @@ def test_altair_is_loaded_by_plotting_alone() -> None:
             for name in (getattr(node, "module", None), *(alias.name for alias in node.names))
         }
         assert not [name for name in at_once if name and re.search(r"\b(altair|charts)\b", name)], file
+
+
+def test_what_draws_charts_as_svg_is_loaded_by_drawing_alone() -> None:
+    """It starts a JavaScript engine."""
+    for file in [of for layer in LAYERS for of in modules(layer)]:
+        body = ast.parse(file.read_text()).body
+        at_once = {alias.name for node in body if isinstance(node, ast.Import) for alias in node.names}
+        assert "vl_convert" not in at_once, file

@@ -15,6 +15,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from gate.encoding import resources
@@ -46,7 +47,7 @@ _ABOUT: Final = """\
 
     scope   {scope!r}
     policy  {policy!r}
-    lake    {lake!r}
+    lake    {lake!r}{more}
 
 **Its text is about the demo ledger.** What it says of numbers, names and incidents was not looked up in this lake. Read
 it as a guide to where to look; what the cells show is yours."""
@@ -105,7 +106,9 @@ def load(name: str) -> Notebook:
     return Notebook(name, tuple(_cell(markdown is not None, tags, body.rstrip("\n")) for markdown, tags, body in read))
 
 
-def written_for(notebook: Notebook, scope: str, policy: str, lake: Path) -> Notebook:
+def written_for(
+    notebook: Notebook, scope: str, policy: str, lake: Path, more: Mapping[str, str | None] = MappingProxyType({})
+) -> Notebook:
     """A notebook with these parameters, after a cell that says what they are and whom the text is about.
 
     Args:
@@ -113,9 +116,12 @@ def written_for(notebook: Notebook, scope: str, policy: str, lake: Path) -> Note
         scope: The scope that it is to look at.
         policy: The scope's policy.
         lake: The lake that it is to read; an absolute path, so that the notebook may lie anywhere.
+        more: Further parameters that the notebook has, by name, such as ANOMALY; None leaves one as it comes.
     """
-    given = {"SCOPE": scope, "POLICY": policy, "LAKE": str(lake)}
-    about = _ABOUT.format(name=notebook.name, scope=scope, policy=policy, lake=str(lake))
+    chosen = {name: value for name, value in more.items() if value is not None}
+    given = {"SCOPE": scope, "POLICY": policy, "LAKE": str(lake), **chosen}
+    named = "".join(f"\n    {name.lower():<8}{value!r}" for name, value in chosen.items())
+    about = _ABOUT.format(name=notebook.name, scope=scope, policy=policy, lake=str(lake), more=named)
     cells = (_with(given, cell) if PARAMETERS in cell.tags else cell for cell in notebook.cells)
     return replace(notebook, cells=(Cell("markdown", about), *cells))
 

@@ -127,7 +127,7 @@ def make_run(project: Path, port: int) -> Iterator[Server]:
     """`make run`, ready."""
     url = f"http://127.0.0.1:{port}"
     # The install is older than nothing here: remaking it would bind the shared .venv to this throw-away folder.
-    command = ["make", "--assume-old=.venv/.installed", "run", f"PORT={port}"]
+    command = ["make", "--assume-old=.venv/.installed", "run", f"PORT={port}", f"WORKBENCH_PORT={free_port()}"]
     with running(command, project, url, "^curl ") as server:
         yield server
 

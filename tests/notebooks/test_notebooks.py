@@ -145,10 +145,13 @@ def test_the_notebook_beside_a_source_holds_its_cells_with_outputs(name: str) ->
 def test_what_a_notebook_looks_at_is_said_in_one_cell_that_other_programs_know(name: str) -> None:
     source = jupytext.read(ROOT / "notebooks" / f"{name}.py")
     (cell,) = (cell for cell in source.cells if cell.metadata.get("tags") == ["parameters"])
-    assert [line.partition(" = ")[0] for line in cell.source.splitlines()] == ["SCOPE", "POLICY", "LAKE"]
+    more = ["VERSION", "ANOMALY"] if name == "anomaly_investigation" else []
+    assert [line.partition(" = ")[0] for line in cell.source.splitlines()] == ["SCOPE", "POLICY", "LAKE", *more]
     assert cell in source.cells[:6]
     others = [cell.source for cell in source.cells if cell.metadata.get("tags") is None]
-    assert not any(re.search(r"^(SCOPE|POLICY|LAKE)\b.* = |GATE_LAKE", other, re.MULTILINE) for other in others)
+    assert not any(
+        re.search(r"^(SCOPE|POLICY|LAKE|VERSION|ANOMALY)\b.* = |GATE_LAKE", other, re.MULTILINE) for other in others
+    )
 
 
 def test_what_a_notebook_shows_of_the_tables_is_what_they_are() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from tests.support.samples import sample_rulebook
+from tests.workbench.charts.frames import charts as of_frames
 from tests.workbench.made_up import DAY, HOUR, MONDAY, WEEK, MadeUp
 from workbench.engines.anomalies.report import AnomalyReport, anomalies
 from workbench.engines.benchmarks import benchmarks
@@ -93,6 +94,7 @@ def shown(name: str, lake: Path) -> Shown:
     charts = {f"{at} {type(report).__name__}": report.plot() for at, report in enumerate(reports)}
     charts |= {f"by {by}": of.plot(by) for by in ("version", "verdict", "rule")}
     charts |= dict(_each(odd))
+    charts |= of_frames(name)
     frames = [snapshot.cases().collect(), snapshot.metrics().collect(), pl.DataFrame({name: [name]})]
     frames += [report.frame for report in reports]
     return Shown(charts, [of._repr_html_() for of in reports], [frame._repr_html_() for frame in frames])

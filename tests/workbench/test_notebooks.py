@@ -78,11 +78,32 @@ def test_what_is_written_is_the_source_with_other_parameters_after_what_it_is_fo
     assert {"    scope   'acme'", "    policy  'refund_policy'", "    lake    '/srv/gate/lake'"} <= {
         *about[1].splitlines()
     }
+    more = "\nVERSION = None\nANOMALY = None" if name == "anomaly_investigation" else ""
     assert [new for new, old in zip(rest, cells, strict=True) if new != old] == [
-        ("code", "SCOPE = 'acme'\nPOLICY = 'refund_policy'\nLAKE = '/srv/gate/lake'", ["parameters"])
+        ("code", f"SCOPE = 'acme'\nPOLICY = 'refund_policy'\nLAKE = '/srv/gate/lake'{more}", ["parameters"])
     ]
     assert read.metadata.kernelspec == source.metadata.kernelspec
     assert all(cell.outputs == [] and cell.execution_count is None for cell in read.cells if cell.cell_type == "code")
+
+
+def test_the_anomaly_notebook_is_written_for_an_anomaly_and_a_version() -> None:
+    source = load("anomaly_investigation")
+    for version, lines in (("2026-07-20", ["version '2026-07-20'", "anomaly 'ano_1'"]), (None, ["anomaly 'ano_1'"])):
+        made = written_for(source, "acme", "refund_policy", LAKE, {"VERSION": version, "ANOMALY": "ano_1"})
+        about = made.cells[0].source.splitlines()
+        assert [line.strip() for line in about[5 : 5 + len(lines)]] == lines
+        assert about[5 + len(lines)] == ""
+        (cell,) = (cell for cell in made.cells if "parameters" in cell.tags)
+        assert cell.source.splitlines()[3:] == [f"VERSION = {version!r}", "ANOMALY = 'ano_1'"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_anomaly_is_a_string_and_nothing_else(name: str) -> None:
+    made = written_for(load("anomaly_investigation"), "acme", "refund_policy", LAKE, {"ANOMALY": name})
+    (cell,) = (cell for cell in made.cells if "parameters" in cell.tags)
+    assert ast.literal_eval(cell.source.splitlines()[4].removeprefix("ANOMALY = ")) == name
+    assert made.cells[0].source.splitlines()[5] == f"    anomaly {name!r}"
+    assert told(read_percent(made).cells) == of(made)
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -28,20 +28,13 @@ from workbench.charts.drawing import (
     with_links,
 )
 from workbench.charts.rates import most
+from workbench.engines.anomalies.sentences import KINDS
 from workbench.engines.findings import FEW
 from workbench.engines.findings import anomaly as found_in
 from workbench.engines.rendering import cut
 from workbench.engines.wording import counted, day, described, in_words, phrase, whole_percent
 
 _SEVERITIES: Final = ("high", "medium", "low")
-_CALLED: Final = {
-    "lifecycle_break": "Broken promise",
-    "outcome_shift": "Outcomes shifted",
-    "verdict_shift": "Verdicts shifted",
-    "volume": "Volume",
-    "metric_outlier": "Metric",
-    "fact_drift": "Facts drifted",
-}
 _WIDTH: Final = 680
 _HEIGHT: Final = 280
 _STEP: Final = 22
@@ -49,7 +42,6 @@ _VALUES: Final = 6
 _LONGEST_BINS: Final = 20
 # A window of one hour must still be visible in a year.
 _LEAST: Final = timedelta(days=3)
-_BESIDE: Final = timedelta(weeks=10)
 _BEFORE: Final = "the weeks before"
 _WITHIN: Final = "the window"
 
@@ -58,16 +50,16 @@ def overview(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, link: L
     """Each anomaly of a report as a bar from where it begins to where it ends, the strongest on top.
 
     Args:
-        frame: The anomalies, as a report lists them.
+        frame: The anomalies, as a report lists them, with `at`, the place of each in the report.
         finding: The sentence above the chart.
         notes: What was looked at.
         link: What the bar of an anomaly leads to; `at` is its place in the report, from 0.
     """
     called = [f"{at}. {_called(*row)}" for at, row in enumerate(frame.select("kind", "subject").iter_rows(), 1)]
-    shown = with_links(frame.with_row_index("at"), link, _says, shows="the anomaly")
+    shown = with_links(frame, link, _says, shows="the anomaly")
     shown = shown.with_columns(
         pl.Series("name", labels(called), pl.String),
-        pl.col("kind").replace_strict(_CALLED, return_dtype=pl.String),
+        pl.col("kind").replace_strict(KINDS, return_dtype=pl.String),
         pl.max_horizontal("to", pl.col("from") + _LEAST).alias("until"),
     )
     shown, left_out = most(shown, pl.col("score"))
@@ -92,7 +84,7 @@ def overview(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, link: L
     return titled(layers, finding, [*notes, " ".join(how)], width=_WIDTH, height=alt.Step(_STEP), outside=200)
 
 
-def shift(anomaly: AnomalyDocument, weekly: pl.DataFrame, notes: Sequence[str], *, link: Link | None = None) -> Drawn:
+def shift(anomaly: AnomalyDocument, beside: pl.DataFrame, notes: Sequence[str], *, link: Link | None = None) -> Drawn:
     """The rates that shifted, week by week, with the window and the weeks it is compared with."""
     changes = anomaly["numbers"]["changes"][:_VALUES]
     of_values = [(change["of"], change["value"]) for change in changes]
@@ -102,9 +94,7 @@ def shift(anomaly: AnomalyDocument, weekly: pl.DataFrame, notes: Sequence[str], 
     told_apart = colours.of_names([value if of != "reason" else "" for of, value in of_values])
     named = pl.DataFrame({"of": [of for of, _ in of_values], "value": [value for _, value in of_values]})
     named = named.with_columns(pl.Series("label", shown_names, pl.String))
-    first, last = _window(anomaly)
-    near = pl.col("week").is_between((first - _BESIDE).date(), (last + _BESIDE).date())
-    shown = weekly.join(named, on=["of", "value"]).filter(near & pl.col("rate").is_not_null()).sort("label", "week")
+    shown = beside.join(named, on=["of", "value"]).sort("label", "week")
     shown = with_links(shown.with_columns((pl.col("whole") < FEW).alias("few")), link, _says_share)
     colour = alt.Color("label:N", legend=of_what, scale=alt.Scale(domain=shown_names, range=told_apart))
     shapes = alt.Scale(domain=shown_names, range=list(colours.SHAPES[: len(shown_names)]))
@@ -125,16 +115,10 @@ def shift(anomaly: AnomalyDocument, weekly: pl.DataFrame, notes: Sequence[str], 
     return _titled([_shade(anomaly), lines, linked(points, link)], anomaly, [*notes, *grey], shaded=True)
 
 
-def count(anomaly: AnomalyDocument, cases: pl.LazyFrame, notes: Sequence[str], *, link: Link | None = None) -> Drawn:
+def count(anomaly: AnomalyDocument, beside: pl.DataFrame, notes: Sequence[str], *, link: Link | None = None) -> Drawn:
     """How many decisions there were, by day or week around a window of volume, by week for a break."""
-    weekly = anomaly["kind"] == "lifecycle_break" or anomaly["numbers"]["grain"] == "week"
-    every = "1w" if weekly else "1d"
-    first, last = _window(anomaly)
-    near = pl.col("created_at").is_between(first - _BESIDE, last + _BESIDE)
-    start = pl.col("created_at").dt.truncate(every).alias("start")
-    grouped = cases.filter(near).group_by(start).agg(pl.len().alias("decisions")).sort("start").collect()
-    shown = with_links(grouped.with_columns(pl.lit("week" if weekly else "day").alias("unit")), link, _says_count)
-    unit = "Week" if weekly else "Day"
+    shown = with_links(beside, link, _says_count)
+    unit = "Week" if (beside["unit"] == "week").all() else "Day"
     bars = (
         rows(shown)
         .mark_bar(color=colours.FIGURE)
@@ -211,10 +195,10 @@ def outlier(anomaly: AnomalyDocument, notes: Sequence[str], *, link: Link | None
 def _called(kind: str, subject: str | None) -> str:
     """An anomaly in two or three words."""
     if subject is None:
-        return _CALLED[kind]
+        return KINDS[kind]
     if kind == "lifecycle_break":
         return phrase(subject)
-    return f"{_CALLED[kind]}: {cut(in_words(subject))}" if kind == "metric_outlier" else f"{_CALLED[kind]} by {subject}"
+    return f"{KINDS[kind]}: {cut(in_words(subject))}" if kind == "metric_outlier" else f"{KINDS[kind]} by {subject}"
 
 
 def _says(row: Mapping[str, Any]) -> str:

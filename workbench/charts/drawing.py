@@ -33,8 +33,10 @@ Link = Callable[[Mapping[str, Any]], str | None]
 ORIGIN: Final = "https://workbench.invalid"
 """What stands before a path in a chart, for Vega completes relative addresses; `to_svg` takes it away."""
 
-PATH: Final = re.compile(r"/(?![/\\])[!-~]*")
-"""A path that stays on its server: browsers read two slashes, or one and a backslash, as the beginning of a host."""
+PATH: Final = re.compile(r"/(?!/)[!#-;=?-\[\]^_a-~]*")
+"""A path that stays on its server, in the characters of addresses: browsers read two slashes, or one and a backslash,
+as the beginning of a host.
+"""
 
 PERCENT: Final = alt.Axis(format="%")
 COUNT: Final = alt.Axis(format=",d", tickMinStep=1)
@@ -131,7 +133,7 @@ def _address(path: str | None) -> str | None:
     if path is None:
         return None
     if not PATH.fullmatch(path):
-        raise ValueError(f"The link {path!r} is no path; write one that begins with a single slash, in ASCII.")
+        raise ValueError(f"The link {path!r} is no path; begin it with a single slash, and percent-encode names.")
     return f"{ORIGIN}{path}"
 
 
@@ -173,9 +175,9 @@ def titled(
         subtitlePadding=4,
         offset=12,
     )
-    # What a page writes above and below the chart instead, where lines break elsewhere.
-    whole = {"finding": name(finding), "notes": [name(note) for note in notes if note]}
-    return alt.layer(*layers).properties(title=title, width=width, height=height, usermeta=whole)
+    # Line by line: neither breaks within a text. A reader who does not see the chart reads it too.
+    described = "\n".join(name(text) for text in (finding, *notes) if text)
+    return alt.layer(*layers).properties(title=title, width=width, height=height, description=described)
 
 
 def tooltip(*columns: str) -> list[alt.Tooltip]:

@@ -36,10 +36,8 @@ class Titles(NamedTuple):
 
 def titles(chart: Drawn) -> Titles:
     """What a page writes above and below a chart that is drawn without its titles."""
-    whole = chart.usermeta
-    if whole is alt.Undefined:
-        return Titles("", ())
-    return Titles(whole["finding"], tuple(whole["notes"]))
+    finding, *notes = ("" if chart.description is alt.Undefined else chart.description).split("\n")
+    return Titles(finding, tuple(notes))
 
 
 def to_svg(chart: Drawn, *, width: int | None = None, titled: bool = True) -> str:
@@ -57,7 +55,8 @@ def to_svg(chart: Drawn, *, width: int | None = None, titled: bool = True) -> st
 
     if isinstance(chart, alt.FacetChart):
         raise ValueError("A chart of facets has no width of its own; draw each of its parts.")
-    spec: dict[str, Any] = chart.to_dict()
+    # Holding it against the schema takes as long as drawing it, and the renderer refuses what it cannot draw.
+    spec: dict[str, Any] = chart.to_dict(validate=False)
     spec["background"] = None
     if not titled:
         spec.pop("title", None)

@@ -96,7 +96,7 @@ class EffectivenessReport:
             f"terminal outcome, {bounds['unobservable']:,} were not let through."
         )
         title = f"Effectiveness of {body['policy_id']}"
-        return page(title, facts, *parts, said=[f"{self._finding('version')}."], small=[bounded, *body["notes"]])
+        return page(title, facts, *parts, said=[f"{self.finding('version')}."], small=[bounded, *body["notes"]])
 
     def _asked(self) -> str:
         return "" if (version := self.body["policy_version"]) is None else f"version {cut(version)}"
@@ -105,15 +105,21 @@ class EffectivenessReport:
         """The versions below the others; empty where there are none."""
         return listed([of["policy_version"] for of in self.body["versions"] if of["below_others"]])
 
-    def _parts(self, by: str) -> dict[str, Standing]:
+    def parts(self, by: str) -> dict[str, Standing]:
+        """The counts of each version, verdict or rule; of weeks, too, those of each version."""
         return standings(self.weekly if by == "week" else self._rows(by), "policy_version" if by == "week" else "name")
 
     def _rows(self, by: str) -> pl.DataFrame:
         return self.frame.filter(pl.col("part") == by)
 
-    def _finding(self, by: str) -> str:
+    def finding(self, by: str = "version") -> str:
+        """The sentence above the chart: which versions, verdicts or rules do worse than the others, or that none does.
+
+        Args:
+            by: As for `plot`.
+        """
         part = "version" if by == "week" else by
-        return success(self.body["policy_id"], part, self._parts(by), self.body["min_sample"])
+        return success(self.body["policy_id"], part, self.parts(by), self.body["min_sample"])
 
     def plot(self, by: str = "week", *, link: Link | None = None) -> alt.LayerChart | alt.FacetChart:
         """The success rate with its 95% Wilson interval, under a sentence that says what stands out.
@@ -135,8 +141,8 @@ class EffectivenessReport:
         asked = f", {self._asked()}" if self._asked() else ""
         notes = [f"Policy {cut(self.body['policy_id'])} in scope {cut(self.scope)}{asked}."]
         if by == "week":
-            return weekly(self.weekly, self._finding(by), notes, link=link)
-        below = below_others(self._parts(by), self.body["min_sample"])
+            return weekly(self.weekly, self.finding(by), notes, link=link)
+        below = below_others(self.parts(by), self.body["min_sample"])
         rows = self._rows(by).with_columns(pl.col("name").alias(_COLUMNS[by]))
         if by == "rule":
             # As the finding names them; what decided is unique under either name.
@@ -146,7 +152,7 @@ class EffectivenessReport:
             rows,
             "name",
             named=_NAMED[by],
-            finding=self._finding(by),
+            finding=self.finding(by),
             notes=notes,
             meanings=OF if by == "verdict" else {},
             marked=below,

@@ -10,21 +10,55 @@ A case is a decision with a terminal outcome. `gate.policy.effectiveness.below_o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+from types import MappingProxyType
 from typing import Any, Final
 
 import polars as pl
 
+from gate.ids import parse_timestamp
 from gate.policy.confidence import MIN_SAMPLE, Counts
 from gate.policy.effectiveness import Standing, below_others, together
 from gate.policy.questions import VERDICTS
-from workbench.engines.rendering import cut, percent
-from workbench.engines.wording import counted, day, decided_by, described, in_words, joined, phrase, span, whole_percent
+from workbench.engines.rendering import cut, on_one_line, percent
+from workbench.engines.wording import (
+    amount,
+    counted,
+    day,
+    decided_by,
+    described,
+    in_words,
+    joined,
+    phrase,
+    span,
+    whole_percent,
+)
 
 FEW: Final = MIN_SAMPLE
 """With fewer cases than this a rate is drawn in grey."""
 
 _NAMES: Final = 3
 _STATUSES: Final = (*Counts._fields, "unreported")
+_CHANGES: Final = ("outcome_shift", "verdict_shift", "volume", "fact_drift")
+_BROKEN: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "executed_without_yes": "were executed or queued without a yes",
+        "duplicate_execution": "were executed more than once without being reverted",
+        "binding_mismatch": "have a receipt that names another target",
+        "action_mismatch": "have a receipt that names another action",
+        "state_mismatch": "have state hashes that contradict a receipt",
+        "approved_without_receipt": "were approved more than a day ago without an execution receipt",
+        "outcome_overdue": "were executed more than 30 days ago without a final outcome",
+        "outcome_reversed": "succeeded at first and were taken back later",
+    }
+)
+"""What happened to the decisions of a broken lifecycle, by its subject."""
+_WITHHELD: Final[Mapping[str, str]] = {
+    "not_frozen": "no month has been frozen yet",
+    "not_opted_in": "this scope does not take part",
+    "too_few_scopes": "too few other scopes have outcomes under this policy",
+    "too_few_decisions": "other scopes made too few decisions under this policy",
+}
 
 
 def standings(rows: pl.DataFrame, name: str) -> dict[str, Standing]:
@@ -44,7 +78,7 @@ def success(policy_id: str, part: str, parts: Mapping[str, Standing], min_sample
         min_sample: How many cases a judgement needs.
     """
     whole = together(parts.values()) if parts else Standing()
-    if (short := _too_few(policy_id, whole, min_sample)) is not None:
+    if (short := _too_few(cut(policy_id), whole, min_sample)) is not None:
         return short
     if below := below_others(parts, min_sample):
         rest = together(of for name, of in parts.items() if name not in below)
@@ -58,12 +92,79 @@ def success(policy_id: str, part: str, parts: Mapping[str, Standing], min_sample
     return f"{cut(policy_id)} succeeded in {_rate(whole)}{none}"
 
 
+def version(policy_id: str, name: str, parts: Mapping[str, Standing], min_sample: int = FEW) -> str:
+    """How well one version of a policy does beside its others, or that it has too few cases.
+
+    Args:
+        policy_id: The policy.
+        name: The version.
+        parts: The counts of each version.
+        min_sample: How many cases a judgement needs.
+    """
+    own, called = parts.get(name, Standing()), f"version {cut(name)} of {cut(policy_id)}"
+    if (short := _too_few(called, own, min_sample)) is not None:
+        return short
+    rest = together([Standing(), *(of for other, of in parts.items() if other != name)])
+    others = f", the others in {_rate(rest, noun='')}" if rest.terminal >= min_sample else ""
+    return f"V{called[1:]} succeeded in {_rate(own)}{others}"
+
+
+def versions(parts: Mapping[str, Standing], min_sample: int = FEW) -> str:
+    """Which versions of a policy do worse than its others, or that none does.
+
+    Args:
+        parts: The counts of each version.
+        min_sample: How many cases a version needs to be compared.
+    """
+    if not parts:
+        return "No version decided"
+    if len(parts) == 1:
+        return f"Version {cut(next(iter(parts)))} made every decision"
+    if below := below_others(parts, min_sample):
+        named = [cut(name) for name in parts if name in below]
+        more = [f"{len(named) - _NAMES:,} more"] if len(named) > _NAMES else []
+        verb = "does" if len(named) == 1 else "do"
+        whole = f"{len(below):,} of {len(parts):,} versions {verb} worse than the others"
+        return f"{whole}: {joined([*named[:_NAMES], *more])}"
+    if sum(of.terminal >= min_sample for of in parts.values()) < 2:
+        return f"Too few cases to compare {len(parts):,} versions: fewer than two have {min_sample:,}"
+    return f"None of {len(parts):,} versions does worse than the others"
+
+
+def weeks(rows: pl.DataFrame) -> str:
+    """In which weeks success was lowest and highest, of rows {week, <a column for each outcome status>}."""
+    dated = rows.with_columns(pl.col("week").dt.to_string("iso")).sort("week")
+    judged = [(of.success_rate or 0.0, week, of) for week, of in standings(dated, "week").items() if of.terminal >= FEW]
+    if not judged:
+        return f"Too few cases to compare weeks: none has {FEW}"
+    low, high = min(judged, key=lambda of: of[0]), max(judged, key=lambda of: of[0])
+    (_, worst, of_worst), (_, best, of_best) = low, high
+    if len(judged) == 1 and rows["week"].n_unique() > 1:
+        return f"Only the week of {_date(worst)} has at least {FEW} cases: {_rate(of_worst, noun='')} succeeded"
+    if len(judged) == 1:
+        return f"In the week of {_date(worst)}, {_rate(of_worst)} succeeded"
+    if low[0] == high[0]:
+        return f"Each of {len(judged):,} weeks succeeded in {whole_percent(low[0])} of its cases"
+    return (
+        f"Success was lowest in the week of {_date(worst)} ({_rate(of_worst)}) and highest in the week of "
+        f"{_date(best)} ({_rate(of_best, noun='')})"
+    )
+
+
+def volume(policy_id: str, rows: pl.DataFrame) -> str:
+    """How many decisions a policy made where no outcome is final yet, of rows {verdict, decisions, ...}."""
+    whole, shares = int(rows["decisions"].sum()), verdicts(rows).partition(": ")[2]
+    if not whole:
+        return f"No decisions by {cut(policy_id)}"
+    return f"{counted(whole, 'decision')} by {cut(policy_id)}, none with a final outcome yet: {shares}"
+
+
 def support(policy_id: str, score: float, level: str, parts: Mapping[str, Standing], min_sample: int = FEW) -> str:
     """How far outcomes support a policy, with the number that the score rests on."""
     whole = together(parts.values()) if parts else Standing()
     if not whole.decisions:
         return f"No decision by {cut(policy_id)} has an outcome"
-    if (short := _too_few(policy_id, whole, min_sample)) is not None:
+    if (short := _too_few(cut(policy_id), whole, min_sample)) is not None:
         return short
     return f"Confidence in {cut(policy_id)} is {level} ({percent(score)}): {_rate(whole)} succeeded"
 
@@ -112,11 +213,24 @@ def anomaly(found: Mapping[str, Any]) -> str:
         metric, farthest = cut(in_words(numbers["metric"])), numbers["farthest"][0]
         return (
             f"{found['decisions']:,} of {counted(numbers['values'], 'value')} of {metric} lie far from usual: the "
-            f"farthest is {farthest['value']:,.6g}, where {farthest['usual']:,.6g} is usual"
+            f"farthest is {amount(farthest['value'])}, where {amount(farthest['usual'])} is usual"
         )
     if kind == "fact_drift":
         return _drifted(numbers["facts"][0])
-    return str(found["summary"]).removesuffix(".")
+    return on_one_line(str(found["summary"])).removesuffix(".")
+
+
+def headline(policy_id: str, found: Mapping[str, Any]) -> str:
+    """What one anomaly is, in a sentence that also names the policy and, of a change, when it was."""
+    kind = found["kind"]
+    broken = _BROKEN.get(found["subject"]) if kind == "lifecycle_break" else None
+    if broken is not None:
+        number, of = found["numbers"]["count"], found["numbers"]["of"]
+        happened = broken.replace("were ", "was ").replace("have ", "has ", 1) if number == 1 else broken
+        return f"{cut(policy_id)}: {number:,} of {counted(of, 'decision')} {happened}"
+    told = anomaly(found)
+    when = f", {_within(found['window'])}" if kind in _CHANGES else ""
+    return f"{cut(policy_id)}: {told[0].lower()}{told[1:]}{when}"
 
 
 def benchmark(body: Mapping[str, Any]) -> str:
@@ -134,6 +248,19 @@ def benchmark(body: Mapping[str, Any]) -> str:
     low, high = of["p25"], of["p75"]
     where = "below" if rate < low else "above" if rate > high else "within"
     return f"{yours}, {where} the middle half of others ({whole_percent(low)} to {whole_percent(high)})"
+
+
+def beside_others(body: Mapping[str, Any]) -> str:
+    """How far each of a policy's rates lies from the median of other scopes, or why none is compared."""
+    deltas = body["cross_customer"]["deltas"]
+    if deltas is None:
+        return f"Nothing is compared: {_WITHHELD[body['cross_customer']['reason']]}"
+    parts = [
+        f"{in_words(metric)} {abs(delta) * 100:.1f} points {'above' if delta > 0 else 'below'}"
+        for metric, delta in deltas.items()
+        if delta is not None and delta != 0
+    ]
+    return f"Beside the median of others: {joined(parts)}" if parts else "No rate differs from the median of others"
 
 
 def redecided(body: Mapping[str, Any]) -> str:
@@ -203,7 +330,8 @@ def metric(rows: pl.DataFrame, name: str) -> str:
     low, high = judged["median"][0], judged["median"][-1]
     first, last = judged["policy_version"][0], judged["policy_version"][-1]
     if judged.height == 1:
-        return f"The median of {called} is {low:,.4g} in {counted(judged['decisions'][0], 'decision')} by {cut(first)}"
+        decisions = counted(judged["decisions"][0], "decision")
+        return f"The median of {called} is {low:,.4g} in {decisions} by version {cut(first)}"
     if low == high:
         return f"The median of {called} is {low:,.4g} for each of {judged.height:,} versions"
     return f"The median of {called} goes from {low:,.4g} (version {cut(first)}) to {high:,.4g} (version {cut(last)})"
@@ -226,13 +354,13 @@ def _most_frequent(by_name: Mapping[str, int], noun: str) -> str:
     return f"{name} is the most frequent of {len(by_name):,} {noun}s: {number:,} of {whole:,} decisions ({share})"
 
 
-def _too_few(policy_id: str, whole: Standing, min_sample: int) -> str | None:
+def _too_few(called: str, whole: Standing, min_sample: int) -> str | None:
     if not whole.decisions:
-        return f"No decisions by {cut(policy_id)}"
+        return f"No decisions by {called}"
     if not whole.terminal:
-        return f"No outcome of {cut(policy_id)} is terminal yet, of {counted(whole.decisions, 'decision')}"
+        return f"No outcome of {called} is terminal yet, of {counted(whole.decisions, 'decision')}"
     if whole.terminal < min_sample:
-        return f"Too few cases to judge {cut(policy_id)}: {whole.terminal:,} of at least {min_sample:,}"
+        return f"Too few cases to judge {called}: {whole.terminal:,} of at least {min_sample:,}"
     return None
 
 
@@ -242,6 +370,19 @@ def _called(part: str, names: Sequence[str]) -> str:
     if part == "rule":
         return f"Decisions by {joined([*named, *more])}"
     return f"{phrase(part)}{'' if len(names) == 1 else 's'} {joined([*named, *more])}"
+
+
+def _date(iso: str) -> str:
+    return day(date.fromisoformat(iso))
+
+
+def _within(window: Mapping[str, str]) -> str:
+    """The days of a window, which ends before the first moment that is not within."""
+    start, end = (parse_timestamp(window[at]) for at in ("from", "to"))
+    last = end - timedelta(milliseconds=1)
+    if end - start == timedelta(weeks=1):
+        return f"in the week of {day(start)}"
+    return f"on {day(start)}" if start.date() == last.date() else f"from {day(start)} to {day(last)}"
 
 
 def _rate(of: Standing, noun: str = "case") -> str:

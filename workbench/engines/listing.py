@@ -3,7 +3,7 @@ by.
 
     found = find_decisions(snapshot, Criteria(policy_id="refund_policy", state="held"))
     found.total, found.frame
-    find_decisions(snapshot, Criteria(policy_id="refund_policy", state="held"), before=found.next_before)
+    find_decisions(snapshot, Criteria(policy_id="refund_policy", state="held"), before=found.next_before)   # older ones
     held_decisions(snapshot, now=utc_now()).ages
     decision_names(snapshot).policies
 
@@ -39,6 +39,7 @@ __all__ = [
     "decision_names",
     "find_decisions",
     "held_decisions",
+    "held_for",
 ]
 
 MAX_ROWS: Final = 200
@@ -50,6 +51,7 @@ MAX_PAGE: Final = 1000
 AGES: Final = ("under 1 hour", "1 to 24 hours", "1 to 7 days", "over 7 days")
 """How long a decision has been held."""
 
+_TICK: Final = timedelta(milliseconds=1)
 _YOUNGER: Final = (timedelta(hours=1), timedelta(hours=24), timedelta(days=7))
 
 _EQUAL: Final = ("policy_version", "reason_code", "rule")
@@ -129,17 +131,22 @@ class Listing:
     """A page of the decisions that meet some criteria.
 
     Attributes:
-        frame: The page, the last in the chain first: {position, decision_id, request_id, created_at, policy_id,
-            policy_version, verdict, application_verdict, action, reason_code, rule, target_system, target_object_id,
-            execution_status, outcome_status, state, erased}; null where the lake leaves a column out.
+        frame: The page, the last in the chain first where it was not asked for otherwise: {position, decision_id,
+            request_id, created_at, policy_id, policy_version, verdict, application_verdict, action, reason_code, rule,
+            target_system, target_object_id, execution_status, outcome_status, state, erased}; null where the lake
+            leaves a column out.
         total: How many decisions meet the criteria, on all pages.
-        next_before: `before` of the next page; None where this is the last.
+        next_before: `before` of the page of the older ones; None where there are none.
+        next_after: `after` of the page of the newer ones; None where there are none.
+        newer: How many that meet the criteria are newer than those of the page.
         targets_kept: Whether the lake holds target_object_id; where it does not, `target` finds nothing.
     """
 
     frame: pl.DataFrame
     total: int
     next_before: int | None
+    next_after: int | None
+    newer: int
     targets_kept: bool
 
 
@@ -177,31 +184,76 @@ class Names:
     rules: Sequence[str]
 
 
-def find_decisions(snapshot: Snapshot, criteria: Criteria, limit: int = 50, before: int | None = None) -> Listing:
+def find_decisions(
+    snapshot: Snapshot,
+    criteria: Criteria,
+    limit: int = 50,
+    before: int | None = None,
+    *,
+    after: int | None = None,
+    oldest_first: bool = False,
+    among: pl.Series | None = None,
+) -> Listing:
     """A page of the decisions that meet some criteria, the last in the chain first.
 
     Args:
         snapshot: The scope's chain.
         criteria: The criteria.
         limit: How many decisions a page has, 1 to 1,000.
-        before: Only decisions before this chain position: `next_before` of the page before.
+        before: Only decisions before this chain position, the last of them: `next_before` of a page.
+        after: Only decisions after this chain position, the first of them: `next_after` of a page.
+        oldest_first: Whether the list begins with the first in the chain.
+        among: Only decisions at these chain positions; None for all.
 
     Raises:
         OperatorError: ENGINE_ARGUMENT_INVALID.
     """
     require_snapshot(snapshot)
     require("limit", limit, Whole(1, MAX_PAGE))
-    require("before", before, Whole(1, 2**63 - 1), optional=True)
+    for name, position in (("before", before), ("after", after)):
+        require(name, position, Whole(1, 2**63 - 1), optional=True)
     cases = snapshot.slice(criteria.since, criteria.until, criteria.verdict).cases(criteria.policy_id)
-    matched = _matched(snapshot, cases, criteria).select("position").collect(engine="streaming")["position"]
-    older = matched if before is None else matched.filter(matched < before)
-    page = older.top_k(limit).sort(descending=True)
+    wanted = cases if among is None else cases.filter(pl.col("position").is_in(among.implode()))
+    matched = _matched(snapshot, wanted, criteria).select("position").collect(engine="streaming")["position"]
+    page = _page(matched, limit, before, after, oldest_first=oldest_first)
+    first, last = (None, None) if page.is_empty() else (int(page.min()), int(page.max()))  # type: ignore[arg-type]
+    newer = 0 if last is None else int((matched > last).sum())
     return Listing(
-        _rows(snapshot, cases, page),
+        _rows(snapshot, cases, page, oldest_first=oldest_first),
         matched.len(),
-        int(page[-1]) if older.len() > limit else None,
+        first if first is not None and (matched < first).any() else None,
+        last if newer else None,
+        newer,
         "target_object_id" not in snapshot.manifest.personal,
     )
+
+
+def _page(matched: pl.Series, limit: int, before: int | None, after: int | None, *, oldest_first: bool) -> pl.Series:
+    """The positions of a page: those next to the position that it goes on from, or the first of the list."""
+    if before is not None:
+        matched = matched.filter(matched < before)
+    if after is not None:
+        matched = matched.filter(matched > after)
+    from_oldest = oldest_first if before is None and after is None else before is None
+    return matched.bottom_k(limit) if from_oldest else matched.top_k(limit)
+
+
+def held_for(age: str, now: datetime) -> tuple[datetime | None, datetime | None]:
+    """From when, and until before when, the decisions were made that have been held so long.
+
+    Args:
+        age: One of `AGES`.
+        now: The moment at which ages are taken, as for `held_decisions`; without a zone it is in UTC.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
+    """
+    require("age", age, OneOf(AGES))
+    at = _taken_at(now)
+    # Times have milliseconds, and what is as old as the longest age belongs to the next.
+    ends = [None, *(_whole(at - younger) + _TICK for younger in _YOUNGER), None]
+    index = AGES.index(age)
+    return ends[index + 1], ends[index]
 
 
 def held_decisions(snapshot: Snapshot, policy_id: str | None = None, *, now: datetime) -> HeldSummary:
@@ -217,9 +269,7 @@ def held_decisions(snapshot: Snapshot, policy_id: str | None = None, *, now: dat
     """
     require_snapshot(snapshot)
     require("policy_id", policy_id, Text(), optional=True)
-    at = moment("now", now)
-    if at is None:
-        raise refusal("now is None: give the moment at which the ages are taken, a datetime.")
+    at = _taken_at(now)
     made = pl.col("created_at")
     younger = [pl.lit(value=False), *(made > at - age for age in _YOUNGER), pl.lit(value=True)]
     ages = [(within & ~less).sum().alias(name) for name, (less, within) in zip(AGES, pairwise(younger), strict=True)]
@@ -242,6 +292,17 @@ def held_decisions(snapshot: Snapshot, policy_id: str | None = None, *, now: dat
         int(rows["decisions"].sum()),
         max(rows.height - MAX_ROWS, 0),
     )
+
+
+def _taken_at(now: datetime) -> datetime:
+    at = moment("now", now)
+    if at is None:
+        raise refusal("now is None: give the moment at which the ages are taken, a datetime.")
+    return at
+
+
+def _whole(at: datetime) -> datetime:
+    return at.replace(microsecond=at.microsecond // 1000 * 1000)
 
 
 def decision_names(snapshot: Snapshot) -> Names:
@@ -303,7 +364,7 @@ def _decisions_with(snapshot: Snapshot, criteria: Criteria) -> pl.Series:
     return decisions.select("position").collect(engine="streaming")["position"]
 
 
-def _rows(snapshot: Snapshot, cases: pl.LazyFrame, page: pl.Series) -> pl.DataFrame:
+def _rows(snapshot: Snapshot, cases: pl.LazyFrame, page: pl.Series, *, oldest_first: bool) -> pl.DataFrame:
     """The decisions at the positions of a page, in its order."""
     if page.is_empty():
         return pl.DataFrame(schema=dict(_SCHEMA))
@@ -320,7 +381,7 @@ def _rows(snapshot: Snapshot, cases: pl.LazyFrame, page: pl.Series) -> pl.DataFr
         told.join(decisions, on="position", how="left")
         .with_columns(pl.col("position").is_in(erased["decision_position"].implode()).alias("erased"))
         .select(list(_SCHEMA))
-        .sort("position", descending=True)
+        .sort("position", descending=not oldest_first)
     )
 
 

@@ -13,6 +13,8 @@ from datetime import UTC, date, datetime
 from types import MappingProxyType
 from typing import Final
 
+# From here on a number has more digits than anybody reads, or than a double holds.
+_GREATEST: Final = 1e15
 _MONTHS: Final = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
@@ -149,6 +151,11 @@ def span(hours: float) -> str:
 def _measured(number: float, unit: str) -> str:
     shown = f"{number:,.0f}" if number >= 100 else f"{number:.2g}"
     return f"{shown} {unit}" if shown == "1" else f"{shown} {unit}s"
+
+
+def amount(value: float) -> str:
+    """A number that was measured: six digits, and whole where it is greater, `1,234,567` rather than `1.23457e+06`."""
+    return f"{value:,.0f}" if 1e6 <= abs(value) < _GREATEST else f"{value:,.6g}"
 
 
 def whole_percent(rate: float) -> str:

@@ -124,7 +124,7 @@ class Snapshot:
         """The rows of decisions that belong to the slice; all of them where the chain is not sliced.
 
         Args:
-            decisions: Rows with `created_at` and `verdict`.
+            decisions: Rows with `created_at` and, for a slice by verdict, `verdict`.
         """
         for window in self.windows:
             decisions = window.of(decisions)
@@ -150,7 +150,7 @@ class Snapshot:
         return self.within(rows) if name == "decisions" else self._about(rows, "decision_position")
 
     def at(self, table: str, positions: pl.Series) -> pl.LazyFrame:
-        """The rows of entries at some chain positions, from those files alone that can have them.
+        """The rows of entries at some chain positions, of the whole chain, from those files alone that can have them.
 
         Args:
             table: A table of entries, such as decisions.
@@ -253,7 +253,9 @@ class Snapshot:
         rows = pl.concat(parts)
         if policy_id is not None:
             rows = rows.filter(pl.col("policy_id") == policy_id)
-        rows = self._about(rows, "position", policy_id)
+        # Facts have the date of their decision, and not its verdict.
+        by_verdict = any(window.verdict is not None for window in self.windows)
+        rows = self._about(rows, "position", policy_id) if by_verdict else self.within(rows)
         if "erasures" in self.tail:
             # Exported before it was erased; the next export takes it out of the file.
             rows = rows.pipe(lambda frame: forgotten_lazily(frame, types, self.tail["erasures"]["decision_position"]))

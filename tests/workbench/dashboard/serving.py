@@ -1,10 +1,10 @@
 """The dashboard's server in a thread of the tests, and a client that speaks its protocol as a browser does, or worse.
 
-    with served(instance) as site:
-        browser = site.browser()
-        browser.sign_in("ana")
-        with browser.open("/") as page:
-            page.go("/held").title
+with served(instance) as site:
+    browser = site.browser()
+    browser.sign_in("ana")
+    with browser.open("/") as page:
+        page.go("/held").title
 """
 
 from __future__ import annotations
@@ -231,7 +231,9 @@ class Browser:
     @contextmanager
     def open(self, url: str = "/", *, token: str | None = None) -> Iterator[Channel]:
         """Opens a page with its websocket, and asks for nothing yet."""
-        channel = Channel(self.site, token or self.token(url), "; ".join(f"{k}={v}" for k, v in self.http.cookies.items()))
+        channel = Channel(
+            self.site, token or self.token(url), "; ".join(f"{k}={v}" for k, v in self.http.cookies.items())
+        )
         try:
             yield channel
         finally:

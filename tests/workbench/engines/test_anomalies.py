@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+import polars as pl
 import pytest
 
 from gate.instance.instance import Instance, create_instance, open_instance
@@ -23,6 +24,7 @@ from tests.independent import anomalies as independent
 from tests.support.samples import sample_request
 from tests.workbench.engines.edges import HOSTILE, TAGS, Seen, refused
 from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, WEEK, MadeUp, rulebook_of
+from workbench.charts.svg import titles
 from workbench.engines.anomalies.alerts import policy_alerts
 from workbench.engines.anomalies.report import AnomalyReport, anomalies, answer
 from workbench.lake.entries import Personal
@@ -195,6 +197,33 @@ PLACES: Final = {
     "metric_outlier": ("shifted", "metric_outlier", "days"),
     "volume": ("busy", "volume", "week"),
 }
+
+
+def test_the_numbers_beside_an_anomaly_are_those_of_its_chart(planted: Planted) -> None:
+    report = asked(planted, "busy")
+    beside = report.beside(place(report, "volume"))
+    assert beside["unit"].unique().to_list() == ["week"]
+    assert beside["decisions"].to_list() == [6] * 7 + [60] + [6] * 2
+    report = asked(planted, "shifted")
+    rates = report.beside(place(report, "outcome_shift")).filter(pl.col("value") == "failed")
+    assert rates["week"].n_unique() == rates.height == WEEKS
+    assert rates["rate"].to_list()[-2] == max(rates["rate"])
+    assert report.beside(place(report, "fact_drift")).is_empty()
+    broken = asked(planted, "broken")
+    assert broken.beside(place(broken, "lifecycle_break", "outcome_overdue"))["decisions"].sum() == 2
+
+
+def test_only_some_anomalies_are_plotted(planted: Planted) -> None:
+    report = asked(planted, "broken")
+    names = {row["summary"] for row in _plotted(report.plot(only=[2, 0]))}
+    assert names == {report.body["anomalies"][at]["summary"] for at in (0, 2)}
+    assert titles(report.plot(only=[2, 0])).finding.startswith("2 anomalies in broken: ")
+    assert refused(lambda: report.plot(only=[99])).startswith("The report lists no anomaly 99")
+
+
+def _plotted(chart: Any) -> list[dict[str, Any]]:
+    """The rows of a chart's data."""
+    return [row for rows in chart.to_dict()["datasets"].values() for row in rows]
 
 
 @pytest.mark.parametrize("name", PLACES)

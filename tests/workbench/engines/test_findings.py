@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
+from gate.policy.anomalies.breaks import RULES
 from gate.policy.effectiveness import Standing
+from tests.workbench.charts.frames import latency, metrics, mix, reasons, rules
 from tests.workbench.engines.edges import POLICY, chained, decision, outcome, snapshot_of
 from workbench.engines import findings
 from workbench.engines.confidence import confidence
 from workbench.engines.effectiveness import effectiveness
-from workbench.engines.wording import day, described, heading, in_words, moment, month, whole_percent
+from workbench.engines.wording import amount, day, described, heading, in_words, moment, month, span, whole_percent
 
 GOOD, BAD = Standing(succeeded=86, failed=14), Standing(succeeded=63, failed=37)
 
@@ -118,3 +121,229 @@ def test_a_page_begins_with_its_finding_and_shows_no_name_of_a_field(tmp_path: P
         assert "</h3><p>" in html
         assert "100% " in html
         assert "@media print" in html
+
+
+@pytest.mark.parametrize(
+    ("across", "sentence"),
+    [
+        (
+            {"deltas": {"success_rate": -0.00917, "approval_rate": 0.044611, "terminal_coverage": None}},
+            "Beside the median of others: success rate 0.9 points below and approval rate 4.5 points above",
+        ),
+        (
+            {"deltas": {"success_rate": 0.0, "approval_rate": None, "terminal_coverage": None}},
+            "No rate differs from the median of others",
+        ),
+        ({"deltas": None, "reason": "not_opted_in"}, "Nothing is compared: this scope does not take part"),
+        ({"deltas": None, "reason": "not_frozen"}, "Nothing is compared: no month has been frozen yet"),
+    ],
+)
+def test_rates_are_told_beside_the_median_of_others(across: dict[str, Any], sentence: str) -> None:
+    assert findings.beside_others({"cross_customer": across}) == sentence
+
+
+def test_verdicts_are_told_with_their_shares_of_all_decisions() -> None:
+    assert findings.verdicts(mix(2)) == "120 decisions: 50% yes, 33% no, 17% review"
+    assert findings.verdicts(mix(1).filter(pl.col("verdict") == "no")) == "20 decisions: 100% no"
+    assert findings.verdicts(mix(0)) == "No decisions"
+
+
+def test_the_most_frequent_reason_is_told_with_its_share() -> None:
+    assert findings.reasons(reasons("A", "B")) == "A is the most frequent of 2 reasons: 40 of 50 decisions (80%)"
+    assert findings.reasons(reasons("A")) == "A is the only reason, of 20 decisions"
+    assert findings.reasons(reasons()) == "No decisions"
+    equal = reasons("B", "A").with_columns(pl.lit(5).alias("decisions")).filter(pl.col("verdict") != "review")
+    assert findings.reasons(equal).startswith("A is the most frequent of 2 reasons: 5 of 10")
+
+
+def test_rules_that_never_hit_are_counted() -> None:
+    some = rules("a", "b", never=("c",))
+    assert findings.rules(some) == "a is the most frequent of 2 rules: 20 of 30 decisions (67%); 1 rule never hit"
+    assert findings.rules(rules("a")) == "a is the only rule, of 10 decisions"
+    assert findings.rules(rules(never=("a", "b"))) == "No decisions; 2 rules never hit"
+    assert findings.rules(rules("x" * 100)).startswith(f"{'x' * 60}... is the only rule")
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (latency(), "No decisions"),
+        (latency(None, None), "No outcome yet, of 120 decisions"),
+        (latency(5.0, with_outcome=19), "Too few outcomes to judge how long they take: no week has 20"),
+        (
+            latency(20.0),
+            "In the week of 1 June 2026, half of 40 first outcomes came within 20 hours, 90% within 2.5 days",
+        ),
+        (
+            latency(1.0, 2.0, None, 12.0),
+            "In a typical week, half of the first outcomes came within 2 hours, 90% within 6 hours "
+            "(medians of 3 weeks)",
+        ),
+    ],
+)
+def test_the_time_to_an_outcome_is_that_of_weeks_with_enough_of_them(rows: pl.DataFrame, sentence: str) -> None:
+    assert findings.latency(rows) == sentence
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (metrics("revenue_eur"), "No values of revenue (EUR)"),
+        (metrics("other", "1"), "No values of revenue (EUR)"),
+        (
+            metrics("revenue_eur", "1", decisions=19),
+            "Too few values of revenue (EUR) to compare versions: none has 20",
+        ),
+        (metrics("revenue_eur", "1"), "The median of revenue (EUR) is 12 in 40 decisions by version 1"),
+        (metrics("revenue_eur", "b", "a"), "The median of revenue (EUR) goes from 12 (version b) to 13 (version a)"),
+        (
+            metrics("revenue_eur", "1", "2").with_columns(pl.lit(7.0).alias("median")),
+            "The median of revenue (EUR) is 7 for each of 2 versions",
+        ),
+    ],
+)
+def test_the_medians_of_a_metric_are_compared_between_versions(rows: pl.DataFrame, sentence: str) -> None:
+    assert findings.metric(rows, "revenue_eur") == sentence
+
+
+@pytest.mark.parametrize(
+    ("hours", "told"),
+    [(0.0, "0 minutes"), (0.5, "30 minutes"), (1, "1 hour"), (5.5, "5.5 hours"), (47, "47 hours"), (48, "2 days")],
+)
+def test_a_length_of_time_is_told_in_the_unit_that_suits_it(hours: float, told: str) -> None:
+    assert span(hours) == told
+    assert span(24 * 365) == "365 days"
+
+
+@pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        ({}, "No decisions by version 2 of p"),
+        ({"2": Standing(succeeded=7)}, "Too few cases to judge version 2 of p: 7 of at least 20"),
+        ({"2": BAD}, "Version 2 of p succeeded in 63% of 100 cases"),
+        ({"1": GOOD, "2": BAD}, "Version 2 of p succeeded in 63% of 100 cases, the others in 86% of 100"),
+        ({"1": Standing(succeeded=19), "2": BAD}, "Version 2 of p succeeded in 63% of 100 cases"),
+    ],
+)
+def test_a_version_is_compared_with_the_others_where_these_have_cases(
+    parts: dict[str, Standing], sentence: str
+) -> None:
+    assert findings.version("p", "2", parts) == sentence
+
+
+@pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        ({}, "No version decided"),
+        ({"1": GOOD}, "Version 1 made every decision"),
+        ({"1": GOOD, "2": GOOD}, "None of 2 versions does worse than the others"),
+        ({"1": GOOD, "2": BAD}, "1 of 2 versions does worse than the others: 2"),
+        ({"1": GOOD, "2": Standing(failed=9)}, "Too few cases to compare 2 versions: fewer than two have 20"),
+        (
+            {"1": Standing(succeeded=9000), **dict.fromkeys("abcde", BAD)},
+            "5 of 6 versions do worse than the others: a, b, c and 2 more",
+        ),
+    ],
+)
+def test_versions_that_do_worse_are_named(parts: dict[str, Standing], sentence: str) -> None:
+    assert findings.versions(parts) == sentence
+
+
+def fifties(*succeeded: int) -> pl.DataFrame:
+    """Weeks with so many successes of 50 cases each."""
+    days = [date(2026, 1, 5) + timedelta(weeks=at) for at in range(len(succeeded))]
+    return pl.DataFrame({"week": days, "succeeded": succeeded, "failed": [50 - each for each in succeeded]})
+
+
+def test_the_lowest_and_the_highest_week_are_dated() -> None:
+    assert findings.weeks(fifties(40, 20, 45)) == (
+        "Success was lowest in the week of 12 January 2026 (40% of 50 cases) and highest in the week of "
+        "19 January 2026 (90% of 50)"
+    )
+    assert findings.weeks(fifties(40)) == "In the week of 5 January 2026, 80% of 50 cases succeeded"
+    assert findings.weeks(fifties(40, 40)) == "Each of 2 weeks succeeded in 80% of its cases"
+    few = fifties(0, 9).tail(1).with_columns(failed=pl.lit(2, pl.Int64))
+    assert findings.weeks(pl.concat([fifties(40), few])) == (
+        "Only the week of 5 January 2026 has at least 20 cases: 80% of 50 succeeded"
+    )
+    none = fifties(40).with_columns(pl.lit(0).alias("succeeded"))
+    assert findings.weeks(none) == "Too few cases to compare weeks: none has 20"
+
+
+def test_two_versions_in_one_week_are_one_week() -> None:
+    rows = pl.concat([fifties(50), fifties(0)])
+    assert findings.weeks(rows) == "In the week of 5 January 2026, 50% of 100 cases succeeded"
+
+
+def test_a_policy_without_final_outcomes_is_told_by_its_verdicts() -> None:
+    rows = pl.DataFrame({"verdict": ["yes", "review"], "decisions": [3, 1]})
+    assert findings.volume("p", rows) == "4 decisions by p, none with a final outcome yet: 75% yes, 25% review"
+    assert findings.volume("p", rows.clear()) == "No decisions by p"
+
+
+def found(kind: str, subject: str = "", *, start: str, end: str, **more: Any) -> dict[str, Any]:
+    """An anomaly with a window."""
+    return {"kind": kind, "subject": subject, "window": {"from": f"{start}Z", "to": f"{end}Z"}, **more}
+
+
+@pytest.mark.parametrize(
+    ("anomaly", "sentence"),
+    [
+        (
+            found(
+                "outcome_shift",
+                start="2026-10-12T00:00:00.000",
+                end="2026-10-19T00:00:00.000",
+                summary="The share of outcomes succeeded fell from 89.5% to 33.5%.",
+                numbers={},
+            ),
+            "p: the share of outcomes succeeded fell from 89.5% to 33.5%, in the week of 12 October 2026",
+        ),
+        (
+            found(
+                "volume",
+                start="2026-10-16T00:00:00.000",
+                end="2026-10-17T00:00:00.000",
+                numbers={"decisions": 174, "cells": 1, "grain": "day", "usual": 34},
+            ),
+            "p: 174 decisions in 1 day, where 34 are usual, on 16 October 2026",
+        ),
+        (
+            found(
+                "lifecycle_break",
+                "outcome_overdue",
+                start="2026-01-01T05:00:00.000",
+                end="2026-10-17T07:00:00.000",
+                numbers={"count": 75, "of": 1309},
+            ),
+            "p: 75 of 1,309 decisions were executed more than 30 days ago without a final outcome",
+        ),
+        (
+            found(
+                "lifecycle_break",
+                "binding_mismatch",
+                start="2026-01-01T05:00:00.000",
+                end="2026-10-17T07:00:00.000",
+                numbers={"count": 1, "of": 1309},
+            ),
+            "p: 1 of 1,309 decisions has a receipt that names another target",
+        ),
+    ],
+)
+def test_a_headline_names_policy_numbers_and_time(anomaly: dict[str, Any], sentence: str) -> None:
+    assert findings.headline("p", anomaly) == sentence
+
+
+def test_every_broken_promise_has_a_sentence_of_its_own() -> None:
+    window = {"start": "2026-01-01T05:00:00.000", "end": "2026-01-02T05:00:00.000"}
+    for subject in RULES:
+        told = findings.headline("p", found("lifecycle_break", subject, **window, numbers={"count": 2, "of": 9}))
+        assert told.startswith("p: 2 of 9 decisions "), subject
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(143.8, "143.8"), (0.000123, "0.000123"), (1e6, "1,000,000"), (-1234567.4, "-1,234,567"), (1e300, "1e+300")],
+)
+def test_a_measured_number_is_written_whole_as_far_as_it_is_read(value: float, shown: str) -> None:
+    assert amount(value) == shown

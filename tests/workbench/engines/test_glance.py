@@ -14,7 +14,7 @@ from gate.policy.confidence import MIN_SAMPLE
 from tests.independent import recount
 from tests.workbench.engines.edges import refused
 from tests.workbench.made_up import DAY, MONDAY, POLICY, WEEK, MadeUp
-from tests.workbench.mixed import DAYS, POLICIES, mixed, snapshots
+from tests.workbench.mixed import DAYS, POLICIES, mixed, rulebook, snapshots
 from workbench.engines.glance import RECENT, Glance, glance
 from workbench.engines.roll_up import roll_up
 from workbench.lake.reader import Lake, Snapshot
@@ -163,7 +163,7 @@ def test_the_latest_days_are_28_up_to_the_newest_decision(tmp_path: Path) -> Non
     assert trend(tmp_path, (90, 10), (10, 40), age=RECENT - TICK) == "unknown"
     chain = MadeUp()
     for policy_id, end in (("early", MONDAY + 10 * WEEK), ("late", MONDAY + 50 * WEEK)):
-        for at, status in ((end - 5 * WEEK, "succeeded"), (end, "failed")):
+        for at, status in ((end - RECENT, "succeeded"), (end, "failed")):
             for _ in range(MIN_SAMPLE):
                 chain.outcome(chain.decide(at, policy_id=policy_id), end + DAY, status)
     assert glance(chain.snapshot(tmp_path)).frame["trend"].to_list() == ["falling", "falling"]
@@ -181,6 +181,8 @@ def test_the_latest_version_is_the_one_whose_rulebook_was_first_used_last(tmp_pa
     assert latest(snapshot) == "3"
     # Version 1 decides last here, and it is older than 2.
     assert latest(snapshot.slice(since=MONDAY + 4 * DAY)) == "2"
+    chain.decide(MONDAY + 6 * DAY, version="2", rulebook=rulebook(POLICY, "2"))
+    assert latest(chain.snapshot(tmp_path)) == "2"
     without = {name: frame for name, frame in snapshot.tail.items() if name != "rulebooks"}
     assert latest(Snapshot(tmp_path, snapshot.manifest, 6, None, without)) == "3"
 

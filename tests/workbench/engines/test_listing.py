@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ from workbench.engines.listing import (
     decision_names,
     find_decisions,
     held_decisions,
+    held_for,
 )
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Lake, Snapshot
@@ -134,16 +136,56 @@ def test_pages_follow_one_another_without_a_gap(lakes: Sequence[Snapshot]) -> No
         for snapshot, limit in zip(lakes, (11, 29, len(expected), len(expected) + 1), strict=True):
             found: list[int] = []
             before = None
-            while True:
+            for _ in range(math.ceil(len(expected) / limit)):
                 page = find_decisions(snapshot, criteria, limit, before)
                 assert page.total == len(expected)
                 assert page.frame.height <= limit
                 found += page.frame["position"].to_list()
-                if page.next_before is None:
-                    break
-                assert page.frame.height == limit
                 before = page.next_before
+                assert before is None or page.frame.height == limit
+            assert before is None
             assert found == expected
+
+
+def test_pages_lead_back_to_the_newest_and_tell_how_many_are_newer(lakes: Sequence[Snapshot]) -> None:
+    criteria = Criteria(policy_id="refunds")
+    expected = [row["position"] for row in ROWS if meets(row, criteria)]
+    for snapshot in lakes[:2]:
+        page = find_decisions(snapshot, criteria, 9, before=min(expected) + 1)
+        assert page.frame["position"].to_list() == [min(expected)]
+        found: list[int] = [min(expected)]
+        while page.next_after is not None:
+            assert page.newer == len(expected) - len(found)
+            page = find_decisions(snapshot, criteria, 9, after=page.next_after)
+            found = page.frame["position"].to_list() + found
+        assert page.newer == 0
+        assert found == expected
+
+
+def test_the_oldest_come_first_where_they_are_asked_for_so(lakes: Sequence[Snapshot]) -> None:
+    criteria = Criteria(state="held")
+    expected = [row["position"] for row in reversed(ROWS) if meets(row, criteria)]
+    for snapshot in lakes[:2]:
+        page = find_decisions(snapshot, criteria, 3, oldest_first=True)
+        assert page.next_before is None
+        found = page.frame["position"].to_list()
+        while page.next_after is not None:
+            page = find_decisions(snapshot, criteria, 3, after=page.next_after, oldest_first=True)
+            found += page.frame["position"].to_list()
+        assert found == expected
+        back = find_decisions(snapshot, criteria, 3, before=page.next_before, oldest_first=True)
+        end = expected.index(page.frame["position"][0])
+        assert back.frame["position"].to_list() == expected[max(end - 3, 0) : end]
+
+
+def test_among_some_positions_only_these_are_found(lakes: Sequence[Snapshot]) -> None:
+    some = [row["position"] for row in ROWS[::3]]
+    expected = [row["position"] for row in ROWS[::3] if row["verdict"] == "no"]
+    for snapshot in lakes:
+        found = find_decisions(snapshot, Criteria(verdict="no"), ALL, among=pl.Series(some))
+        assert found.frame["position"].to_list() == expected
+        assert found.total == len(expected)
+        assert find_decisions(snapshot, Criteria(), among=pl.Series([], dtype=pl.Int64)).total == 0
 
 
 def test_a_page_has_the_columns_that_a_view_reads(lakes: Sequence[Snapshot]) -> None:
@@ -251,6 +293,22 @@ def test_an_age_is_told_at_its_ends(tmp_path: Path) -> None:
         chain.decide(now - age, verdict="review")
     assert list(held_decisions(chain.snapshot(tmp_path), now=now).ages.values()) == [2, 2, 2, 1]
     assert held_decisions(chain.snapshot(tmp_path), now=now.replace(tzinfo=None)).ages["under 1 hour"] == 2
+
+
+def test_the_decisions_held_for_an_age_are_those_that_the_summary_counts(tmp_path: Path) -> None:
+    chain = MadeUp()
+    now = datetime(2026, 3, 1, 12, 0, 0, 700, tzinfo=UTC)
+    tick = timedelta(milliseconds=1)
+    for age in (HOUR, 24 * HOUR, 7 * DAY):
+        for at in (now - age - tick, now - age, now - age + tick):
+            chain.decide(at.replace(microsecond=at.microsecond // 1000 * 1000), verdict="review")
+    snapshot = chain.snapshot(tmp_path)
+    counted = held_decisions(snapshot, now=now).ages
+    assert set(counted.values()) != {0}
+    for name in AGES:
+        since, until = held_for(name, now)
+        assert find_decisions(snapshot, Criteria(state="held", since=since, until=until)).total == counted[name]
+    assert "age is" in refused(lambda: held_for("old", now))
 
 
 def in_order(counted: Mapping[str, int]) -> list[str]:

@@ -87,7 +87,9 @@ class _Drawing:
     def written(self, element: Element) -> str:
         """An element with all that it contains; empty where nothing of it is shown."""
         tag = element.tag.removeprefix(_SVG)
-        if tag not in _ELEMENTS or element.get("display") == "none" or element.get("d") in _NOTHING:
+        # Labels that would overlap others are drawn without opacity.
+        hidden = element.get("display") == "none" or element.get("opacity") == "0" or element.get("d") in _NOTHING
+        if tag not in _ELEMENTS or hidden:
             return ""
         if tag == "a":
             return self._link(element)

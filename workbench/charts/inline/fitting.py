@@ -43,6 +43,8 @@ _ABOVE: Final = 18
 _ABOVE_GROUP: Final = 24
 _CONFIG: Final[Mapping[str, Any]] = {
     "axis": {"labelFontSize": _TEXT, "titleFontSize": _TEXT, "titleFontWeight": 600, "labelSeparation": 8},
+    # Vega chooses the plot's width before it chooses which labels overlap: a date at the end may come back too late.
+    "axisXTemporal": {"labelBound": True, "labelFlush": 12},
     "legend": {"labelFontSize": _TEXT, "titleFontSize": _TEXT, "titleFontWeight": 600},
     "text": {"fontSize": _TEXT},
     "title": {"subtitleFontSize": _TEXT},

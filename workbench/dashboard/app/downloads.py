@@ -68,13 +68,13 @@ class PacketDownload(Download):
 
 
 class NotebookDownload(Download):
-    """GET /download/notebook?scope&policy&anomaly: the anomaly notebook, written for a policy."""
+    """GET /download/notebook?scope&policy&version&anomaly: the anomaly notebook, written for a policy."""
 
     def file(self, who: Access) -> tuple[str, str, Callable[[], bytes]]:
         """The notebook as Jupyter's JSON."""
-        policy, anomaly = self.argument("policy"), self.argument("anomaly")
+        policy, anomaly, version = self.argument("policy"), self.argument("anomaly"), self.argument("version") or None
         name = f"anomalies-{safe(policy)}.ipynb"
-        return name, "application/x-ipynb+json", partial(self.store.notebook, who, policy, anomaly)
+        return name, "application/x-ipynb+json", partial(self.store.notebook, who, policy, anomaly, version)
 
 
 def safe(name: str) -> str:

@@ -1,11 +1,69 @@
-"""anomalies."""
+"""The anomalies of a policy, or of those policies of a scope that have the most decisions."""
 
-from workbench.dashboard.views.failure import unforeseen
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gate.policy.anomalies.alerts import still_open
+from workbench.dashboard.pages.overview import LOOKED_AT
+from workbench.dashboard.pages.visit import Visit
+from workbench.dashboard.store.reports import ScopeReports
+from workbench.dashboard.store.store import Store
+from workbench.dashboard.views import anomalies, links
+from workbench.dashboard.views.anomalies import Flagged, Looked
+from workbench.dashboard.views.figure import Figure, figure
+from workbench.dashboard.views.page import Page
+from workbench.engines.anomalies.report import AnomalyReport
 
 
-def load(store, visit):
-    return unforeseen(visit.location)
+def load(store: Store, visit: Visit) -> Page:
+    """The list of anomalies."""
+    location, reports = visit.location, store.reports(visit.access)
+    every: list[str] = reports.glance().frame["policy_id"].to_list()
+    chosen = every[:LOOKED_AT] if location.policy is None else [location.policy]
+    found = {policy_id: reports.anomalies(policy_id, location.version) for policy_id in chosen}
+    looked = Looked(
+        chosen,
+        sum(report.body["coverage"]["decisions"] for report in found.values()),
+        0 if location.policy is not None else max(0, len(every) - LOOKED_AT),
+        found[chosen[0]].body if location.policy is not None else None,
+    )
+    flagged = flags(store, visit, found)
+    return anomalies.view(
+        location,
+        flagged,
+        looked,
+        reports.names(),
+        _chart(reports, visit, found[chosen[0]], flagged) if location.policy is not None else None,
+        as_of=reports.seen.at,
+        now=visit.now,
+    )
 
 
-def act(store, visit, form, note):
-    pass
+def flags(store: Store, visit: Visit, found: Mapping[str, AnomalyReport]) -> list[Flagged]:
+    """The anomalies of reports, each with whether it is open, and who dismissed it."""
+    ids = [anomaly["anomaly_id"] for report in found.values() for anomaly in report.body["anomalies"]]
+    latest = store.dismissals.latest(visit.access.scope_id, ids) if ids else {}
+    dismissals = {anomaly_id: act for anomaly_id, act in latest.items() if act.dismissed}
+    flagged = []
+    for policy_id, report in found.items():
+        opened = {anomaly["anomaly_id"] for anomaly in still_open(report.body)}
+        for at, anomaly in enumerate(report.body["anomalies"]):
+            id_ = anomaly["anomaly_id"]
+            flagged.append(Flagged(policy_id, at, anomaly, id_ in opened, dismissals.get(id_)))
+    return flagged
+
+
+def _chart(reports: ScopeReports, visit: Visit, report: AnomalyReport, flagged: list[Flagged]) -> Figure | None:
+    """Those that the list shows, over time; None where there are none."""
+    location, width = visit.location, visit.chart_width
+    only = tuple(each.at for each in anomalies.shown(location, flagged))
+    if not only:
+        return None
+
+    def leads(row: Mapping[str, Any]) -> str:
+        return links.anomaly(location, report.body["policy_id"], report.body["anomalies"][row["at"]]["anomaly_id"])
+
+    key = (report.body["policy_id"], location.version, only, width)
+    return reports.kept("anomalies chart", key, lambda: figure(report.plot(only=only, link=leads), width))

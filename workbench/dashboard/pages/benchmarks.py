@@ -1,11 +1,34 @@
-"""benchmarks."""
+"""A policy beside that of other scopes; without one, that with the most decisions."""
 
-from workbench.dashboard.views.failure import unforeseen
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.dashboard.pages.visit import Visit
+from workbench.dashboard.store.store import Store
+from workbench.dashboard.views import benchmarks
+from workbench.dashboard.views.figure import Figure, figure
+from workbench.dashboard.views.page import Page
 
 
-def load(store, visit):
-    return unforeseen(visit.location)
+def load(store: Store, visit: Visit) -> Page:
+    """The page of a policy's benchmarks."""
+    location, width, reports = visit.location, visit.chart_width, store.reports(visit.access)
+    if location.policy is None:
+        every = reports.glance().frame["policy_id"].to_list()
+        if not every:
+            return benchmarks.nothing(location)
+        location = location.change(policy=every[0])
+    policy_id = str(location.policy)
+    report = reports.benchmarks(policy_id, location.version)
 
+    def leads(row: Mapping[str, Any]) -> str:
+        return benchmarks.chart_link(location, report.body, row)
 
-def act(store, visit, form, note):
-    pass
+    def drawn() -> Figure:
+        return figure(report.plot(link=leads), width)
+
+    compared = report.body["cross_customer"]["percentiles"] is not None
+    chart = reports.kept("benchmarks chart", (policy_id, location.version, width), drawn) if compared else None
+    return benchmarks.view(location, report.body, report.frame, reports.names(), chart, as_of=reports.seen.at)

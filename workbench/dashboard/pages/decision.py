@@ -1,11 +1,26 @@
-"""decision."""
+"""One decision's story. It is read from the ledger and verified anew each time."""
 
-from workbench.dashboard.views.failure import unforeseen
+from __future__ import annotations
+
+from gate.errors import NotFound
+from workbench.dashboard.pages.visit import Visit
+from workbench.dashboard.store.store import Store
+from workbench.dashboard.views.decided import decision
+from workbench.dashboard.views.page import Page
 
 
-def load(store, visit):
-    return unforeseen(visit.location)
+def load(store: Store, visit: Visit) -> Page:
+    """A decision's story.
 
-
-def act(store, visit, form, note):
-    pass
+    Raises:
+        NotFound: DASHBOARD_DECISION_UNKNOWN: the scope has no such decision; one of another scope is none.
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the record cannot be read, or has fields that nothing covers.
+    """
+    try:
+        story = store.ledger.story(visit.access.scope_id, visit.location.id or "")
+    except NotFound as error:
+        raise NotFound(
+            "DASHBOARD_DECISION_UNKNOWN",
+            "This scope has no decision with that id. Check the id and the scope, or search the list of decisions.",
+        ) from error
+    return decision.view(visit.location, story)

@@ -1,11 +1,38 @@
-"""held."""
+"""The decisions that wait for a reviewer."""
 
-from workbench.dashboard.views.failure import unforeseen
+from __future__ import annotations
+
+from typing import Final
+
+from workbench.dashboard.pages.decisions import part
+from workbench.dashboard.pages.visit import Visit
+from workbench.dashboard.store.reports import Part
+from workbench.dashboard.store.store import Store
+from workbench.dashboard.views.decided import held
+from workbench.dashboard.views.decided.listing import set_filters
+from workbench.dashboard.views.page import Page
+
+_OLDEST: Final = Part(limit=1, oldest_first=True)
 
 
-def load(store, visit):
-    return unforeseen(visit.location)
-
-
-def act(store, visit, form, note):
-    pass
+def load(store: Store, visit: Visit) -> Page:
+    """What is held. Ages are as of the moment at which the ledger was read, for all that look at it."""
+    reports, location = store.reports(visit.access), visit.location
+    now = reports.seen.at
+    asked = held.asked(location, now)
+    found = reports.find(asked, part(location, oldest_first=True))
+    without = {}
+    if not found.total:
+        without = {
+            name: reports.find(held.asked(wider, now), _OLDEST).total for name, _, wider in set_filters(location)
+        }
+    first = reports.find(asked, _OLDEST).frame["created_at"]
+    return held.view(
+        location,
+        found,
+        reports.held(location.policy, now),
+        reports.names(),
+        oldest=None if first.is_empty() else first[0],
+        now=now,
+        without=without,
+    )

@@ -12,23 +12,24 @@ from workbench.dashboard.views import overview
 from workbench.dashboard.views.page import Page
 
 LOOKED_AT: Final = 20
-"""In how many policies anomalies are looked for, those with the most decisions."""
+"""In how many policies anomalies and versions that do worse are looked for, those with the most decisions."""
 
 
 def load(store: Store, visit: Visit) -> Page:
     """The overview of a scope."""
     reports = store.reports(visit.access)
     found = reports.glance()
-    policies = found.frame["policy_id"].to_list()
-    anomalies = {policy_id: still_open(reports.anomalies(policy_id).to_dict()) for policy_id in policies[:LOOKED_AT]}
+    policies = found.frame["policy_id"].to_list()[:LOOKED_AT]
+    anomalies = {policy_id: still_open(reports.anomalies(policy_id).to_dict()) for policy_id in policies}
     return overview.view(
         visit.location,
         found,
         without_dismissed(store, visit, anomalies),
+        {policy_id: reports.effectiveness(policy_id) for policy_id in policies},
         store.health(visit.access),
         as_of=reports.seen.at,
         now=visit.now,
-        not_looked=max(0, len(policies) - LOOKED_AT),
+        not_looked=found.frame.height - len(policies),
     )
 
 

@@ -11,15 +11,18 @@ import orjson
 from gate.decisions.export import MAX_BYTES, PacketExport, Parts, require_verifiable
 from gate.decisions.stored import decision_not_found, require_as_made, stored_record, stored_report, stored_request
 from gate.decisions.verification import verify_decision
+from gate.encoding.canonical import content_hash
+from gate.errors import ServiceUnavailable
 from gate.instance.instance import Instance
 from gate.ledger.stores.store import read_object
 from gate.policy.questions import Reports
 from gate.proof.chain import Head
 from gate.records.documents import Record, Report
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
-from gate.rulebooks.documents import RulebookBody
+from gate.rulebooks.documents import Annotations, RulebookBody
 from gate.rulebooks.explanation import ExplainedRule, explain_rules
 from gate.verify import Verification
+from gate.verify.members import at
 
 MOST_REPORTS: Final = 100
 """How many reports of a kind a story shows, the newest."""
@@ -32,11 +35,13 @@ class Reported:
     Attributes:
         kind: execution, outcome or crm_sync.
         reports: The newest of them, newest first.
+        faults: Why others of them cannot be shown: what is stored is not as it was made.
         more: Whether there are older ones.
     """
 
     kind: str
     reports: tuple[Report, ...]
+    faults: tuple[str, ...]
     more: bool
 
 
@@ -48,12 +53,15 @@ class Story:
         record: Its full record.
         facts: The facts that it was decided over; None where they were erased or are not kept.
         request: The request; None where it was erased.
-        rules: Every rule of its rulebook in the order in which they are tried, explained; empty without a rulebook.
-        descriptions: The rulebook's annotations, which nothing authenticates.
+        rulebook: The rulebook that decided; None where it is not in the ledger as it was hashed.
+        rules: Every rule of it in the order in which they are tried, explained; empty without a rulebook, and where the
+            record's evaluation is none of it.
+        annotations: The author's comments on the rulebook, which nothing authenticates.
         executions: Its execution receipts.
         outcomes: Its outcomes.
         crm_syncs: Its CRM syncs.
-        erasure: The chain's entry that says what of it was erased; None where nothing was.
+        erasure: The chain's entry that says what of it was erased, with its position in the chain; None where nothing
+            was.
         verification: Whether all of it is as it was made.
         head: The chain's end.
     """
@@ -61,12 +69,13 @@ class Story:
     record: Record
     facts: Mapping[str, Any] | None
     request: Mapping[str, Any] | None
+    rulebook: RulebookBody | None
     rules: tuple[ExplainedRule, ...]
-    descriptions: Mapping[str, Any]
+    annotations: Annotations
     executions: Reported
     outcomes: Reported
     crm_syncs: Reported
-    erasure: Mapping[str, Any] | None
+    erasure: tuple[int, Mapping[str, Any]] | None
     verification: Verification
     head: Head
 
@@ -96,22 +105,31 @@ class LedgerReads:
             raise decision_not_found()
         record = stored_record(entry)
         request = stored_request(self._ledger, scope_id, entry)
-        body: RulebookBody | None = self._ledger.rulebooks.body(scope_id, record.get("policy_hash", ""))
-        evaluation = record.get("evaluation")
+        hash_ = str(record.get("policy_hash", ""))
+        rulebook = self._rulebook(scope_id, hash_)
         erasures, _ = self._ledger.entries.reports(scope_id, decision_id, "erasure", limit=1, room=MAX_BYTES)
         return Story(
             record,
             _facts(record, request),
             request,
-            () if body is None else tuple(explain_rules(body, evaluation)),
-            self._ledger.rulebooks.annotations(scope_id, record.get("policy_hash", "")),
+            rulebook,
+            () if rulebook is None else _explained(rulebook, record.get("evaluation")),
+            self._ledger.rulebooks.annotations(scope_id, hash_),
             self._reported(scope_id, decision_id, EXECUTIONS),
             self._reported(scope_id, decision_id, OUTCOMES),
             self._reported(scope_id, decision_id, CRM_SYNCS),
-            read_object(erasures[0].body, decision_id) if erasures else None,
+            (erasures[0].position, read_object(erasures[0].body, decision_id)) if erasures else None,
             verify_decision(self._ledger, self._instance.trust(), scope_id, decision_id),
             self._ledger.entries.head(scope_id),
         )
+
+    def holds(self, scope_id: str, decision_id: str) -> bool:
+        """Whether the ledger has a decision in a scope.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        return self._ledger.entries.linked_body(scope_id, decision_id) is not None
 
     def record_file(self, scope_id: str, decision_id: str) -> bytes:
         """The full record of a decision, as JSON.
@@ -144,7 +162,30 @@ class LedgerReads:
         stored, more = self._ledger.entries.reports(
             scope_id, decision_id, kind.entry_type, limit=MOST_REPORTS, room=MAX_BYTES
         )
-        return Reported(kind.name, tuple(stored_report(kind, each) for each in stored), more)
+        reports: list[Report] = []
+        faults: list[str] = []
+        for each in stored:
+            try:
+                reports.append(stored_report(kind, each))
+            except ServiceUnavailable as error:
+                faults.append(error.message)
+        return Reported(kind.name, tuple(reports), tuple(faults), more)
+
+    def _rulebook(self, scope_id: str, hash_: str) -> RulebookBody | None:
+        body: RulebookBody | None = self._ledger.rulebooks.body(scope_id, hash_)
+        return body if body is not None and content_hash(body) == hash_ else None
+
+
+def _explained(rulebook: RulebookBody, evaluation: Any) -> tuple[ExplainedRule, ...]:
+    """Every rule, those that were not tried as well; none where an evaluation was changed so that it fits no rule."""
+    every = explain_rules(rulebook)
+    if evaluation is None:
+        return tuple(every)
+    try:
+        tried = {each.rule["rule_id"]: each for each in explain_rules(rulebook, evaluation)}
+    except (KeyError, TypeError, AttributeError):
+        return ()
+    return tuple(tried.get(each.rule["rule_id"], each) for each in every)
 
 
 def _facts(record: Mapping[str, Any], request: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
@@ -154,5 +195,5 @@ def _facts(record: Mapping[str, Any], request: Mapping[str, Any] | None) -> Mapp
         return facts
     if request is None:
         return None
-    inputs = (request.get("context") or {}).get("inputs")
+    inputs = at(request, "context", "inputs")
     return inputs if isinstance(inputs, dict) else {}

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeVar
 
+import polars as pl
+
+from gate.errors import NotFound
 from gate.policy.anomalies.scores import THRESHOLD
 from gate.policy.questions import (
     MOST_ITEMS,
@@ -55,6 +58,41 @@ class Slice:
 
 
 EVERYTHING: Final = Slice()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which page of a list.
+
+    Attributes:
+        limit: How many decisions it has at most.
+        before: Only decisions before this chain position.
+        after: Only decisions after this chain position.
+        oldest_first: Whether the list begins with the oldest.
+    """
+
+    limit: int = 50
+    before: int | None = None
+    after: int | None = None
+    oldest_first: bool = False
+
+
+FIRST: Final = Part()
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An anomaly whose decisions are listed.
+
+    Attributes:
+        policy_id: The policy.
+        policy_version: The version that the report is on; None for all.
+        anomaly_id: The anomaly.
+    """
+
+    policy_id: str
+    policy_version: str | None
+    anomaly_id: str
 
 
 class ScopeReports:
@@ -106,14 +144,48 @@ class ScopeReports:
 
     def held(self, policy_id: str | None, now: datetime) -> HeldSummary:
         """What is held, by policy, reason and age."""
-        return held_decisions(self.snapshot, policy_id, now=now)
+        return self._kept(("held", policy_id, now), lambda: held_decisions(self.snapshot, policy_id, now=now))
 
-    def find(self, criteria: Criteria, *, limit: int, before: int | None = None) -> Listing:
-        """The decisions that meet the criteria, newest first."""
+    def find(self, criteria: Criteria, of: Part = FIRST, among: Shown | None = None) -> Listing:
+        """A page of the decisions that meet the criteria.
+
+        Args:
+            criteria: The criteria.
+            of: Which page.
+            among: Only the decisions that show an anomaly.
+
+        Raises:
+            NotFound: As `shown_by`.
+        """
         return self._kept(
-            ("find", criteria, limit, before),
-            lambda: find_decisions(self.snapshot, criteria, limit=limit, before=before),
+            ("find", criteria, of, among),
+            lambda: find_decisions(
+                self.snapshot,
+                criteria,
+                of.limit,
+                of.before,
+                after=of.after,
+                oldest_first=of.oldest_first,
+                among=None if among is None else self.shown_by(among),
+            ),
         )
+
+    def shown_by(self, shown: Shown) -> pl.Series:
+        """The chain positions of the decisions that show an anomaly.
+
+        Raises:
+            NotFound: DASHBOARD_ANOMALY_UNKNOWN.
+        """
+        return self._kept(("shown", shown), lambda: self._positions(shown))
+
+    def _positions(self, shown: Shown) -> pl.Series:
+        # An anomaly of one version is listed by the report on that version alone.
+        for version in dict.fromkeys((None, shown.policy_version)):
+            report = self.anomalies(shown.policy_id, version)
+            for at, anomaly in enumerate(report.body["anomalies"]):
+                if anomaly["anomaly_id"] == shown.anomaly_id:
+                    return report.decisions(at).select("position").collect(engine="streaming")["position"]
+        raise unknown_anomaly()
 
     def kept(self, name: str, key: Hashable, make: Callable[[], Answer]) -> Answer:
         """What is made of this moment's answers and takes long, such as a chart; computed once.
@@ -132,6 +204,14 @@ class ScopeReports:
 
     def _kept(self, key: Hashable, compute: Callable[[], Answer]) -> Answer:
         return self._memo.get((self._scope_id, self.snapshot.position, key), compute)
+
+
+def unknown_anomaly() -> NotFound:
+    """The refusal of an anomaly that no report lists."""
+    return NotFound(
+        "DASHBOARD_ANOMALY_UNKNOWN",
+        "No report lists this anomaly any more: later decisions changed what is usual. Begin at the list of anomalies.",
+    )
 
 
 class ReportStore:

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from gate.errors import NotFound
 from gate.instance.instance import Instance
+from gate.ledger.access.authority import Scope
 from gate.ledger.access.dismissals import Dismissals
 from workbench.analytics import Analytics
 from workbench.dashboard.store.access import Access
 from workbench.dashboard.store.health import Health, health
 from workbench.dashboard.store.ledger import LedgerReads
-from workbench.dashboard.store.reports import ReportStore, ScopeReports
+from workbench.dashboard.store.reports import ReportStore, ScopeReports, unknown_anomaly
 from workbench.dashboard.store.snapshots import Snapshots, reading
 from workbench.lake.entries import Personal
 from workbench.notebooks import as_ipynb, load, written_for
@@ -44,32 +44,34 @@ class Store:
         """
         return self._reports.of(access.scope_id)
 
+    def scope(self, access: Access) -> Scope:
+        """The scope of an access, as the ledger has it.
+
+        Raises:
+            OperatorError: SCOPE_UNKNOWN: it is there no more.
+        """
+        return self._instance.ledger.directory.scope(access.scope)
+
     def health(self, access: Access) -> Health:
         """How ledger, chain, lake and checkpoints are."""
         return health(self._instance, access.scope_id, self._clock())
 
-    def notebook(self, access: Access, policy_id: str, anomaly_id: str) -> bytes:
+    def notebook(self, access: Access, policy_id: str, anomaly_id: str, policy_version: str | None = None) -> bytes:
         """The notebook that investigates a policy's anomalies, written for the scope, as Jupyter's JSON.
 
         Args:
             access: Who asks.
             policy_id: The policy.
             anomaly_id: The anomaly that the notebook begins with.
+            policy_version: The version whose report lists it; None where that of all versions does.
 
         Raises:
             NotFound: DASHBOARD_ANOMALY_UNKNOWN.
             ServiceUnavailable: As `reports`.
         """
-        listed = self.reports(access).anomalies(policy_id).to_dict()["anomalies"]
+        listed = self.reports(access).anomalies(policy_id, policy_version).to_dict()["anomalies"]
         if anomaly_id not in {each["anomaly_id"] for each in listed}:
             raise unknown_anomaly()
         lake = self._instance.settings.lake_directory.absolute()
-        return as_ipynb(written_for(load("anomaly_investigation"), access.scope, policy_id, lake)).encode()
-
-
-def unknown_anomaly() -> NotFound:
-    """The refusal of an anomaly that no report lists."""
-    return NotFound(
-        "DASHBOARD_ANOMALY_UNKNOWN",
-        "No report lists this anomaly any more: later decisions changed what is usual. Begin at the list of anomalies.",
-    )
+        source, more = load("anomaly_investigation"), {"VERSION": policy_version, "ANOMALY": anomaly_id}
+        return as_ipynb(written_for(source, access.scope, policy_id, lake, more)).encode()

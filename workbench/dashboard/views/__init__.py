@@ -6,7 +6,9 @@
     header      what stands around every page
     failure     a page that says why there is none
     offered     the filters that pages offer
+    shares      how a whole divides into parts, as a bar
     links       where marks, rows and names lead
+    decided     decisions: searched, held, and the story of one
 
 The others are one page each, named for it, with their templates in `templates`.
 """

@@ -15,8 +15,8 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from workbench.engines.rendering import interval, on_one_line, percent
-from workbench.engines.wording import counted, decided_by, described, phrase, stated
+from workbench.engines.rendering import cut, interval, on_one_line, percent
+from workbench.engines.wording import amount, counted, day, decided_by, described, phrase, stated
 from workbench.engines.wording import moment as shown_moment
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -42,10 +42,10 @@ def ago(moment: datetime, now: datetime) -> str:
 
 
 def number(value: float | None) -> str:
-    """A number with thousands separated and six digits at most; a dash where there is none."""
+    """A number with thousands separated; a dash where there is none."""
     if value is None:
         return "-"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+    return f"{value:,}" if isinstance(value, int) else amount(value)
 
 
 def hours(value: float | None) -> str:
@@ -57,9 +57,32 @@ def hours(value: float | None) -> str:
     return f"{value:.1f} h" if value < 48 else f"{value / 24:.1f} days"
 
 
+def points(share: float | None) -> str:
+    """A difference of two shares in percentage points, with its sign; a dash where there is none."""
+    return "-" if share is None else f"{share * 100:+.1f}"
+
+
 def line(text: object) -> str:
     """A caller's text on one line, with a sign in the place of what would not show; a dash where there is none."""
     return "-" if text is None else on_one_line(str(text))
+
+
+def short(text: object) -> str:
+    """A caller's text on one line, as long as it can be read in a table; a dash where there is none."""
+    return "-" if text is None else cut(str(text))
+
+
+def breaking(text: object) -> Markup:
+    """As `short`, and where a line may end within a name; names in code have no spaces."""
+    shown = escape(short(text))
+    for sign in "_/":
+        shown = shown.replace(sign, Markup("{}<wbr>").format(sign))
+    return shown
+
+
+def clock(moment: datetime) -> str:
+    """A moment in a list, to the minute in UTC: `2026-07-14 05:20`."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
 def prose(text: str) -> Markup:
@@ -80,7 +103,11 @@ def when(moment: datetime | str | None) -> str:
 
 
 _FILTERS: Final[Mapping[str, Callable[..., object]]] = {
+    "breaking": breaking,
+    "clock": clock,
     "counted": counted,
+    "cut": short,
+    "day": day,
     "decided_by": decided_by,
     "described": described,
     "hours": hours,
@@ -89,6 +116,7 @@ _FILTERS: Final[Mapping[str, Callable[..., object]]] = {
     "number": number,
     "percent": percent,
     "phrase": phrase,
+    "points": points,
     "prose": prose,
     "when": when,
 }

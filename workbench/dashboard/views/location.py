@@ -23,10 +23,13 @@ from gate.ledger.stores.store import has_utf8
 MAX_URL: Final = 4096
 """The longest URL that is read, in characters."""
 
-_LONGEST: Final = 200
+LONGEST: Final = 200
+"""The longest value of a filter, in characters."""
+
 _COMMON: Final = ("scope", "policy", "version")
 _PERIOD: Final = ("since", "until")
-_LISTED: Final = ("verdict", *_PERIOD, "reason", "rule", "target", "before")
+_PLACES: Final = ("before", "after")
+_LISTED: Final = ("verdict", *_PERIOD, "reason", "rule", "target", "before", "after")
 
 PAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -37,7 +40,7 @@ PAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "benchmarks": (*_COMMON,),
         "decisions": (*_COMMON, *_LISTED, "state", "outcome", "ref", "anomaly"),
         "decision": ("scope", "id"),
-        "held": ("scope", "policy", "reason", "target", "age", "before"),
+        "held": ("scope", "policy", "reason", "target", "age", "before", "after"),
     }
 )
 """Every page, with the parameters that it takes."""
@@ -66,6 +69,7 @@ class _Parameters:
     id: str | None = None
     anomaly: str | None = None
     before: str | None = None
+    after: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +87,16 @@ class Location(_Parameters):
         reason: A reason code.
         rule: What decided, as the record's evidence says.
         state: One of the states of a decision (`workbench.engines.listing.STATES`).
-        outcome: The status of the latest outcome.
+        outcome: The status of the latest outcome; `unreported` without one.
         target: The object that a decision is about.
         ref: A decision's or a request's id.
-        age: For how long a held decision has waited at least: `hour`, `day` or `week`.
+        age: How long a held decision has waited: up to an `hour`, a `day` or a `week`, each without what the one before
+            it has, or `longer`.
         show: `dismissed` for anomalies that were dismissed, too.
         id: The id of what a page is about.
         anomaly: The id of an anomaly whose decisions are listed.
         before: The chain position before which a list goes on.
+        after: The chain position after which a list goes on.
     """
 
     page: str = "overview"
@@ -118,8 +124,8 @@ class Location(_Parameters):
                 raise _invalid(f"The page {page} has no filter {_shown(name)}; it takes {takes}.")
             if name in given:
                 raise _invalid(f"The filter {name} is given twice; remove one of them.")
-            if len(value) > _LONGEST:
-                raise _invalid(f"The filter {name} is longer than {_LONGEST} characters; shorten it.")
+            if len(value) > LONGEST:
+                raise _invalid(f"The filter {name} is longer than {LONGEST} characters; shorten it.")
             if not has_utf8(value):
                 raise _invalid(f"The filter {name} holds half a character; write it anew.")
             if value:
@@ -147,7 +153,7 @@ class Location(_Parameters):
             changes: Parameters by name; None removes one.
         """
         kept: dict[str, Any] = {name: value for name, value in self.filters.items() if name in PAGES[page]}
-        kept |= {"before": None} if "before" in PAGES[page] else {}
+        kept |= {name: None for name in _PLACES if name in PAGES[page]}
         if page != self.page:
             # What the page is about, and not a filter.
             kept.pop("id", None)
@@ -188,17 +194,17 @@ def _checked(name: str, value: str) -> str:
             raise _invalid(
                 f"The filter {name} cannot be {_shown(value)}; write a day such as 2026-07-13, in UTC."
             ) from error
-    if name == "before" and not (value.isascii() and value.isdecimal() and len(value) <= 15):
-        raise _invalid("The filter before is a chain position, a whole number; go back to the list's first page.")
+    if name in _PLACES and not (value.isascii() and value.isdecimal() and len(value) <= 15):
+        raise _invalid(f"The filter {name} is a chain position, a whole number; go back to the list's first page.")
     return value
 
 
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "verdict": ("yes", "no", "review"),
-        "age": ("hour", "day", "week"),
+        "age": ("hour", "day", "week", "longer"),
         "show": ("dismissed",),
-        "outcome": ("succeeded", "partial", "failed", "reverted", "pending", "review"),
+        "outcome": ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported"),
     }
 )
 

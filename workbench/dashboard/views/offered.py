@@ -46,6 +46,11 @@ def words(name: str, label: str, values: Iterable[str], all_: str) -> Choice:
     return Choice(name, label, {_ALL: all_, **{value: phrase(value) for value in values}})
 
 
+def target() -> Entry:
+    """The object that decisions are about."""
+    return Entry("target", "Target", "order-1042")
+
+
 def period() -> tuple[Entry, Entry]:
     """From which day to which day."""
     return Entry("since", "From (UTC)", "2026-07-13"), Entry("until", "To (UTC)", "2026-07-19")

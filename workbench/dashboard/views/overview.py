@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from markupsafe import Markup
 
+from gate.policy.questions import VERDICTS
 from workbench.charts.sparkline import sparkline
 from workbench.dashboard.store.health import Health
 from workbench.dashboard.views import links
 from workbench.dashboard.views.html import ago, render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
+from workbench.dashboard.views.shares import mix
+from workbench.engines import findings
+from workbench.engines.effectiveness import EffectivenessReport
 from workbench.engines.findings import FEW
 from workbench.engines.glance import Glance
 from workbench.engines.rendering import cut
-from workbench.engines.wording import counted, joined, whole_percent
+from workbench.engines.wording import counted, whole_percent
 
 HEADLINES: Final = 3
 """How many sentences stand above the table."""
 
 _SEVERITIES: Final = ("high", "medium", "low")
+_PROOF, _HARM, _WORSE, _FALLING, _PROMISE, _WAITING, _CHANGE, _OVERDUE, _UNUSUAL = range(9)
+# Where an anomaly of medium severity stands; a change of verdicts, volume or facts is no harm by itself.
+_MEDIUM: Final = {"outcome_shift": _PROMISE, "lifecycle_break": _PROMISE, "metric_outlier": _UNUSUAL}
 _TRENDS: Final = {
     "falling": ("bad", "falling"),
     "rising": ("good", "rising"),
@@ -40,17 +47,22 @@ class Headline:
         tone: bad, warn or good.
         text: The sentence.
         url: Where to look.
+        about: What it is about; of several about one thing, the first in rank is shown.
+        rank: What goes before what: less matters more.
     """
 
     tone: str
     text: str
     url: str
+    about: str
+    rank: tuple[int, float]
 
 
 def view(
     location: Location,
     found: Glance,
     anomalies: Mapping[str, Sequence[Mapping[str, Any]]],
+    effectiveness: Mapping[str, EffectivenessReport],
     health: Health,
     *,
     as_of: datetime,
@@ -63,13 +75,14 @@ def view(
         location: Where it is.
         found: The policies.
         anomalies: The open anomalies of each policy that was looked at, the strongest first, without those dismissed.
+        effectiveness: How well each policy that was looked at does.
         health: How ledger, chain, lake and checkpoints are.
         as_of: When the ledger was read.
         now: The moment.
         not_looked: How many policies were not looked at for anomalies.
     """
     rows = [_row(location, row, anomalies.get(row["policy_id"]), found) for row in found.frame.iter_rows(named=True)]
-    headlines = _headlines(location, found, anomalies, health, now)
+    headlines = _headlines(location, found, anomalies, effectiveness, health, now)
     context = {
         "headlines": headlines,
         "rows": rows,
@@ -96,75 +109,108 @@ def _headlines(
     location: Location,
     found: Glance,
     anomalies: Mapping[str, Sequence[Mapping[str, Any]]],
+    effectiveness: Mapping[str, EffectivenessReport],
     health: Health,
     now: datetime,
 ) -> list[Headline]:
-    """What matters most: broken proof, then the strongest anomalies, then falling success, then what waits longest."""
-    said = [Headline("bad", f"{part.name}: {part.told}", "#health") for part in health.parts if not part.well]
-    strongest = sorted(
-        (
-            (anomaly["anomaly_score"], policy_id, anomaly)
-            for policy_id, each in anomalies.items()
-            for anomaly in each[:1]
-        ),
-        key=lambda of: (-of[0], of[1]),
-    )
-    said += [
-        Headline(
-            "bad" if anomaly["severity"] == "high" else "warn",
-            f"{cut(policy_id)}: {anomaly['summary']}",
-            links.anomaly(location, policy_id, anomaly["anomaly_id"]),
-        )
-        for _, policy_id, anomaly in strongest
-        if anomaly["severity"] != "low"
+    """What matters most, of each policy one sentence: broken proof, harm, what waits, and only then what is unusual."""
+    ranked = [
+        *_broken_proof(health),
+        *(_of_anomaly(location, policy_id, each) for policy_id, of in anomalies.items() for each in of),
+        *(_of_versions(location, found, policy_id, report) for policy_id, report in effectiveness.items()),
+        *_falling(location, found),
+        *_held(location, found, now),
     ]
-    for row in found.frame.iter_rows(named=True):
-        if row["trend"] == "falling":
-            text = (
-                f"{cut(row['policy_id'])} succeeds less often in its last 28 days than before; over all, "
-                f"{whole_percent(row['success_rate'])} of its cases succeeded."
-            )
-            said.append(Headline("warn", text, links.policy(location, row["policy_id"])))
-    held = [row for row in found.frame.iter_rows(named=True) if row["held"]]
-    if held:
-        number, oldest = sum(row["held"] for row in held), min(row["oldest_held_at"] for row in held)
-        text = f"{counted(number, 'decision')} held for review, the oldest for {ago(oldest, now)}."
-        said.append(Headline("warn", text, location.to("held").url))
+    said: dict[str, Headline] = {}
+    for headline in sorted(filter(None, ranked), key=lambda of: of.rank):
+        said.setdefault(headline.about, headline)
     if not said and found.frame.height:
-        return [
-            Headline("good", "No open anomaly, no falling success, nothing held, and the proof is whole.", "#health")
-        ]
-    return said[:HEADLINES]
+        text = "No open anomaly, no version or time that does worse, nothing held, and the proof is whole."
+        return [Headline("good", text, "#health", "", (0, 0.0))]
+    return list(said.values())[:HEADLINES]
+
+
+def _broken_proof(health: Health) -> Iterator[Headline]:
+    for part in health.parts:
+        if not part.well:
+            yield Headline("bad", f"{part.name}: {part.told}", "#health", f"proof {part.name}", (_PROOF, 0.0))
+
+
+def _of_anomaly(location: Location, policy_id: str, anomaly: Mapping[str, Any]) -> Headline | None:
+    severity, kind = anomaly["severity"], anomaly["kind"]
+    if severity == "low" and (kind != "lifecycle_break" or anomaly["decisions"] < FEW):
+        return None
+    if severity == "high":
+        rank, weight = _HARM, anomaly["anomaly_score"]
+    elif severity == "low":
+        rank, weight = _OVERDUE, anomaly["decisions"]
+    else:
+        rank, weight = _MEDIUM.get(kind, _CHANGE), anomaly["anomaly_score"]
+    text = f"{findings.headline(policy_id, anomaly)}."
+    url = links.anomaly(location, policy_id, anomaly["anomaly_id"])
+    return Headline("bad" if severity == "high" else "warn", text, url, policy_id, (rank, -weight))
+
+
+def _of_versions(location: Location, found: Glance, policy_id: str, report: EffectivenessReport) -> Headline | None:
+    """A policy with a version that does worse than its others; those with the most decisions first."""
+    below = [of["policy_version"] for of in report.body["versions"] if of["below_others"]]
+    if not below:
+        return None
+    latest = found.frame.filter(found.frame["policy_id"] == policy_id)["latest_version"].to_list()
+    text = f"{cut(policy_id)}: {_lowered(report.finding())}."
+    url = location.to("policy", policy=policy_id, version=below[0] if len(below) == 1 else None).url
+    decisions = report.body["coverage"]["decisions"]
+    return Headline("bad" if latest[0] in below else "warn", text, url, policy_id, (_WORSE, -decisions))
+
+
+def _falling(location: Location, found: Glance) -> Iterator[Headline]:
+    for row in found.frame.filter(found.frame["trend"] == "falling").iter_rows(named=True):
+        text = (
+            f"{cut(row['policy_id'])} succeeded less often in its last 28 days than before; over all, "
+            f"{whole_percent(row['success_rate'])} of its cases succeeded."
+        )
+        url = links.policy(location, row["policy_id"])
+        yield Headline("warn", text, url, row["policy_id"], (_FALLING, -row["decisions"]))
+
+
+def _held(location: Location, found: Glance, now: datetime) -> Iterator[Headline]:
+    held = found.frame.filter(found.frame["held"] > 0)
+    if held.height:
+        number, oldest = int(held["held"].sum()), min(held["oldest_held_at"].to_list())
+        verb = "waits" if number == 1 else "wait"
+        text = f"{counted(number, 'decision')} {verb} for review, the oldest for {ago(oldest, now)}."
+        yield Headline("warn", text, location.to("held").url, "held decisions", (_WAITING, 0.0))
+
+
+def _lowered(sentence: str) -> str:
+    return f"{sentence[0].lower()}{sentence[1:]}"
 
 
 def _row(
     location: Location, row: Mapping[str, Any], anomalies: Sequence[Mapping[str, Any]] | None, found: Glance
 ) -> dict[str, Any]:
     policy_id = row["policy_id"]
-    terminal = sum(row[status] for status in ("succeeded", "partial", "failed", "reverted"))
     here = location.to("decisions", policy=policy_id)
     severities = [of["severity"] for of in anomalies or ()]
-    told = joined([f"{severities.count(each):,} {each}" for each in _SEVERITIES if each in severities])
+    told = [f"{severities.count(each):,} {each}" for each in _SEVERITIES if each in severities]
     weeks = found.weekly.filter(found.weekly["policy_id"] == policy_id).sort("week")
+    terminal = int(weeks["terminal"].sum())
     tone, trend = _TRENDS[row["trend"]]
     return {
         "policy": policy_id,
         "url": links.policy(location, policy_id),
         "decisions": row["decisions"],
         "decisions_url": here.url,
-        "verdicts": [
-            {"verdict": verdict, "share": row[verdict] / row["decisions"], "url": here.change(verdict=verdict).url}
-            for verdict in ("yes", "no", "review")
-        ],
+        "mix": mix(
+            {verdict: row[verdict] for verdict in VERDICTS},
+            {verdict: here.change(verdict=verdict).url for verdict in VERDICTS},
+        ),
         "success": (row["success_rate"], row["low"], row["high"]),
         "terminal": terminal,
-        "thin": terminal < FEW,
         "trend": trend,
         "tone": tone,
-        "spark": Markup(  # noqa: S704  made of numbers, and of a label that it escapes
-            sparkline(weeks["success_rate"].to_list(), label=f"Success rate of {cut(policy_id)} by week")
-        ),
-        "anomalies": None if anomalies is None else told or "none",
+        "spark": _spark(policy_id, weeks["success_rate"].to_list()),
+        "anomalies": None if anomalies is None else told,
         "alarm": "high" in severities,
         "anomalies_url": location.to("anomalies", policy=policy_id).url,
         "held": row["held"],
@@ -173,3 +219,10 @@ def _row(
         "version_url": location.to("policy", policy=policy_id, version=row["latest_version"]).url,
         "last": row["last_decision_at"],
     }
+
+
+def _spark(policy_id: str, rates: Sequence[float | None]) -> Markup:
+    known = [whole_percent(rate) for rate in rates if rate is not None]
+    told = f", the last {known[-1]}" if known else ": none yet"
+    label = f"Success rate of {cut(policy_id)} in each of {counted(len(rates), 'week')}{told}"
+    return Markup(sparkline(rates, label=label))  # noqa: S704  made of numbers, and of a label that it escapes

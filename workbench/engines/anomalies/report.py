@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
@@ -23,6 +24,7 @@ from gate.policy.bounds import refusal
 from gate.policy.confidence import MIN_SAMPLE
 from gate.policy.questions import MAX_ITEMS, AnomaliesQuestion
 from workbench.engines.anomalies.counts import choose, conditions, count, decisions_shown
+from workbench.engines.anomalies.sentences import several
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import anomalies as listed_in
 from workbench.engines.rendering import cut, on_one_line, page, prompt
@@ -34,7 +36,11 @@ if TYPE_CHECKING:
 
     from workbench.charts.drawing import Link
 
+BESIDE: Final = timedelta(weeks=10)
+"""How much of the time before and after its window an anomaly is shown with."""
+
 _PROMPTED = 10
+_SHIFTS: Final = ("outcome_shift", "verdict_shift")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +78,34 @@ class AnomalyReport:
         self._listed(at)
         return self._cases.filter(self._shown[at])
 
-    def plot(self, at: int | None = None, *, link: Link | None = None) -> alt.LayerChart | alt.FacetChart:
+    def beside(self, at: int) -> pl.DataFrame:
+        """What a shift, a volume or a break stands out from: the numbers behind its chart, week by week or day by day.
+
+        Args:
+            at: Which of `anomalies`, from 0.
+
+        Returns:
+            Of a shift {week, of, value, count, whole, rate}; of a volume or a break {start, unit, decisions};
+            empty, without columns, of the others, whose numbers are all in the document.
+
+        Raises:
+            OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place.
+        """
+        anomaly = self._listed(at)
+        if anomaly["kind"] in _SHIFTS:
+            return _rates_beside(anomaly, self.weekly)
+        if anomaly["kind"] in ("volume", "lifecycle_break"):
+            return _counts_beside(anomaly, self._cases if anomaly["kind"] == "volume" else self.decisions(at))
+        return pl.DataFrame()
+
+    def plot(
+        self, at: int | None = None, *, only: Sequence[int] | None = None, link: Link | None = None
+    ) -> alt.LayerChart | alt.FacetChart:
         """All that is listed over time; or one anomaly and what it stands out from.
 
         Args:
             at: Which of `anomalies`, from 0; None for all.
+            only: Where all are asked for, only those at these places; None leaves none out.
             link: What the mark of a row leads to. The row has `at` where all are listed; `week`, `of` and `value` of
                 rates that shifted; `start` and `unit`, day or week, of counts; `decision_id` of a metric's outliers.
 
@@ -87,16 +116,20 @@ class AnomalyReport:
 
         about = [f"Policy {cut(self.body['policy_id'])} in scope {cut(self.scope)}{self._asked()}."]
         if at is None:
-            return charts.overview(self.frame, listed_in(self.body), about, link=link)
+            every = self.frame.with_row_index("at")
+            if only is None:
+                return charts.overview(every, listed_in(self.body), about, link=link)
+            chosen = [self._listed(each) for each in sorted({*only})]
+            finding = several(chosen, of=cut(self.body["policy_id"]))
+            return charts.overview(every.filter(pl.col("at").is_in(sorted({*only}))), finding, about, link=link)
         anomaly = self._listed(at)
-        if anomaly["kind"] in ("outcome_shift", "verdict_shift"):
-            return charts.shift(anomaly, self.weekly, about, link=link)
+        if anomaly["kind"] in _SHIFTS:
+            return charts.shift(anomaly, self.beside(at), about, link=link)
         if anomaly["kind"] == "fact_drift":
             return charts.drift(anomaly, about)
         if anomaly["kind"] == "metric_outlier":
             return charts.outlier(anomaly, about, link=link)
-        rows = self._cases if anomaly["kind"] == "volume" else self.decisions(at)
-        return charts.count(anomaly, rows, about, link=link)
+        return charts.count(anomaly, self.beside(at), about, link=link)
 
     def __repr__(self) -> str:
         body = self.body
@@ -191,6 +224,28 @@ def answer(snapshot: Snapshot, question: AnomaliesQuestion) -> AnomalyReport:
     body = anomaly_report(counted, found, ids, question)
     shown = conditions(counted, listed)
     return AnomalyReport(body, _frame(body["anomalies"]), _weekly(counted), snapshot.scope, choice.cases, shown)
+
+
+def _near(column: str, anomaly: AnomalyDocument) -> pl.Expr:
+    first, last = (datetime.fromisoformat(anomaly["window"][end]) for end in ("from", "to"))
+    return pl.col(column).is_between(first - BESIDE, last + BESIDE)
+
+
+def _rates_beside(anomaly: AnomalyDocument, weekly: pl.DataFrame) -> pl.DataFrame:
+    """The rates that shifted, in the weeks around the window that have any."""
+    changed = pl.DataFrame([{"of": each["of"], "value": each["value"]} for each in anomaly["numbers"]["changes"]])
+    week = pl.col("week").cast(pl.Datetime("ms", "UTC")).alias("start")
+    near = weekly.with_columns(week).filter(_near("start", anomaly) & pl.col("rate").is_not_null()).drop("start")
+    return near.join(changed, on=["of", "value"]).sort("of", "value", "week")
+
+
+def _counts_beside(anomaly: AnomalyDocument, cases: pl.LazyFrame) -> pl.DataFrame:
+    """How many decisions there were around the window, by day where its grain is finer than a week."""
+    weekly = anomaly["kind"] == "lifecycle_break" or anomaly["numbers"]["grain"] == "week"
+    start = pl.col("created_at").dt.truncate("1w" if weekly else "1d").alias("start")
+    counted = cases.filter(_near("created_at", anomaly)).group_by(start).agg(pl.len().alias("decisions"))
+    unit = pl.lit("week" if weekly else "day").alias("unit")
+    return counted.sort("start").select("start", unit, "decisions").collect()
 
 
 def _frame(listed: Sequence[AnomalyDocument]) -> pl.DataFrame:

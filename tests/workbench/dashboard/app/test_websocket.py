@@ -157,7 +157,14 @@ def test_files_of_a_foreign_scope_are_refused_as_unknown_ones_are(site: Site) ->
     ana, eve = site.browser("ana"), site.browser("eve")
     for what in ("record", "packet"):
         assert eve.get(f"/download/{what}?scope=other&id={secret}").status_code == 200
-        asked = [("acme", secret), ("acme", "dec_x"), ("acme", ""), ("acme", "\0"), ("acme", "../x"), ("acme", "é" * 999)]
+        asked = [
+            ("acme", secret),
+            ("acme", "dec_x"),
+            ("acme", ""),
+            ("acme", "\0"),
+            ("acme", "../x"),
+            ("acme", "é" * 999),
+        ]
         answers = {ana.get(f"/download/{what}", params={"scope": s, "id": i}).text for s, i in asked}
         assert len(answers) == 1, answers
         foreign = {ana.get(f"/download/{what}", params={"scope": s, "id": secret}).text for s in ("other", "none")}
@@ -182,9 +189,7 @@ CHANGES: dict[str, Callable[[Site, Browser, str, Scope], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_page_that_is_open_shows_nothing_more_once_the_session_is_over(
-    site: Site, acme: Scope, change: str
-) -> None:
+def test_a_page_that_is_open_shows_nothing_more_once_the_session_is_over(site: Site, acme: Scope, change: str) -> None:
     name = "open-" + change.replace(" ", "-")
     site.add_user(name, [acme], expires_at=site.clock() + timedelta(minutes=30) if change == "expired" else None)
     browser = site.browser(name)

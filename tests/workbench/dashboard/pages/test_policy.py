@@ -1,0 +1,190 @@
+"""A policy's page: what its title says, how its filters narrow it, and that every number leads to what it counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.workbench.dashboard.policies import HOSTILE, MadeUpStore, Read, decided, read, require_harmless
+from tests.workbench.made_up import DAY, MONDAY, MadeUp
+from workbench.dashboard.views.location import Location
+from workbench.dashboard.views.page import Choice, Page
+from workbench.engines.listing import Criteria, find_decisions
+from workbench.lake.reader import Snapshot
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    return decided(tmp_path_factory.mktemp("lake"))
+
+
+@pytest.fixture(scope="module")
+def store(snapshot: Snapshot) -> MadeUpStore:
+    return MadeUpStore(snapshot)
+
+
+@pytest.fixture(scope="module")
+def usual(store: MadeUpStore) -> tuple[Page, Read]:
+    page = store.page("/policy?scope=acme")
+    return page, read(page)
+
+
+@pytest.fixture(scope="module")
+def plain(store: MadeUpStore, usual: tuple[Page, Read]) -> Read:
+    """All that pages are made of where names are plain."""
+    urls = ("?scope=acme&policy=refunds&version=v2", "?policy=refunds&verdict=no", "?policy=trials")
+    whole = [usual[1], *(read(store.page(f"/policy{url}")) for url in urls)]
+    return Read(shape={part for found in whole for part in found.shape})
+
+
+def behind(snapshot: Snapshot, url: str) -> int:
+    """How many decisions the page of decisions finds at a URL."""
+    of = Location.read(url)
+    since, until = of.period()
+    criteria = Criteria(
+        policy_id=of.policy,
+        policy_version=of.version,
+        verdict=of.verdict,
+        reason_code=of.reason,
+        rule=of.rule,
+        since=since,
+        until=until,
+        state=of.state,
+        outcome_status=of.outcome,
+    )
+    return find_decisions(snapshot, criteria, limit=1).total
+
+
+def counts(found: Read) -> list[tuple[str, int]]:
+    """The links to decisions whose text begins with a number."""
+    told = [(url, text.split()[0].replace(",", "")) for url, text in found.links if text and "/decisions" in url]
+    return [(url, int(number)) for url, number in told if number.isdecimal()]
+
+
+def test_without_a_policy_it_is_the_one_with_the_most_decisions(usual: tuple[Page, Read]) -> None:
+    page, _ = usual
+    assert page.location == Location("policy", scope="acme", policy="refunds")
+    offered = {each.name: each.options for each in page.filters if isinstance(each, Choice)}
+    assert list(offered["policy"]) == ["refunds", "trials"]
+    assert list(offered["version"]) == ["", "v2", "v1"]
+
+
+def test_the_title_is_the_finding_with_its_numbers(usual: tuple[Page, Read]) -> None:
+    page, found = usual
+    assert page.title == "refunds: Version v2 succeeded in 33% of 90 cases, the others in 87% of 150"
+    assert "1 of 2 versions does worse than the others: v2" in found.headings
+    assert "Recommendation Review version" in found.text
+
+
+def test_every_number_leads_to_as_many_decisions(usual: tuple[Page, Read], snapshot: Snapshot) -> None:
+    links = counts(usual[1])
+    assert len(links) > 30
+    assert [(url, number) for url, number in links if behind(snapshot, url) != number] == []
+
+
+@pytest.mark.parametrize("filters", ["&version=v2", "&verdict=yes&since=2026-01-14&until=2026-01-27"])
+def test_with_filters_too_every_number_leads_to_as_many_decisions(
+    store: MadeUpStore, snapshot: Snapshot, filters: str
+) -> None:
+    found = read(store.page(f"/policy?scope=acme&policy=refunds{filters}"))
+    assert counts(found)
+    assert [(url, number) for url, number in counts(found) if behind(snapshot, url) != number] == []
+
+
+def test_marks_of_charts_lead_to_decisions_within_the_filters(store: MadeUpStore, snapshot: Snapshot) -> None:
+    page = store.page("/policy?scope=acme&policy=refunds&verdict=yes&since=2026-01-14&until=2026-01-27")
+    marks = [Location.read(url) for url, text in read(page).links if text.endswith("shows these decisions")]
+    assert len(marks) > 5
+    assert {mark.verdict for mark in marks} == {"yes"}
+    # The first week begins before the period, and the last ends after it.
+    assert min(mark.since or "" for mark in marks) == "2026-01-14"
+    assert max(mark.until or "" for mark in marks) == "2026-01-27"
+    assert all(behind(snapshot, mark.url) for mark in marks)
+
+
+def test_a_version_is_compared_with_the_others(store: MadeUpStore) -> None:
+    page = store.page("/policy?scope=acme&policy=refunds&version=v2")
+    found = read(page)
+    assert page.title == "Version v2 of refunds succeeded in 33% of 90 cases, the others in 87% of 150"
+    assert ("/policy?scope=acme&policy=refunds", "Show all of the policy") in found.links
+    assert "Only decisions by version v2." in found.text
+    # The table still has both.
+    assert {row[0] for row in found.rows if row} >= {"v1", "v2 (shown)"}
+
+
+def test_rules_that_never_hit_are_named(store: MadeUpStore, usual: tuple[Page, Read]) -> None:
+    assert "1 rule never hit: small.never." in usual[1].text
+    narrowed = read(store.page("/policy?scope=acme&policy=refunds&verdict=review")).text
+    assert "never hit" not in narrowed
+    assert "2 rules made none of these decisions: small, small.never." in narrowed
+
+
+def test_where_filters_leave_nothing_each_can_be_taken_away(store: MadeUpStore) -> None:
+    page = store.page("/policy?scope=acme&policy=refunds&verdict=no&since=2026-01-14")
+    assert page.title == "No decisions by refunds match these filters"
+    found = read(page)
+    assert "refunds has no decision with the verdict no and made from 14 January 2026 on." in found.text
+    assert [(text, url) for url, text in found.links] == [
+        ("all verdicts", "/policy?scope=acme&policy=refunds&since=2026-01-14"),
+        ("all time", "/policy?scope=acme&policy=refunds&verdict=no"),
+        ("everything", "/policy?scope=acme&policy=refunds"),
+    ]
+
+
+def test_a_policy_that_does_not_exist_is_said_not_to(store: MadeUpStore) -> None:
+    page = store.page("/policy?scope=acme&policy=refunds2")
+    assert page.title == "No decisions by refunds2"
+    assert "Choose another policy in the list" in read(page).text
+    assert next(each.name for each in page.filters) == "policy"
+
+
+def test_an_empty_scope_says_how_to_begin(tmp_path: Path) -> None:
+    page = MadeUpStore(MadeUp().snapshot(tmp_path)).page("/policy?scope=acme")
+    assert page.title == "No policy has decided anything yet"
+    assert "POST /api/decide" in read(page).text
+
+
+def test_without_outcomes_it_says_so_and_what_to_send(store: MadeUpStore) -> None:
+    page = store.page("/policy?scope=acme&policy=trials")
+    found = read(page)
+    assert page.title == "3 decisions by trials, none with a final outcome yet: 100% yes"
+    assert "No success rate yet: no decision has a final outcome" in found.headings
+    assert "POST /api/decision/{decision_id}/outcomes" in found.text
+    assert "observed_metrics" in found.text
+
+
+def test_thin_data_are_marked_in_words(tmp_path: Path) -> None:
+    chain = MadeUp()
+    for number in range(5):
+        chain.outcome(chain.decide(MONDAY + number * DAY), MONDAY + (number + 1) * DAY)
+    page = MadeUpStore(chain.snapshot(tmp_path)).page("/policy?scope=acme")
+    assert page.title == "Too few cases to judge refunds: 5 of at least 20"
+    assert "of 5 cases, too few to judge" in read(page).text
+
+
+def test_six_metrics_are_charted_and_the_others_listed(tmp_path: Path) -> None:
+    found = read(MadeUpStore(decided(tmp_path, metrics=8)).page("/policy?scope=acme&version=v2"))
+    assert sum(heading.startswith("The median of small") for heading in found.headings) == 6
+    assert found.headings[-1] == "More metrics, with fewer values"
+    assert {row[0] for row in found.rows[-2:]} == {"Small6", "Small7"}
+
+
+def test_charts_fit_a_narrow_screen(store: MadeUpStore, usual: tuple[Page, Read]) -> None:
+    narrow = store.page("/policy?scope=acme", narrow=True)
+    assert 'width="350"' in str(narrow.html)
+    assert 'width="350"' not in str(usual[0].html)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_name_becomes_a_part_of_the_page(tmp_path: Path, plain: Read, name: str) -> None:
+    store = MadeUpStore(decided(tmp_path, name, (name, f"{name} "), name))
+    page = store.page(Location("policy", scope="acme", policy=name, version=name))
+    require_harmless(page, plain)
+    require_harmless(store.page(Location("policy", scope="acme", policy=name)), plain)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_name_in_a_url_becomes_a_part_of_an_empty_page(store: MadeUpStore, plain: Read, name: str) -> None:
+    for location in (Location("policy", scope="acme", policy=name), Location("policy", policy="refunds", version=name)):
+        require_harmless(store.page(location), plain)

@@ -1,0 +1,165 @@
+"""The anomalies of a policy or of all policies of a scope, the strongest first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from gate.ids import timestamp
+from gate.ledger.access.dismissals import Dismissal
+from gate.policy.anomalies.anomaly import AnomalyDocument
+from workbench.dashboard.views import links, offered
+from workbench.dashboard.views.figure import Figure
+from workbench.dashboard.views.html import render
+from workbench.dashboard.views.location import Location
+from workbench.dashboard.views.page import Page
+from workbench.engines.anomalies.sentences import KINDS, days, several, strongest
+from workbench.engines.findings import anomalies as finding
+from workbench.engines.listing import Names
+from workbench.engines.rendering import cut
+from workbench.engines.wording import counted
+
+MOST: Final = 100
+"""How many anomalies the list has at most."""
+
+TONES: Final[Mapping[str, str]] = {"high": "bad", "medium": "warn", "low": "quiet"}
+"""The colour of each severity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flagged:
+    """An anomaly of a list.
+
+    Attributes:
+        policy_id: The policy of the report that lists it.
+        at: Its place in that report, from 0.
+        anomaly: The anomaly.
+        open: Whether its window ended not long before the chain's last entry.
+        dismissal: Its last dismissal; None where it is not dismissed.
+    """
+
+    policy_id: str
+    at: int
+    anomaly: AnomalyDocument
+    open: bool
+    dismissal: Dismissal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """At what a list looked.
+
+    Attributes:
+        policies: The policies whose anomalies it has.
+        decisions: How many decisions they made.
+        more: How many policies of the scope it left out.
+        report: The report, where it is of one policy.
+    """
+
+    policies: Sequence[str]
+    decisions: int
+    more: int
+    report: Mapping[str, Any] | None
+
+
+def within(location: Location, anomaly: AnomalyDocument) -> bool:
+    """Whether the window of an anomaly and the period of a location have any time in common."""
+    since, until = location.period()
+    first, last = anomaly["window"]["from"], anomaly["window"]["to"]
+    # A window of days ends at the midnight after the last; that of a single decision has no length.
+    begun = since is None or last > timestamp(since) or first == last == timestamp(since)
+    return begun and (until is None or first < timestamp(until))
+
+
+def shown(location: Location, found: Sequence[Flagged]) -> list[Flagged]:
+    """Those that a list shows: of its period, and dismissed ones only where it says so; the strongest first."""
+    kept = [each for each in found if within(location, each.anomaly)]
+    if location.show != "dismissed":
+        kept = [each for each in kept if each.dismissal is None]
+    return sorted(kept, key=lambda each: (-each.anomaly["anomaly_score"], each.policy_id, each.at))
+
+
+def view(
+    location: Location,
+    found: Sequence[Flagged],
+    looked: Looked,
+    names: Names,
+    chart: Figure | None,
+    *,
+    as_of: datetime,
+    now: datetime,
+) -> Page:
+    """The list.
+
+    Args:
+        location: Where it is.
+        found: All anomalies of the policies that were looked at.
+        looked: What was looked at.
+        names: The names to choose from.
+        chart: Those that are shown over time, where they are of one policy.
+        as_of: When the ledger was read.
+        now: The moment.
+    """
+    listed = shown(location, found)
+    hidden = sum(each.dismissal is not None and within(location, each.anomaly) for each in found)
+    context = {
+        "rows": [_row(location, each) for each in listed[:MOST]],
+        "left_out": max(0, len(listed) - MOST),
+        "hidden": hidden,
+        "dismissed_shown": location.show == "dismissed",
+        "toggle": location.change(show=None if location.show == "dismissed" else "dismissed").url,
+        "looked": looked,
+        "drawn": None if chart is None else replace(chart, finding=strongest([each.anomaly for each in listed])),
+        "narrowed": _narrowed(location),
+        "widened": location.change(since=None, until=None, version=None, show=None).url,
+        "found": len(found),
+        "as_of": as_of,
+    }
+    filters = (
+        offered.policies(names.policies),
+        *((offered.versions(names.versions.get(location.policy, ())),) if location.policy is not None else ()),
+        *offered.period(),
+    )
+    title = _title(location, listed, looked, hidden)
+    return Page(location, title, render("anomalies.html", context), filters, links=offered.periods(location, now))
+
+
+def _title(location: Location, listed: Sequence[Flagged], looked: Looked, hidden: int) -> str:
+    if not looked.policies:
+        return f"No decisions in scope {cut(location.scope or '')} yet"
+    if looked.report is not None and not listed and not hidden and not _narrowed(location):
+        return finding(looked.report)
+    period = " in this period" if location.since or location.until else ""
+    several_ = several([each.anomaly for each in listed], of=_of(looked), opened=sum(each.open for each in listed))
+    return f"{several_}{period}" if listed else f"{several_}{period}{', besides those dismissed' if hidden else ''}"
+
+
+def _of(looked: Looked) -> str:
+    if looked.report is not None:
+        return cut(looked.report["policy_id"])
+    return counted(len(looked.policies), "policy", "policies")
+
+
+def _narrowed(location: Location) -> bool:
+    return any(value is not None for value in (location.since, location.until, location.version))
+
+
+def _row(location: Location, flagged: Flagged) -> dict[str, Any]:
+    anomaly = flagged.anomaly
+    url = links.anomaly(location, flagged.policy_id, anomaly["anomaly_id"])
+    return {
+        "severity": anomaly["severity"],
+        "tone": TONES[anomaly["severity"]],
+        "score": f"{anomaly['anomaly_score']:.2f}",
+        "policy": flagged.policy_id,
+        "policy_url": links.policy(location, flagged.policy_id),
+        "kind": KINDS[anomaly["kind"]],
+        "summary": anomaly["summary"],
+        "url": url,
+        "when": days(anomaly),
+        "decisions": anomaly["decisions"],
+        "open": flagged.open,
+        "dismissal": flagged.dismissal,
+    }

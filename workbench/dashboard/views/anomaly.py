@@ -1,0 +1,304 @@
+"""One anomaly: what it is, why it is one, the decisions that show it, where to look next, and who dismissed it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import polars as pl
+
+from gate.ledger.access.dismissals import NOTE_LENGTH, Dismissal
+from gate.policy.anomalies.anomaly import AnomalyDocument
+from workbench.dashboard.views import links
+from workbench.dashboard.views.anomalies import TONES, Flagged
+from workbench.dashboard.views.figure import Figure
+from workbench.dashboard.views.html import number, points, render
+from workbench.dashboard.views.location import Location, LocationInvalid
+from workbench.dashboard.views.page import Form, Page
+from workbench.dashboard.views.tables import Cell, Table, table
+from workbench.engines.anomalies.sentences import KINDS, days, evidence, grown, reasons, severity_means, surroundings
+from workbench.engines.findings import anomaly as finding
+from workbench.engines.rendering import percent
+from workbench.engines.wording import counted, day, described, phrase
+
+FIRST: Final = 50
+"""How many of its decisions the page lists."""
+
+_REPORTS: Final[Mapping[str, str]] = {
+    "effectiveness": "policy",
+    "confidence": "policy",
+    "anomalies": "anomalies",
+    "benchmarks": "benchmarks",
+}
+_SEARCHED: Final[Mapping[str, str]] = {
+    "policy_id": "policy",
+    "from": "since",
+    "to": "until",
+    "verdict": "verdict",
+    "reason_code": "reason",
+    "policy_version": "version",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An anomaly and what its report gives of it.
+
+    Attributes:
+        flagged: The anomaly.
+        decisions: The first of its decisions, as cases, the order in which they are listed.
+        whole: How many decisions it has.
+        beside: The numbers of its chart.
+        chart: Its chart.
+    """
+
+    flagged: Flagged
+    decisions: pl.DataFrame
+    whole: int
+    beside: pl.DataFrame
+    chart: Figure
+
+
+def view(location: Location, found: Found, history: Sequence[Dismissal], *, may_dismiss: bool, as_of: datetime) -> Page:
+    """The page of an anomaly.
+
+    Args:
+        location: Where it is.
+        found: The anomaly.
+        history: Every act on it, from the first on.
+        may_dismiss: Whether the user may dismiss and reopen it.
+        as_of: When the ledger was read.
+    """
+    flagged, anomaly = found.flagged, found.flagged.anomaly
+    policy_id, dismissal = flagged.policy_id, flagged.dismissal
+    context = {
+        "anomaly": anomaly,
+        "kind": KINDS[anomaly["kind"]],
+        "tone": TONES[anomaly["severity"]],
+        "score": f"{anomaly['anomaly_score']:.2f}",
+        "means": severity_means(anomaly["severity"]),
+        "days": days(anomaly),
+        "policy": policy_id,
+        "policy_url": links.policy(location, policy_id),
+        "list_url": location.to("anomalies", policy=policy_id).url,
+        "open": flagged.open,
+        "dismissal": dismissal,
+        "grown": None if dismissal is None else grown(dismissal.anomaly.severity, dismissal.anomaly.score, anomaly),
+        "reasons": reasons(anomaly),
+        "evidence": evidence(anomaly),
+        "numbers": _numbers(location, anomaly),
+        "drawn": replace(found.chart, finding=surroundings(anomaly)),
+        "beside": _beside(found),
+        "decisions": _decisions(location, found),
+        "decisions_finding": _first(found),
+        "all_url": location.to("decisions", policy=policy_id, anomaly=anomaly["anomaly_id"]).url,
+        "steps": [{"what": step["what"], "url": page_of(location, step["href"])} for step in anomaly["look_at_next"]],
+        "notebook": links.download("notebook", location, **_of_notebook(location, policy_id, anomaly)),
+        "history": [_act(act) for act in history],
+        "may_dismiss": may_dismiss,
+        "as_of": as_of,
+    }
+    return Page(location, finding(anomaly), render("anomaly.html", context), forms=_forms(flagged, may_dismiss))
+
+
+def page_of(location: Location, href: str | None) -> str | None:
+    """The page that shows what a path of the service's API answers; None where there is none."""
+    if href is None:
+        return None
+    split = urlsplit(href)
+    match [unquote(part) for part in split.path.split("/")]:
+        case ["", "api", "decision", decision_id, "packet"]:
+            return _held(location.to("decision", id=decision_id))
+        case ["", "api", "decision", "policies", policy_id, report] if report in _REPORTS:
+            return _held(location.to(_REPORTS[report], policy=policy_id))
+        case ["", "api", "decisions"]:
+            conditions = dict(parse_qsl(split.query))
+            if conditions.keys() <= _SEARCHED.keys():
+                made = {_SEARCHED[name]: value for name, value in conditions.items()}
+                return _held(location.to("decisions", **made))
+    return None
+
+
+def chart_link(location: Location, anomaly: AnomalyDocument, row: Mapping[str, Any]) -> str | None:
+    """What a mark of its chart leads to: the decisions of a week or a day, or one decision."""
+    if "decision_id" in row:
+        return links.decision(location, row["decision_id"])
+    here = location.to("decisions")
+    if "week" in row:
+        here = here.change(**links.week(row["week"]))
+        return _held(here.change(**{row["of"]: row["value"]}))
+    if anomaly["kind"] == "lifecycle_break":
+        here = here.change(anomaly=anomaly["anomaly_id"])
+    start = row["start"].date()
+    if row["unit"] == "week":
+        return here.change(**links.week(start)).url
+    return here.change(since=start.isoformat(), until=start.isoformat()).url
+
+
+def _forms(flagged: Flagged, may_dismiss: bool) -> tuple[Form, ...]:
+    if not may_dismiss:
+        return ()
+    label = f"Why? (1 to {NOTE_LENGTH:,} characters; kept with your name)"
+    if flagged.dismissal is not None:
+        return (Form("reopen", label, "Reopen this anomaly", flagged.anomaly["anomaly_id"]),)
+    return (Form("dismiss", label, "Dismiss this anomaly", flagged.anomaly["anomaly_id"]),)
+
+
+def _act(act: Dismissal) -> dict[str, Any]:
+    return {
+        "did": "Dismissed" if act.dismissed else "Reopened",
+        "by": act.acted_by,
+        "at": act.acted_at,
+        "note": act.note,
+        "then": f"{phrase(act.anomaly.severity)} severity, score {act.anomaly.score:.2f}",
+    }
+
+
+def _of_notebook(location: Location, policy_id: str, anomaly: AnomalyDocument) -> dict[str, str]:
+    version = {} if location.version is None else {"version": location.version}
+    return {"policy": policy_id, "anomaly": anomaly["anomaly_id"], **version}
+
+
+def _first(found: Found) -> str:
+    listed = found.decisions.height
+    if found.flagged.anomaly["kind"] == "metric_outlier" and listed < found.flagged.anomaly["decisions"]:
+        return f"The {listed:,} farthest of {counted(found.flagged.anomaly['decisions'], 'decision')} that show it"
+    if listed < found.whole:
+        return f"{counted(found.whole, 'decision')} show it; these are the latest {listed:,}"
+    return f"{counted(found.whole, 'decision')} {'shows' if found.whole == 1 else 'show'} it"
+
+
+def _decisions(location: Location, found: Found) -> list[dict[str, Any]]:
+    return [
+        {**row, "url": links.decision(location, row["decision_id"])} for row in found.decisions.iter_rows(named=True)
+    ]
+
+
+def _numbers(location: Location, anomaly: AnomalyDocument) -> Table:
+    numbers = anomaly["numbers"]
+    match anomaly["kind"]:
+        case "lifecycle_break":
+            rows = [(f"{numbers['count']:,}", f"{numbers['of']:,}", percent(numbers["share"]))]
+            return table("Numbers", "Decisions of this policy.", ("#With it", "#That could have it", "#Share"), rows)
+        case "volume":
+            return _volume(numbers)
+        case "metric_outlier":
+            return _outliers(location, anomaly)
+        case "fact_drift":
+            return _facts(numbers["facts"])
+    return _changes(numbers["changes"])
+
+
+def _changes(changes: Sequence[Mapping[str, Any]]) -> Table:
+    columns = (
+        "Share of",
+        "#Weeks before",
+        "#Window",
+        "#Difference (points)",
+        "#95% interval (points)",
+        "#Effect",
+        "#Chance",
+        "#Certain up to",
+    )
+    aged = " Outcomes are compared at equal age." if changes[0]["of"] == "outcome" else ""
+    caption = (
+        f"Points are percentage points. Effect is Cohen's h. Chance is the p-value of Fisher's exact test; a change is "
+        f"certain up to the value in the last column.{aged}"
+    )
+    return table("Numbers of the changes", caption, columns, map(tuple, map(_change, changes)))
+
+
+def _change(change: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{change['of']} {change['value']}"
+    for when in ("before", "within"):
+        yield f"{percent(change[when]['rate'])} of {change[when]['of']:,}"
+    difference = change["difference"]
+    yield points(difference["rate"])
+    yield f"{points(difference['low'])} to {points(difference['high'])}"
+    yield f"{change['cohens_h']:+.2f}"
+    yield f"{change['p_value']:.1e}"
+    yield f"{change['required_p']:.1e}"
+
+
+def _facts(facts: Sequence[Mapping[str, Any]]) -> Table:
+    caption = "Population stability index: from 0.1 some change, from 0.25 a great one."
+    rows = [(described(of["fact"]), f"{of['stability_index']:.2f}", f"{of['p_value']:.1e}") for of in facts]
+    return table("Facts that drifted", caption, ("Fact", "#Stability index", "#Chance (p-value)"), rows)
+
+
+def _volume(numbers: Mapping[str, Any]) -> Table:
+    grain = numbers["grain"]
+    columns = (
+        f"#{phrase(grain)}s",
+        "#Decisions",
+        f"#Usual of such {grain}s",
+        "#Times",
+        "#Distance",
+        "#Stands out from",
+    )
+    row = (
+        number(numbers["cells"]),
+        number(numbers["decisions"]),
+        number(numbers["usual"]),
+        f"{numbers['times']:.1f}",
+        f"{numbers['modified_z']:.1f}",
+        f"{numbers['required_z']:.1f}",
+    )
+    caption = "Usual is the median of the same kind before. Distances are in robust standard deviations."
+    return table("Numbers of the volume", caption, columns, [row])
+
+
+def _outliers(location: Location, anomaly: AnomalyDocument) -> Table:
+    numbers = anomaly["numbers"]
+    unit = described(numbers["metric"])
+    rows = [
+        (
+            Cell(id_, links.decision(location, id_)),
+            number(far["value"]),
+            number(far["usual"]),
+            f"{far['modified_z']:,.3g}",
+        )
+        for id_, far in zip(anomaly["decision_ids"], numbers["farthest"], strict=False)
+    ]
+    by = "as ratios" if numbers["scale"] == "ratio" else "as differences"
+    caption = (
+        f"The farthest values, measured {by} to the median of their kind. The median of all is "
+        f"{number(numbers['median'])}; a value stands out from {numbers['required_z']:.1f} robust standard deviations."
+    )
+    return table("Farthest values", caption, ("Decision", f"#{unit}", "#Usual", "#Distance"), rows)
+
+
+def _beside(found: Found) -> Table | None:
+    """The numbers of its chart, where `_numbers` has them not."""
+    anomaly, beside = found.flagged.anomaly, found.beside
+    if anomaly["kind"] == "fact_drift":
+        fact = anomaly["numbers"]["facts"][0]
+        rows = [(of["holds"], f"{of['before']:,}", f"{of['within']:,}") for of in fact["bins"]]
+        columns = (described(fact["fact"]), "#Decisions before", "#Decisions in the window")
+        return table("Numbers of the chart", "Decisions by value of the fact.", columns, rows)
+    if "week" in beside.columns:
+        shares = [
+            (day(week), f"{of} {value}", percent(rate), f"{count:,}", f"{whole:,}")
+            for week, of, value, count, whole, rate in beside.select(
+                "week", "of", "value", "count", "whole", "rate"
+            ).iter_rows()
+        ]
+        heads = ("Week from", "Share of", "#Share", "#Count", "#Of all")
+        return table("Numbers of the chart", "By week of the decision, from Monday, UTC.", heads, shares)
+    if "start" in beside.columns:
+        counts = [(day(start), f"{decisions:,}") for start, _, decisions in beside.iter_rows()]
+        unit = "Week from" if (beside["unit"] == "week").all() else "Day"
+        return table("Numbers of the chart", "By date of the decision, UTC.", (unit, "#Decisions"), counts)
+    return None
+
+
+def _held(location: Location) -> str | None:
+    """The address of a page; None where no address can hold it, such as a reason code of a thousand characters."""
+    try:
+        Location.read(location.url)
+    except LocationInvalid:
+        return None
+    return location.url

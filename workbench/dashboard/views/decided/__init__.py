@@ -1,0 +1,10 @@
+"""Decisions: those that were searched for, those that are held, and the story of one.
+
+decisions   the page of those that meet some filters
+held        the page of those that wait for a reviewer
+listing     the table that both have
+searched    a search as a sentence
+decision    the page of one
+rules       its rules as they were tried
+checks      its verification in words
+"""

@@ -1,0 +1,273 @@
+"""A decision as a story: what was decided and why, what followed, and what proves it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from types import MappingProxyType
+from typing import Any, Final
+
+from gate.records.receipts import ACTION_TAKEN_MISMATCH, BINDING_MISMATCH, KINDS, NOT_APPROVED, Kind
+from gate.verify.members import at
+from workbench.dashboard.store.ledger import Reported, Story
+from workbench.dashboard.views import links
+from workbench.dashboard.views.decided.checks import checks, headline, value
+from workbench.dashboard.views.decided.rules import rules
+from workbench.dashboard.views.html import render
+from workbench.dashboard.views.location import Location
+from workbench.dashboard.views.page import Page
+from workbench.engines.rendering import cut
+from workbench.engines.wording import counted, in_words, joined, phrase
+
+MOST_FACTS: Final = 200
+"""How many facts are shown."""
+
+_TONES: Final = {"yes": "good", "no": "bad", "review": "warn"}
+_FLAGS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        NOT_APPROVED: "The verdict of the decision is not yes.",
+        BINDING_MISMATCH: "The receipt names another target than the decision.",
+        ACTION_TAKEN_MISMATCH: "The receipt names another action than the decision.",
+    }
+)
+_BINDING: Final[Mapping[str, str]] = MappingProxyType(
+    {"system": "System", "resource": "Target", "proposed_action": "Proposed action"}
+)
+# What every report repeats of its decision, and what stands elsewhere in its part of the page.
+_REPEATED: Final = frozenset(
+    {
+        *("decision_protocol_version", "decision_id", "decision_record_hash", "decision_receipt_hash", "flags"),
+        *("decision_verdict", "decision_action", "policy_id", "policy_version", "policy_bundle_hash", "reported_at"),
+        *("decision_found", "audit_chain", "action_binding", "observed_metrics"),
+        *(name for kind in KINDS for name in (kind.version_member, kind.id_member, kind.status_member)),
+    }
+)
+_CALLED: Final[Mapping[str, tuple[str, str, str]]] = MappingProxyType(
+    {
+        "execution": ("Execution receipt", "execution receipt", "execution receipts"),
+        "outcome": ("Outcome", "outcome", "outcomes"),
+        "crm-sync": ("CRM sync", "CRM sync", "CRM syncs"),
+    }
+)
+_HASHES: Final = (
+    ("record_hash", "Record"),
+    ("receipt_hash", "Receipt"),
+    ("input_hash", "Request"),
+    ("output_hash", "Answer"),
+    ("policy_hash", "Rulebook"),
+    ("policy_bundle_hash", "Policy bundle"),
+)
+
+
+def view(location: Location, story: Story) -> Page:
+    """The page of a decision.
+
+    Args:
+        location: Where it is.
+        story: The decision.
+    """
+    record = story.record
+    decision_id = location.id or ""
+    proof = {
+        "verified": story.verification.verified,
+        "message": story.verification.message,
+        "headline": headline(story.verification),
+        "checks": checks(story.verification),
+        "unknown": story.verification.unknown,
+        "id": decision_id,
+        "record_url": links.download("record", location, id=decision_id),
+        "packet_url": links.download("packet", location, id=decision_id),
+    }
+    if story.verification.checks.get("members") is False:
+        title = f"The record of {cut(decision_id)} cannot be read: it was changed"
+        return Page(location, title, render("decision_unreadable.html", proof))
+    signatures = list(_signatures(story))
+    context = {
+        **proof,
+        "record": record,
+        "tone": _TONES.get(record["verdict"], ""),
+        "policy_url": links.policy(location, record["policy_id"]),
+        "version_url": location.to("policy", policy=record["policy_id"], version=record["policy_version"]).url,
+        "target_url": _target_url(location, story),
+        "question": at(story.request, "question"),
+        "binding_mode": _facts_from(story),
+        "adapter": record.get("trusted_adapter"),
+        "facts": _facts(story),
+        "facts_title": _facts_title(story),
+        "more_facts": max(0, len(story.facts or ()) - MOST_FACTS),
+        "erased": _erased(story),
+        "rules": rules(story),
+        "confidence": record.get("decision_confidence"),
+        "binding": _members(record["action_binding"], _BINDING),
+        "reports": _reports(story),
+        "reports_title": _reports_title(story),
+        "faults": [fault for told in _told(story) for fault in told.faults],
+        "more_reports": [_CALLED[told.kind][2] for told in _told(story) if told.more],
+        "signatures": signatures,
+        "signatures_title": _signatures_title(signatures),
+        "link": record.get("audit_chain") or {},
+        "chain_size": story.head.size,
+        "hashes": [(words, at(record, name)) for name, words in _HASHES if at(record, name) is not None],
+    }
+    return Page(location, _title(story), render("decision.html", context))
+
+
+def _title(story: Story) -> str:
+    record = story.record
+    target = at(record, "action_binding", "resource")
+    about = f" for {cut(target)}" if isinstance(target, str) and target else ""
+    return f"{phrase(cut(record['verdict']))}: {cut(in_words(record['action']))}{about}, because {_because(story)}"
+
+
+def _because(story: Story) -> str:
+    rule_id = story.record["matched_rule_id"]
+    if rule_id is not None:
+        return f"{cut(rule_id)} matched"
+    if "schema:failed" in story.record["evidence"]:
+        return "the facts failed the schema check"
+    return "no rule matched"
+
+
+def _target_url(location: Location, story: Story) -> str | None:
+    target = at(story.record, "action_binding", "resource")
+    return links.narrowed(location, "target", target) if isinstance(target, str) else None
+
+
+def _facts_from(story: Story) -> str:
+    if "trusted_adapter" in story.record:
+        return "a trusted adapter, from the material that the request sent"
+    return "the request"
+
+
+def _facts(story: Story) -> list[tuple[str, str]]:
+    return [(name, value(of)) for name, of in list((story.facts or {}).items())[:MOST_FACTS]]
+
+
+def _facts_title(story: Story) -> str:
+    if story.facts is None:
+        return "The facts were erased" if "erased" in story.record else "The facts are not kept"
+    if "trusted_adapter" in story.record:
+        adapter = at(story.record, "trusted_adapter", "adapter_id")
+        return f"The adapter {cut(str(adapter))} made {counted(len(story.facts), 'fact')}"
+    return f"The request sent {counted(len(story.facts), 'fact')}"
+
+
+def _erased(story: Story) -> dict[str, Any] | None:
+    note = story.record.get("erased")
+    if note is None and story.erasure is None:
+        return None
+    position, entry = story.erasure or (None, {})
+    parts = at(entry, "erased") or at(note, "members")
+    return {
+        "parts": joined([in_words(str(name)) for name in parts]) if isinstance(parts, list) else "-",
+        "at": at(entry, "erased_at") or at(note, "erased_at"),
+        "position": position,
+        "reason": at(entry, "reason"),
+        "id": at(entry, "erasure_id") or at(note, "erasure_id"),
+        "confirmed": story.verification.checks.get("erasure"),
+    }
+
+
+def _members(of: Mapping[str, Any], called: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(called.get(name, phrase(name)), value(told)) for name, told in of.items() if told != ""]
+
+
+def _told(story: Story) -> tuple[Reported, ...]:
+    return story.executions, story.outcomes, story.crm_syncs
+
+
+def _reports(story: Story) -> list[dict[str, Any]]:
+    """All that was reported, in the order of the chain."""
+    every = chain.from_iterable(
+        (_report(kind, report) for report in told.reports) for kind, told in zip(KINDS, _told(story), strict=True)
+    )
+    return sorted(every, key=lambda report: report["position"])
+
+
+def _report(kind: Kind, report: Mapping[str, Any]) -> dict[str, Any]:
+    metrics = report.get("observed_metrics") or {}
+    return {
+        "kind": _CALLED[kind.name][0],
+        "status": phrase(str(report[kind.status_member])),
+        "at": report["reported_at"],
+        "id": report[kind.id_member],
+        "position": report["audit_chain"]["chain_position"],
+        "flags": [(flag, _FLAGS.get(flag, phrase(flag))) for flag in report.get("flags", ())],
+        "metrics": list(metrics.items()),
+        "members": [
+            (phrase(name), value(told))
+            for name, told in report.items()
+            if name not in _REPEATED and told is not None and not name.endswith("_input_hash")
+        ],
+    }
+
+
+def _reports_title(story: Story) -> str:
+    numbers = [
+        f"{len(told.reports)}{'+' if told.more else ''} {one if len(told.reports) == 1 else many}"
+        for told in _told(story)
+        for _, one, many in [_CALLED[told.kind]]
+        if told.reports
+    ]
+    if not numbers:
+        return "Nothing was reported about it yet"
+    flagged = sum(bool(report.get("flags")) for report in story.executions.reports)
+    against = f"; {counted(flagged, 'receipt')} contradict{'s' if flagged == 1 else ''} the decision" if flagged else ""
+    return (
+        f"{joined(numbers)} {'was' if numbers[0].startswith('1 ') and len(numbers) == 1 else 'were'} reported{against}"
+    )
+
+
+def _signatures_title(signatures: Sequence[Mapping[str, Any]]) -> str:
+    results = [each["result"] for each in signatures]
+    if results == ["holds"] * len(results):
+        return "All three signatures over it hold"
+    wrong = results.count("does not hold")
+    if wrong:
+        return f"{wrong} of its signatures {'does' if wrong == 1 else 'do'} not hold"
+    return f"{results.count('holds')} of three signatures over it hold; the others are missing or were not checked"
+
+
+def _signatures(story: Story) -> Iterator[dict[str, Any]]:
+    """The signatures over the decision, each with what verification found of it."""
+    record, found = story.record, story.verification.checks
+    attestation = at(record, "rulebook_attestation", "signature")
+    registration = at(record, "registry_attestation")
+    signed: Sequence[tuple[str, str, object, object, object, object]] = (
+        (
+            "Receipt",
+            "receipt_signature",
+            record.get("receipt_signature_algorithm"),
+            record.get("receipt_key_id"),
+            record.get("receipt_public_key_fingerprint"),
+            record.get("receipt_signature"),
+        ),
+        (
+            "Evaluation",
+            "attestation_signature",
+            at(attestation, "algorithm"),
+            at(attestation, "key_id"),
+            None,
+            at(attestation, "signature"),
+        ),
+        (
+            "Registration of the rulebook",
+            "registry_attestation_signature",
+            at(registration, "signature_algorithm"),
+            at(registration, "key_id"),
+            None,
+            at(registration, "signature"),
+        ),
+    )
+    results = {True: ("good", "holds"), False: ("bad", "does not hold"), None: ("", "not checked")}
+    for what, check, algorithm, key_id, fingerprint, signature in signed:
+        tone, result = results[found.get(check)] if signature is not None else ("warn", "not signed")
+        yield {
+            "what": what,
+            "algorithm": algorithm,
+            "key_id": key_id,
+            "fingerprint": fingerprint,
+            "signature": signature,
+            "tone": tone,
+            "result": result,
+        }

@@ -1,0 +1,92 @@
+"""All decisions of a scope that meet some filters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from workbench.dashboard.views import links, offered
+from workbench.dashboard.views.decided.listing import OUTCOMES, criteria, pager, rows, widened
+from workbench.dashboard.views.decided.searched import found as said
+from workbench.dashboard.views.html import render
+from workbench.dashboard.views.location import Location
+from workbench.dashboard.views.page import Choice, Entry, Page
+from workbench.engines.listing import STATES, Listing, Names
+from workbench.engines.rendering import cut
+
+
+def view(
+    location: Location,
+    found: Listing,
+    names: Names,
+    *,
+    as_of: datetime,
+    now: datetime,
+    without: Mapping[str, int] | None = None,
+    unlisted: bool = False,
+) -> Page:
+    """The page of decisions.
+
+    Args:
+        location: Where it is.
+        found: The decisions.
+        names: The names that the filters offer.
+        as_of: When the ledger was read.
+        now: The moment.
+        without: Where none was found, how many decisions there are without each filter.
+        unlisted: Whether the ledger holds the decision that is asked for by its id, and the list does not yet.
+    """
+    context = {
+        "rows": rows(location, found, now),
+        "pager": pager(location, found),
+        "caption": "Decisions, newest first",
+        "with_age": False,
+        "targets_kept": found.targets_kept,
+        "by_target": location.target is not None,
+        "anomaly": _anomaly(location),
+        "widened": widened(location, without or {}) if not found.total else [],
+        "all_url": Location("decisions", scope=location.scope).url,
+        "unlisted": links.decision(location, location.ref or "") if unlisted else None,
+        "filtered": any(value for name, value in location.filters.items() if name != "scope"),
+        "as_of": as_of,
+    }
+    return Page(
+        location,
+        _title(location, found),
+        render("decisions.html", context),
+        filters=_filters(location, names),
+        links=offered.periods(location, now),
+    )
+
+
+def _title(location: Location, found: Listing) -> str:
+    told = said(found.total, criteria(location))
+    if location.anomaly is not None:
+        return f"{told}, of those that show the anomaly"
+    if told.endswith(("decision", "decisions")):
+        return f"{told} in scope {cut(location.scope or '')}"
+    return told
+
+
+def _anomaly(location: Location) -> dict[str, str] | None:
+    if location.anomaly is None or location.policy is None:
+        return None
+    return {
+        "url": location.to("anomaly", id=location.anomaly).url,
+        "without": location.change(anomaly=None).url,
+    }
+
+
+def _filters(location: Location, names: Names) -> tuple[Choice | Entry, ...]:
+    return (
+        Entry("ref", "Decision or request id", "dec_... or req_..."),
+        offered.target(),
+        offered.policies(names.policies),
+        *([offered.versions(names.versions.get(location.policy, ()))] if location.policy is not None else []),
+        offered.verdicts(),
+        offered.reasons(names.reason_codes),
+        *([offered.rules(names.rules)] if location.rule is not None else []),
+        offered.words("state", "State", STATES, "All states"),
+        offered.words("outcome", "Outcome", OUTCOMES, "All outcomes"),
+        *offered.period(),
+    )

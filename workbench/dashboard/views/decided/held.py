@@ -1,0 +1,115 @@
+"""The decisions that wait for a reviewer: what there is, how old it is, and the list, the oldest first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Final
+
+from workbench.dashboard.views import offered
+from workbench.dashboard.views.decided.listing import criteria, pager, rows, widened
+from workbench.dashboard.views.decided.searched import waiting
+from workbench.dashboard.views.html import ago, render
+from workbench.dashboard.views.location import Location
+from workbench.dashboard.views.page import Choice, Page
+from workbench.engines.listing import AGES, Criteria, HeldSummary, Listing, Names, held_for
+from workbench.engines.rendering import cut
+from workbench.engines.wording import counted
+
+AGE_OF: Final[Mapping[str, str]] = MappingProxyType(dict(zip(("hour", "day", "week", "longer"), AGES, strict=True)))
+"""The age that each value of the filter stands for."""
+
+
+def asked(location: Location, now: datetime) -> Criteria:
+    """The criteria of the held decisions that a location lists.
+
+    Args:
+        location: The page with its filters.
+        now: The moment at which ages are taken.
+    """
+    since, until = held_for(AGE_OF[location.age], now) if location.age is not None else (None, None)
+    return criteria(location, state="held", since=since, until=until)
+
+
+def view(
+    location: Location,
+    found: Listing,
+    summary: HeldSummary,
+    names: Names,
+    *,
+    oldest: datetime | None,
+    now: datetime,
+    without: Mapping[str, int] | None = None,
+) -> Page:
+    """The page of held decisions.
+
+    Args:
+        location: Where it is.
+        found: The decisions.
+        summary: What is held, of the policy where one is chosen.
+        names: The names that the filters offer.
+        oldest: When the oldest of the decisions was made; None where there are none.
+        now: The moment at which ages are taken.
+        without: Where none was found, how many are held without each filter.
+    """
+    context = {
+        "rows": rows(location, found, now),
+        "pager": pager(location, found, oldest_first=True),
+        "caption": "Held decisions, oldest first",
+        "with_age": True,
+        "held": summary.decisions,
+        "filtered": True,
+        "groups": [_group(location, row, now) for row in summary.frame.iter_rows(named=True)],
+        "left_out": summary.left_out,
+        "most": _most(location, summary),
+        "ages": [
+            {"words": words, "number": summary.ages[words], "url": location.change(age=age).url}
+            for age, words in AGE_OF.items()
+        ],
+        "eldest": f"{summary.ages[AGES[-1]]:,} of {summary.decisions:,} have been held for {AGES[-1]}",
+        "eldest_shown": f"{counted(found.total, 'decision')} to review, the longest held first",
+        "policy": location.policy,
+        "targets_kept": found.targets_kept,
+        "widened": widened(location, without or {}) if not found.total else [],
+        "all_url": Location("held", scope=location.scope).url,
+        "as_of": now,
+    }
+    return Page(
+        location,
+        _title(location, found, oldest, now),
+        render("held.html", context),
+        filters=(
+            offered.policies(names.policies),
+            offered.reasons(names.reason_codes),
+            offered.target(),
+            Choice("age", "Held for", {"": "Any time", **AGE_OF}),
+        ),
+    )
+
+
+def _title(location: Location, found: Listing, oldest: datetime | None, now: datetime) -> str:
+    longest = None if oldest is None else ago(oldest, now)
+    age = None if location.age is None else AGE_OF[location.age]
+    return waiting(found.total, criteria(location, state="held"), longest, age)
+
+
+def _group(location: Location, row: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    policy_id, reason = row["policy_id"], row["reason_code"]
+    return {
+        "policy": policy_id,
+        "policy_url": location.to("policy", policy=policy_id).url,
+        "reason": reason,
+        "url": location.to("held", policy=policy_id, reason=reason, target=None, age=None).url,
+        "decisions": row["decisions"],
+        "oldest": ago(row["oldest_at"], now),
+        "newest": ago(row["newest_at"], now),
+    }
+
+
+def _most(location: Location, summary: HeldSummary) -> str:
+    if summary.frame.is_empty():
+        return ""
+    row = summary.frame.row(0, named=True)
+    of = "" if location.policy is not None else f", by {cut(row['policy_id'])}"
+    return f"{row['decisions']:,} of {summary.decisions:,} are held for the reason {cut(row['reason_code'])}{of}"

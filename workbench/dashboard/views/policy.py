@@ -1,0 +1,424 @@
+"""One policy: how well it does, by version and by week, what it decides and why, and what its outcomes measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from types import MappingProxyType
+from typing import Any, Final
+
+import polars as pl
+
+from gate.policy.confidence import HIGH, MEDIUM
+from gate.policy.effectiveness import Standing
+from gate.policy.questions import VERDICTS
+from workbench.charts import counts, effectiveness, metrics, weekly
+from workbench.dashboard.views import links, offered
+from workbench.dashboard.views.figure import Figure, figure
+from workbench.dashboard.views.html import render
+from workbench.dashboard.views.location import Location
+from workbench.dashboard.views.page import Page
+from workbench.dashboard.views.shares import mix
+from workbench.engines import findings
+from workbench.engines.activity import Activity
+from workbench.engines.effectiveness import EffectivenessReport
+from workbench.engines.findings import FEW
+from workbench.engines.listing import Names
+from workbench.engines.rendering import cut, listed
+from workbench.engines.wording import counted, day, decided_by, described, joined, stated, whole_percent
+
+MOST_METRICS: Final = 6
+"""How many metrics are charted, those of the most decisions; the others are in a table."""
+
+MOST_ROWS: Final = 120
+"""How many rows a table of weeks has, the latest of them."""
+
+_STATUSES: Final = ("succeeded", "partial", "failed", "reverted")
+_ADVICE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "collect_outcomes": f"Report more outcomes: a judgement needs at least {FEW} cases.",
+        "review_version": "Find out what changed with the version that does worse than the others.",
+        "report_outcomes": "Report the missing outcomes: fewer than half of the approved decisions have a final one.",
+        "healthy": f"Nothing to do: the interval of success lies above {whole_percent(HIGH)}.",
+        "monitor_outcomes": f"Look again when more outcomes are in: success may be below {whole_percent(HIGH)}.",
+        "review_policy": f"See in which weeks and by which rules it goes wrong: success may be below "
+        f"{whole_percent(MEDIUM)}.",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found of a policy.
+
+    Attributes:
+        names: The names to choose from.
+        compared: How well each version does, of the verdict and the period that were asked for.
+        asked: The same of the version that was asked for.
+        done: What that version does over time.
+        held: How many of its decisions are held.
+    """
+
+    names: Names
+    compared: EffectivenessReport
+    asked: EffectivenessReport
+    done: Activity
+    held: int
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The charts of the page; None where there is nothing to draw.
+
+    Attributes:
+        weekly: Success by week and version.
+        verdicts: Verdicts by week.
+        rules: What decided.
+        reasons: The reasons.
+        latency: How long first outcomes take.
+        metrics: What outcomes measured, by name.
+    """
+
+    weekly: Figure | None
+    verdicts: Figure
+    rules: Figure
+    reasons: Figure
+    latency: Figure | None
+    metrics: Mapping[str, Figure]
+
+
+def view(location: Location, found: Found, figures: Figures, *, now: datetime) -> Page:
+    """The page of a policy that made decisions.
+
+    Args:
+        location: Where it is, with its policy.
+        found: What was found.
+        figures: The charts.
+        now: The moment.
+    """
+    done = found.done
+    rest = done.metrics.filter(~pl.col("name").is_in(list(figures.metrics)))
+    context = {
+        "shown": _shown(location),
+        "all_url": _widest(location),
+        "summary": _summary(location, found),
+        "figures": figures,
+        "metrics": [
+            {"figure": each, "rows": _rows_of(location, done.metrics.filter(pl.col("name") == name))}
+            for name, each in figures.metrics.items()
+        ],
+        "more_metrics": _rows_of(location, rest),
+        "weeks": _weeks(location, found.asked),
+        "versions": _versions(location, found.compared),
+        "versions_finding": findings.versions(found.compared.parts("version"), found.compared.body["min_sample"]),
+        "versions_left_out": found.compared.body["coverage"]["versions"] - len(found.compared.body["versions"]),
+        "verdict_weeks": _verdict_weeks(location, done),
+        "rules": [_hit(location, row, "rule") for row in _hitting(location, done).iter_rows(named=True)],
+        "never": _never(location, done),
+        "reasons": [_hit(location, row, "reason_code") for row in done.reasons.iter_rows(named=True)],
+        "latency": _latency(location, done),
+        "left_out": _left_out(done),
+        "most_rows": MOST_ROWS,
+        "few": FEW,
+    }
+    return Page(
+        location,
+        _title(location, found),
+        render("policy.html", context),
+        _filters(location, found.names),
+        links=offered.periods(location, now),
+    )
+
+
+def figures(location: Location, found: Found, width: int) -> Figures:
+    """The charts of the page, which take some 50 ms each.
+
+    Args:
+        location: Where the page is, with its policy.
+        found: What was found.
+        width: How wide they are, in pixels.
+    """
+    done, rows = found.done, found.asked.weekly
+
+    def of_week(row: Mapping[str, Any]) -> str:
+        return links.decisions(location, **links.week_of(location, row["week"]))
+
+    def of_week_and_version(row: Mapping[str, Any]) -> str:
+        return links.decisions(location, version=row["policy_version"], **links.week_of(location, row["week"]))
+
+    def of_week_and_verdict(row: Mapping[str, Any]) -> str:
+        return links.decisions(location, verdict=row["verdict"], **links.week_of(location, row["week"]))
+
+    def of_rule(row: Mapping[str, Any]) -> str:
+        return links.decisions(location, rule=row["rule"], verdict=row["verdict"])
+
+    def of_reason(row: Mapping[str, Any]) -> str:
+        return links.decisions(location, reason=row["reason_code"], verdict=row["verdict"])
+
+    def of_version(row: Mapping[str, Any]) -> str:
+        return links.decisions(location, version=row["policy_version"])
+
+    def drawn(chart: Any) -> Figure:
+        return figure(chart, width)
+
+    hitting = _hitting(location, done)
+    return Figures(
+        weekly=drawn(effectiveness.weekly(rows, findings.weeks(rows), (), link=of_week_and_version))
+        if rows["success_rate"].is_not_null().any()
+        else None,
+        verdicts=drawn(weekly.verdicts(done.weekly, findings.verdicts(done.weekly), (), link=of_week_and_verdict)),
+        rules=drawn(counts.rules(hitting, findings.rules(hitting), (), link=of_rule)),
+        reasons=drawn(counts.reasons(done.reasons, findings.reasons(done.reasons), (), link=of_reason)),
+        latency=drawn(weekly.latency(done.latency, findings.latency(done.latency), (), link=of_week))
+        if done.with_outcome
+        else None,
+        metrics={
+            name: drawn(
+                metrics.by_version(done.metrics, name, findings.metric(done.metrics, name), (), link=of_version)
+            )
+            for name in _charted(done)
+        },
+    )
+
+
+def empty(location: Location, names: Names, *, known: bool, now: datetime) -> Page:
+    """The page where no decision is left to look at.
+
+    Args:
+        location: Where it is.
+        names: The names to choose from.
+        known: Whether the policy decided anything at all.
+        now: The moment.
+    """
+    context = {
+        "known": known,
+        "policy": location.policy,
+        "scope": location.scope,
+        "overview": location.to("overview").url,
+        "shown": _shown(location),
+        "wider": _wider(location),
+    }
+    title = f"No decisions by {cut(location.policy or '')} match these filters"
+    if not known:
+        title = f"No decisions by {cut(location.policy)}" if location.policy else "No policy has decided anything yet"
+    periods = offered.periods(location, now) if known else {}
+    filters = _filters(location, names) if names.policies else ()
+    return Page(location, title, render("policy_empty.html", context), filters, links=periods)
+
+
+def _title(location: Location, found: Found) -> str:
+    policy_id, body = location.policy or "", found.asked.body
+    if not Standing(**body["outcomes"]).terminal:
+        return findings.volume(policy_id, found.done.weekly)
+    if location.version is not None:
+        return findings.version(policy_id, location.version, found.compared.parts("version"), body["min_sample"])
+    finding = found.asked.finding()
+    return f"{cut(policy_id)}: {finding}" if body["versions_below_others"] else finding
+
+
+def _filters(location: Location, names: Names) -> tuple[Any, ...]:
+    versions = names.versions.get(location.policy or "", ())
+    return (
+        offered.policies(names.policies, all_=None),
+        offered.versions(versions),
+        offered.verdicts(),
+        *offered.period(),
+    )
+
+
+def _shown(location: Location) -> str | None:
+    """Which decisions are shown, in words; None where it is all of the policy."""
+    parts = [] if location.version is None else [f"by version {cut(location.version)}"]
+    parts += [] if location.verdict is None else [f"with the verdict {location.verdict}"]
+    since = None if location.since is None else f"made from {_day(location.since)}{'' if location.until else ' on'}"
+    until = None if location.until is None else f"{'' if since else 'made '}until {_day(location.until)}"
+    period = " ".join(part for part in (since, until) if part)
+    parts += [period] if period else []
+    return joined(parts) if parts else None
+
+
+def _day(value: str) -> str:
+    """A day, or a moment, as the filters of the period have them."""
+    return day(date.fromisoformat(value)) if len(value) == len("2026-07-13") else stated(value)
+
+
+def _widest(location: Location) -> str:
+    return location.change(version=None, verdict=None, since=None, until=None).url
+
+
+def _wider(location: Location) -> dict[str, str]:
+    """Links that each take away one filter, or all of them: URL by label."""
+    found = {
+        label: location.change(**dict.fromkeys(names)).url
+        for label, names in (
+            ("all versions", ("version",)),
+            ("all verdicts", ("verdict",)),
+            ("all time", ("since", "until")),
+        )
+        if any(getattr(location, name) is not None for name in names)
+    }
+    return found if len(found) == 1 else {**found, "everything": _widest(location)}
+
+
+def _summary(location: Location, found: Found) -> dict[str, Any]:
+    body, here = found.asked.body, location.to("decisions")
+    outcomes, verdicts = Standing(**body["outcomes"]), {of["verdict"]: of["decisions"] for of in body["verdicts"]}
+    recommendation = body["recommendation"]
+    return {
+        "decisions": outcomes.decisions,
+        "decisions_url": here.url,
+        "first": body["coverage"]["from"],
+        "last": body["coverage"]["to"],
+        "mix": mix(
+            {verdict: verdicts.get(verdict, 0) for verdict in VERDICTS},
+            {verdict: here.change(verdict=verdict).url for verdict in VERDICTS},
+        ),
+        "success": body["success_rate"],
+        "terminal": outcomes.terminal,
+        "outcomes": [
+            {"status": status, "count": body["outcomes"][status], "url": here.change(outcome=status).url}
+            for status in _STATUSES
+            if body["outcomes"][status]
+        ],
+        "coverage": body["terminal_coverage"],
+        "unreported": outcomes.unreported,
+        "unreported_url": here.change(outcome="unreported").url,
+        "held": found.held,
+        "held_url": here.change(state="held").url,
+        "recommendation": recommendation,
+        "advice": _ADVICE[recommendation],
+        "needed": recommendation != "healthy",
+    }
+
+
+def _weeks(location: Location, report: EffectivenessReport) -> dict[str, Any]:
+    rows = report.weekly.sort("week", "policy_version", descending=[True, False])
+    return {
+        "more": max(0, rows.height - MOST_ROWS),
+        "rows": [
+            {
+                "week": row["week"],
+                "version": row["policy_version"],
+                "success": (row["success_rate"], row["low"], row["high"]),
+                "terminal": Standing(*(row[status] for status in Standing._fields)).terminal,
+                "decisions": row["decisions"],
+                "url": links.decisions(location, version=row["policy_version"], **links.week_of(location, row["week"])),
+            }
+            for row in rows.head(MOST_ROWS).iter_rows(named=True)
+        ],
+    }
+
+
+def _versions(location: Location, report: EffectivenessReport) -> list[dict[str, Any]]:
+    return [
+        {
+            "version": of["policy_version"],
+            "url": location.change(version=of["policy_version"]).url,
+            "here": of["policy_version"] == location.version,
+            "below": of["below_others"],
+            "decisions": of["decisions"],
+            "decisions_url": links.decisions(location, version=of["policy_version"]),
+            "success": tuple(of["success_rate"].values()),
+            "terminal": Standing(**of["outcomes"]).terminal,
+            "coverage": of["terminal_coverage"],
+            "first": of["first"],
+            "last": of["last"],
+        }
+        for of in report.body["versions"]
+    ]
+
+
+def _verdict_weeks(location: Location, done: Activity) -> dict[str, Any]:
+    by_week = done.weekly.group_by("week", "verdict").agg(pl.col("decisions").sum())
+    rows: dict[date, dict[str, int]] = {}
+    for week, verdict, decisions in by_week.sort("week", descending=True).iter_rows():
+        rows.setdefault(week, {})[verdict] = decisions
+    return {
+        "more": max(0, len(rows) - MOST_ROWS),
+        "rows": [
+            {
+                "week": week,
+                "cells": [
+                    {
+                        "verdict": verdict,
+                        "count": of.get(verdict, 0),
+                        "url": links.decisions(location, verdict=verdict, **links.week_of(location, week)),
+                    }
+                    for verdict in VERDICTS
+                ],
+            }
+            for week, of in list(rows.items())[:MOST_ROWS]
+        ],
+    }
+
+
+def _hit(location: Location, row: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A row of the rules or of the reasons."""
+    filters = {"rule": row["rule"]} if name == "rule" else {"reason": row["reason_code"]}
+    return {
+        "name": decided_by(row["rule"]) if name == "rule" else row["reason_code"],
+        "verdict": row["verdict"],
+        "decisions": row["decisions"],
+        "url": links.decisions(location, verdict=row["verdict"], **filters) if row["decisions"] else None,
+        "success": (row["success_rate"], row["low"], row["high"]),
+        "terminal": row["terminal"],
+        "last": row.get("last_hit_at"),
+    }
+
+
+def _hitting(location: Location, done: Activity) -> pl.DataFrame:
+    """The rules; without those that never hit where filters may have left out what they decided."""
+    return done.rules if _whole(location) else done.rules.filter(pl.col("decisions") > 0)
+
+
+def _whole(location: Location) -> bool:
+    return (location.verdict, location.since, location.until) == (None, None, None)
+
+
+def _never(location: Location, done: Activity) -> str | None:
+    """The rules that never hit, in words."""
+    names = [decided_by(rule) for rule in done.rules.filter(pl.col("decisions") == 0)["rule"]]
+    if not names:
+        return None
+    rules = f"{counted(len(names), 'rule')} {'never hit' if _whole(location) else 'made none of these decisions'}"
+    advice = " Remove a rule that is not needed, or test that it can hit." if _whole(location) else ""
+    return f"{rules}: {listed(names)}.{advice}"
+
+
+def _latency(location: Location, done: Activity) -> dict[str, Any]:
+    rows = done.latency.sort("week", descending=True)
+    return {
+        "more": max(0, rows.height - MOST_ROWS),
+        "rows": [
+            {**row, "url": links.decisions(location, **links.week_of(location, row["week"]))}
+            for row in rows.head(MOST_ROWS).iter_rows(named=True)
+        ],
+    }
+
+
+def _charted(done: Activity) -> Sequence[str]:
+    return done.metrics["name"].unique(maintain_order=True)[:MOST_METRICS].to_list()
+
+
+def _rows_of(location: Location, rows: pl.DataFrame) -> list[dict[str, Any]]:
+    return [
+        {
+            **row,
+            "metric": described(row["name"]),
+            "version": row["policy_version"],
+            "url": links.decisions(location, version=row["policy_version"]),
+        }
+        for row in rows.iter_rows(named=True)
+    ]
+
+
+def _left_out(done: Activity) -> list[str]:
+    """What a policy with very many names has besides, in sentences."""
+    told = (
+        (done.rules_left_out, "row", "of the rules"),
+        (done.reasons_left_out, "row", "of the reasons"),
+        (done.metrics_left_out, "metric", "with fewer values"),
+        (done.versions_left_out, "version", "with fewer decisions"),
+    )
+    return [f"{counted(number, noun)} {of}" for number, noun, of in told if number]

@@ -1,0 +1,193 @@
+"""What pages write about anomalies: the finding over each part, and reasons and severities in words.
+
+    The share of outcomes succeeded fell.
+    3 rates changed, 2 of them certainly
+    27 anomalies in 4 policies: 2 high, 7 medium and 18 low; 25 are open
+
+The finding of one anomaly, and that of a whole report, are in `workbench.engines.findings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any, Final
+
+from gate.policy.anomalies.anomaly import AnomalyDocument
+from gate.policy.anomalies.breaks import RULES
+from gate.policy.anomalies.scores import HIGH, INDEX, MEDIUM, SEVERITIES
+from gate.policy.questions import OPEN_DAYS
+from workbench.engines.rendering import cut, on_one_line
+from workbench.engines.wording import counted, day, described, in_words, joined, phrase, whole_percent
+
+KINDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "lifecycle_break": "Broken promise",
+        "outcome_shift": "Outcomes shifted",
+        "verdict_shift": "Verdicts shifted",
+        "volume": "Volume",
+        "metric_outlier": "Metric",
+        "fact_drift": "Facts drifted",
+    }
+)
+"""Every kind of anomaly in two words."""
+
+_SHIFTS: Final[Mapping[str, str]] = MappingProxyType(
+    {"verdict": "The share of verdict", "reason": "The share of reason", "outcome": "The share of outcomes"}
+)
+_REASONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "policy_version_changed": "A new version took over at least half of the decisions at the same time",
+        "more_decisions_than_usual": "There were more decisions than usual",
+        "fewer_decisions_than_usual": "There were fewer decisions than usual",
+        "metric_far_from_usual": "Values of the metric lie far from what is usual",
+    }
+)
+
+
+def days(anomaly: AnomalyDocument) -> str:
+    """From which day to which day it was: `12 October 2026 to 18 October 2026`, or one day."""
+    first, last = _window(anomaly)
+    return first if first == last else f"{first} to {last}"
+
+
+def reasons(anomaly: AnomalyDocument) -> list[str]:
+    """Why it is one, a sentence for each of its reasons."""
+    return [f"{_reason(code)}." for code in anomaly["reasons"]]
+
+
+def severity_means(severity: str) -> str:
+    """What a severity says, in a line."""
+    if severity == "high":
+        return f"High is a score from {HIGH}: an alert until {OPEN_DAYS} days after its window. Scores go from 0 to 1."
+    if severity == "medium":
+        return f"Medium is a score from {MEDIUM} to below {HIGH}: worth a review, but no alert. Scores go from 0 to 1."
+    return f"Low is a score below {MEDIUM}: worth watching. Scores go from 0 to 1."
+
+
+def several(listed: Sequence[AnomalyDocument], *, of: str, opened: int | None = None) -> str:
+    """How many anomalies a list has.
+
+    Args:
+        listed: They.
+        of: What they are of: `4 policies`, or the name of one.
+        opened: How many of them are open; None where that is not said.
+    """
+    if not listed:
+        return f"No anomalies in {of}"
+    severities = [anomaly["severity"] for anomaly in listed]
+    parts = joined([f"{severities.count(each):,} {each}" for each in SEVERITIES if each in severities])
+    whole = f"{counted(len(listed), 'anomaly', 'anomalies')} in {of}"
+    return f"{whole}: {parts}" if opened is None else f"{whole}: {parts}; {_open(opened, len(listed))}"
+
+
+def strongest(listed: Sequence[AnomalyDocument]) -> str:
+    """The strongest of some anomalies, of which there is one at least."""
+    first = max(listed, key=lambda anomaly: anomaly["anomaly_score"])
+    summary = on_one_line(first["summary"]).removesuffix(".")
+    return f"The strongest has score {first['anomaly_score']:.2f}: {summary[0].lower()}{summary[1:]}"
+
+
+def surroundings(anomaly: AnomalyDocument) -> str:
+    """The finding over its chart: what it stands out from."""
+    numbers = anomaly["numbers"]
+    match anomaly["kind"]:
+        case "lifecycle_break":
+            first, last = _window(anomaly)
+            return f"It happened on {first}" if first == last else f"The first was on {first}, the last on {last}"
+        case "volume":
+            many = "many" if "more_decisions_than_usual" in anomaly["reasons"] else "few"
+            unit = counted(numbers["cells"], numbers["grain"])
+            times = f"{numbers['times']:.1f} times as {many} as usual"
+            return f"{counted(numbers['decisions'], 'decision')} in {unit}: {times}"
+        case "metric_outlier":
+            farthest = numbers["farthest"][0]["modified_z"]
+            return (
+                f"The farthest value lies {farthest:,.3g} robust standard deviations from usual; a value stands out "
+                f"from {numbers['required_z']:.1f}"
+            )
+        case "fact_drift":
+            fact = numbers["facts"][0]
+            return (
+                f"{cut(described(fact['fact']))} has a stability index of {fact['stability_index']:.2f}; a great "
+                f"change begins at {INDEX.considerable}"
+            )
+    change = numbers["changes"][0]
+    before, within = change["before"], change["within"]
+    return (
+        f"{cut(_share(change))} {whole_percent(within['rate'])} of {within['of']:,} in the window, "
+        f"{whole_percent(before['rate'])} of {before['of']:,} before"
+    )
+
+
+def evidence(anomaly: AnomalyDocument) -> str:
+    """The finding over its numbers."""
+    numbers = anomaly["numbers"]
+    match anomaly["kind"]:
+        case "lifecycle_break":
+            share = whole_percent(numbers["share"])
+            return f"{numbers['count']:,} of the {counted(numbers['of'], 'decision')} that could ({share})"
+        case "volume":
+            return (
+                f"The count lies {numbers['modified_z']:.1f} robust standard deviations from usual; it stands out from "
+                f"{numbers['required_z']:.1f}"
+            )
+        case "metric_outlier":
+            named = cut(in_words(numbers["metric"]))
+            return f"{anomaly['decisions']:,} of {counted(numbers['values'], 'value')} of {named} stand out"
+        case "fact_drift":
+            facts = numbers["facts"]
+            return f"{counted(len(facts), 'fact')} drifted, {cut(in_words(facts[0]['fact']))} most"
+    changes = numbers["changes"]
+    certain = sum(change["p_value"] <= change["required_p"] for change in changes)
+    if certain == len(changes):
+        return f"{counted(certain, 'rate')} changed, by more than chance explains"
+    return f"{counted(len(changes), 'rate')} changed; chance may explain {len(changes) - certain:,} of the changes"
+
+
+def grown(then: str, then_score: float, now: AnomalyDocument) -> str:
+    """Whether an anomaly is stronger than it was.
+
+    Args:
+        then: Its severity then.
+        then_score: Its score then.
+        now: As it is now.
+    """
+    before = f"{phrase(then)}, score {then_score:.2f}, then"
+    after = f"{now['severity']}, score {now['anomaly_score']:.2f}, now"
+    if now["anomaly_score"] > then_score:
+        return f"It grew since: {before[0].lower()}{before[1:]}; {after}"
+    return f"It did not grow since: {before[0].lower()}{before[1:]}; {after}"
+
+
+def _open(opened: int, whole: int) -> str:
+    if opened == whole:
+        return "open" if whole == 1 else "all are open"
+    return "none is open" if not opened else f"{opened:,} {'is' if opened == 1 else 'are'} open"
+
+
+def _reason(code: str) -> str:
+    known = _REASONS.get(code)
+    if known is not None:
+        return known
+    if code in RULES:
+        return RULES[code].meaning
+    what, _, name = code.partition(":")
+    if what == "fact_drifted":
+        return f"The values of {cut(in_words(name))} changed"
+    of, _, moved = what.rpartition("_")
+    return f"{_SHIFTS[of]} {cut(name)} {moved}"
+
+
+def _share(change: Mapping[str, Any]) -> str:
+    """What a rate is the share of, to go before it."""
+    if change["of"] == "outcome":
+        return f"{phrase(change['value'])}:"
+    return f"{phrase(change['of'])} {change['value']}:"
+
+
+def _window(anomaly: AnomalyDocument) -> tuple[str, str]:
+    first, last = (datetime.fromisoformat(anomaly["window"][end]) for end in ("from", "to"))
+    # A window ends where it is over: of days and weeks, at the midnight after the last.
+    return day(first), day(max(first, last - timedelta(milliseconds=1)))
