@@ -13,6 +13,7 @@ import asyncio
 import json
 import re
 import socket
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -65,7 +66,8 @@ class Failures:
     seen: list[BaseException] = field(default_factory=list)
 
     def failed(self, what: str, error: BaseException) -> None:
-        """Keeps it."""
+        """Keeps it, and shows it with what failed."""
+        traceback.print_exception(error)
         self.seen.append(error)
 
 
@@ -220,7 +222,7 @@ class Browser:
             "Upgrade": "websocket",
             "Sec-WebSocket-Version": "13",
             "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
-            "Sec-WebSocket-Protocol": f"bokeh, {token}",
+            "Sec-WebSocket-Protocol": f"bokeh, {token}".strip(),
             "Origin": self.site.url,
             **{name.replace("_", "-"): value for name, value in headers.items()},
         }
@@ -259,8 +261,11 @@ class Channel:
     def __init__(self, site: Site, token: str, cookie: str) -> None:
         self._site = site
         self._turn = 0
+        self._over = False
         self._socket: WebSocketClientConnection = site.run(_connected(site, token, cookie))
-        assert self.receive()["msgtype"] == "ACK"
+        if self.receive()["msgtype"] != "ACK":
+            self.close()
+            raise ConnectionError("The server closed the websocket.")
         self.document: Final = self._pulled()
         self._ids: Final = {
             model["attributes"]["name"]: model["id"]
@@ -279,8 +284,8 @@ class Channel:
 
         async def closed() -> None:
             self._socket.close()
-            while await self._socket.read_message() is not None:
-                pass
+            while not self._over:
+                self._over = await self._socket.read_message() is None
 
         self._site.run(closed())
 
@@ -337,6 +342,7 @@ class Channel:
             while len(frames) < 3:
                 frame = await self._socket.read_message()
                 if frame is None:
+                    self._over = True
                     return {"msgtype": "CLOSED", "content": {}}
                 frames.append(json.loads(frame))
             header, _, content = frames

@@ -113,12 +113,14 @@ class Session:
             self._ask(narrowed(self._page.location, name, value).url)
 
     async def _load(self) -> None:
-        while self._wanted is not None:
-            url, self._wanted = self._wanted, None
-            page, who = await self._beside(partial(self._made, url, self._width.value == "narrow"))
-            if self._wanted is None:
-                self._document.add_next_tick_callback(partial(self._show, page, who))
-        self._loading = False
+        try:
+            while self._wanted is not None:
+                url, self._wanted = self._wanted, None
+                page, who = await self._beside(partial(self._made, url, self._width.value == "narrow"))
+                if self._wanted is None:
+                    self._document.add_next_tick_callback(partial(self._show, page, who))
+        finally:
+            self._loading = False
 
     async def _beside(self, work: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._services.executor, work)
@@ -145,6 +147,15 @@ class Session:
             return failure.unforeseen(location), header.view(location, user)
 
     def _show(self, page: Page | None, head: str) -> None:
+        try:
+            self._put(page, head)
+        except Exception as error:  # noqa: BLE001  whatever it is, the session goes on
+            self._services.observer.failed("page", error)
+            location = Location() if page is None else page.location
+            self._main.object = str(header.main(failure.unforeseen(location)))
+            self._tell(location.url, "This page cannot be shown", location.page)
+
+    def _put(self, page: Page | None, head: str) -> None:
         if page is None:
             self._main.object = self._header.object = ""
             self._fields.show((), {}, (), Location())
