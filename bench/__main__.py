@@ -18,6 +18,7 @@ from bench.parts import (
     adapters,
     audit,
     benchmarks,
+    dashboard,
     detection,
     evaluation,
     guard,
@@ -47,6 +48,7 @@ PARTS: Final = {
     "lake": lake,
     "detection": detection,
     "benchmarks": benchmarks,
+    "dashboard": dashboard,
     # Last, because freeing their gigabytes keeps the disk busy.
     "reports": reports,
     "size": size,

@@ -4,7 +4,8 @@ of that size.
 The cases are drawn: decisions of a year, each policy's spread over all of it, with versions that follow one another,
 rules, outcomes of every status with one or two metrics, and execution receipts. The product's own code makes cases of
 them and writes the files, as many rows to a file as it does. What was drawn is counted with NumPy, for reports over the
-lake to be compared with.
+lake to be compared with. For searches the decisions are written as well; their hashes, which no report reads, are all
+one.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Numbers: TypeAlias = npt.NDArray[np.int64]
 _YEAR: Final = 2025
 _MONTHS: Final = 12
 # Positions that the ledger's own chain does not reach, so that what it gains meets none of these rows.
-_FIRST_POSITION: Final = 100_000_000_000
+_UNREACHED: Final = 100_000_000_000
 # A decision, its receipt and its outcome.
 _ENTRIES_A_DECISION: Final = 3
 
@@ -45,7 +46,9 @@ _UNREPORTED_OF: Final = 20
 _STATUSES: Final = len(Standing._fields)
 _STATUS_SHARES: Final = (0.7, 0.06, 0.12, 0.04, 0.05, 0.03)
 
-_VERSIONS: Final = tuple(f"{_YEAR}-{month:02d}-01" for month in range(1, _MONTHS + 1, 2))
+VERSIONS: Final = tuple(f"{_YEAR}-{month:02d}-01" for month in range(1, _MONTHS + 1, 2))
+"""The versions of every policy, each of two months."""
+
 _MONTHS_OF_A_VERSION: Final = 2
 _EARLIER_VERSION: Final = 0.1
 
@@ -60,6 +63,8 @@ _RULES: Final = (
     ("rule:default", "review", "review", "route_to_finance", "NO_RULE_MATCHED", 0.04),
     ("schema:failed", "no", "block", "block_discount", "FACTS_MISSING", 0.01),
 )
+# No report evaluates it.
+_CONDITION: Final = {"field": "discount_percent", "operator": "gte", "value": 0}
 _OF_POLICY: Final = ("policy_id", "policy_version")
 _METRICS: Final = ("hours_to_close", "revenue_eur")
 _HEX: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
@@ -158,8 +163,20 @@ class _Drawn:
         return _Drawn(*(getattr(self, name)[chosen] for name in self.__slots__))
 
 
+def entries_of(policies: Sequence[Policy]) -> int:
+    """How many chain positions the decisions of some policies take, with what is reported about them."""
+    return _ENTRIES_A_DECISION * sum(policy.outcomes + policy.unreported for policy in policies)
+
+
 def write_cases(
-    lake: Path, scope: FollowedScope, policies: Sequence[Policy], *, seed: int, watched: Sequence[str] = ()
+    lake: Path,
+    scope: FollowedScope,
+    policies: Sequence[Policy],
+    *,
+    seed: int,
+    watched: Sequence[str] = (),
+    first: int = _UNREACHED,
+    searched: bool = False,
 ) -> Contents:
     """Writes what a lake holds of a scope: cases of these policies, as far as its chain goes.
 
@@ -169,6 +186,8 @@ def write_cases(
         policies: The policies.
         seed: Another seed draws other cases.
         watched: The policies whose reports are to be compared, and whose facts are written.
+        first: The chain position of the first decision; the rulebooks stand before it.
+        searched: Whether the table of decisions is written, which searches read.
     """
     head = scope.head
     manifest = Manifest(scope.scope_id, scope.name, head.chain_id)
@@ -179,20 +198,24 @@ def write_cases(
     counts = np.zeros((len(policies), _STATUSES), np.int64)
     kept: dict[str, list[_Drawn]] = {name: [] for name in watched}
     numbers = {policy.policy_id: number for number, policy in enumerate(policies)}
-    for month, drawn in _draw(policies, random):
-        cases, metrics = _resolved(scope.scope_id, policies, drawn, random)
+    for month, drawn in _draw(policies, first, random):
+        decisions = _decisions(scope.scope_id, policies, drawn, random)
+        cases, metrics = _resolved(decisions, drawn, random)
         facts = _facts(
             scope.scope_id, policies, drawn.where(np.isin(drawn.policy, [numbers[of] for of in watched])), random
         )
         if facts.height:
             written.append(writer.write("facts", f"{_YEAR}-{month + 1:02d}", facts))
+        if searched:
+            written.append(writer.write("decisions", f"{_YEAR}-{month + 1:02d}", _whole(decisions)))
         written.append(writer.write("cases", f"{_YEAR}-{month + 1:02d}", cases))
         written += [writer.write("metrics", when, rows) for when, rows in by_month(metrics, TIME_COLUMNS["metrics"])]
         counts += _counted(drawn.policy, drawn.status, len(policies))
         for name, parts in kept.items():
             parts.append(drawn.where(drawn.policy == numbers[name]))
     for at, policy_id in enumerate(watched, 1):
-        written.append(writer.write("rulebooks", f"{_YEAR}-01", _rulebook(scope.scope_id, policy_id, at)))
+        rulebooks = _rulebooks(scope.scope_id, policy_id, first - at * len(VERSIONS))
+        written.append(writer.write("rulebooks", f"{_YEAR}-01", rulebooks))
     writer.sync()
     manifest = replace(
         manifest,
@@ -214,9 +237,8 @@ def write_cases(
     )
 
 
-def _draw(policies: Sequence[Policy], random: np.random.Generator) -> Iterator[tuple[int, _Drawn]]:
+def _draw(policies: Sequence[Policy], position: int, random: np.random.Generator) -> Iterator[tuple[int, _Drawn]]:
     """The decisions of the year, in parts of at most a full file, each of one month, counted from 0."""
-    position = _FIRST_POSITION
     for month in range(_MONTHS):
         owners: list[Numbers] = []
         statuses: list[Numbers] = []
@@ -268,22 +290,20 @@ def _month_ms(month: int) -> int:
     return int(start.timestamp()) * 1000
 
 
-def _resolved(
-    scope_id: str, policies: Sequence[Policy], drawn: _Drawn, random: np.random.Generator
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Cases and metrics, made of decisions, outcomes and execution receipts as compaction makes them."""
+def _decisions(scope_id: str, policies: Sequence[Policy], drawn: _Drawn, random: np.random.Generator) -> pl.DataFrame:
+    """The decisions, as far as cases take from them."""
     names = [policy.policy_id for policy in policies]
-    hashes = [hashlib.sha256(f"{name} {version}".encode()).hexdigest() for name in names for version in _VERSIONS]
+    hashes = [_rulebook_hash(name, version) for name in names for version in VERSIONS]
     told, verdicts, words, actions, reasons, _ = zip(*_RULES, strict=True)
-    decisions = pl.DataFrame(
+    return pl.DataFrame(
         [
             _picked("scope_id", [scope_id], np.zeros_like(drawn.policy)),
             pl.Series("position", drawn.position),
             _ids("decision_id", "dec", drawn.created, random),
             pl.Series("created_at", drawn.created).cast(TIME),
             _picked("policy_id", names, drawn.policy),
-            _picked("policy_version", _VERSIONS, drawn.version),
-            _picked("policy_hash", hashes, drawn.policy * len(_VERSIONS) + drawn.version),
+            _picked("policy_version", VERSIONS, drawn.version),
+            _picked("policy_hash", hashes, drawn.policy * len(VERSIONS) + drawn.version),
             _picked("verdict", verdicts, drawn.rule, VERDICT),
             _picked("application_verdict", words, drawn.rule),
             _picked("action", actions, drawn.rule),
@@ -291,6 +311,28 @@ def _resolved(
             _picked("rule", told, drawn.rule),
         ]
     )
+
+
+def _whole(decisions: pl.DataFrame) -> pl.DataFrame:
+    """The rows of the table of decisions: each about an object of its own, by a request of its own."""
+    types = schema("decisions")
+    number, token = pl.col("position").cast(pl.String), pl.col("decision_id").str.strip_prefix("dec")
+    filled = {
+        "target_system": pl.lit("crm"),
+        "target_object_id": pl.concat_str(pl.lit("deal-"), number),
+        "request_id": pl.concat_str(pl.lit("req"), token),
+        **{name: pl.lit("0" * 64) for name in types if name.endswith(("_hash", "_root"))},
+    }
+    missing = [
+        filled.get(name, pl.lit(None)).cast(dtype).alias(name)
+        for name, dtype in types.items()
+        if name not in decisions.columns
+    ]
+    return decisions.with_columns(missing).select(types.names())
+
+
+def _resolved(decisions: pl.DataFrame, drawn: _Drawn, random: np.random.Generator) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Cases and metrics, made of decisions, outcomes and execution receipts as compaction makes them."""
     of_policy = decisions.select("scope_id", pl.col("position").alias("decision_position"), *_OF_POLICY)
     outcomes = _outcomes(drawn, random).join(of_policy, on="decision_position", maintain_order="left")
     return updated(unreported(decisions), outcomes, _executions(drawn, random)), measured(outcomes)
@@ -318,7 +360,7 @@ def _facts(scope_id: str, policies: Sequence[Policy], drawn: _Drawn, random: np.
             pl.Series("position", drawn.position),
             pl.Series("created_at", drawn.created).cast(TIME),
             _picked("policy_id", names, drawn.policy),
-            _picked("policy_version", _VERSIONS, drawn.version),
+            _picked("policy_version", VERSIONS, drawn.version),
             pl.repeat("0" * 64, size, eager=True).alias("policy_hash"),
             pl.repeat(value=True, n=size, eager=True).alias("known"),
             *typed,
@@ -351,27 +393,34 @@ def _typed(field: str, kind: str, values: Mapping[str, pl.Series], size: int) ->
     ]
 
 
-def _rulebook(scope_id: str, policy_id: str, position: int) -> pl.DataFrame:
-    """The rulebook that declares those facts."""
+def _rulebooks(scope_id: str, policy_id: str, position: int) -> pl.DataFrame:
+    """The rulebooks that declare those facts, one for each version."""
     types = dict.fromkeys(("discount_percent", "margin_percent", "deal_size_eur"), "number")
     types |= {"segment": "string", "known_customer": "boolean"}
     declared = {field: {"type": kind} for field, kind in types.items()}
+    rules = [told.removeprefix("rule:") for told in _told() if told.startswith("rule:") and told != "rule:default"]
     body = {
         "rulebook_id": policy_id,
-        "version": _VERSIONS[0],
         "input_schema": {"required": list(types), "properties": declared},
-        "rules": [],
+        "rules": [{"rule_id": rule_id, "condition": dict(_CONDITION)} for rule_id in rules],
     }
-    row = {
-        "scope_id": scope_id,
-        "position": _FIRST_POSITION - position,
-        "policy_id": policy_id,
-        "policy_version": _VERSIONS[0],
-        "policy_hash": hashlib.sha256(policy_id.encode()).hexdigest(),
-        "first_used_at": datetime(_YEAR, 1, 1, tzinfo=UTC),
-        "body": orjson.dumps(body).decode(),
-    }
-    return pl.DataFrame([row], schema=schema("rulebooks"))
+    rows = [
+        {
+            "scope_id": scope_id,
+            "position": position + at,
+            "policy_id": policy_id,
+            "policy_version": version,
+            "policy_hash": _rulebook_hash(policy_id, version),
+            "first_used_at": datetime.fromisoformat(version).replace(tzinfo=UTC),
+            "body": orjson.dumps({**body, "version": version}).decode(),
+        }
+        for at, version in enumerate(VERSIONS)
+    ]
+    return pl.DataFrame(rows, schema=schema("rulebooks"))
+
+
+def _rulebook_hash(policy_id: str, version: str) -> str:
+    return hashlib.sha256(f"{policy_id} {version}".encode()).hexdigest()
 
 
 def _outcomes(drawn: _Drawn, random: np.random.Generator) -> pl.DataFrame:
@@ -462,7 +511,7 @@ def _standing(row: Numbers) -> Standing:
 
 def _expected(parts: Sequence[_Drawn]) -> Expected:
     drawn = _Drawn(*(np.concatenate([getattr(part, name) for part in parts]) for name in _Drawn.__slots__))
-    versions, rules = (_by(_VERSIONS, drawn.version, drawn.status), _by(_told(), drawn.rule, drawn.status))
+    versions, rules = (_by(VERSIONS, drawn.version, drawn.status), _by(_told(), drawn.rule, drawn.status))
     verdict_of = np.array([_VERDICTS.index(rule[1]) for rule in _RULES])
     monday = date(_YEAR, 1, 1) - timedelta(days=date(_YEAR, 1, 1).weekday())
     monday_ms = int(datetime(monday.year, monday.month, monday.day, tzinfo=UTC).timestamp()) * 1000

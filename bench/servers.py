@@ -79,19 +79,24 @@ class Server:
         """The resident memory of each worker."""
         return {pid: _resident_kb(pid) / 1024 for pid in self.workers()}
 
+    def own_mb(self) -> float:
+        """The resident memory of its main process."""
+        return _resident_kb(self.pid) / 1024
+
     def cpu(self) -> Cpu:
         """The CPU time that the workers have taken, with that of what runs adapters for them."""
         return sum((_cpu_of_tree(pid) for pid in self.workers()), Cpu(0, 0))
 
 
 @contextmanager
-def running(command: Sequence[str], port: int, log: Path) -> Iterator[Server]:
-    """A server that answers GET /api/decision/status on its port, running while the block does.
+def running(command: Sequence[str], port: int, log: Path, *, path: str = "/api/decision/status") -> Iterator[Server]:
+    """A server that answers on its port, running while the block does.
 
     Args:
         command: What starts it, in the foreground.
         port: Where it is to listen.
         log: Where its output goes.
+        path: What it answers 200 to once it is ready.
 
     Raises:
         ServerFailed: It did not start.
@@ -101,7 +106,7 @@ def running(command: Sequence[str], port: int, log: Path) -> Iterator[Server]:
             command, stdout=output, stderr=output, cwd=ROOT, env=environment(), start_new_session=True
         )
     try:
-        _await_ready(process, port, log)
+        _await_ready(process, port, path, log)
         yield Server(process.pid, port)
     finally:
         _stop(process)
@@ -197,19 +202,19 @@ def _resident_kb(pid: int) -> int:
     return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
 
 
-def _await_ready(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def _await_ready(process: subprocess.Popen[bytes], port: int, path: str, log: Path) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
-        if _answers(port):
+        if _answers(port, path):
             return
         time.sleep(_POLL_SECONDS)
     raise ServerFailed(f"The server on port {port} did not start. Its output:\n{log.read_text(errors='replace')}")
 
 
-def _answers(port: int) -> bool:
+def _answers(port: int, path: str) -> bool:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
-        connection.request("GET", "/api/decision/status")
+        connection.request("GET", path)
         return connection.getresponse().status == http.client.OK
     except OSError:
         return False

@@ -19,6 +19,7 @@ from api.http.logs import open_log, places
 from gate.clock import utc_now
 from gate.errors import OperatorError
 from gate.instance.instance import Instance
+from workbench.charts.svg import warm_up
 from workbench.dashboard.app.server import dashboard
 from workbench.dashboard.store.store import Store
 from workbench.lake.entries import Personal
@@ -67,6 +68,7 @@ def workbench(
         personal = Personal.of(instance.settings.personal_fields)
         user = _demo_user(instance) if demo else None
         _catch_up(instance, personal, as_json=as_json)
+        warm_up()
         store = Store(instance, personal, utc_now)
         try:
             served = dashboard(

@@ -1,5 +1,6 @@
 """A chart as SVG within a page: no script, no style, no foreign address, and every mark that leads somewhere is a link.
 
+    warm_up()                          # once, so that the first chart does not take half a second longer
     to_svg(report.plot(link=shows), width=880, titled=False)
     titles(report.plot())              # what the page writes above and below instead
 
@@ -38,6 +39,13 @@ def titles(chart: Drawn) -> Titles:
     """What a page writes above and below a chart that is drawn without its titles."""
     finding, *notes = ("" if chart.description is alt.Undefined else chart.description).split("\n")
     return Titles(finding, tuple(notes))
+
+
+def warm_up() -> None:
+    """Starts the renderer, which otherwise starts with the first chart."""
+    import vl_convert
+
+    vl_convert.vegalite_to_svg({"data": {"values": []}, "mark": "point"}, allowed_base_urls=[])
 
 
 def to_svg(chart: Drawn, *, width: int | None = None, titled: bool = True) -> str:

@@ -26,7 +26,7 @@ from gate.policy.effectiveness import Standing
 from gate.policy.questions import VERDICTS
 from workbench.columns import CASES, schema
 from workbench.engines.arguments import require_snapshot
-from workbench.lake.cases import STATES, state
+from workbench.lake.cases import STATES, has_state, state
 from workbench.lake.reader import Snapshot, at_positions
 
 __all__ = [
@@ -275,7 +275,7 @@ def held_decisions(snapshot: Snapshot, policy_id: str | None = None, *, now: dat
     ages = [(within & ~less).sum().alias(name) for name, (less, within) in zip(AGES, pairwise(younger), strict=True)]
     rows = (
         snapshot.cases(policy_id)
-        .filter(state() == "held")
+        .filter(has_state("held"))
         .group_by("policy_id", "reason_code")
         .agg(
             pl.len().cast(pl.Int64).alias("decisions"),
@@ -337,7 +337,7 @@ def _matched(snapshot: Snapshot, cases: pl.LazyFrame, criteria: Criteria) -> pl.
         if (value := getattr(criteria, name)) is not None:
             cases = cases.filter(pl.col(name) == value)
     if criteria.state is not None:
-        cases = cases.filter(state() == criteria.state)
+        cases = cases.filter(has_state(criteria.state))
     if criteria.outcome_status is not None:
         status = pl.col("outcome_status")
         unreported = criteria.outcome_status == "unreported"

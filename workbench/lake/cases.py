@@ -79,6 +79,13 @@ def state() -> pl.Expr:
     return pl.coalesce(pl.col("execution_status").cast(pl.String), untold)
 
 
+def has_state(name: str) -> pl.Expr:
+    """Whether a case has a state: as `state() == name`, for a tenth of the time, as it makes no text for each case."""
+    told = pl.col("execution_status")
+    verdicts = [verdict for verdict, of in _WITHOUT_RECEIPT.items() if of == name]
+    return (told.is_null() & (pl.col("verdict") == verdicts[0])) if verdicts else (told == name)
+
+
 def unreported(decisions: pl.DataFrame) -> pl.DataFrame:
     """The cases of decisions about which nothing is known yet."""
     return decisions.with_columns(

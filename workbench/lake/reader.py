@@ -312,6 +312,9 @@ class Snapshot:
         decisions = self._rows("decisions", self.manifest.of("decisions"))
         if policy_id is not None:
             decisions = decisions.filter(pl.col("policy_id") == policy_id)
+        span = _span(decisions, self.windows)
+        if span is not None:
+            return rows.filter(pl.col(position).is_between(*span))
         chosen = self.within(decisions).select(pl.col("position").alias(position))
         return rows.join(chosen, on=position, how="semi")
 
@@ -444,6 +447,28 @@ def at_positions(positions: pl.Series) -> pl.Expr:
     at = pl.col("position")
     # A reader of Parquet can skip row groups by the ends of a range alone.
     return at.is_between(positions.min(), positions.max()) & at.is_in(positions.implode())
+
+
+def _span(decisions: pl.LazyFrame, windows: Sequence[Window]) -> tuple[int, int] | None:
+    """The first and the last position of the decisions of some windows; None where others may lie between them.
+
+    A period is a span, save where decisions of one moment were committed in another order, and comparing with two
+    numbers takes a tenth of a join's time.
+    """
+    if any(window.verdict is not None for window in windows):
+        return None
+    never = pl.lit(value=False)
+    early = pl.any_horizontal(never, *(~_not_before(of.since) for of in windows if of.since is not None))
+    late = pl.any_horizontal(never, *(_not_before(of.until) for of in windows if of.until is not None))
+    at, chosen = pl.col("position"), ~(early | late)
+    ends = (at.filter(chosen).min(), at.filter(chosen).max(), at.filter(early).max(), at.filter(late).min())
+    named = [of.alias(str(number)) for number, of in enumerate(ends)]
+    first, last, before, after = decisions.select(named).collect(engine="streaming").row(0)
+    if first is None:
+        # No position lies between these.
+        return 1, 0
+    together = (before is None or before < first) and (after is None or last < after)
+    return (first, last) if together else None
 
 
 def _not_before(moment: datetime) -> pl.Expr:

@@ -152,6 +152,26 @@ def test_the_reports_of_a_slice_are_those_about_its_decisions(held: Sequence[Sna
         assert sliced.table("rulebooks").collect().height == snapshot.table("rulebooks").collect().height
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4, 5), (0, 2, 1, 4, 3, 5), (1, 0, 2, 3, 5, 4), (5, 4, 3, 2, 1, 0)])
+def test_a_period_has_what_was_reported_about_its_decisions_in_whatever_order_they_were_committed(
+    order: Sequence[int], tmp_path: Path
+) -> None:
+    chain = MadeUp()
+    for day in order:
+        decision_id = chain.decide(MONDAY + day * DAY)
+        chain.outcome(decision_id, MONDAY + WEEK, observed_metrics={"day": day})
+    snapshot = chain.snapshot(tmp_path)
+
+    def days(sliced: Snapshot) -> list[float]:
+        return sorted(sliced.metrics(POLICY).collect()["value"])
+
+    assert days(snapshot.slice(since=MONDAY + 2 * DAY)) == [2, 3, 4, 5]
+    assert days(snapshot.slice(until=MONDAY + 2 * DAY)) == [0, 1]
+    assert days(snapshot.slice(MONDAY + 2 * DAY, MONDAY + 5 * DAY)) == [2, 3, 4]
+    assert days(snapshot.slice(since=MONDAY + 2 * DAY).slice(until=MONDAY + 4 * DAY)) == [2, 3]
+    assert days(snapshot.slice(since=MONDAY + WEEK)) == days(snapshot.slice(until=MONDAY)) == []
+
+
 def test_the_ends_of_a_slice_are_to_the_millisecond(tmp_path: Path) -> None:
     chain = MadeUp()
     for late in range(3):
