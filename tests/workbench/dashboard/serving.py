@@ -311,6 +311,16 @@ class Channel:
                     return Seen(told["url"], told["title"], "\n".join(html))
                 html.extend(unescape(text) for text in _texts(event.get("new")))
 
+    def ready(self) -> None:
+        """Says that the page is drawn, as a browser does."""
+        self.tell("document_ready")
+
+    def tell(self, name: str, **values: Any) -> None:
+        """Sends an event, such as the click on a button."""
+        held = {"type": "map", "entries": list(values.items())}
+        event = {"type": "event", "name": name, "values": held}
+        self.patch({"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": event})
+
     def change(self, model: str, attribute: str, value: Any) -> None:
         """Sets a property of a model, whoever may."""
         self.patch({"kind": "ModelChanged", "model": {"id": model}, "attr": attribute, "new": value})

@@ -243,8 +243,7 @@ def press(page: Channel, note: str = "") -> None:
     if field := names.get("panel.models.widgets.TextAreaInput") or names.get("TextAreaInput"):
         page.change(field, "value", note)
     button = next((id_ for name, id_ in names.items() if name.endswith("Button")), "p1")
-    event = {"type": "event", "name": "button_click", "values": {"type": "map", "entries": [["model", {"id": button}]]}}
-    page.patch({"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": event})
+    page.tell("button_click", model={"id": button})
 
 
 def test_a_form_does_what_it_says_for_those_who_may(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,17 +263,7 @@ def test_a_forged_form_does_nothing(site: Site, acme: Scope, monkeypatch: pytest
             # A button of the viewer's own, in the viewer's own document.
             button = {"type": "object", "name": "Button", "id": "p9", "attributes": {"label": "Dismiss it"}}
             page.patch({"kind": "RootAdded", "model": button})
-            page.patch(
-                {
-                    "kind": "MessageSent",
-                    "msg_type": "bokeh_event",
-                    "msg_data": {
-                        "type": "event",
-                        "name": "button_click",
-                        "values": {"type": "map", "entries": [["model", {"id": "p9"}]]},
-                    },
-                }
-            )
+            page.tell("button_click", model={"id": "p9"})
         site.add_user("fallen", [acme], "author")
         with site.browser("fallen").open() as page:
             page.go("/")
