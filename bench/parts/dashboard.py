@@ -335,11 +335,11 @@ def _crowd(browser: Browser, instance: Instances, directory: Path, seconds: floa
 
 
 def _beats(ends: float, pause: float, offset: float) -> Iterator[float]:
-    """When a session acts: each pause once, the sessions one after another."""
+    """When a session acts: once after each pause, and once at least."""
     begins = time.monotonic() + offset
-    while begins < ends:
+    yield begins
+    while (begins := begins + pause) < ends:
         yield begins
-        begins += pause
 
 
 async def _others(dashboard: Dashboard, urls: _Urls, ends: float, pause: float) -> list[float]:
