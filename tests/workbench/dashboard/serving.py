@@ -133,7 +133,7 @@ class Site:
 @contextmanager
 def served(instance: Instance, *, public_url: str | None = None, demo_user: str | None = None) -> Iterator[Site]:
     """Serves an instance while the block runs."""
-    clock, failures, port = Clock(), Failures(), _free_port()
+    clock, failures, port = Clock(), Failures(), free_port()
     started, made = Event(), list[tuple["Dashboard", asyncio.AbstractEventLoop]]()
 
     def run() -> None:
@@ -171,9 +171,16 @@ def served(instance: Instance, *, public_url: str | None = None, demo_user: str 
         yield site
     finally:
         site.close_browsers()
+        site.call(lambda: _cut(found))
         loop.call_soon_threadsafe(found.server.io_loop.stop)
         thread.join()
         found.server.io_loop.close()
+
+
+def _cut(dashboard: Dashboard) -> None:
+    """Cuts every connection, as the end of a process would."""
+    for client in list(dashboard.server._tornado._clients):
+        client._socket.ws_connection._abort()
 
 
 class Browser:
@@ -409,7 +416,8 @@ def _texts(value: Any) -> Iterator[str]:
             yield text
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port on which nothing listens."""
     with socket.socket() as found:
         found.bind((HOST, 0))
         port: int = found.getsockname()[1]

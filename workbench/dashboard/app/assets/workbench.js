@@ -48,6 +48,18 @@ const find = (selector, root = document) => {
   return null;
 };
 
+// Where a link within the page leads may lie in another shadow, where the browser does not look for it.
+const within = (event) => {
+  const link = event.composedPath().find((node) => node instanceof Element && node.localName === "a");
+  const href = link && link.getAttribute("href");
+  const target = href && href.startsWith("#") && find(`#${CSS.escape(href.slice(1))}`);
+  if (!target) return;
+  event.preventDefault();
+  if (!target.hasAttribute("tabindex")) target.setAttribute("tabindex", "-1");
+  target.focus();
+  target.scrollIntoView();
+};
+
 const followed = (event) => {
   if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return null;
   const link = event.composedPath().find((node) => node instanceof Element && node.localName === "a");
@@ -83,6 +95,7 @@ const connect = (views) => {
     if (href !== here()) history.pushState(null, "", href);
     ask();
   });
+  document.addEventListener("click", within);
   window.addEventListener("popstate", ask);
   window.addEventListener("resize", () => { if (wide.value !== width()) { wait(); wide.value = width(); } });
   document.addEventListener("click", (event) => {
