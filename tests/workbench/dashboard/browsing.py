@@ -18,7 +18,7 @@ from tests.support.command_line import run_gate
 from tests.workbench.dashboard.serving import free_port
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Locator, Page
+    from playwright.sync_api import Browser, BrowserContext, Dialog, Locator, Page
 
 _AXE: Final = Path(axe_playwright_python.__file__).parent / "axe.min.js"
 # What a page takes on a machine that does much else as well; one that takes longer fails.
@@ -54,7 +54,7 @@ class Window:
         self.context.on("request", lambda request: self._requested(request.url))
         self.context.on("console", lambda said: self._said(said.type, said.text))
         self.context.on("weberror", lambda error: self.faults.append(f"error: {error.error}"))
-        self.context.on("dialog", lambda dialog: (self.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        self.context.on("dialog", self._asked)
         self.page: Final[Page] = self.context.new_page()
 
     def sign_in(self, name: str, password: str) -> None:
@@ -127,6 +127,10 @@ class Window:
         """Closes it."""
         self.context.close()
 
+    def _asked(self, dialog: Dialog) -> None:
+        self.faults.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
     def _requested(self, url: str) -> None:
         if not url.startswith((f"{self.url}/", "data:", "blob:")):
             self.faults.append(f"request: {url}")
@@ -182,4 +186,3 @@ def _signed_in(browser: Browser, url: str, link: str) -> Any:
         return window.context.storage_state()
     finally:
         window.close()
-

@@ -180,7 +180,8 @@ def served(instance: Instance, *, public_url: str | None = None, demo_user: str 
 def _cut(dashboard: Dashboard) -> None:
     """Cuts every connection, as the end of a process would."""
     for client in list(dashboard.server._tornado._clients):
-        client._socket.ws_connection._abort()
+        open_one: Any = client._socket.ws_connection
+        open_one._abort()
 
 
 class Browser:

@@ -236,8 +236,9 @@ def test_what_takes_long_is_shown_to_be_under_way(
     from playwright.sync_api import expect
 
     from workbench.dashboard.pages import session
+    from workbench.dashboard.pages.routes import load
 
-    window, done, load = Window(chromium, site.url), Event(), session.load
+    window, done = Window(chromium, site.url), Event()
     window.sign_in("ana", PASSWORD)
 
     def slowly(*arguments: Any) -> Any:
@@ -278,3 +279,13 @@ def test_a_signed_out_page_leads_to_the_sign_in_and_back(chromium: Browser, site
     window.shows("/decisions?scope=acme")
     window.require_harmless()
     window.close()
+
+
+def test_axe_would_notice_within_a_component(window: Window) -> None:
+    page = window.go(f"/?{SCOPE}")
+    page.locator("h1").evaluate(
+        "of => { of.insertAdjacentHTML('afterend', '<img src=\"/assets/icon.svg\"><button></button>'); }"
+    )
+    found = " ".join(window.violations())
+    assert "image-alt" in found
+    assert "button-name" in found

@@ -95,7 +95,7 @@ def answer_unknown(server: Server, handler: type[RequestHandler], **arguments: A
 
 def mend_curdoc() -> None:
     """Lets Bokeh forget which document is being worked on after an error as well."""
-    bokeh_doc.patch_curdoc = _patch_curdoc
+    bokeh_doc.patch_curdoc = _patch_curdoc  # type: ignore[assignment]
 
 
 @contextmanager

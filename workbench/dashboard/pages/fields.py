@@ -11,6 +11,7 @@ from workbench.dashboard.pages.looks import Looks
 from workbench.dashboard.views import header
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Choice, Entry, Form
+from workbench.engines.rendering import on_one_line
 
 
 class Fields:
@@ -84,11 +85,7 @@ class Fields:
             widget.param.watch(lambda event: self._narrowed(offered.name, event.new), "value")
         value = location.filters[offered.name] or ""
         if isinstance(offered, Choice):
-            options = {label: of for of, label in offered.options.items()}
-            if value not in offered.options:
-                # A bookmark may name what is no longer among the most frequent.
-                options[value] = value
-            widget.options = options
+            widget.options = _labelled(offered.options, value)
         widget.value = value
         return widget
 
@@ -105,3 +102,14 @@ class Fields:
         note, button = self._looks.note(form.label), self._looks.button(form.button)
         button.on_click(lambda _: self._act(form, note.value or ""))
         return note, button
+
+
+def _labelled(offered: Mapping[str, str], value: str) -> dict[str, str]:
+    """What a list offers, each value under a label that no other one has."""
+    # A bookmark may name what is no longer among the most frequent.
+    every = offered if value in offered else {**offered, value: on_one_line(value)}
+    labelled: dict[str, str] = {}
+    for of, label in every.items():
+        same = sum(each == label or each.startswith(f"{label} (") for each in labelled)
+        labelled[f"{label} ({same + 1})" if label in labelled else label] = of
+    return labelled

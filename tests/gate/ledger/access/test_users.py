@@ -120,6 +120,19 @@ def test_what_a_user_cannot_be_is_refused_and_not_logged(ledger: Ledger, scope: 
     assert rows_of(ledger.store) == before
 
 
+def test_an_operators_link_signs_a_user_in_who_may_and_is_logged(ledger: Ledger, ada: User) -> None:
+    later = NOW + A_SECOND
+    let_in = ledger.users.let_in("ada", later)
+    assert (let_in.user_id, let_in.epoch, let_in.last_sign_in_at) == (ada.user_id, ada.epoch, timestamp(later))
+    assert logged(ledger)[-1] == ("user.signed_in", "ada", {})
+    ledger.users.disable("ada", later)
+    before = rows_of(ledger.store)
+    with pytest.raises(AccessRefused):
+        ledger.users.let_in("ada", later)
+    assert refusal_of(lambda: ledger.users.let_in("ben", later)) == "USER_UNKNOWN"
+    assert rows_of(ledger.store) == before
+
+
 def test_a_name_is_refused_before_a_password_is_asked_for(ledger: Ledger, ada: User) -> None:
     ledger.users.require_addable("ben", "viewer", None, NOW)
     assert refusal_of(lambda: ledger.users.require_addable("Ada", "viewer", None, NOW)) == "USER_EXISTS"

@@ -36,6 +36,12 @@ def alive(kind: type) -> list[Any]:
     return [each for each in gc.get_objects() if isinstance(each, kind)]
 
 
+def left_of(site: Site, kind: type) -> list[Any]:
+    """What is alive once the sessions are discarded."""
+    discard(site)
+    return alive(kind)
+
+
 def eventually(holds: Callable[[], bool]) -> bool:
     """Whether something comes to hold: what was put off is done by the loop's next turns."""
     for _ in range(100):
@@ -69,7 +75,7 @@ def test_of_thirty_sessions_nothing_is_left(site: Site) -> None:
     for _ in range(SESSIONS):
         visit()
     discard(site)
-    assert eventually(lambda: (discard(site), len(alive(Session)))[1] <= before[Session])
+    assert eventually(lambda: len(left_of(site, Session)) <= before[Session])
     assert {kind.__name__: len(alive(kind)) - before[kind] for kind in kinds} == {kind.__name__: 0 for kind in kinds}
     assert {name: many for name, many in kept_by_panel().items() if many - kept[name] >= SESSIONS} == {}
 

@@ -27,11 +27,10 @@ SIGNED_OUT = ("/sign-in", "Signed out")
 
 
 @pytest.fixture(autouse=True)
-def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
     """Bokeh logs what it refuses, at length."""
     caplog.set_level(logging.CRITICAL, "bokeh")
     caplog.set_level(logging.CRITICAL, "tornado")
-    yield
 
 
 def decoded(token: str) -> dict[str, Any]:
@@ -105,11 +104,11 @@ def test_a_cached_page_opens_nothing_after_the_sign_out(site: Site) -> None:
 
 
 def test_an_expired_token_opens_nothing(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bokeh.util import token as tokens
+    import calendar
 
     ana = site.browser("ana")
     with monkeypatch.context() as patched:
-        patched.setattr(tokens.calendar, "timegm", lambda moment: 1_600_000_000)
+        patched.setattr(calendar, "timegm", lambda moment: 1_600_000_000)
         token = ana.token()
     with pytest.raises(ConnectionError), ana.open(token=token):
         pass

@@ -1,0 +1,124 @@
+"""Names that callers chose so that they would run, in a real browser: every page shows them as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.support.browser import browser
+from tests.support.samples import sample_request, sample_rulebook
+from tests.workbench.dashboard.browsing import Window
+from tests.workbench.dashboard.serving import PASSWORD, Site, served
+from tests.workbench.hostile import LINES, TAGS, TEXTS
+from tests.workbench.support import Chain, bring_up, shared
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.heavy
+
+# A version has at most 80 characters, and a key of a map no null byte.
+VERSION: Final = '"><img src=x onerror=alert(9)>\u202e\n<script>alert(1)</script>'
+NAMES: Final = [TAGS, TEXTS, LINES.replace("\0", "")]
+# None of the dashboard's own pages has one of these.
+_INJECTED: Final = "img, iframe, object, embed, base, form, math, title + svg, main script, [onload], [onerror]"
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, quick_passwords: None) -> Iterator[tuple[Site, list[str]]]:
+    """A dashboard over a scope in which every free text would run, and the decisions in it."""
+    with shared(tmp_path_factory.mktemp("hostile") / "home") as made:
+        chain = Chain(made.instance, made.authority)
+        for name in NAMES:
+            decide(chain, name)
+        bring_up(made.instance, made.lake, made.scope)
+        with served(made.instance) as listening:
+            listening.add_user("ana", [made.scope], "author")
+            yield listening, chain.decided
+
+
+def decide(chain: Chain, name: str) -> None:
+    """Decides and reports with a name wherever a caller may choose one."""
+    request: dict[str, Any] = sample_request(discount_percent=10, margin_percent=22, **{name.replace(".", ""): name})
+    request["rulebook"] = {**sample_rulebook(), "version": VERSION}
+    for field in ("workflow", "source_record_id", "target_system", "target_object_id", "mutation", "subject"):
+        request["context"][field] = name
+    request["context"]["actor"] = {"type": "agent", "id": name}
+    request["question"] = name
+    decision_id = chain.decide(request)
+    chain.execution(decision_id)
+    chain.outcome(decision_id, "failed", observed_metrics={name[:100]: 1e6})
+
+
+@pytest.fixture(scope="module")
+def window(chromium: Browser, site: tuple[Site, list[str]]) -> Iterator[Window]:
+    opened = Window(chromium, site[0].url)
+    opened.sign_in("ana", PASSWORD)
+    yield opened
+    opened.close()
+
+
+def injected(page: Page) -> list[str]:
+    """Elements that no template made, in any component's shadow."""
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    return [str(of.evaluate("of => of.outerHTML.slice(0, 200)")) for of in page.locator(_INJECTED).all()]
+
+
+def test_every_page_shows_them_as_text(window: Window, site: tuple[Site, list[str]]) -> None:
+    _, decisions = site
+    policy = {"scope": "acme", "policy": "pricing_exception"}
+    asked = [
+        "/?scope=acme",
+        f"/policy?{urlencode(policy)}",
+        f"/policy?{urlencode({**policy, 'version': VERSION})}",
+        "/anomalies?scope=acme",
+        f"/anomalies?{urlencode({**policy, 'version': VERSION})}",
+        f"/benchmarks?{urlencode(policy)}",
+        f"/decisions?{urlencode(policy)}",
+        *(f"/decisions?{urlencode({'scope': 'acme', 'target': name})}" for name in NAMES),
+        *(f"/decision?{urlencode({'scope': 'acme', 'id': each})}" for each in decisions),
+        f"/held?{urlencode({'scope': 'acme', 'target': TAGS})}",
+        # And whatever stands in the address itself.
+        f"/decisions?{urlencode({**policy, 'ref': TAGS, 'reason': TEXTS[:100]})}",
+        f"/policy?{urlencode({TAGS: TAGS})}",
+        f"/anomaly?{urlencode({**policy, 'id': TAGS})}",
+        f"/?{urlencode({'scope': TAGS})}",
+    ]
+    seen = 0
+    for path in asked:
+        page = window.go(path)
+        assert injected(page) == [], path
+        seen += "alert(" in page.locator("body").inner_text()
+        window.require_harmless()
+    # They are there, where something could have run.
+    assert seen > len(asked) / 2
+
+
+def test_links_and_lists_that_hold_them_lead_to_what_they_name(window: Window) -> None:
+    page = window.go("/policy?scope=acme&policy=pricing_exception")
+    page.get_by_label("Version").select_option(index=1)
+    window.shows("version=")
+    assert injected(page) == []
+    page.go_back()
+    window.settle()
+    page.go_forward()
+    window.settle()
+    window.require_harmless()
+
+
+def test_the_browser_would_notice(window: Window) -> None:
+    page = window.go("/?scope=acme")
+    page.locator("h1").evaluate('of => { of.innerHTML = \'<img src="//evil.example/x" onerror="alert(1)">\'; }')
+    assert injected(page) != []
+    # The policy of the page keeps it from loading and from running.
+    assert [fault for fault in window.faults if fault.startswith("dialog")] == []
+    window.faults.clear()
