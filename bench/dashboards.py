@@ -42,6 +42,7 @@ _FIRST_POSITION: Final = 1_000
 _BEGUN: Final = datetime(2025, 1, 1, tzinfo=UTC)
 # The lake's decisions are of the year before.
 _NEWEST: Final = datetime(2026, 1, 1, tzinfo=UTC)
+# With their outcomes more than the thousand links that health recomputes.
 _REAL_DECISIONS: Final = 600
 _USER: Final = "analyst"
 _PASSWORD: Final = "as long as passwords ought to be"  # noqa: S105  of an instance that is deleted
@@ -101,7 +102,7 @@ def build(home: Path, part: int) -> Instances:
         lake = instance.settings.lake_directory
         watched = [policy.policy_id for policy in policies]
         contents = write_cases(lake, followed, policies, seed=1, watched=watched, first=_FIRST_POSITION, searched=True)
-        decision_id = _decide(instance, key, max(_REAL_DECISIONS // part, 10))
+        decision_id = _decide(instance, key, _REAL_DECISIONS)
         for _ in bring_up(instance.ledger, lake, scope.scope_id, Personal()):
             pass
     return Instances(home, contents, decision_id)

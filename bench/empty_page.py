@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 from bokeh.application.application import Application
 from bokeh.application.handlers.function import FunctionHandler
+from bokeh.core.templates import get_env
 from bokeh.models.widgets.markups import Div
 from bokeh.server.server import Server
 
 if TYPE_CHECKING:
     from bokeh.document import Document
 
-# What Bokeh's own template is extended by: the page says that it is ready as the dashboard's does.
+# Bokeh's own template, and beyond it that the page says that it is ready as the dashboard's does.
 _TEMPLATE: Final = """
+{% extends base %}
 {% block postamble %}
 <script>
 const look = () => {
@@ -44,7 +46,7 @@ def main() -> None:
 
 
 def _make(document: Document) -> None:
-    document.template = _TEMPLATE
+    document.template = get_env().from_string(_TEMPLATE)
     document.add_root(Div(text=""))
 
 
