@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from api.cli.options import instance_at
-from bench.dashboards import POLICY, build
+from bench.dashboard.instance import POLICY, build
 from bench.subjects import SCOPE, sqlite_url
 from gate.clock import utc_now
 from workbench.dashboard.store.access import access

@@ -19,7 +19,7 @@ import orjson
 from sqlalchemy import update
 
 from api.cli.options import instance_at
-from bench.bokeh_sessions import sign_in
+from bench.dashboard.sessions import sign_in
 from bench.lakes import Contents, Policy, entries_of, write_cases
 from bench.samples import decide_request
 from bench.servers import Server, free_port, running
@@ -50,7 +50,7 @@ _GATE: Final = Path(sys.executable).with_name("gate")
 
 
 @dataclass(frozen=True, slots=True)
-class Instances:
+class Built:
     """An instance that was built.
 
     Attributes:
@@ -79,7 +79,7 @@ class Dashboard:
     cookies: dict[str, str]
 
 
-def build(home: Path, part: int) -> Instances:
+def build(home: Path, part: int) -> Built:
     """Makes an instance.
 
     Args:
@@ -105,11 +105,11 @@ def build(home: Path, part: int) -> Instances:
         decision_id = _decide(instance, key, _REAL_DECISIONS)
         for _ in bring_up(instance.ledger, lake, scope.scope_id, Personal()):
             pass
-    return Instances(home, contents, decision_id)
+    return Built(home, contents, decision_id)
 
 
 @contextmanager
-def serving(instance: Instances, directory: Path) -> Iterator[Dashboard]:
+def serving(instance: Built, directory: Path) -> Iterator[Dashboard]:
     """The dashboard over an instance, just started, while the block runs; its log goes to the directory."""
     port = free_port()
     command = [str(_GATE), "workbench", "--home", str(instance.home), "--database-url", sqlite_url(instance.home)]

@@ -1,5 +1,6 @@
-"""`python -m bench.empty_page PORT`: a Bokeh server whose page shows one empty element. What the dashboard's first page
-takes beyond it is the dashboard's own.
+"""A Bokeh server whose page shows one empty element: `python -m bench.dashboard.empty_page PORT`.
+
+What the dashboard's first page takes beyond it is the dashboard's own.
 """
 
 from __future__ import annotations
