@@ -26,11 +26,12 @@ ROOT: Final = Path(__file__).parents[1]
 DEMO: Final = ROOT / "var-demo"
 PICTURES: Final = ROOT / "build" / "screenshots"
 IMAGES: Final = ROOT / "docs" / "images"
-SHOWN: Final = ("overview", "anomaly")
+SHOWN: Final = ("overview", "policy")
 """The pages that the README shows."""
 
-_SCOPE: Final = "lumen-retail"
-_POLICY: Final = "refund_policy"
+# The company with the bad rollout, and the one with the burst of fraud.
+_ROLLOUT: Final = "scope=harbor-supply"
+_FRAUD: Final = "scope=lumen-retail"
 _WIDE: Final[ViewportSize] = {"width": 1280, "height": 900}
 _NARROW: Final[ViewportSize] = {"width": 390, "height": 844}
 _MOST_MS: Final = 60_000
@@ -40,6 +41,7 @@ def main() -> None:
     """Makes the pictures."""
     shutil.rmtree(PICTURES, ignore_errors=True)
     PICTURES.mkdir(parents=True)
+    IMAGES.mkdir(exist_ok=True)
     with _dashboard() as (url, link), browser() as started:
         state = _signed_in(started, link)
         pages = _pages(started, url, state)
@@ -52,13 +54,11 @@ def main() -> None:
                     _open(page, f"{url}{path}")
                     page.screenshot(path=PICTURES / f"{name}-{theme}-{width}.png", full_page=True)
                     if (theme, width) == ("light", "1280"):
+                        if name in SHOWN and os.environ.get("README"):
+                            page.screenshot(path=IMAGES / f"workbench-{name}.png")
                         # Paper has no theme, and the browser lays the page out for it.
                         page.pdf(path=PICTURES / f"{name}.pdf", format="A4", print_background=True)
                 context.close()
-    if os.environ.get("README"):
-        IMAGES.mkdir(exist_ok=True)
-        for name in SHOWN:
-            shutil.copy(PICTURES / f"{name}-light-1280.png", IMAGES / f"workbench-{name}.png")
     sys.stdout.write(f"{len(list(PICTURES.iterdir()))} pictures in {PICTURES.relative_to(ROOT)}\n")
 
 
@@ -105,18 +105,17 @@ def _pages(started: Browser, url: str, state: Any) -> dict[str, str]:
     """Every page by name; those of one anomaly and one decision are found by following the lists."""
     context = started.new_context(storage_state=state)
     page = context.new_page()
-    asked = f"scope={_SCOPE}&policy={_POLICY}"
     found = {
-        "overview": f"/?scope={_SCOPE}",
-        "policy": f"/policy?{asked}",
-        "anomalies": f"/anomalies?scope={_SCOPE}",
+        "overview": f"/?{_ROLLOUT}",
+        "policy": f"/policy?{_ROLLOUT}&policy=pricing_exception",
+        "anomalies": f"/anomalies?{_FRAUD}",
         "anomaly": "",
-        "benchmarks": f"/benchmarks?{asked}",
-        "decisions": f"/decisions?{asked}&outcome=failed",
+        "benchmarks": f"/benchmarks?{_FRAUD}&policy=refund_policy",
+        "decisions": f"/decisions?{_ROLLOUT}&policy=pricing_exception&version=2026-07-20&outcome=failed",
         "decision": "",
-        "held": f"/held?scope={_SCOPE}",
-        "nothing-found": f"/decisions?{asked}&target=nowhere",
-        "not-there": f"/policy?scope={_SCOPE}&polcy=misspelt",
+        "held": f"/held?{_ROLLOUT}",
+        "nothing-found": f"/decisions?{_ROLLOUT}&target=nowhere",
+        "not-there": f"/policy?{_ROLLOUT}&polcy=misspelt",
         "sign-out": "/sign-out",
     }
     for name, listed in (("anomaly", "anomalies"), ("decision", "decisions")):

@@ -11,6 +11,7 @@ from workbench import Criteria, decision_names, find_decisions, held_decisions
     engines      a module for each question, and the reports that they answer
     charts       what these reports look like, for who plots them
     analytics    the process that keeps the lake up to the ledger and answers the service's reports
+    dashboard    the pages in a browser, a process of its own
     notebooks    `gate notebook`: a notebook written for one's own scope and policy
 """
 

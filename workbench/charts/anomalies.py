@@ -252,7 +252,7 @@ def _shade(anomaly: AnomalyDocument) -> alt.Chart:
 
 
 def _time(column: str, title: str) -> alt.X:
-    return alt.X(column, title=title, axis=alt.Axis(format="%-d %b %Y", labelOverlap=True))
+    return alt.X(column, title=title, axis=alt.Axis(format="%-d %b %Y", labelOverlap="greedy"))
 
 
 def _window(anomaly: AnomalyDocument) -> tuple[datetime, datetime]:

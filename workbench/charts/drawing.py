@@ -224,9 +224,11 @@ def months(moments: pl.Series) -> alt.Axis:
         if moments.dtype == pl.Date:
             # Weeks begin on Mondays, those of Vega on Sundays.
             weeks = [alt.DateTime(year=of.year, month=of.month, date=of.day) for of in moments.unique().sort()]
-            return alt.Axis(format="%-d %b %Y", values=weeks, labelOverlap=True)
-        return alt.Axis(format="%-d %b %Y", tickCount=alt.TimeIntervalStep(interval="week", step=1), labelOverlap=True)
-    return alt.Axis(format="%b %Y", tickCount=alt.TimeIntervalStep(interval="month", step=1), labelOverlap=True)
+            return alt.Axis(format="%-d %b %Y", values=weeks, labelOverlap="greedy")
+        return alt.Axis(
+            format="%-d %b %Y", tickCount=alt.TimeIntervalStep(interval="week", step=1), labelOverlap="greedy"
+        )
+    return alt.Axis(format="%b %Y", tickCount=alt.TimeIntervalStep(interval="month", step=1), labelOverlap="greedy")
 
 
 def legend(title: str) -> alt.Legend:

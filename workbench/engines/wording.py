@@ -169,7 +169,7 @@ def whole_percent(rate: float) -> str:
 
 def joined(names: Sequence[str]) -> str:
     """Names in a sentence: `a`, `a and b`, `a, b and c`."""
-    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

@@ -13,6 +13,7 @@ import asyncio
 import json
 import re
 import socket
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -65,7 +66,8 @@ class Failures:
     seen: list[BaseException] = field(default_factory=list)
 
     def failed(self, what: str, error: BaseException) -> None:
-        """Keeps it."""
+        """Keeps it, and shows it with what failed."""
+        traceback.print_exception(error)
         self.seen.append(error)
 
 
@@ -220,7 +222,7 @@ class Browser:
             "Upgrade": "websocket",
             "Sec-WebSocket-Version": "13",
             "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
-            "Sec-WebSocket-Protocol": f"bokeh, {token}",
+            "Sec-WebSocket-Protocol": f"bokeh, {token}".strip(),
             "Origin": self.site.url,
             **{name.replace("_", "-"): value for name, value in headers.items()},
         }
@@ -259,8 +261,11 @@ class Channel:
     def __init__(self, site: Site, token: str, cookie: str) -> None:
         self._site = site
         self._turn = 0
+        self._over = False
         self._socket: WebSocketClientConnection = site.run(_connected(site, token, cookie))
-        assert self.receive()["msgtype"] == "ACK"
+        if self.receive()["msgtype"] != "ACK":
+            self.close()
+            raise ConnectionError("The server closed the websocket.")
         self.document: Final = self._pulled()
         self._ids: Final = {
             model["attributes"]["name"]: model["id"]
@@ -279,8 +284,8 @@ class Channel:
 
         async def closed() -> None:
             self._socket.close()
-            while await self._socket.read_message() is not None:
-                pass
+            while not self._over:
+                self._over = await self._socket.read_message() is None
 
         self._site.run(closed())
 
@@ -305,6 +310,16 @@ class Channel:
                     told = json.loads(event["new"])
                     return Seen(told["url"], told["title"], "\n".join(html))
                 html.extend(unescape(text) for text in _texts(event.get("new")))
+
+    def ready(self) -> None:
+        """Says that the page is drawn, as a browser does."""
+        self.tell("document_ready")
+
+    def tell(self, name: str, **values: Any) -> None:
+        """Sends an event, such as the click on a button."""
+        held = {"type": "map", "entries": list(values.items())}
+        event = {"type": "event", "name": name, "values": held}
+        self.patch({"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": event})
 
     def change(self, model: str, attribute: str, value: Any) -> None:
         """Sets a property of a model, whoever may."""
@@ -337,6 +352,7 @@ class Channel:
             while len(frames) < 3:
                 frame = await self._socket.read_message()
                 if frame is None:
+                    self._over = True
                     return {"msgtype": "CLOSED", "content": {}}
                 frames.append(json.loads(frame))
             header, _, content = frames

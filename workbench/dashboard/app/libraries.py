@@ -5,18 +5,23 @@ PANEL_CDN_ROOT    where Panel's components look for their style sheets: this ser
 keep_only         Bokeh's patterns of an application, without `autoload.js`, which embeds it in pages of other
                   hosts, and without `metadata`.
 forget            what Panel keeps of a session that is gone.
+mend_curdoc       Bokeh's note of the document that is being worked on, which outlives an error there, such as a message
+                  that no browser sends; every other session would then be made of parts of that document, and fail.
 """
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Awaitable, Callable
+import weakref
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import panel
 from bokeh.document import without_document_lock
+from bokeh.io import doc as bokeh_doc
 from bokeh.server.urls import per_app_patterns
 from panel.io.application import Application
 from panel.io.resources import CDN_ROOT
@@ -86,6 +91,22 @@ def answer_unknown(server: Server, handler: type[RequestHandler], **arguments: A
     """Makes a handler answer where no pattern of a server matches."""
     settings = server._tornado.settings
     settings["default_handler_class"], settings["default_handler_args"] = handler, arguments
+
+
+def mend_curdoc() -> None:
+    """Lets Bokeh forget which document is being worked on after an error as well."""
+    bokeh_doc.patch_curdoc = _patch_curdoc
+
+
+@contextmanager
+def _patch_curdoc(document: Any) -> Iterator[None]:
+    noted: list[Any] = bokeh_doc._PATCHED_CURDOCS
+    noted.append(weakref.ref(document))
+    del document
+    try:
+        yield
+    finally:
+        noted.pop()
 
 
 def forget(document: Document) -> None:

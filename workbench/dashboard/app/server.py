@@ -100,6 +100,7 @@ def dashboard(
     )
     key = secrets.token_bytes(32)
     libraries.keep_only((r"/?", r"/ws"))
+    libraries.mend_curdoc()
     pn.extension(notifications=False)
     looks = Looks(style())
     shared: dict[str, Any] = {"sign_ins": sign_ins, "store": store}

@@ -6,5 +6,5 @@
     fields     a page's filters and forms as Panel's widgets
     looks      Panel's components in the dashboard's colours
 
-The others are one page each.
+The others are one page each: overview, policy, anomalies and anomaly, benchmarks, decisions and decision, held.
 """

@@ -10,9 +10,10 @@ from workbench.dashboard.pages.overview import LOOKED_AT
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.reports import ScopeReports
 from workbench.dashboard.store.store import Store
-from workbench.dashboard.views import anomalies, links
-from workbench.dashboard.views.anomalies import Flagged, Looked
+from workbench.dashboard.views import links
 from workbench.dashboard.views.figure import Figure, figure
+from workbench.dashboard.views.flagged import anomalies
+from workbench.dashboard.views.flagged.anomalies import Flagged, Looked
 from workbench.dashboard.views.page import Page
 from workbench.engines.anomalies.report import AnomalyReport
 

@@ -13,10 +13,10 @@ from workbench.dashboard.pages.anomalies import flags
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.reports import ScopeReports, unknown_anomaly
 from workbench.dashboard.store.store import Store
-from workbench.dashboard.views import anomaly
-from workbench.dashboard.views.anomalies import Flagged
-from workbench.dashboard.views.anomaly import FIRST, Found
 from workbench.dashboard.views.figure import Figure, figure
+from workbench.dashboard.views.flagged import anomaly
+from workbench.dashboard.views.flagged.anomalies import Flagged
+from workbench.dashboard.views.flagged.anomaly import FIRST, Found
 from workbench.dashboard.views.page import Form, Page
 from workbench.engines.anomalies.report import AnomalyReport
 

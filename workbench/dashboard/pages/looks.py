@@ -28,13 +28,13 @@ class Looks:
     def select(self, label: str) -> pn.widgets.Select:
         """A list to choose from."""
         return pn.widgets.Select(  # type: ignore[no-untyped-call]
-            name=label, stylesheets=[self._style], margin=0, css_classes=["field"], width=None
+            label=label, stylesheets=[self._style], margin=0, css_classes=["field"], width=None
         )
 
     def text(self, label: str, placeholder: str) -> pn.widgets.TextInput:
         """A field for a line of text; it counts once the reader leaves it or presses Enter."""
         return pn.widgets.TextInput(
-            name=label,
+            label=label,
             placeholder=placeholder,
             max_length=200,
             stylesheets=[self._style],
@@ -46,7 +46,7 @@ class Looks:
     def note(self, label: str) -> pn.widgets.TextAreaInput:
         """A field for a note."""
         return pn.widgets.TextAreaInput(
-            name=label,
+            label=label,
             max_length=1000,
             rows=3,
             stylesheets=[self._style],
@@ -58,5 +58,5 @@ class Looks:
     def button(self, label: str) -> pn.widgets.Button:
         """A button that does something."""
         return pn.widgets.Button(  # type: ignore[no-untyped-call]
-            name=label, stylesheets=[self._style], margin=0, css_classes=["do"]
+            label=label, stylesheets=[self._style], margin=0, css_classes=["do"]
         )

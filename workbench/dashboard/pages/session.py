@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import panel as pn
 from bokeh.models.layouts import Column
 from bokeh.models.widgets.inputs import TextInput
+from markupsafe import Markup
 
 from gate.errors import AccessRefused, GateError
 from gate.ledger.access.users import User
@@ -61,6 +62,21 @@ class Services:
     clock: Callable[[], datetime]
     observer: Observer
     later: Callable[[Document, Callable[[], Awaitable[None]]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """A page, ready to be put into the document.
+
+    Attributes:
+        page: The page.
+        head: What stands above it.
+        url: The address that the browser shows for it.
+    """
+
+    page: Page
+    head: Markup
+    url: str
 
 
 class Session:
@@ -113,48 +129,60 @@ class Session:
             self._ask(narrowed(self._page.location, name, value).url)
 
     async def _load(self) -> None:
-        while self._wanted is not None:
-            url, self._wanted = self._wanted, None
-            page, who = await self._beside(partial(self._made, url, self._width.value == "narrow"))
-            if self._wanted is None:
-                self._document.add_next_tick_callback(partial(self._show, page, who))
-        self._loading = False
+        try:
+            while self._wanted is not None:
+                url, self._wanted = self._wanted, None
+                loaded = await self._beside(partial(self._loaded, url, self._width.value == "narrow"))
+                if self._wanted is None:
+                    self._document.add_next_tick_callback(partial(self._show, loaded))
+        finally:
+            self._loading = False
 
     async def _beside(self, work: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._services.executor, work)
 
-    def _made(self, url: str, narrow: bool) -> tuple[Page | None, str]:
-        """The page of a URL and its header; no page where nobody is signed in any more."""
-        services, user = self._services, None
-        location = Location()
+    def _loaded(self, url: str, narrow: bool) -> _Loaded | None:
+        """The page of a URL; None where nobody is signed in any more."""
+        services, user, location = self._services, None, Location()
         try:
             user = services.user(self._handle)
             location = Location.read(url)
             who = access(user, location.scope)
             location = replace(location, scope=who.scope)
             page = load(services.store, Visit(who, location, services.clock(), narrow))
-            return page, header.view(page.location, user)
-        except AccessRefused as error:
-            if user is None:
-                return None, ""
-            return failure.view(location, error), header.view(replace(location, scope=None), user)
+            return _Loaded(page, header.view(page.location, user), page.location.url)
         except GateError as error:
-            return failure.view(location, error), header.view(location, user)
+            if isinstance(error, AccessRefused) and user is None:
+                return None
+            location = _own(location, user)
+            page = failure.view(location, error)
         except Exception as error:  # noqa: BLE001  whatever it is, the session goes on
             services.observer.failed("page", error)
-            return failure.unforeseen(location), header.view(location, user)
+            location = _own(location, user)
+            page = failure.unforeseen(location)
+        # The address stays as it was asked for, so that it can be mended.
+        return _Loaded(page, header.view(location, user), url)
 
-    def _show(self, page: Page | None, head: str) -> None:
-        if page is None:
+    def _show(self, loaded: _Loaded | None) -> None:
+        try:
+            self._put(loaded)
+        except Exception as error:  # noqa: BLE001  whatever it is, the session goes on
+            self._services.observer.failed("page", error)
+            location = Location() if loaded is None else loaded.page.location
+            self._main.object = str(header.main(failure.unforeseen(location)))
+            self._tell(location.url, "This page cannot be shown", location.page)
+
+    def _put(self, loaded: _Loaded | None) -> None:
+        if loaded is None:
             self._main.object = self._header.object = ""
             self._fields.show((), {}, (), Location())
             self._tell("/sign-in", "Signed out", "sign-in")
             return
-        self._page = page
-        self._header.object = str(head)
+        page = self._page = loaded.page
+        self._header.object = str(loaded.head)
         self._fields.show(page.filters, page.links, page.forms, page.location)
         self._main.object = str(header.main(page))
-        self._tell(page.location.url, page.title, page.location.page)
+        self._tell(loaded.url, page.title, page.location.page)
 
     def _tell(self, url: str, title: str, page: str) -> None:
         # Panel puts off what changed until the browser has said that it is ready, and this comes after all of it.
@@ -192,6 +220,12 @@ class Session:
             self._fields.fault(fault)
         else:
             self._again()
+
+
+def _own(location: Location, user: User | None) -> Location:
+    """A location in a scope that its user may see, for the links around a page that cannot be shown."""
+    scopes = sorted(user.scopes.values()) if user is not None else []
+    return replace(location, scope=location.scope if location.scope in scopes else next(iter(scopes), None))
 
 
 def narrowed(location: Location, name: str, value: str | None) -> Location:

@@ -6,9 +6,12 @@
     header      what stands around every page
     failure     a page that says why there is none
     offered     the filters that pages offer
+    figure      a chart as part of a page
+    tables      tables of numbers as values
     shares      how a whole divides into parts, as a bar
     links       where marks, rows and names lead
+    flagged     anomalies: their list, and one of them
     decided     decisions: searched, held, and the story of one
 
-The others are one page each, named for it, with their templates in `templates`.
+The others are one page each: overview, policy, benchmarks. All templates lie in `templates`.
 """

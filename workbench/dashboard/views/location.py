@@ -136,7 +136,8 @@ class Location(_Parameters):
     def url(self) -> str:
         """Path and query string."""
         path = "/" if self.page == "overview" else f"/{self.page}"
-        query = urlencode({name: value for name, value in self.filters.items() if value is not None})
+        given = {name: value for name, value in self.filters.items() if value is not None}
+        query = urlencode(given, errors="replace")
         return f"{path}?{query}" if query else path
 
     @property

@@ -64,7 +64,7 @@ const connect = (views) => {
   const show = () => {
     const { url, title, page: now } = JSON.parse(shown.value);
     if (url === "/sign-in") { location.assign(`/sign-in?next=${encodeURIComponent(here())}`); return; }
-    if (url !== here()) history.pushState(null, "", url);
+    if (url !== here() && url.startsWith("/") && !url.startsWith("//")) history.pushState(null, "", url);
     document.title = `${title} · Decision Gate workbench`;
     document.body.dataset.shown = url;
     // A reader who went to another page begins at its heading; one who changed a filter stays there.

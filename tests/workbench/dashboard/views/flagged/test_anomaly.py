@@ -11,16 +11,16 @@ from markupsafe import Markup
 
 from tests.workbench.dashboard.showing import NOW, require_harmless
 from tests.workbench.hostile import NAMES
-from workbench.dashboard.views import anomalies, anomaly
-from workbench.dashboard.views.anomalies import Flagged, Looked
-from workbench.dashboard.views.anomaly import Found, page_of
 from workbench.dashboard.views.figure import Figure
+from workbench.dashboard.views.flagged import anomalies, anomaly
+from workbench.dashboard.views.flagged.anomalies import Flagged, Looked
+from workbench.dashboard.views.flagged.anomaly import Found, page_of
 from workbench.dashboard.views.location import Location
 from workbench.engines.listing import Names
 
 HERE: Final = Location("anomaly", scope="acme", policy="refunds", id="ano_1")
 LONG: Final = "x" * 10_000
-CHART: Final = Figure("", Markup("<svg></svg>"), "")
+CHART: Final = Figure(Markup("<svg></svg>"), ())
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ import polars as pl
 from gate.ledger.access.dismissals import NOTE_LENGTH, Dismissal
 from gate.policy.anomalies.anomaly import AnomalyDocument
 from workbench.dashboard.views import links
-from workbench.dashboard.views.anomalies import TONES, Flagged
 from workbench.dashboard.views.figure import Figure
+from workbench.dashboard.views.flagged.anomalies import TONES, Flagged
 from workbench.dashboard.views.html import number, points, render
 from workbench.dashboard.views.location import Location, LocationInvalid
 from workbench.dashboard.views.page import Form, Page

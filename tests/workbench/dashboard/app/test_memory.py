@@ -1,0 +1,81 @@
+"""Sessions that are gone leave nothing behind."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sized
+from typing import Any
+
+import pytest
+
+from tests.workbench.dashboard.serving import Site
+
+pytestmark = pytest.mark.heavy
+
+SESSIONS = 30
+
+
+def discard(site: Site) -> None:
+    """Discards the sessions without a connection at once, as the server does after some seconds."""
+    from panel.io.state import state
+
+    async def discarded() -> None:
+        for server, _, _ in list(state._servers.values()):
+            if server.port == site.port:
+                for context in server._tornado._applications.values():
+                    await context._cleanup_sessions(-1)
+
+    site.run(discarded())
+
+
+def alive(kind: type) -> list[Any]:
+    """All objects of a type that something still refers to."""
+    for _ in range(3):
+        gc.collect()
+    return [each for each in gc.get_objects() if isinstance(each, kind)]
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    """Whether something comes to hold: what was put off is done by the loop's next turns."""
+    for _ in range(100):
+        if holds():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_of_thirty_sessions_nothing_is_left(site: Site) -> None:
+    from bokeh.document import Document
+    from bokeh.model import Model
+    from panel.viewable import Viewable
+
+    from workbench.dashboard.pages.session import Session
+
+    browser = site.browser("ana")
+
+    def visit() -> None:
+        with browser.open() as page:
+            page.ready()
+            page.go("/decisions?verdict=no")
+            page.go("/held")
+
+    # What the first visit loads stays.
+    visit()
+    discard(site)
+    kinds = (Document, Session, Viewable, Model)
+    before = {kind: len(alive(kind)) for kind in kinds}
+    kept = kept_by_panel()
+    for _ in range(SESSIONS):
+        visit()
+    discard(site)
+    assert eventually(lambda: (discard(site), len(alive(Session)))[1] <= before[Session])
+    assert {kind.__name__: len(alive(kind)) - before[kind] for kind in kinds} == {kind.__name__: 0 for kind in kinds}
+    assert {name: many for name, many in kept_by_panel().items() if many - kept[name] >= SESSIONS} == {}
+
+
+def kept_by_panel() -> dict[str, int]:
+    """How many entries each of the maps has in which Panel keeps what belongs to sessions."""
+    from panel.io.state import state
+
+    return {name: len(of) for name, of in vars(type(state)).items() if isinstance(of, Sized) and "__" not in name}
