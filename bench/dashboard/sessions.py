@@ -94,7 +94,7 @@ class BokehSession:
         """
         self._asked += 1
         started = time.perf_counter()
-        await self._set("location", f"{url}#{self._asked}")
+        await self._set("location", f"{self._asked} {url}")
         while True:
             for event in (await self._next("PATCH-DOC")).get("events", ()):
                 if event.get("model", {}).get("id") == self._models["shown"] and event.get("attr") == "value":

@@ -300,7 +300,7 @@ class Channel:
     def ask(self, url: str) -> None:
         """Asks for a page, as a link does."""
         self._turn += 1
-        self.change(self._ids["location"], "value", f"{url}#{self._turn}")
+        self.change(self._ids["location"], "value", f"{self._turn} {url}")
 
     def go(self, url: str) -> Seen:
         """Asks for a page, and waits until it is shown."""
@@ -316,6 +316,8 @@ class Channel:
                     html.append(unescape(event["new"]))
                 if event.get("model") == {"id": self._ids["shown"]}:
                     told = json.loads(event["new"])
+                    if "waiting" in told:
+                        continue
                     return Seen(told["url"], told["title"], "\n".join(html))
                 html.extend(unescape(text) for text in _texts(event.get("new")))
 

@@ -39,7 +39,8 @@ class Fields:
         self._quiet = False
         self._links = looks.html("links")
         self._said = looks.html("said")
-        self._shown: tuple[object, ...] = ()
+        self._refused = looks.html("refused")
+        self._shown: tuple[Any, ...] = ()
         self._offered: tuple[Form, ...] = ()
         self.filters: Final = pn.Row(css_classes=["filters"], sizing_mode="stretch_width", **looks.column)
         self.forms: Final = pn.Column(css_classes=["forms"], sizing_mode="stretch_width", **looks.column)
@@ -66,13 +67,18 @@ class Fields:
             self._quiet = False
         self._links.object = str(header.links(links, location)) if links else ""
         shown = (*widgets, self._links) if links else tuple(widgets)
-        if shown != self._shown:
+        if shown != self._shown or self._refused in self.filters.objects:
             self._shown = shown
             self.filters.objects = list(shown)
         if tuple(forms) != self._offered:
             self._offered = tuple(forms)
             self._said.object = ""
             self.forms.objects = [part for form in forms for part in self._form(form)] + ([self._said] if forms else [])
+
+    def refuse(self, message: str) -> None:
+        """Says why a filter cannot have such a value."""
+        self._refused.object = str(header.fault(message))
+        self.filters.objects = [*self._shown, self._refused]
 
     def fault(self, message: str) -> None:
         """Says why an act was not done."""

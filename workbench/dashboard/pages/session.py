@@ -1,7 +1,8 @@
 """A browser's session: it asks for pages, shows them, and does what their forms say.
 
-The browser sends the URL that it goes to; the page is loaded beside the event loop, and what changed is sent back. A
-page that is asked for before the last one was loaded takes its place. User, role and scope are looked up every time.
+The browser sends the URL that it goes to, with the number of this turn; the page is loaded beside the event loop, and
+what changed is sent back with the number, so that the browser passes over what it no longer waits for. A page that is
+asked for before the last one was loaded takes its place. User, role and scope are looked up every time.
 """
 
 from __future__ import annotations
@@ -30,11 +31,13 @@ from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.access import access
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views import failure, header
-from workbench.dashboard.views.location import Location
+from workbench.dashboard.views.location import Location, LocationInvalid
 from workbench.dashboard.views.page import Form, Page
 
 if TYPE_CHECKING:
     from bokeh.document import Document
+
+_DIGITS: Final = 15
 
 
 class Observer(Protocol):
@@ -105,10 +108,15 @@ class Session:
         self._main = looks.html("main")
         self._fields = Fields(looks, self._narrowed, self._act)
         self._page: Page | None = None
-        self._wanted: str | None = None
-        self._loading = False
+        # What was asked for last: its address, and whether a filter led there rather than the browser.
+        self._url = ""
+        self._moved = False
         self._turn = 0
-        self._asked.on_change("value", lambda attr, old, new: self._ask(new.rpartition("#")[0]))
+        self._said = 0
+        self._wanted = False
+        self._loading = False
+        self._acting = False
+        self._asked.on_change("value", lambda attr, old, new: self._turned(new))
         self._width.on_change("value", lambda attr, old, new: self._again())
         parts = (self._header, self._fields.filters, self._main, self._fields.forms)
         self.layout: Final = pn.Column(*parts, sizing_mode="stretch_width", **looks.column)
@@ -136,28 +144,47 @@ class Session:
         finally:
             services.ahead.release()
 
+    def _turned(self, asked: str) -> None:
+        """The browser goes somewhere: `<turn> <URL>`."""
+        turn, _, url = asked.partition(" ")
+        if turn.isascii() and turn.isdecimal() and len(turn) <= _DIGITS:
+            self._turn, self._moved = int(turn), False
+            self._ask(url)
+
     def _ask(self, url: str) -> None:
         """Asks for a page; the last one that was asked for is the one that is shown."""
-        self._wanted = url
+        self._url, self._wanted = url, True
         if not self._loading:
             self._loading = True
             self._later(self._document, self._load)
 
     def _again(self) -> None:
-        if self._page is not None:
-            self._ask(self._page.location.url)
+        if self._url:
+            self._ask(self._url)
 
     def _narrowed(self, name: str, value: str | None) -> None:
-        """A filter was changed."""
-        if self._page is not None:
-            self._ask(narrowed(self._page.location, name, value).url)
+        """A filter was changed: of the page that was asked for last, though it may not be shown yet."""
+        try:
+            location = Location.read(self._url)
+            if name not in location.filters:
+                return
+            url = narrowed(location, name, value).url
+            Location.read(url)
+        except LocationInvalid as error:
+            self._fields.refuse(error.message)
+            return
+        self._moved = True
+        self._tell_waiting()
+        self._ask(url)
 
     async def _load(self) -> None:
         try:
-            while self._wanted is not None:
-                url, self._wanted = self._wanted, None
+            while self._wanted:
+                self._wanted, url = False, self._url
                 loaded = await self._beside(partial(self._loaded, url, self._width.value == "narrow"))
-                if self._wanted is None:
+                if not self._wanted:
+                    # With the defaults that the page filled in.
+                    self._url = url if loaded is None else loaded.url
                     self._document.add_next_tick_callback(partial(self._show, loaded))
         finally:
             self._loading = False
@@ -213,18 +240,31 @@ class Session:
         self._document.add_next_tick_callback(partial(self._told, url, title, page))
 
     def _told(self, url: str, title: str, page: str) -> None:
-        self._turn += 1
-        self._shown.value = json.dumps({"url": url, "title": title, "page": page, "turn": self._turn})
+        self._say({"url": url, "title": title, "page": page})
+
+    def _tell_waiting(self) -> None:
+        """Lets the browser show that something is going on which it did not ask for itself."""
+        self._say({"waiting": True})
+
+    def _say(self, what: dict[str, object]) -> None:
+        self._said += 1
+        # The last number makes each message another value than the one before.
+        self._shown.value = json.dumps({**what, "turn": self._turn, "moved": self._moved, "said": self._said})
 
     def _act(self, form: Form, note: str) -> None:
         """Does what a form says, once the user may do it, and shows the page anew."""
-        if self._page is None or form not in self._page.forms:
+        if self._page is None or form not in self._page.forms or self._acting:
             return
+        self._acting = True
+        self._tell_waiting()
         self._later(self._document, partial(self._acted, self._page.location, form, note))
 
     async def _acted(self, location: Location, form: Form, note: str) -> None:
-        fault = await self._beside(partial(self._done, location, form, note))
-        self._document.add_next_tick_callback(partial(self._after, fault))
+        try:
+            fault = await self._beside(partial(self._done, location, form, note))
+            self._document.add_next_tick_callback(partial(self._after, location, fault))
+        finally:
+            self._acting = False
 
     def _done(self, location: Location, form: Form, note: str) -> str | None:
         """What kept an act from being done; None where it was done."""
@@ -239,11 +279,16 @@ class Session:
             return "That did not work, and nothing was changed. Try again; the operator finds the reason in the log."
         return None
 
-    def _after(self, fault: str | None) -> None:
-        if fault is not None:
-            self._fields.fault(fault)
-        else:
+    def _after(self, location: Location, fault: str | None) -> None:
+        """Shows what came of an act, unless the reader has gone on meanwhile."""
+        if self._url != location.url:
+            return
+        if fault is None:
             self._again()
+            return
+        self._fields.fault(fault)
+        if self._page is not None:
+            self._tell(self._url, self._page.title, self._page.location.page)
 
 
 def _own(location: Location, user: User | None) -> Location:

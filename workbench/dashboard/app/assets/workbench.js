@@ -1,7 +1,8 @@
 // Connects the page to its session: where the reader goes is sent to the server, and what the server shows comes back.
 //
-// Three models of the document carry it, found by their names: `location` (the URL that is asked for), `shown` (the URL
-// that is shown, set by the server once its page is there) and `width` (wide or narrow). No other script runs.
+// Three models of the document carry it, found by their names: `location` (the URL that is asked for, after the number of
+// this turn), `shown` (what the server shows, with the turn that it answers) and `width` (wide or narrow). No other script
+// runs.
 "use strict";
 
 const NARROW = 700;
@@ -72,11 +73,18 @@ const connect = (views) => {
   const doc = Bokeh.documents[0];
   const [asked, shown, wide] = ["location", "shown", "width"].map((name) => doc.get_model_by_name(name));
   let page = null;
-  const ask = () => { wait(); asked.value = `${here()}#${Date.now()}`; };
+  let turn = 0;
+  const ask = () => { wait(); turn += 1; asked.value = `${turn} ${here()}`; };
   const show = () => {
-    const { url, title, page: now } = JSON.parse(shown.value);
+    const { url, title, page: now, turn: answered, moved, waiting: still } = JSON.parse(shown.value);
+    // The reader has gone on since.
+    if (answered !== turn) return;
+    if (still) { wait(); return; }
     if (url === "/sign-in") { location.assign(`/sign-in?next=${encodeURIComponent(here())}`); return; }
-    if (url !== here() && url.startsWith("/") && !url.startsWith("//")) history.pushState(null, "", url);
+    if (url !== here() && url.startsWith("/") && !url.startsWith("//")) {
+      // A filter leads to another page of the history; defaults that were filled in belong to this one.
+      if (moved) history.pushState(null, "", url); else history.replaceState(null, "", url);
+    }
     document.title = `${title} · Decision Gate workbench`;
     document.body.dataset.shown = url;
     // A reader who went to another page begins at its heading; one who changed a filter stays there.
