@@ -4,6 +4,7 @@
     measure      subjects in turn, round by round, and the figures of each
     subjects     the gate and the bare route under load; `servers`, `load` and `samples` serve them
     lakes, stored    large lakes and ledgers, made fast
+    dashboard    the dashboard over a large lake, and browsers and sessions that use it
     structure    how the house is built: rooms, floors, arrows, `Any`
 
 `python -m bench [part ...]` runs them; `--quick` gives rough figures.

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
-from bench.bokeh_sessions import BokehSession
-from bench.chromium import Tab, chromium
-from bench.dashboards import POLICY, Dashboard, Instances, build, serving
+from bench.dashboard.chromium import Tab, chromium
+from bench.dashboard.instance import POLICY, Built, Dashboard, build, serving
+from bench.dashboard.sessions import BokehSession
 from bench.disk import scratch
 from bench.lakes import VERSIONS, goal_lines, judged
 from bench.measure import Spread, percentile, ratio, spread
@@ -181,7 +181,7 @@ def _worst(times: Mapping[str, Sequence[float]], page: str) -> float:
     return _slowest({what: of for what, of in times.items() if what.startswith(f"{page}, ")})
 
 
-def _floor(instance: Instances, rounds: int) -> dict[str, list[float]]:
+def _floor(instance: Built, rounds: int) -> dict[str, list[float]]:
     """What the engines alone take for the answers of the pages whose filters are changed, in milliseconds."""
     snapshot = open_lake(instance.home / "lake").scope(SCOPE)
 
@@ -206,7 +206,7 @@ def _floor(instance: Instances, rounds: int) -> dict[str, list[float]]:
 
 def _empty_pages(browser: Browser, directory: Path, rounds: int) -> list[float]:
     port = free_port()
-    command = [sys.executable, "-m", "bench.empty_page", str(port)]
+    command = [sys.executable, "-m", "bench.dashboard.empty_page", str(port)]
     with running(command, port, directory / "empty-page.log", path="/") as server:
         return [_opened(browser, f"http://127.0.0.1:{server.port}", {}) for _ in range(rounds + 1)][1:]
 
@@ -220,7 +220,7 @@ def _opened(browser: Browser, base: str, cookies: Mapping[str, str]) -> float:
         tab.close()
 
 
-def _pages(browser: Browser, instance: Instances, directory: Path, starts: int, warm: int) -> dict[str, Any]:
+def _pages(browser: Browser, instance: Built, directory: Path, starts: int, warm: int) -> dict[str, Any]:
     """The first page and the way through all others, after so many starts of the server: cold, and then warm."""
     first: dict[str, list[float]] = {"cold": [], "warm": []}
     next_: dict[str, dict[str, list[float]]] = {name: {page: [] for page in _TOUR} for name in ("cold", "warm")}
@@ -238,7 +238,7 @@ def _pages(browser: Browser, instance: Instances, directory: Path, starts: int, 
     return {"first": first, "next": next_}
 
 
-def _changes(browser: Browser, instance: Instances, directory: Path, rounds: int) -> dict[str, dict[str, list[float]]]:
+def _changes(browser: Browser, instance: Built, directory: Path, rounds: int) -> dict[str, dict[str, list[float]]]:
     """One filter changed after the other, on each page: to a value that was not asked for before, and once more."""
     taken: dict[str, dict[str, list[float]]] = {"new": {}, "again": {}}
     with serving(instance, directory) as dashboard:
@@ -307,7 +307,7 @@ def _query(**named: str) -> str:
     return urlencode({"scope": SCOPE, **named})
 
 
-def _crowd(browser: Browser, instance: Instances, directory: Path, seconds: float, pause: float) -> dict[str, Any]:
+def _crowd(browser: Browser, instance: Built, directory: Path, seconds: float, pause: float) -> dict[str, Any]:
     """Ten sessions at once, each with an action every few seconds."""
     urls = _Urls(1, instance.decision_id)
     with serving(instance, directory) as dashboard:
@@ -358,7 +358,7 @@ async def _others(dashboard: Dashboard, urls: _Urls, ends: float, pause: float) 
     return [ms for times in taken for ms in times]
 
 
-def _memory(instance: Instances, directory: Path, visits: int) -> dict[str, Any]:
+def _memory(instance: Built, directory: Path, visits: int) -> dict[str, Any]:
     """The server's resident memory: at start, with ten sessions open, and after many that came and went."""
     urls = _Urls(2, instance.decision_id)
     seen: dict[str, float] = {}

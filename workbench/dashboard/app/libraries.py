@@ -68,6 +68,11 @@ def token_payload(document: Document) -> dict[str, Any]:
     return payload
 
 
+def loaded_url(document: Document) -> str:
+    """Path and query string of the request that a document is made for."""
+    return str(getattr(getattr(document.session_context, "request", None), "uri", ""))
+
+
 def later(document: Document, work: Callable[[], Awaitable[None]]) -> None:
     """Runs work beside the document, soon, and without keeping others from it. Bokeh awaits it, though its types say
     otherwise.

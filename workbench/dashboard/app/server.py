@@ -215,11 +215,12 @@ class _HandleInToken(Handler):
 def _application(services: Services, looks: Looks, sign_ins: SignIns) -> Any:
     def make(document: Document) -> None:
         handle = libraries.token_payload(document).get(_HANDLE, "")
-        Session(document, handle, services, looks)
+        session = Session(document, handle, services, looks)
         document.template = frame()
         document.title = "Decision Gate workbench"
         document.template_variables["scripts"] = libraries.scripts()
         document.on_session_destroyed(lambda context: libraries.forget(document))
+        session.compute_ahead(libraries.loaded_url(document))
 
     return libraries.application(FunctionHandler(make), _HandleInToken(sign_ins))
 

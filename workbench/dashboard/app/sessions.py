@@ -69,7 +69,7 @@ class Sessions:
     def find(self, session_id: str) -> Session | None:
         """The session of a cookie; None where it is unknown or over."""
         with self._lock:
-            return self._living(self._by_id.get(_hash(session_id)))
+            return _living(self._by_id.get(_hash(session_id)), self._clock())
 
     def user(self, handle: str, *, active: bool = True) -> User | None:
         """The user of a session, as the ledger has them now; None where the session is over.
@@ -81,11 +81,12 @@ class Sessions:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
+        # One moment for all, or a session could be found alive at one and be kept alive from a later one on.
+        now = self._clock()
         with self._lock:
-            session = self._living(self._by_handle.get(handle))
+            session = _living(self._by_handle.get(handle), now)
         if session is None:
             return None
-        now = self._clock()
         user = self._users.current(session.user_id, session.epoch, now)
         if user is None:
             self.end(handle)
@@ -100,18 +101,18 @@ class Sessions:
             for session_id in [key for key, session in self._by_id.items() if session.handle == handle]:
                 del self._by_id[session_id]
 
-    def _living(self, session: Session | None) -> Session | None:
-        if session is None:
-            return None
-        now = self._clock()
-        return session if now - session.begun_at < LIFETIME and now - session.active_at < IDLE else None
-
     def _forget_old(self, now: datetime) -> None:
-        living = {key: session for key, session in self._by_id.items() if self._living(session) is not None}
+        living = {key: session for key, session in self._by_id.items() if _living(session, now) is not None}
         # The oldest go first, where there are too many.
         kept = sorted(living.items(), key=lambda item: item[1].active_at)[-_MOST + 1 :]
         self._by_id = dict(kept)
         self._by_handle = {session.handle: session for _, session in kept}
+
+
+def _living(session: Session | None, now: datetime) -> Session | None:
+    if session is None:
+        return None
+    return session if now - session.begun_at < LIFETIME and now - session.active_at < IDLE else None
 
 
 def _hash(session_id: str) -> bytes:

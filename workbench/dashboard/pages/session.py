@@ -10,9 +10,10 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import panel as pn
@@ -54,6 +55,7 @@ class Services:
         clock: The clock.
         observer: Hears of what fails.
         later: Runs work beside a document (`app.libraries.later`).
+        ahead: Held while a page is computed ahead of its session: one at a time, whatever number of pages is opened.
     """
 
     store: Store
@@ -62,6 +64,7 @@ class Services:
     clock: Callable[[], datetime]
     observer: Observer
     later: Callable[[Document, Callable[[], Awaitable[None]]], None]
+    ahead: Lock = field(default_factory=Lock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,27 @@ class Session:
         self.layout: Final = pn.Column(*parts, sizing_mode="stretch_width", **looks.column)
         document.add_root(Column(children=[self._asked, self._shown, self._width], visible=False))
         document.add_root(self.layout.get_root(document))
+
+    def compute_ahead(self, url: str) -> None:
+        """Computes what the overview shows while the browser still reads the scripts that will ask for it.
+
+        Other pages wait for the browser's width, and are most often asked for by a session that is open already.
+
+        Args:
+            url: The page that the browser loads.
+        """
+        if url.partition("?")[0] == "/" and self._services.ahead.acquire(blocking=False):
+            # A failure is told when the page is asked for.
+            self._services.executor.submit(self._computed, url)
+
+    def _computed(self, url: str) -> None:
+        services = self._services
+        try:
+            location = Location.read(url)
+            who = access(services.user(self._handle), location.scope)
+            load(services.store, Visit(who, replace(location, scope=who.scope), services.clock(), narrow=False))
+        finally:
+            services.ahead.release()
 
     def _ask(self, url: str) -> None:
         """Asks for a page; the last one that was asked for is the one that is shown."""

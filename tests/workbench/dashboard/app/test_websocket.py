@@ -138,7 +138,7 @@ def test_a_foreign_scope_is_refused_as_an_unknown_one_is(site: Site) -> None:
     with ana.open() as page:
         pages = []
         for scope in ("other", "nonexistent"):
-            # What is shown already is not sent again.
+            # What did not change since the page before is not sent again.
             page.go("/?scope=acme")
             pages.append(page.go(f"/?scope={scope}"))
         assert {seen.title for seen in pages} == {"This page cannot be shown"}

@@ -19,7 +19,7 @@ import orjson
 from sqlalchemy import update
 
 from api.cli.options import instance_at
-from bench.bokeh_sessions import sign_in
+from bench.dashboard.sessions import sign_in
 from bench.lakes import Contents, Policy, entries_of, write_cases
 from bench.samples import decide_request
 from bench.servers import Server, free_port, running
@@ -42,6 +42,7 @@ _FIRST_POSITION: Final = 1_000
 _BEGUN: Final = datetime(2025, 1, 1, tzinfo=UTC)
 # The lake's decisions are of the year before.
 _NEWEST: Final = datetime(2026, 1, 1, tzinfo=UTC)
+# With their outcomes more than the thousand links that health recomputes.
 _REAL_DECISIONS: Final = 600
 _USER: Final = "analyst"
 _PASSWORD: Final = "as long as passwords ought to be"  # noqa: S105  of an instance that is deleted
@@ -49,7 +50,7 @@ _GATE: Final = Path(sys.executable).with_name("gate")
 
 
 @dataclass(frozen=True, slots=True)
-class Instances:
+class Built:
     """An instance that was built.
 
     Attributes:
@@ -78,7 +79,7 @@ class Dashboard:
     cookies: dict[str, str]
 
 
-def build(home: Path, part: int) -> Instances:
+def build(home: Path, part: int) -> Built:
     """Makes an instance.
 
     Args:
@@ -101,14 +102,14 @@ def build(home: Path, part: int) -> Instances:
         lake = instance.settings.lake_directory
         watched = [policy.policy_id for policy in policies]
         contents = write_cases(lake, followed, policies, seed=1, watched=watched, first=_FIRST_POSITION, searched=True)
-        decision_id = _decide(instance, key, max(_REAL_DECISIONS // part, 10))
+        decision_id = _decide(instance, key, _REAL_DECISIONS)
         for _ in bring_up(instance.ledger, lake, scope.scope_id, Personal()):
             pass
-    return Instances(home, contents, decision_id)
+    return Built(home, contents, decision_id)
 
 
 @contextmanager
-def serving(instance: Instances, directory: Path) -> Iterator[Dashboard]:
+def serving(instance: Built, directory: Path) -> Iterator[Dashboard]:
     """The dashboard over an instance, just started, while the block runs; its log goes to the directory."""
     port = free_port()
     command = [str(_GATE), "workbench", "--home", str(instance.home), "--database-url", sqlite_url(instance.home)]

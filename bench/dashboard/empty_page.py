@@ -1,5 +1,6 @@
-"""`python -m bench.empty_page PORT`: a Bokeh server whose page shows one empty element. What the dashboard's first page
-takes beyond it is the dashboard's own.
+"""A Bokeh server whose page shows one empty element: `python -m bench.dashboard.empty_page PORT`.
+
+What the dashboard's first page takes beyond it is the dashboard's own.
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ from typing import TYPE_CHECKING, Final
 
 from bokeh.application.application import Application
 from bokeh.application.handlers.function import FunctionHandler
+from bokeh.core.templates import get_env
 from bokeh.models.widgets.markups import Div
 from bokeh.server.server import Server
 
 if TYPE_CHECKING:
     from bokeh.document import Document
 
-# What Bokeh's own template is extended by: the page says that it is ready as the dashboard's does.
+# Bokeh's own template, and beyond it that the page says that it is ready as the dashboard's does.
 _TEMPLATE: Final = """
+{% extends base %}
 {% block postamble %}
 <script>
 const look = () => {
@@ -44,7 +47,7 @@ def main() -> None:
 
 
 def _make(document: Document) -> None:
-    document.template = _TEMPLATE
+    document.template = get_env().from_string(_TEMPLATE)
     document.add_root(Div(text=""))
 
 
