@@ -103,10 +103,11 @@ class Window:
         """Waits until the focus is on an element whose name and text begin so."""
         self.page.wait_for_function(f"beginning => ({_FOCUSED})().startsWith(beginning)", arg=beginning)
 
-    def violations(self) -> list[str]:
-        """What axe finds serious or critical: rule, element, and why."""
+    def violations(self, *rules: str) -> list[str]:
+        """What axe finds serious or critical, by all of its rules or by some: rule, element, and why."""
         self.page.evaluate(_AXE.read_text(encoding="utf-8"))
-        found = self.page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+        options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
+        found = self.page.evaluate("options => axe.run(document, options)", options)
         return [
             f"{rule['id']}: {node['html'][:160]}: {node['failureSummary'][:200]}"
             for rule in found["violations"]

@@ -180,8 +180,10 @@ def served(instance: Instance, *, public_url: str | None = None, demo_user: str 
 def _cut(dashboard: Dashboard) -> None:
     """Cuts every connection, as the end of a process would."""
     for client in list(dashboard.server._tornado._clients):
-        open_one: Any = client._socket.ws_connection
-        open_one._abort()
+        connection: Any = client._socket.ws_connection
+        # One that ends already has none any more.
+        if connection is not None:
+            connection._abort()
 
 
 class Browser:
