@@ -100,6 +100,8 @@ class BokehSession:
                 if event.get("model", {}).get("id") == self._models["shown"] and event.get("attr") == "value":
                     taken = (time.perf_counter() - started) * 1000
                     shown = orjson.loads(event["new"])
+                    if "waiting" in shown:
+                        continue
                     if "cannot be shown" in shown["title"] or shown["url"] == "/sign-in":
                         raise Mismatch(f"{url} was not shown: {shown}")
                     return taken
