@@ -271,6 +271,7 @@ class Channel:
     def __init__(self, site: Site, token: str, cookie: str) -> None:
         self._site = site
         self._turn = 0
+        self._asked = 0
         self._over = False
         self._socket: WebSocketClientConnection = site.run(_connected(site, token, cookie))
         if self.receive()["msgtype"] != "ACK":
@@ -301,8 +302,8 @@ class Channel:
 
     def ask(self, url: str) -> None:
         """Asks for a page, as a link does."""
-        self._turn += 1
-        self.change(self._ids["location"], "value", f"{self._turn} {url}")
+        self._asked += 1
+        self.change(self._ids["location"], "value", f"{self._asked} {url}")
 
     def go(self, url: str) -> Seen:
         """Asks for a page, and waits until it is shown."""
@@ -318,7 +319,8 @@ class Channel:
                     html.append(unescape(event["new"]))
                 if event.get("model") == {"id": self._ids["shown"]}:
                     told = json.loads(event["new"])
-                    if "waiting" in told:
+                    # As the page's script does: what another turn asked for is passed over.
+                    if "waiting" in told or told["turn"] != self._asked:
                         continue
                     return Seen(told["url"], told["title"], "\n".join(html))
                 html.extend(unescape(text) for text in _texts(event.get("new")))

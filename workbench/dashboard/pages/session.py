@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -28,7 +28,7 @@ from workbench.dashboard.pages.fields import Fields
 from workbench.dashboard.pages.looks import Looks
 from workbench.dashboard.pages.routes import act, load
 from workbench.dashboard.pages.visit import Visit
-from workbench.dashboard.store.access import access
+from workbench.dashboard.store.access import SIGNED_OUT, access
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views import failure, header
 from workbench.dashboard.views.location import Location, LocationInvalid
@@ -68,6 +68,19 @@ class Services:
     observer: Observer
     later: Callable[[Document, Callable[[], Awaitable[None]]], None]
     ahead: Lock = field(default_factory=Lock)
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What a page answers.
+
+    Attributes:
+        number: The browser's turn.
+        moved: Whether a filter led to the page since, which the browser then keeps as another one in its history.
+    """
+
+    number: int
+    moved: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,18 +187,18 @@ class Session:
             self._fields.refuse(error.message)
             return
         self._moved = True
-        self._tell_waiting()
+        self._document.add_next_tick_callback(self._tell_waiting)
         self._ask(url)
 
     async def _load(self) -> None:
         try:
             while self._wanted:
-                self._wanted, url = False, self._url
+                self._wanted, url, turn = False, self._url, _Turn(self._turn, self._moved)
                 loaded = await self._beside(partial(self._loaded, url, self._width.value == "narrow"))
                 if not self._wanted:
                     # With the defaults that the page filled in.
                     self._url = url if loaded is None else loaded.url
-                    self._document.add_next_tick_callback(partial(self._show, loaded))
+                    self._document.add_next_tick_callback(partial(self._show, loaded, turn))
         finally:
             self._loading = False
 
@@ -214,49 +227,50 @@ class Session:
         # The address stays as it was asked for, so that it can be mended.
         return _Loaded(page, header.view(location, user), url)
 
-    def _show(self, loaded: _Loaded | None) -> None:
+    def _show(self, loaded: _Loaded | None, turn: _Turn) -> None:
         try:
-            self._put(loaded)
+            self._put(loaded, turn)
         except Exception as error:  # noqa: BLE001  whatever it is, the session goes on
             self._services.observer.failed("page", error)
             location = Location() if loaded is None else loaded.page.location
             self._main.object = str(header.main(failure.unforeseen(location)))
-            self._tell(location.url, "This page cannot be shown", location.page)
+            self._tell(location.url, "This page cannot be shown", location.page, turn)
 
-    def _put(self, loaded: _Loaded | None) -> None:
+    def _put(self, loaded: _Loaded | None, turn: _Turn) -> None:
         if loaded is None:
             self._main.object = self._header.object = ""
             self._fields.show((), {}, (), Location())
-            self._tell("/sign-in", "Signed out", "sign-in")
+            self._tell("/sign-in", "Signed out", "sign-in", turn)
             return
         page = self._page = loaded.page
         self._header.object = str(loaded.head)
         self._fields.show(page.filters, page.links, page.forms, page.location)
         self._main.object = str(header.main(page))
-        self._tell(loaded.url, page.title, page.location.page)
+        self._tell(loaded.url, page.title, page.location.page, turn)
 
-    def _tell(self, url: str, title: str, page: str) -> None:
+    def _tell(self, url: str, title: str, page: str, turn: _Turn) -> None:
         # Panel puts off what changed until the browser has said that it is ready, and this comes after all of it.
-        self._document.add_next_tick_callback(partial(self._told, url, title, page))
-
-    def _told(self, url: str, title: str, page: str) -> None:
-        self._say({"url": url, "title": title, "page": page})
+        told = {"url": url, "title": title, "page": page}
+        self._document.add_next_tick_callback(partial(self._say, told, turn))
 
     def _tell_waiting(self) -> None:
-        """Lets the browser show that something is going on which it did not ask for itself."""
-        self._say({"waiting": True})
+        """Lets the browser show that something is going on which it did not ask for itself.
 
-    def _say(self, what: dict[str, object]) -> None:
+        On a later tick: Panel hears of widgets without holding the document.
+        """
+        self._say({"waiting": True}, _Turn(self._turn, self._moved))
+
+    def _say(self, told: Mapping[str, object], turn: _Turn) -> None:
         self._said += 1
         # The last number makes each message another value than the one before.
-        self._shown.value = json.dumps({**what, "turn": self._turn, "moved": self._moved, "said": self._said})
+        self._shown.value = json.dumps({**told, "turn": turn.number, "moved": turn.moved, "said": self._said})
 
     def _act(self, form: Form, note: str) -> None:
         """Does what a form says, once the user may do it, and shows the page anew."""
         if self._page is None or form not in self._page.forms or self._acting:
             return
         self._acting = True
-        self._tell_waiting()
+        self._document.add_next_tick_callback(self._tell_waiting)
         self._later(self._document, partial(self._acted, self._page.location, form, note))
 
     async def _acted(self, location: Location, form: Form, note: str) -> None:
@@ -273,7 +287,8 @@ class Session:
             who = access(services.user(self._handle), location.scope)
             act(services.store, Visit(who, location, services.clock()), form, note)
         except GateError as error:
-            return error.message
+            # Nothing was done for a user who is signed out; the page, asked for again, leads to the sign-in.
+            return None if error.code == SIGNED_OUT else error.message
         except Exception as error:  # noqa: BLE001  whatever it is, the session goes on
             services.observer.failed("act", error)
             return "That did not work, and nothing was changed. Try again; the operator finds the reason in the log."
@@ -288,7 +303,8 @@ class Session:
             return
         self._fields.fault(fault)
         if self._page is not None:
-            self._tell(self._url, self._page.title, self._page.location.page)
+            turn = _Turn(self._turn, self._moved)
+            self._tell(self._url, self._page.title, self._page.location.page, turn)
 
 
 def _own(location: Location, user: User | None) -> Location:

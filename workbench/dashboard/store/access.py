@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from gate.errors import AccessForbidden, AccessRefused
 from gate.ledger.access.users import Act, User, may
+
+SIGNED_OUT: Final = "DASHBOARD_SIGNED_OUT"
+"""The code of the error where nobody is signed in, or not any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ def access(user: User | None, scope: str | None) -> Access:
             tell apart; or DASHBOARD_NO_SCOPE.
     """
     if user is None:
-        raise AccessRefused("DASHBOARD_SIGNED_OUT", "You are signed out; sign in to go on.")
+        raise AccessRefused(SIGNED_OUT, "You are signed out; sign in to go on.")
     names = sorted((name, scope_id) for scope_id, name in user.scopes.items())
     if not names:
         raise AccessForbidden(
