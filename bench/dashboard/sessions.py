@@ -18,7 +18,7 @@ import httpx
 import orjson
 from bokeh.client.websocket import WebSocketClientConnectionWrapper
 from bokeh.core.types import ID
-from bokeh.document.json import ModelChanged
+from bokeh.document.json import MessageSent, ModelChanged
 from bokeh.protocol import Protocol
 from bokeh.protocol.messages.patch_doc import patch_doc
 from bokeh.protocol.receiver import Receiver
@@ -116,6 +116,10 @@ class BokehSession:
         document = (await self._next("PULL-DOC-REPLY"))["doc"]
         self._models = {name: id_ for name, id_ in _named(document["roots"]) if name in ("location", "shown", "width")}
         await self._set("width", "wide")
+        # As a browser does once it has drawn the document; before, the server shows nothing.
+        ready: Any = {"type": "event", "name": "document_ready", "values": {"type": "map", "entries": []}}
+        told: MessageSent = {"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": ready}
+        await patch_doc(patch_doc.create_header(), {}, {"events": [told]}).send(self._socket)
 
     async def _set(self, model: str, value: str) -> None:
         event: ModelChanged = {

@@ -301,7 +301,9 @@ class Channel:
         self._site.run(closed())
 
     def ask(self, url: str) -> None:
-        """Asks for a page, as a link does."""
+        """Asks for a page, as a link does; first of all says that the document is drawn, as a browser does."""
+        if not self._asked:
+            self.ready()
         self._asked += 1
         self.change(self._ids["location"], "value", f"{self._asked} {url}")
 

@@ -80,6 +80,24 @@ def later(document: Document, work: Callable[[], Awaitable[None]]) -> None:
     document.add_next_tick_callback(without_document_lock(work))  # type: ignore[arg-type]
 
 
+def once_drawn(document: Document, work: Callable[[], None]) -> None:
+    """Calls back once the browser has drawn a document and Panel has taken note of that.
+
+    Panel drops changes that it makes before: it takes the browser not to have asked for the document yet, which it has.
+    """
+
+    def look() -> None:
+        if state._connected.get(document):
+            work()
+        else:
+            document.add_next_tick_callback(look)
+
+    def drawn(_: object) -> None:
+        document.add_next_tick_callback(look)
+
+    document.on_event("document_ready", drawn)
+
+
 def stop_on_signals(server: Server) -> None:
     """Lets a server's loop end, and with it what waits for it, when the process is asked to end."""
     loop: Any = server.io_loop

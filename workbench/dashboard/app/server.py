@@ -96,7 +96,13 @@ def dashboard(
     sign_ins = SignIns(users, sessions, Throttle(), secret, _is_secure(public_url), clock)
     link = None if demo_user is None else sign_ins.link_for(demo_user)
     services = Services(
-        store, sessions.user, ThreadPoolExecutor(_THREADS, "dashboard"), clock, observer, libraries.later
+        store,
+        sessions.user,
+        ThreadPoolExecutor(_THREADS, "dashboard"),
+        clock,
+        observer,
+        libraries.later,
+        libraries.once_drawn,
     )
     key = secrets.token_bytes(32)
     libraries.keep_only((r"/?", r"/ws"))
@@ -218,6 +224,8 @@ def _application(services: Services, looks: Looks, sign_ins: SignIns) -> Any:
         session = Session(document, handle, services, looks)
         document.template = frame()
         document.title = "Decision Gate workbench"
+        # The page's own script says so.
+        document.config.notify_connection_status = False
         document.template_variables["scripts"] = libraries.scripts()
         document.on_session_destroyed(lambda context: libraries.forget(document))
         session.compute_ahead(libraries.loaded_url(document))

@@ -58,6 +58,7 @@ class Services:
         clock: The clock.
         observer: Hears of what fails.
         later: Runs work beside a document (`app.libraries.later`).
+        once_drawn: Calls back once a browser has drawn a document (`app.libraries.once_drawn`).
         ahead: Held while a page is computed ahead of its session: one at a time, whatever number of pages is opened.
     """
 
@@ -67,6 +68,7 @@ class Services:
     clock: Callable[[], datetime]
     observer: Observer
     later: Callable[[Document, Callable[[], Awaitable[None]]], None]
+    once_drawn: Callable[[Document, Callable[[], None]], None]
     ahead: Lock = field(default_factory=Lock)
 
 
@@ -129,6 +131,9 @@ class Session:
         self._wanted = False
         self._loading = False
         self._acting = False
+        self._ready = False
+        self._pending: Callable[[], None] | None = None
+        services.once_drawn(document, self._become_ready)
         self._asked.on_change("value", lambda attr, old, new: self._turned(new))
         self._width.on_change("value", lambda attr, old, new: self._again())
         parts = (self._header, self._fields.filters, self._main, self._fields.forms)
@@ -198,9 +203,21 @@ class Session:
                 if not self._wanted:
                     # With the defaults that the page filled in.
                     self._url = url if loaded is None else loaded.url
-                    self._document.add_next_tick_callback(partial(self._show, loaded, turn))
+                    self._pending = partial(self._show, loaded, turn)
+                    if self._ready:
+                        self._document.add_next_tick_callback(self._show_pending)
         finally:
             self._loading = False
+
+    def _become_ready(self) -> None:
+        """The browser has drawn the document; Panel drops what is changed before that."""
+        self._ready = True
+        self._show_pending()
+
+    def _show_pending(self) -> None:
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending()
 
     async def _beside(self, work: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._services.executor, work)

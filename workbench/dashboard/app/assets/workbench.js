@@ -33,6 +33,8 @@ const lost = () => {
   progress.textContent = "The connection to the server is lost. ";
   const again = document.createElement("a");
   again.href = here();
+  // Past the connection that is gone.
+  again.dataset.outside = "";
   again.textContent = "Load the page again";
   progress.append(again);
   progress.classList.add("shown", "fault");
