@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,6 +23,7 @@ from workbench.charts.colours import stylesheet
 from workbench.dashboard.app import libraries
 from workbench.dashboard.app.downloads import NotebookDownload, PacketDownload, RecordDownload
 from workbench.dashboard.app.headers import SecurityHeaders
+from workbench.dashboard.app.origin import LOOPBACK, Origins
 from workbench.dashboard.app.pages import ASSETS, frame, style
 from workbench.dashboard.app.sessions import Sessions
 from workbench.dashboard.app.sign_in import Nowhere, SignIn, SignInOnce, SignIns, SignOut, sign_in_url
@@ -74,6 +75,7 @@ def dashboard(
     host: str,
     port: int,
     public_url: str | None = None,
+    trusted_proxies: Iterable[str] = LOOPBACK,
     demo_user: str | None = None,
     clock: Callable[[], datetime],
 ) -> Dashboard:
@@ -86,6 +88,8 @@ def dashboard(
         host: The address to listen on.
         port: The port.
         public_url: Under which browsers reach it through a proxy that terminates TLS; None where they reach it itself.
+        trusted_proxies: The addresses of proxies whose word on the address of their client is taken, where there is a
+            public URL.
         demo_user: The user whom a link signs in once; None for no such link.
         clock: The clock.
 
@@ -93,7 +97,8 @@ def dashboard(
         OSError: The port is taken.
     """
     sessions, secret = Sessions(users, clock), secrets.token_hex(32)
-    sign_ins = SignIns(users, sessions, Throttle(), secret, _is_secure(public_url), clock)
+    origins = Origins(() if public_url is None else trusted_proxies)
+    sign_ins = SignIns(users, sessions, Throttle(), origins, secret, _is_secure(public_url), clock)
     link = None if demo_user is None else sign_ins.link_for(demo_user)
     services = Services(
         store, sessions.user, ThreadPoolExecutor(_THREADS, "dashboard"), clock, observer, libraries.later
@@ -126,7 +131,8 @@ def dashboard(
         unused_session_lifetime_milliseconds=_UNUSED_MS,
         check_unused_sessions_milliseconds=_CHECK_MS,
         use_index=False,
-        http_server_kwargs={"xheaders": public_url is not None, "max_body_size": _MESSAGE},
+        # Tornado would take the client's own X-Real-Ip before the proxy's X-Forwarded-For.
+        http_server_kwargs={"xheaders": False, "max_body_size": _MESSAGE},
         extra_patterns=[
             # The first that match: no path of a file holds a null byte, and no component here loads files of its own.
             (r"/.*%00.*", Nowhere, shared),

@@ -19,6 +19,7 @@ from tornado.web import RequestHandler, decode_signed_value
 
 from gate.errors import AccessRefused, GateError
 from gate.ledger.access.users import User, Users
+from workbench.dashboard.app.origin import Origins
 from workbench.dashboard.app.pages import outside
 from workbench.dashboard.app.sessions import Session, Sessions
 from workbench.dashboard.app.throttle import Throttle
@@ -42,6 +43,7 @@ class SignIns:
         users: The users of the instance.
         sessions: Who is signed in.
         throttle: How often somebody may try.
+        origins: Where somebody tries from.
         secret: The key that signs cookies.
         secure: Whether browsers reach the server over HTTPS alone.
         clock: The clock.
@@ -51,6 +53,7 @@ class SignIns:
     users: Users
     sessions: Sessions
     throttle: Throttle
+    origins: Origins
     secret: str
     secure: bool
     clock: Callable[[], datetime]
@@ -142,7 +145,7 @@ class SignIn(Outside):
         """Signs in, or says that it did not work."""
         name = self.get_body_argument("name", "")
         password = self.get_body_argument("password", "", strip=False)
-        address, now = str(self.request.remote_ip), self.sign_ins.clock()
+        address, now = self.sign_ins.origins.of(self.request), self.sign_ins.clock()
         if len(name) > MAX_FIELD or len(password) > MAX_FIELD:
             self._refuse("", "The name or the password is too long.", 401)
             return
