@@ -16,22 +16,23 @@ from bokeh.server.auth_provider import AuthProvider
 from bokeh.util.token import check_token_signature, get_token_payload
 from panel.io.server import Server, get_server
 from tornado.httputil import HTTPServerRequest
-from tornado.web import HTTPError, RequestHandler, StaticFileHandler
+from tornado.web import Finish, HTTPError, RequestHandler, StaticFileHandler
 
+from gate.errors import GateError
 from gate.ledger.access.users import Users
 from workbench.charts.colours import stylesheet
 from workbench.dashboard.app import libraries
 from workbench.dashboard.app.downloads import NotebookDownload, PacketDownload, RecordDownload
 from workbench.dashboard.app.headers import SecurityHeaders
 from workbench.dashboard.app.origin import LOOPBACK, Origins
-from workbench.dashboard.app.pages import ASSETS, frame, style
+from workbench.dashboard.app.pages import ASSETS, frame, outside, style
 from workbench.dashboard.app.sessions import Sessions
-from workbench.dashboard.app.sign_in import Nowhere, SignIn, SignInOnce, SignIns, SignOut, sign_in_url
+from workbench.dashboard.app.sign_in import Nowhere, SignIn, SignInOnce, SignIns, SignOut, failed, sign_in_url
 from workbench.dashboard.app.throttle import Throttle
 from workbench.dashboard.pages.looks import Looks
 from workbench.dashboard.pages.session import Observer, Services, Session
 from workbench.dashboard.store.store import Store
-from workbench.dashboard.views.location import PAGES
+from workbench.dashboard.views.location import PAGES, Location, LocationInvalid
 
 if TYPE_CHECKING:
     from bokeh.document import Document
@@ -199,7 +200,12 @@ class _Auth(AuthProvider):
         if token is not None and not _is_of(token, session.handle, self._key):
             # A websocket that was opened with another session's token.
             return None
-        user = await self._sign_ins.user(handler)
+        try:
+            user = await self._sign_ins.user(handler)
+        except GateError as error:
+            handler.set_status(503)
+            handler.set_header("Content-Type", "text/html; charset=utf-8")
+            raise Finish(outside("message.html", **failed(error, _again(handler)))) from error
         return None if user is None else user.user_id
 
 
@@ -229,6 +235,14 @@ def _application(services: Services, looks: Looks, sign_ins: SignIns) -> Any:
         session.compute_ahead(libraries.loaded_url(document))
 
     return libraries.application(FunctionHandler(make), _HandleInToken(sign_ins))
+
+
+def _again(handler: RequestHandler) -> str:
+    """Where to ask for the page of a request again."""
+    try:
+        return Location.read(handler.request.uri or "/").url
+    except LocationInvalid:
+        return "/"
 
 
 def _is_folder(path: str) -> bool:

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from tornado.httputil import HTTPServerRequest
@@ -104,7 +104,13 @@ class SignIns:
 
 
 class Outside(RequestHandler):
-    """A page outside of Panel."""
+    """A page outside of Panel.
+
+    Attributes:
+        again: Where to try again after a failure.
+    """
+
+    again = "/"
 
     def initialize(self, sign_ins: SignIns, store: Store) -> None:
         """Takes what the handlers share: who is signed in, and what files are made from."""
@@ -117,11 +123,30 @@ class Outside(RequestHandler):
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.finish(outside(template, xsrf=self.xsrf_token.decode(), **context))
 
-    def write_error(self, status_code: int, **kwargs: object) -> None:
+    def log_exception(self, *error: Any) -> None:
+        """Logs what was not foreseen alone."""
+        if not isinstance(error[1], GateError):
+            super().log_exception(*error)
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
         """A page for whatever went wrong; it repeats nothing of the request."""
+        error = kwargs.get("exc_info", (None, None))[1]
+        if isinstance(error, GateError):
+            self.show("message.html", 503, **failed(error, self.again))
+            return
         message = _ERRORS.get(status_code, "The dashboard could not answer. Go back and try again.")
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.finish(outside("message.html", title="That did not work", message=message, link="/", link_text="Overview"))
+
+
+def failed(error: GateError, link: str) -> dict[str, str]:
+    """What a page says of an error.
+
+    Args:
+        error: The error.
+        link: Where to try again.
+    """
+    return {"title": "That did not work", "message": error.message, "link": link, "link_text": "Try again"}
 
 
 _ERRORS: Final = {
@@ -133,6 +158,8 @@ _ERRORS: Final = {
 
 class SignIn(Outside):
     """GET and POST /sign-in."""
+
+    again = "/sign-in"
 
     async def get(self) -> None:
         """The form."""
@@ -202,12 +229,12 @@ class SignInOnce(Outside):
         if name is None:
             self._used()
             return
-        self.sign_ins.once = None
+        once, self.sign_ins.once = self.sign_ins.once, None
         try:
             user = await asyncio.to_thread(self.sign_ins.users.let_in, name, self.sign_ins.clock())
         except GateError as error:
-            title, message = "That did not work", error.message
-            self.show("message.html", 503, title=title, message=message, link="/", link_text="Try again")
+            self.sign_ins.once = once
+            self.show("message.html", 503, **failed(error, self.request.path))
             return
         self.sign_ins.begin(self, user)
         self.redirect("/")
@@ -229,6 +256,8 @@ class SignInOnce(Outside):
 
 class SignOut(Outside):
     """GET and POST /sign-out."""
+
+    again = "/sign-out"
 
     async def get(self) -> None:
         """Asks which sessions to end."""
