@@ -7,6 +7,8 @@ import re
 import secrets
 import threading
 import time
+from collections.abc import Sequence
+from ipaddress import ip_address
 from typing import Annotated, Final
 
 import typer
@@ -20,6 +22,7 @@ from gate.clock import utc_now
 from gate.errors import OperatorError
 from gate.instance.instance import Instance
 from workbench.charts.svg import warm_up
+from workbench.dashboard.app.origin import LOOPBACK
 from workbench.dashboard.app.server import dashboard
 from workbench.dashboard.store.store import Store
 from workbench.lake.entries import Personal
@@ -49,6 +52,13 @@ def workbench(
             help="The address under which browsers reach it through a proxy, such as https://workbench.example.com.",
         ),
     ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="The address of a proxy that appends to X-Forwarded-For, if not this machine; repeat it for several.",
+        ),
+    ] = None,
     demo: Annotated[
         bool, typer.Option("--demo", help="Create a demo user and print a link that signs this user in once.")
     ] = False,
@@ -61,6 +71,7 @@ def workbench(
             "USAGE_INVALID",
             f"--public-url {public_url!r} is no address; write scheme and host, such as https://workbench.example.com.",
         )
+    proxies = _proxies(trusted_proxy, public_url)
     if ends_with is not None:
         threading.Thread(target=_end_with, args=(ends_with,), daemon=True).start()
     log = open_log("warning")
@@ -78,6 +89,7 @@ def workbench(
                 host=host,
                 port=port,
                 public_url=public_url,
+                trusted_proxies=proxies,
                 demo_user=user,
                 clock=utc_now,
             )
@@ -88,6 +100,26 @@ def workbench(
             ) from error
         _announce(instance, public_url or f"http://{host}:{port}", served.link, as_json=as_json)
         served.run()
+
+
+def _proxies(named: list[str] | None, public_url: str | None) -> Sequence[str]:
+    """The proxies to trust.
+
+    Raises:
+        OperatorError: USAGE_INVALID: one is no address, or there is no public URL that they would serve.
+    """
+    if not named:
+        return LOOPBACK
+    if public_url is None:
+        raise OperatorError("USAGE_INVALID", "--trusted-proxy needs --public-url, the address that the proxy serves.")
+    for proxy in named:
+        try:
+            ip_address(proxy)
+        except ValueError as error:
+            raise OperatorError(
+                "USAGE_INVALID", f"--trusted-proxy {proxy!r} is no IP address; write one such as 10.0.0.5."
+            ) from error
+    return named
 
 
 def _end_with(server: int) -> None:

@@ -14,7 +14,7 @@ import json
 import re
 import socket
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -131,7 +131,13 @@ class Site:
 
 
 @contextmanager
-def served(instance: Instance, *, public_url: str | None = None, demo_user: str | None = None) -> Iterator[Site]:
+def served(
+    instance: Instance,
+    *,
+    public_url: str | None = None,
+    demo_user: str | None = None,
+    trusted_proxies: Iterable[str] = (HOST,),
+) -> Iterator[Site]:
     """Serves an instance while the block runs."""
     clock, failures, port = Clock(), Failures(), free_port()
     started, made = Event(), list[tuple["Dashboard", asyncio.AbstractEventLoop]]()
@@ -151,6 +157,7 @@ def served(instance: Instance, *, public_url: str | None = None, demo_user: str 
                 host=HOST,
                 port=port,
                 public_url=public_url,
+                trusted_proxies=trusted_proxies,
                 demo_user=demo_user,
                 clock=clock,
             )

@@ -4,6 +4,7 @@ server       composes the rest and listens
 sessions     who is signed in
 sign_in      the pages to sign in and out
 throttle     how often somebody may try to sign in
+origin       where a request comes from, with a proxy or without
 headers      the security headers of every response
 downloads    records, packets and notebooks as files
 libraries    all that leans on private parts of Panel and Bokeh, whose versions are pinned for it

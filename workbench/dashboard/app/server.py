@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,21 +16,23 @@ from bokeh.server.auth_provider import AuthProvider
 from bokeh.util.token import check_token_signature, get_token_payload
 from panel.io.server import Server, get_server
 from tornado.httputil import HTTPServerRequest
-from tornado.web import HTTPError, RequestHandler, StaticFileHandler
+from tornado.web import Finish, HTTPError, RequestHandler, StaticFileHandler
 
+from gate.errors import GateError
 from gate.ledger.access.users import Users
 from workbench.charts.colours import stylesheet
 from workbench.dashboard.app import libraries
 from workbench.dashboard.app.downloads import NotebookDownload, PacketDownload, RecordDownload
 from workbench.dashboard.app.headers import SecurityHeaders
-from workbench.dashboard.app.pages import ASSETS, frame, style
+from workbench.dashboard.app.origin import LOOPBACK, Origins
+from workbench.dashboard.app.pages import ASSETS, frame, outside, style
 from workbench.dashboard.app.sessions import Sessions
-from workbench.dashboard.app.sign_in import Nowhere, SignIn, SignInOnce, SignIns, SignOut, sign_in_url
+from workbench.dashboard.app.sign_in import Nowhere, SignIn, SignInOnce, SignIns, SignOut, failed, sign_in_url
 from workbench.dashboard.app.throttle import Throttle
 from workbench.dashboard.pages.looks import Looks
 from workbench.dashboard.pages.session import Observer, Services, Session
 from workbench.dashboard.store.store import Store
-from workbench.dashboard.views.location import PAGES
+from workbench.dashboard.views.location import PAGES, Location, LocationInvalid
 
 if TYPE_CHECKING:
     from bokeh.document import Document
@@ -74,6 +76,7 @@ def dashboard(
     host: str,
     port: int,
     public_url: str | None = None,
+    trusted_proxies: Iterable[str] = LOOPBACK,
     demo_user: str | None = None,
     clock: Callable[[], datetime],
 ) -> Dashboard:
@@ -86,6 +89,8 @@ def dashboard(
         host: The address to listen on.
         port: The port.
         public_url: Under which browsers reach it through a proxy that terminates TLS; None where they reach it itself.
+        trusted_proxies: The addresses of proxies whose word on the address of their client is taken, where there is a
+            public URL.
         demo_user: The user whom a link signs in once; None for no such link.
         clock: The clock.
 
@@ -93,7 +98,8 @@ def dashboard(
         OSError: The port is taken.
     """
     sessions, secret = Sessions(users, clock), secrets.token_hex(32)
-    sign_ins = SignIns(users, sessions, Throttle(), secret, _is_secure(public_url), clock)
+    origins = Origins(() if public_url is None else trusted_proxies)
+    sign_ins = SignIns(users, sessions, Throttle(), origins, secret, _is_secure(public_url), clock)
     link = None if demo_user is None else sign_ins.link_for(demo_user)
     services = Services(
         store,
@@ -132,7 +138,8 @@ def dashboard(
         unused_session_lifetime_milliseconds=_UNUSED_MS,
         check_unused_sessions_milliseconds=_CHECK_MS,
         use_index=False,
-        http_server_kwargs={"xheaders": public_url is not None, "max_body_size": _MESSAGE},
+        # Tornado would take the client's own X-Real-Ip before the proxy's X-Forwarded-For.
+        http_server_kwargs={"xheaders": False, "max_body_size": _MESSAGE},
         extra_patterns=[
             # The first that match: no path of a file holds a null byte, and no component here loads files of its own.
             (r"/.*%00.*", Nowhere, shared),
@@ -199,7 +206,12 @@ class _Auth(AuthProvider):
         if token is not None and not _is_of(token, session.handle, self._key):
             # A websocket that was opened with another session's token.
             return None
-        user = await self._sign_ins.user(handler)
+        try:
+            user = await self._sign_ins.user(handler)
+        except GateError as error:
+            handler.set_status(503)
+            handler.set_header("Content-Type", "text/html; charset=utf-8")
+            raise Finish(outside("message.html", **failed(error, _again(handler)))) from error
         return None if user is None else user.user_id
 
 
@@ -231,6 +243,14 @@ def _application(services: Services, looks: Looks, sign_ins: SignIns) -> Any:
         session.compute_ahead(libraries.loaded_url(document))
 
     return libraries.application(FunctionHandler(make), _HandleInToken(sign_ins))
+
+
+def _again(handler: RequestHandler) -> str:
+    """Where to ask for the page of a request again."""
+    try:
+        return Location.read(handler.request.uri or "/").url
+    except LocationInvalid:
+        return "/"
 
 
 def _is_folder(path: str) -> bool:

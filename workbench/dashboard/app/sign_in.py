@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from tornado.httputil import HTTPServerRequest
@@ -19,6 +19,7 @@ from tornado.web import RequestHandler, decode_signed_value
 
 from gate.errors import AccessRefused, GateError
 from gate.ledger.access.users import User, Users
+from workbench.dashboard.app.origin import Origins
 from workbench.dashboard.app.pages import outside
 from workbench.dashboard.app.sessions import Session, Sessions
 from workbench.dashboard.app.throttle import Throttle
@@ -42,6 +43,7 @@ class SignIns:
         users: The users of the instance.
         sessions: Who is signed in.
         throttle: How often somebody may try.
+        origins: Where somebody tries from.
         secret: The key that signs cookies.
         secure: Whether browsers reach the server over HTTPS alone.
         clock: The clock.
@@ -51,6 +53,7 @@ class SignIns:
     users: Users
     sessions: Sessions
     throttle: Throttle
+    origins: Origins
     secret: str
     secure: bool
     clock: Callable[[], datetime]
@@ -101,7 +104,13 @@ class SignIns:
 
 
 class Outside(RequestHandler):
-    """A page outside of Panel."""
+    """A page outside of Panel.
+
+    Attributes:
+        again: Where to try again after a failure.
+    """
+
+    again = "/"
 
     def initialize(self, sign_ins: SignIns, store: Store) -> None:
         """Takes what the handlers share: who is signed in, and what files are made from."""
@@ -114,11 +123,30 @@ class Outside(RequestHandler):
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.finish(outside(template, xsrf=self.xsrf_token.decode(), **context))
 
-    def write_error(self, status_code: int, **kwargs: object) -> None:
+    def log_exception(self, *error: Any) -> None:
+        """Logs what was not foreseen alone."""
+        if not isinstance(error[1], GateError):
+            super().log_exception(*error)
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
         """A page for whatever went wrong; it repeats nothing of the request."""
+        error = kwargs.get("exc_info", (None, None))[1]
+        if isinstance(error, GateError):
+            self.show("message.html", 503, **failed(error, self.again))
+            return
         message = _ERRORS.get(status_code, "The dashboard could not answer. Go back and try again.")
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.finish(outside("message.html", title="That did not work", message=message, link="/", link_text="Overview"))
+
+
+def failed(error: GateError, link: str) -> dict[str, str]:
+    """What a page says of an error.
+
+    Args:
+        error: The error.
+        link: Where to try again.
+    """
+    return {"title": "That did not work", "message": error.message, "link": link, "link_text": "Try again"}
 
 
 _ERRORS: Final = {
@@ -131,6 +159,8 @@ _ERRORS: Final = {
 class SignIn(Outside):
     """GET and POST /sign-in."""
 
+    again = "/sign-in"
+
     async def get(self) -> None:
         """The form."""
         if await self.sign_ins.user(self) is not None:
@@ -142,7 +172,7 @@ class SignIn(Outside):
         """Signs in, or says that it did not work."""
         name = self.get_body_argument("name", "")
         password = self.get_body_argument("password", "", strip=False)
-        address, now = str(self.request.remote_ip), self.sign_ins.clock()
+        address, now = self.sign_ins.origins.of(self.request), self.sign_ins.clock()
         if len(name) > MAX_FIELD or len(password) > MAX_FIELD:
             self._refuse("", "The name or the password is too long.", 401)
             return
@@ -199,12 +229,12 @@ class SignInOnce(Outside):
         if name is None:
             self._used()
             return
-        self.sign_ins.once = None
+        once, self.sign_ins.once = self.sign_ins.once, None
         try:
             user = await asyncio.to_thread(self.sign_ins.users.let_in, name, self.sign_ins.clock())
         except GateError as error:
-            title, message = "That did not work", error.message
-            self.show("message.html", 503, title=title, message=message, link="/", link_text="Try again")
+            self.sign_ins.once = once
+            self.show("message.html", 503, **failed(error, self.request.path))
             return
         self.sign_ins.begin(self, user)
         self.redirect("/")
@@ -226,6 +256,8 @@ class SignInOnce(Outside):
 
 class SignOut(Outside):
     """GET and POST /sign-out."""
+
+    again = "/sign-out"
 
     async def get(self) -> None:
         """Asks which sessions to end."""

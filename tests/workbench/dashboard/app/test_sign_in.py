@@ -271,3 +271,18 @@ def test_a_user_who_expires_is_signed_out(site: Site, acme: Scope) -> None:
     assert shown_to(browser)
     site.clock.forward(timedelta(minutes=5))
     assert not shown_to(browser)
+
+
+def test_a_client_behind_a_proxy_does_not_choose_the_address_that_is_counted(decided: Shared, site: Site) -> None:
+    made_up = [
+        {"X-Real-Ip": f"198.51.100.{number}", "X-Forwarded-For": f"198.51.100.{number}, 203.0.113.9"}
+        for number in range(BY_BOTH + 1)
+    ]
+    with served(decided.instance, public_url="http://workbench.example") as behind:
+        statuses = [
+            behind.browser().post("/sign-in", {"name": "fay", "password": "wrong"}, headers=headers).status_code
+            for headers in made_up
+        ]
+        assert statuses == [401] * BY_BOTH + [429]
+        other = {"X-Forwarded-For": "203.0.113.10"}
+        assert behind.browser().post("/sign-in", {"name": "fay"}, headers=other).status_code == 401

@@ -1,0 +1,60 @@
+"""Where a request comes from, as sign-ins are counted: the address of the browser, not one that it makes up.
+
+A proxy that is trusted appends the address of its client to `X-Forwarded-For`, so that only the last one there is its
+word; whatever stands before it, and every other header, comes from the client. An IPv6 client has a whole /64 to choose
+addresses from, and counts as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from typing import Final, TypeAlias
+
+from tornado.httputil import HTTPServerRequest
+
+Address: TypeAlias = IPv4Address | IPv6Address
+
+LOOPBACK: Final = ("127.0.0.1", "::1")
+"""The proxies that are trusted where none are named: those on this machine."""
+
+_IPV6_PREFIX: Final = 64
+
+
+class Origins:
+    """Tells where requests come from."""
+
+    def __init__(self, proxies: Iterable[str]) -> None:
+        """Takes the addresses of the proxies that are trusted; none where browsers reach the server themselves.
+
+        Raises:
+            ValueError: One is no address.
+        """
+        self._proxies: Final = frozenset(_address(proxy) for proxy in proxies)
+
+    def of(self, request: HTTPServerRequest) -> str:
+        """The address or the IPv6 network that a request is counted under."""
+        peer = _known(str(request.remote_ip))
+        if peer is None or peer not in self._proxies:
+            return _counted(peer)
+        last = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
+        return _counted(_known(last) or peer)
+
+
+def _known(text: str) -> Address | None:
+    try:
+        return _address(text)
+    except ValueError:
+        return None
+
+
+def _address(text: str) -> Address:
+    found = ip_address(text)
+    # As which a server that listens on `::` sees IPv4.
+    return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
+
+
+def _counted(address: Address | None) -> str:
+    if isinstance(address, IPv6Address):
+        return str(IPv6Network((int(address), _IPV6_PREFIX), strict=False))
+    return "unknown" if address is None else str(address)
