@@ -1,20 +1,53 @@
-"""Records, packets and notebooks as files, for those who may see them on a page."""
+"""Records, packets and notebooks as files, for those who may see them on a page.
+
+They are made in threads of their own, one at a time for each user: nobody's downloads hold up a page or a sign-in.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Final
 
 from gate.errors import AccessForbidden, GateError, NotFound
-from workbench.dashboard.app.sign_in import Outside, sign_in_url
+from workbench.dashboard.app.sign_in import Outside, SignIns, sign_in_url
 from workbench.dashboard.store.access import Access, access
+from workbench.dashboard.store.store import Store
 
-_MAX_ARGUMENT = 200
+_MAX_ARGUMENT: Final = 200
+_THREADS: Final = 2
+
+
+class Files:
+    """Makes files."""
+
+    def __init__(self) -> None:
+        """Makes none yet."""
+        self._executor: Final = ThreadPoolExecutor(_THREADS, "download")
+        self._users: Final[set[str]] = set()
+
+    def busy(self, user_id: str) -> bool:
+        """Whether a file is being made for a user."""
+        return user_id in self._users
+
+    async def make(self, user_id: str, make: Callable[[], bytes]) -> bytes:
+        """A file for a user, for whom no other is being made."""
+        self._users.add(user_id)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._executor, make)
+        finally:
+            self._users.discard(user_id)
 
 
 class Download(Outside):
     """A file of a scope."""
+
+    def initialize(self, sign_ins: SignIns, store: Store, files: Files) -> None:  # type: ignore[override]
+        """Takes what makes the files as well."""
+        super().initialize(sign_ins, store)
+        self.files = files
 
     async def get(self) -> None:
         """The file, or a page that says why there is none."""
@@ -25,12 +58,15 @@ class Download(Outside):
         try:
             who = access(user, self.argument("scope") or None)
             name, content_type, make = self.file(who)
-            body = await asyncio.to_thread(make)
+            if self.files.busy(user.user_id):
+                self._refuse(429, "Another download of yours is not finished yet. Wait for it and try again.")
+                return
+            body = await self.files.make(user.user_id, make)
         except (AccessForbidden, NotFound) as error:
-            self._refuse(404, error)
+            self._refuse(404, error.message)
             return
         except GateError as error:
-            self._refuse(503, error)
+            self._refuse(503, error.message)
             return
         self.set_header("Content-Type", content_type)
         self.set_header("Content-Disposition", f'attachment; filename="{name}"')
@@ -45,8 +81,8 @@ class Download(Outside):
         value = self.get_query_argument(name, "")
         return value if len(value) <= _MAX_ARGUMENT else ""
 
-    def _refuse(self, status: int, error: GateError) -> None:
-        self.show("message.html", status, title="No file", message=error.message, link="/", link_text="Overview")
+    def _refuse(self, status: int, message: str) -> None:
+        self.show("message.html", status, title="No file", message=message, link="/", link_text="Overview")
 
 
 class RecordDownload(Download):

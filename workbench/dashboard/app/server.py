@@ -22,7 +22,7 @@ from gate.errors import GateError
 from gate.ledger.access.users import Users
 from workbench.charts.colours import stylesheet
 from workbench.dashboard.app import libraries
-from workbench.dashboard.app.downloads import NotebookDownload, PacketDownload, RecordDownload
+from workbench.dashboard.app.downloads import Files, NotebookDownload, PacketDownload, RecordDownload
 from workbench.dashboard.app.headers import SecurityHeaders
 from workbench.dashboard.app.origin import LOOPBACK, Origins
 from workbench.dashboard.app.pages import ASSETS, frame, outside, style
@@ -116,6 +116,7 @@ def dashboard(
     pn.extension(notifications=False)
     looks = Looks(style())
     shared: dict[str, Any] = {"sign_ins": sign_ins, "store": store}
+    downloads = {**shared, "files": Files()}
     path, files = libraries.panel_files()
     server = get_server(
         {f"/{'' if page == 'overview' else page}": _application(services, looks, sign_ins) for page in PAGES},
@@ -147,9 +148,9 @@ def dashboard(
             (r"/sign-in", SignIn, shared),
             (r"/sign-in/once/([A-Za-z0-9_-]{1,100})", SignInOnce, shared),
             (r"/sign-out", SignOut, shared),
-            (r"/download/packet", PacketDownload, shared),
-            (r"/download/record", RecordDownload, shared),
-            (r"/download/notebook", NotebookDownload, shared),
+            (r"/download/packet", PacketDownload, downloads),
+            (r"/download/record", RecordDownload, downloads),
+            (r"/download/notebook", NotebookDownload, downloads),
             (r"/health", Health),
             (rf"{path}/(.*)", StaticFileHandler, {"path": str(files)}),
             (r"/assets/charts.css", ChartColours),

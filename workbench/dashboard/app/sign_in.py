@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -48,6 +50,8 @@ class SignIns:
         secure: Whether browsers reach the server over HTTPS alone.
         clock: The clock.
         once: A token that signs its user in once, for a demo on this machine; None without one, and after its use.
+        hashing: Hashes passwords, so that no lookup of a user waits for it.
+        turns: As many as are hashed at once.
     """
 
     users: Users
@@ -58,6 +62,7 @@ class SignIns:
     secure: bool
     clock: Callable[[], datetime]
     once: tuple[str, str] | None = None
+    hashing: Executor = field(default_factory=lambda: ThreadPoolExecutor(_AT_ONCE, "sign-in"))
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
     def link_for(self, name: str) -> str:
@@ -182,7 +187,8 @@ class SignIn(Outside):
                 if seconds := self.sign_ins.throttle.wait(name, address, now):
                     self._delay(name, seconds)
                     return
-                user = await asyncio.to_thread(self.sign_ins.users.sign_in, name, password, now)
+                work = partial(self.sign_ins.users.sign_in, name, password, now)
+                user = await asyncio.get_running_loop().run_in_executor(self.sign_ins.hashing, work)
         except AccessRefused:
             self.sign_ins.throttle.failed(name, address, now)
             self._refuse(name, "The name or the password is wrong, or the user is disabled or expired.", 401)
