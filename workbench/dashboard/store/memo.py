@@ -13,22 +13,28 @@ Value = TypeVar("Value")
 
 
 class Memo:
-    """A bounded cache: who asks first computes, who asks meanwhile waits, and a failure is not kept."""
+    """A bounded cache: the first caller computes, callers meanwhile wait for it, and a failure is not kept."""
 
     def __init__(self, size: int) -> None:
         """Keeps so many values, those asked for last."""
         self._lock: Final = Lock()
         self._kept: LRUCache[Hashable, Future[Any]] = LRUCache(size)
 
-    def get(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+    def get(
+        self, key: Hashable, compute: Callable[[], Value], *, still: Callable[[Value], bool] = lambda _: True
+    ) -> Value:
         """The value under a key, computed where it is not kept.
 
         Args:
             key: Whatever the value follows from, and nothing less.
             compute: Makes it; what it raises is raised to all who wait.
+            still: Whether a kept value may still be used; where it may not, it is computed again.
         """
         with self._lock:
             found: Future[Value] | None = self._kept.get(key)
+            # One that failed is about to be removed, and is raised to those who asked meanwhile.
+            if found is not None and found.done() and found.exception() is None and not still(found.result()):
+                found = None
             mine = found is None
             if found is None:
                 found = self._kept[key] = Future()
@@ -37,6 +43,13 @@ class Memo:
                 found.set_result(compute())
             except BaseException as error:  # noqa: BLE001  those who wait must hear of it, whatever it is
                 with self._lock:
-                    self._kept.pop(key, None)
+                    if self._kept.get(key) is found:
+                        del self._kept[key]
                 found.set_exception(error)
         return found.result()
+
+    def drop(self, dead: Callable[[Any], bool]) -> None:
+        """Forgets the values whose keys nobody will ask for again."""
+        with self._lock:
+            for key in [key for key in self._kept if dead(key)]:
+                del self._kept[key]

@@ -32,6 +32,7 @@ from workbench.engines.listing import (
     find_decisions,
     held_decisions,
 )
+from workbench.lake.cohorts import frozen_months
 from workbench.lake.reader import Snapshot
 
 Answer = TypeVar("Answer")
@@ -95,17 +96,35 @@ class Shown:
     anomaly_id: str
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Edition:
+    """What the answers about a scope follow from; a later one is greater.
+
+    Attributes:
+        position: How much of the chain they see.
+        generation: The lake's manifest, whose files kept answers may still read.
+        frozen: The latest month that is frozen for benchmarks; empty where none is.
+    """
+
+    position: int
+    generation: int
+    frozen: str
+
+
 class ScopeReports:
     """Answers about one scope, as of one moment.
 
     Attributes:
         seen: The scope's chain as it was then.
+        edition: What the answers follow from.
     """
 
     def __init__(self, scope_id: str, seen: Seen, memo: Memo) -> None:
         """Takes the scope, its chain, and what keeps answers."""
         self._scope_id = scope_id
         self.seen: Final = seen
+        manifest, frozen = seen.snapshot.manifest, max(frozen_months(seen.snapshot.lake), default="")
+        self.edition: Final = Edition(seen.snapshot.position, manifest.generation, frozen)
         self._memo = memo
 
     @property
@@ -179,8 +198,8 @@ class ScopeReports:
         return self._kept(("shown", shown), lambda: self._positions(shown))
 
     def _positions(self, shown: Shown) -> pl.Series:
-        # An anomaly of one version is listed by the report on that version alone.
-        for version in dict.fromkeys((None, shown.policy_version)):
+        # The reports on a version and on all versions may list anomalies of one id, with other decisions.
+        for version in dict.fromkeys((shown.policy_version, None)):
             report = self.anomalies(shown.policy_id, version)
             for at, anomaly in enumerate(report.body["anomalies"]):
                 if anomaly["anomaly_id"] == shown.anomaly_id:
@@ -203,7 +222,7 @@ class ScopeReports:
         return self.snapshot.slice(since=of.since, until=of.until, verdict=of.verdict)
 
     def _kept(self, key: Hashable, compute: Callable[[], Answer]) -> Answer:
-        return self._memo.get((self._scope_id, self.snapshot.position, key), compute)
+        return self._memo.get((self._scope_id, self.edition, key), compute)
 
 
 def unknown_anomaly() -> NotFound:
@@ -228,4 +247,6 @@ class ReportStore:
         Raises:
             ServiceUnavailable: As `Snapshots.latest`.
         """
-        return ScopeReports(scope_id, self._snapshots.latest(scope_id), self._memo)
+        found = ScopeReports(scope_id, self._snapshots.latest(scope_id), self._memo)
+        self._memo.drop(lambda key: key[0] == scope_id and key[1] < found.edition)
+        return found

@@ -10,12 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from threading import Lock
 from typing import Final
 
-from cachetools import LRUCache
-
 from gate.ledger import Ledger
+from workbench.dashboard.store.memo import Memo
 from workbench.lake.entries import Personal
 from workbench.lake.fresh import fresh
 from workbench.lake.reader import Snapshot
@@ -47,9 +45,7 @@ class Snapshots:
         """Takes what reads a scope's snapshot, as `reading` makes it, and the clock."""
         self._read = read
         self._clock = clock
-        self._lock = Lock()
-        self._locks: LRUCache[str, Lock] = LRUCache(_SCOPES)
-        self._seen: LRUCache[str, Seen] = LRUCache(_SCOPES)
+        self._memo = Memo(_SCOPES)
 
     def latest(self, scope_id: str) -> Seen:
         """A scope's chain as it is, or was not longer ago than `FRESH_FOR`.
@@ -57,14 +53,16 @@ class Snapshots:
         Raises:
             ServiceUnavailable: SVC_REPORT_UNAVAILABLE or SVC_STORAGE_UNAVAILABLE.
         """
-        with self._lock:
-            lock = self._locks.setdefault(scope_id, Lock())
-        with lock:
-            seen, now = self._seen.get(scope_id), self._clock()
-            if seen is None or now - seen.at >= FRESH_FOR:
-                # Though nothing was added: files that compaction has replaced are deleted after an hour.
-                seen = self._seen[scope_id] = Seen(self._read(scope_id), now)
-            return seen
+        # Read again though nothing was added: files that compaction has replaced are deleted after an hour.
+        return self._memo.get(scope_id, lambda: self._now(scope_id), still=self._is_fresh)
+
+    def _now(self, scope_id: str) -> Seen:
+        # Its age counts from before it is read.
+        at = self._clock()
+        return Seen(self._read(scope_id), at)
+
+    def _is_fresh(self, seen: Seen) -> bool:
+        return self._clock() - seen.at < FRESH_FOR
 
 
 def reading(ledger: Ledger, lake: Path, personal: Personal) -> Callable[[str], Snapshot]:
