@@ -30,14 +30,7 @@ class Memo:
             compute: Makes it; what it raises is raised to all who wait.
             still: Whether a kept value may still be used; where it may not, it is computed again.
         """
-        with self._lock:
-            found: Future[Value] | None = self._kept.get(key)
-            # One that failed is about to be removed, and is raised to those who asked meanwhile.
-            if found is not None and found.done() and found.exception() is None and not still(found.result()):
-                found = None
-            mine = found is None
-            if found is None:
-                found = self._kept[key] = Future()
+        found, mine = self._found(key, still)
         if mine:
             try:
                 found.set_result(compute())
@@ -47,6 +40,18 @@ class Memo:
                         del self._kept[key]
                 found.set_exception(error)
         return found.result()
+
+    def _found(self, key: Hashable, still: Callable[[Value], bool]) -> tuple[Future[Value], bool]:
+        """What is kept under a key, or is going to be, and whether the caller has to compute it."""
+        with self._lock:
+            found: Future[Value] | None = self._kept.get(key)
+            # One that failed is about to be removed, and is raised to those who asked meanwhile.
+            old = found is not None and found.done() and found.exception() is None and not still(found.result())
+            if found is not None and not old:
+                return found, False
+            made: Future[Value] = Future()
+            self._kept[key] = made
+            return made, True
 
     def drop(self, dead: Callable[[Any], bool]) -> None:
         """Forgets the values whose keys nobody will ask for again."""
