@@ -48,6 +48,7 @@ def part(location: Location, *, oldest_first: bool = False) -> Part:
 
 def _found(reports: ScopeReports, location: Location, of: Part) -> Listing:
     shown = None
+    # A location with an anomaly has the policy, too.
     if location.anomaly is not None and location.policy is not None:
         shown = Shown(location.policy, location.version, location.anomaly)
     return reports.find(criteria(location), of, shown)

@@ -9,6 +9,7 @@ parameter that a page does not know is an error, and a misspelt filter is never 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
@@ -29,6 +30,8 @@ LONGEST: Final = 200
 _COMMON: Final = ("scope", "policy", "version")
 _PERIOD: Final = ("since", "until")
 _PLACES: Final = ("before", "after")
+# One of the ways in which ISO 8601 writes a day; Python's parser knows the others, such as 2026-W29-1.
+_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _LISTED: Final = ("verdict", *_PERIOD, "reason", "rule", "target", "before", "after")
 
 PAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -130,6 +133,8 @@ class Location(_Parameters):
                 raise _invalid(f"The filter {name} holds half a character; write it anew.")
             if value:
                 given[name] = _checked(name, value)
+        if "anomaly" in given and "policy" not in given:
+            raise _invalid("The filter anomaly needs the filter policy, whose anomaly it is; choose the policy.")
         return cls(page, **given)
 
     @property
@@ -157,7 +162,9 @@ class Location(_Parameters):
         if page != self.page:
             # What the page is about, and not a filter.
             kept.pop("id", None)
-        return replace(type(self)(page), **{**kept, **changes})
+        there = replace(type(self)(page), **{**kept, **changes})
+        # An anomaly is one of a policy.
+        return there if there.policy is not None else replace(there, anomaly=None)
 
     def change(self, **changes: str | None) -> Self:
         """The same page with some filters changed; a list begins anew."""
@@ -212,15 +219,19 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 def _start(value: str | None) -> datetime | None:
     if value is None:
         return None
-    if len(value) == len("2026-07-13"):
+    if _is_day(value):
         found = date.fromisoformat(value)
         return datetime(found.year, found.month, found.day, tzinfo=UTC)
     return parse_timestamp(value)
 
 
+def _is_day(value: str) -> bool:
+    return _DAY.fullmatch(value) is not None
+
+
 def _end(value: str | None) -> datetime | None:
     start = _start(value)
-    if start is None or value is None or len(value) != len("2026-07-13"):
+    if start is None or value is None or not _is_day(value):
         return start
     return start + timedelta(days=1) if start.date() < date.max else start
 

@@ -28,6 +28,8 @@ VALUES = {
 def locations(draw: st.DrawFn) -> Location:
     page = draw(st.sampled_from(sorted(PAGES)))
     given = {name: draw(st.none() | VALUES.get(name, TEXT)) for name in PAGES[page]}
+    if given.get("policy") is None:
+        given.pop("anomaly", None)
     return Location(page, **given)
 
 
@@ -80,7 +82,7 @@ def test_a_filter_that_the_page_does_not_know_or_has_twice_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "day", ["2026-02-30", "13.07.2026", "9999-99-99", "0000-00-00", "today", "2026-07-13T25:00:00Z"]
+    "day", ["2026-02-30", "13.07.2026", "9999-99-99", "0000-00-00", "today", "2026-W29-1", "2026-07-13T25:00:00Z"]
 )
 @pytest.mark.parametrize("name", ["since", "until"])
 def test_a_day_that_there_is_not_is_refused_with_an_example(day: str, name: str) -> None:
@@ -100,6 +102,11 @@ def test_a_word_that_a_filter_does_not_know_is_refused_with_those_that_it_does(n
 def test_a_refusal_shows_nothing_that_a_terminal_or_a_page_could_take_for_more_than_text() -> None:
     told = refusal("/policy?%1b[31m\u202e\n=1")
     assert told.isprintable()
+
+
+def test_an_anomaly_needs_the_policy_whose_it_is() -> None:
+    assert "needs the filter policy" in refusal("/decisions?anomaly=ano_1")
+    assert Location.read("/decisions?policy=refunds&anomaly=ano_1").anomaly == "ano_1"
 
 
 def test_a_period_ends_with_its_last_day() -> None:
