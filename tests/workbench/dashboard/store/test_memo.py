@@ -65,3 +65,18 @@ def test_each_key_has_a_value_of_its_own() -> None:
     for number, key in enumerate(keys):
         memo.get(key, partial(int, number))
     assert [memo.get(key, lambda: -1) for key in keys] == [0, 1, 2, 3]
+
+
+def test_a_value_that_may_not_be_used_any_more_is_computed_again() -> None:
+    memo = Memo(2)
+    assert memo.get("a", lambda: 1) == 1
+    assert memo.get("a", lambda: 2, still=lambda kept: kept == 1) == 1
+    assert memo.get("a", lambda: 3, still=lambda kept: kept != 1) == 3
+
+
+def test_dropped_values_are_computed_again_and_the_others_are_kept() -> None:
+    memo = Memo(9)
+    for key in ("a", "b"):
+        memo.get(key, lambda: 1)
+    memo.drop(lambda key: key == "a")
+    assert [memo.get(key, lambda: 2) for key in ("a", "b")] == [2, 1]

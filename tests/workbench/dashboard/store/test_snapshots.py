@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from threading import Event, Thread
 from typing import Any, cast
 
 import pytest
@@ -66,3 +67,26 @@ def test_of_many_scopes_some_are_kept() -> None:
     snapshots.latest("99")
     snapshots.latest("0")
     assert lake.read[100:] == ["0"]
+
+
+def test_a_scope_that_takes_long_holds_up_no_other_and_is_read_once() -> None:
+    lake, begun, go = Lake(), Event(), Event()
+
+    def slowly(scope_id: str) -> Snapshot:
+        if scope_id == "slow":
+            begun.set()
+            go.wait(20)
+        return lake(scope_id)
+
+    snapshots = Snapshots(slowly, lake.clock)
+    threads = [Thread(target=snapshots.latest, args=("slow",)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    begun.wait(20)
+    for number in range(3):
+        snapshots.latest(str(number))
+    assert lake.read == ["0", "1", "2"]
+    go.set()
+    for thread in threads:
+        thread.join()
+    assert lake.read.count("slow") == 1
