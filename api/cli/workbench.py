@@ -21,9 +21,10 @@ from api.http.logs import open_log, places
 from gate.clock import utc_now
 from gate.errors import OperatorError
 from gate.instance.instance import Instance
-from workbench.charts.svg import warm_up
+from workbench.charts.inline.renderers import Renderers
 from workbench.dashboard.app.origin import LOOPBACK
 from workbench.dashboard.app.server import dashboard
+from workbench.dashboard.app.warming import warm_up
 from workbench.dashboard.store.store import Store
 from workbench.lake.entries import Personal
 from workbench.lake.lease import BUSY, lease
@@ -75,11 +76,11 @@ def workbench(
     if ends_with is not None:
         threading.Thread(target=_end_with, args=(ends_with,), daemon=True).start()
     log = open_log("warning")
-    with instance_at(home, database_url) as instance:
+    with instance_at(home, database_url) as instance, Renderers() as renderers:
         personal = Personal.of(instance.settings.personal_fields)
         user = _demo_user(instance) if demo else None
         _catch_up(instance, personal, as_json=as_json)
-        warm_up()
+        warm_up(renderers.draw)
         store = Store(instance, personal, utc_now)
         try:
             served = dashboard(
@@ -91,6 +92,7 @@ def workbench(
                 public_url=public_url,
                 trusted_proxies=proxies,
                 demo_user=user,
+                draw=renderers.draw,
                 clock=utc_now,
             )
         except OSError as error:

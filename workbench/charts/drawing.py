@@ -10,7 +10,6 @@ too, which would break the expressions that Vega makes of texts.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from itertools import count
@@ -21,6 +20,7 @@ import altair as alt
 import polars as pl
 import polars.selectors as cs
 
+from workbench.charts.inline.addresses import ORIGIN, PATH
 from workbench.charts.inline.fitting import BESIDE
 from workbench.engines.rendering import on_one_line
 from workbench.engines.wording import heading
@@ -29,14 +29,6 @@ Drawn = alt.LayerChart | alt.FacetChart
 
 Link = Callable[[Mapping[str, Any]], str | None]
 """What a mark leads to: from the row that it shows to a path of the page's server; None where it leads nowhere."""
-
-ORIGIN: Final = "https://workbench.invalid"
-"""What stands before a path in a chart, for Vega completes relative addresses; `to_svg` takes it away."""
-
-PATH: Final = re.compile(r"/(?!/)[!#-;=?-\[\]^_a-~]*")
-"""A path that stays on its server, in the characters of addresses: browsers read two slashes, or one and a backslash,
-as the beginning of a host.
-"""
 
 PERCENT: Final = alt.Axis(format="%")
 COUNT: Final = alt.Axis(format=",d", tickMinStep=1)
@@ -177,7 +169,8 @@ def titled(
     )
     # Line by line: neither breaks within a text. A reader who does not see the chart reads it too.
     described = "\n".join(name(text) for text in (finding, *notes) if text)
-    return alt.layer(*layers).properties(title=title, width=width, height=height, description=described)
+    # Given here, for `properties` copies the whole chart with its rows.
+    return alt.layer(*layers, title=title, width=width, height=height, description=described)
 
 
 def tooltip(*columns: str) -> list[alt.Tooltip]:

@@ -1,26 +1,23 @@
 """A chart as SVG within a page: no script, no style, no foreign address, and every mark that leads somewhere is a link.
 
-    warm_up()                          # once, so that the first chart does not take half a second longer
     to_svg(report.plot(link=shows), width=880, titled=False)
-    titles(report.plot())              # what the page writes above and below instead
+    titles(report.plot())                                      # what the page writes above and below instead
+    plan(report.plot(link=shows), width=880)                   # the same still to be drawn, in any process
 
 Colours are CSS variables (`workbench.charts.colours.stylesheet`). The same chart makes the same text.
 """
 
 from __future__ import annotations
 
-from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import altair as alt
 import orjson
 
-from workbench.charts.colours import VARIABLES, variable
-from workbench.charts.drawing import ORIGIN, PATH, Drawn
-from workbench.charts.inline.cleaning import cleaned
-from workbench.charts.inline.fitting import WIDER, fitted, widened
-
-_COLOURS: Final = {colour: variable(colour) for colour in VARIABLES}
+from workbench.charts.drawing import Drawn
+from workbench.charts.inline.addresses import path_of
+from workbench.charts.inline.fitting import fitted, widened
+from workbench.charts.inline.plans import Plan, drawn
 
 
 class Titles(NamedTuple):
@@ -41,13 +38,6 @@ def titles(chart: Drawn) -> Titles:
     return Titles(finding, tuple(notes))
 
 
-def warm_up() -> None:
-    """Starts the renderer, which otherwise starts with the first chart."""
-    import vl_convert
-
-    vl_convert.vegalite_to_svg({"data": {"values": []}, "mark": "point"}, allowed_base_urls=[])
-
-
 def to_svg(chart: Drawn, *, width: int | None = None, titled: bool = True) -> str:
     """A chart as an <svg> element.
 
@@ -59,8 +49,20 @@ def to_svg(chart: Drawn, *, width: int | None = None, titled: bool = True) -> st
     Raises:
         ValueError: The chart has facets, or cannot be drawn.
     """
-    import vl_convert
+    return drawn(plan(chart, width=width, titled=titled))
 
+
+def plan(chart: Drawn, *, width: int | None = None, titled: bool = True) -> Plan:
+    """What `to_svg` draws.
+
+    Args:
+        chart: As there.
+        width: As there.
+        titled: As there.
+
+    Raises:
+        ValueError: The chart has facets.
+    """
     if isinstance(chart, alt.FacetChart):
         raise ValueError("A chart of facets has no width of its own; draw each of its parts.")
     # Holding it against the schema takes as long as drawing it, and the renderer refuses what it cannot draw.
@@ -71,20 +73,13 @@ def to_svg(chart: Drawn, *, width: int | None = None, titled: bool = True) -> st
     for rows in spec.get("datasets", {}).values():
         _without_foreign_links(rows)
     spec = widened(spec if width is None else fitted(spec, width))
-    drawn = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
     about = titles(chart)
     label = ". ".join(text.removesuffix(".") for text in (about.finding, *about.notes) if text)
-    prefix = f"chart-{sha256(orjson.dumps(spec)).hexdigest()[:12]}"
-    return cleaned(drawn, label=f"{label}.", prefix=prefix, path_of=_path_of, colours=_COLOURS, larger=WIDER)
+    return Plan(orjson.dumps(spec), f"{label}.")
 
 
 def _without_foreign_links(rows: list[dict[str, Any]]) -> None:
     # Vega fails at an address that it does not trust.
     for row in rows:
-        if "href" in row and _path_of(str(row["href"])) is None:
+        if "href" in row and path_of(str(row["href"])) is None:
             row["href"] = None
-
-
-def _path_of(address: str) -> str | None:
-    path = address.removeprefix(ORIGIN)
-    return path if path != address and PATH.fullmatch(path) else None

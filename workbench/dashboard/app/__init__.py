@@ -7,6 +7,7 @@ throttle     how often somebody may try to sign in
 origin       where a request comes from, with a proxy or without
 headers      the security headers of every response
 downloads    records, packets and notebooks as files
+warming      what the first reader would otherwise wait for
 libraries    all that leans on private parts of Panel and Bokeh, whose versions are pinned for it
 assets       the style sheet and the script, served as they are
 templates    the frame of every page, and the pages outside of Panel

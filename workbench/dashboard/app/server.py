@@ -21,6 +21,7 @@ from tornado.web import Finish, HTTPError, RequestHandler, StaticFileHandler
 from gate.errors import GateError
 from gate.ledger.access.users import Users
 from workbench.charts.colours import stylesheet
+from workbench.charts.inline.plans import Draw, drawn_here
 from workbench.dashboard.app import libraries
 from workbench.dashboard.app.downloads import Files, NotebookDownload, PacketDownload, RecordDownload
 from workbench.dashboard.app.headers import SecurityHeaders
@@ -78,6 +79,7 @@ def dashboard(
     public_url: str | None = None,
     trusted_proxies: Iterable[str] = LOOPBACK,
     demo_user: str | None = None,
+    draw: Draw = drawn_here,
     clock: Callable[[], datetime],
 ) -> Dashboard:
     """Composes the server, and takes its port.
@@ -92,6 +94,7 @@ def dashboard(
         trusted_proxies: The addresses of proxies whose word on the address of their client is taken, where there is a
             public URL.
         demo_user: The user whom a link signs in once; None for no such link.
+        draw: Draws charts.
         clock: The clock.
 
     Raises:
@@ -109,6 +112,7 @@ def dashboard(
         observer,
         libraries.later,
         libraries.once_drawn,
+        draw,
     )
     key = secrets.token_bytes(32)
     libraries.keep_only((r"/?", r"/ws"))

@@ -11,7 +11,7 @@ from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.reports import ScopeReports
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views import links
-from workbench.dashboard.views.figure import Figure, figure
+from workbench.dashboard.views.figure import Figure
 from workbench.dashboard.views.flagged import anomalies
 from workbench.dashboard.views.flagged.anomalies import Flagged, Looked
 from workbench.dashboard.views.page import Page
@@ -58,7 +58,7 @@ def flags(store: Store, visit: Visit, found: Mapping[str, AnomalyReport]) -> lis
 
 def _chart(reports: ScopeReports, visit: Visit, report: AnomalyReport, flagged: list[Flagged]) -> Figure | None:
     """Those that the list shows, over time; None where there are none."""
-    location, width = visit.location, visit.chart_width
+    location, canvas = visit.location, visit.canvas
     only = tuple(each.at for each in anomalies.shown(location, flagged))
     if not only:
         return None
@@ -66,5 +66,5 @@ def _chart(reports: ScopeReports, visit: Visit, report: AnomalyReport, flagged: 
     def leads(row: Mapping[str, Any]) -> str:
         return links.anomaly(location, report.body["policy_id"], report.body["anomalies"][row["at"]]["anomaly_id"])
 
-    key = (report.body["policy_id"], location.version, only, width)
-    return reports.kept("anomalies chart", key, lambda: figure(report.plot(only=only, link=leads), width))
+    key = (report.body["policy_id"], location.version, only, canvas.width)
+    return reports.kept("anomalies chart", key, lambda: canvas.figure(report.plot(only=only, link=leads)))

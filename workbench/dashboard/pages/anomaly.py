@@ -13,7 +13,7 @@ from workbench.dashboard.pages.anomalies import flags
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.reports import ScopeReports, unknown_anomaly
 from workbench.dashboard.store.store import Store
-from workbench.dashboard.views.figure import Figure, figure
+from workbench.dashboard.views.figure import Figure
 from workbench.dashboard.views.flagged import anomaly
 from workbench.dashboard.views.flagged.anomalies import Flagged
 from workbench.dashboard.views.flagged.anomaly import FIRST, Found
@@ -91,13 +91,13 @@ def _listed(reports: ScopeReports, visit: Visit) -> tuple[AnomalyReport, int]:
 
 
 def _found(reports: ScopeReports, visit: Visit, report: AnomalyReport, flagged: Flagged) -> Found:
-    location, width, at = visit.location, visit.chart_width, flagged.at
+    location, canvas, at = visit.location, visit.canvas, flagged.at
 
     def leads(row: Mapping[str, Any]) -> str | None:
         return anomaly.chart_link(location, flagged.anomaly, row)
 
     def drawn() -> Figure:
-        return figure(report.plot(at, link=leads), width)
+        return canvas.figure(report.plot(at, link=leads))
 
     key = (location.policy, location.version, location.id)
     first, whole = reports.kept("anomaly decisions", key, lambda: _first(report, at))
@@ -106,7 +106,7 @@ def _found(reports: ScopeReports, visit: Visit, report: AnomalyReport, flagged: 
         first,
         whole,
         reports.kept("anomaly numbers", key, lambda: report.beside(at)),
-        reports.kept("anomaly chart", (*key, width), drawn),
+        reports.kept("anomaly chart", (*key, canvas.width), drawn),
     )
 
 

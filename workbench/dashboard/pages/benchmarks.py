@@ -8,13 +8,13 @@ from typing import Any
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views import benchmarks
-from workbench.dashboard.views.figure import Figure, figure
+from workbench.dashboard.views.figure import Figure
 from workbench.dashboard.views.page import Page
 
 
 def load(store: Store, visit: Visit) -> Page:
     """The page of a policy's benchmarks."""
-    location, width, reports = visit.location, visit.chart_width, store.reports(visit.access)
+    location, canvas, reports = visit.location, visit.canvas, store.reports(visit.access)
     if location.policy is None:
         every = reports.glance().frame["policy_id"].to_list()
         if not every:
@@ -27,8 +27,8 @@ def load(store: Store, visit: Visit) -> Page:
         return benchmarks.chart_link(location, report.body, row)
 
     def drawn() -> Figure:
-        return figure(report.plot(link=leads), width)
+        return canvas.figure(report.plot(link=leads))
 
     compared = report.body["cross_customer"]["percentiles"] is not None
-    chart = reports.kept("benchmarks chart", (policy_id, location.version, width), drawn) if compared else None
+    chart = reports.kept("benchmarks chart", (policy_id, location.version, canvas.width), drawn) if compared else None
     return benchmarks.view(location, report.body, report.frame, reports.names(), chart, as_of=reports.seen.at)

@@ -35,8 +35,8 @@ def load(store: Store, visit: Visit) -> Page:
     )
     drawn = reports.kept(
         "policy figures",
-        (location, visit.chart_width),
-        lambda: policy.figures(location, found, visit.chart_width),
+        (location, visit.canvas.width),
+        lambda: policy.figures(location, found, visit.canvas),
     )
     return policy.view(location, found, drawn, now=visit.now)
 

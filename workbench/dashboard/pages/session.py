@@ -24,6 +24,7 @@ from markupsafe import Markup
 
 from gate.errors import AccessRefused, GateError
 from gate.ledger.access.users import User
+from workbench.charts.inline.plans import Draw, drawn_here
 from workbench.dashboard.pages.fields import Fields
 from workbench.dashboard.pages.looks import Looks
 from workbench.dashboard.pages.routes import act, load
@@ -59,6 +60,7 @@ class Services:
         observer: Hears of what fails.
         later: Runs work beside a document (`app.libraries.later`).
         once_drawn: Calls back once a browser has drawn a document (`app.libraries.once_drawn`).
+        draw: Draws charts.
         ahead: Held while a page is computed ahead of its session: one at a time, whatever number of pages is opened.
     """
 
@@ -69,6 +71,7 @@ class Services:
     observer: Observer
     later: Callable[[Document, Callable[[], Awaitable[None]]], None]
     once_drawn: Callable[[Document, Callable[[], None]], None]
+    draw: Draw = drawn_here
     ahead: Lock = field(default_factory=Lock)
 
 
@@ -158,7 +161,10 @@ class Session:
         try:
             location = Location.read(url)
             who = access(services.user(self._handle), location.scope)
-            load(services.store, Visit(who, replace(location, scope=who.scope), services.clock(), narrow=False))
+            load(
+                services.store,
+                Visit(who, replace(location, scope=who.scope), services.clock(), narrow=False, draw=services.draw),
+            )
         finally:
             services.ahead.release()
 
@@ -230,7 +236,7 @@ class Session:
             location = Location.read(url)
             who = access(user, location.scope)
             location = replace(location, scope=who.scope)
-            page = load(services.store, Visit(who, location, services.clock(), narrow))
+            page = load(services.store, Visit(who, location, services.clock(), narrow, services.draw))
             return _Loaded(page, header.view(page.location, user), page.location.url)
         except GateError as error:
             if isinstance(error, AccessRefused) and user is None:

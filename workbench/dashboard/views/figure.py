@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from workbench.charts.drawing import Drawn
-from workbench.charts.svg import titles, to_svg
+from workbench.charts.inline.plans import Draw, drawn_here
+from workbench.charts.svg import plan, titles
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +27,24 @@ class Figure:
     finding: str = ""
 
 
-def figure(chart: Drawn, width: int) -> Figure:
-    """A chart at a width, without the titles that its page writes.
+@dataclass(frozen=True, slots=True)
+class Canvas:
+    """What charts of a page are drawn on, without the titles that the page writes.
 
-    Args:
-        chart: The chart.
-        width: The width, in pixels.
+    Attributes:
+        width: How wide they are, in pixels.
+        draw: What draws them.
     """
-    about = titles(chart)
-    # `to_svg` lets through nothing but shapes and texts of a chart.
-    return Figure(Markup(to_svg(chart, width=width, titled=False)), about.notes, about.finding)  # noqa: S704
+
+    width: int
+    draw: Draw = drawn_here
+
+    def figure(self, chart: Drawn) -> Figure:
+        """A chart, drawn."""
+        return self.begin(chart)()
+
+    def begin(self, chart: Drawn) -> Callable[[], Figure]:
+        """Begins to draw a chart; what it returns waits for the figure. So several are drawn at once."""
+        about, drawing = titles(chart), self.draw(plan(chart, width=self.width, titled=False))
+        # A drawing contains nothing but shapes and texts.
+        return lambda: Figure(Markup(drawing()), about.notes, about.finding)  # noqa: S704

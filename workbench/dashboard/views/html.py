@@ -32,6 +32,13 @@ def render(template: str, context: Mapping[str, Any]) -> Markup:
     return Markup(_environment().get_template(template).render(context))  # noqa: S704
 
 
+def compile_templates() -> None:
+    """Compiles every template, which otherwise happens when it is first used."""
+    environment = _environment()
+    for name in environment.list_templates():
+        environment.get_template(name)
+
+
 def ago(moment: datetime, now: datetime) -> str:
     """How long ago a moment was: `3 hours`, `12 days`."""
     minutes = max(0, int((now - moment).total_seconds() // 60))

@@ -15,7 +15,7 @@ from gate.policy.effectiveness import Standing
 from gate.policy.questions import VERDICTS
 from workbench.charts import counts, effectiveness, metrics, weekly
 from workbench.dashboard.views import links, offered
-from workbench.dashboard.views.figure import Figure, figure
+from workbench.dashboard.views.figure import Canvas, Figure
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
@@ -131,13 +131,13 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
     )
 
 
-def figures(location: Location, found: Found, width: int) -> Figures:
-    """The charts of the page, which take some 50 ms each.
+def figures(location: Location, found: Found, canvas: Canvas) -> Figures:
+    """The charts of the page; each is drawn while the next is composed.
 
     Args:
         location: Where the page is, with its policy.
         found: What was found.
-        width: How wide they are, in pixels.
+        canvas: What they are drawn on.
     """
     done, rows = found.done, found.asked.weekly
 
@@ -159,26 +159,30 @@ def figures(location: Location, found: Found, width: int) -> Figures:
     def of_version(row: Mapping[str, Any]) -> str:
         return links.decisions(location, version=row["policy_version"])
 
-    def drawn(chart: Any) -> Figure:
-        return figure(chart, width)
-
-    hitting = _hitting(location, done)
+    hitting, begin = _hitting(location, done), canvas.begin
+    begun = {}
+    # What takes longest first.
+    if rows["success_rate"].is_not_null().any():
+        begun["weekly"] = begin(effectiveness.weekly(rows, findings.weeks(rows), (), link=of_week_and_version))
+    begun |= {
+        "verdicts": begin(weekly.verdicts(done.weekly, findings.verdicts(done.weekly), (), link=of_week_and_verdict)),
+        "rules": begin(counts.rules(hitting, findings.rules(hitting), (), link=of_rule)),
+        "reasons": begin(counts.reasons(done.reasons, findings.reasons(done.reasons), (), link=of_reason)),
+    }
+    if done.with_outcome:
+        begun["latency"] = begin(weekly.latency(done.latency, findings.latency(done.latency), (), link=of_week))
+    measured = {
+        name: begin(metrics.by_version(done.metrics, name, findings.metric(done.metrics, name), (), link=of_version))
+        for name in _charted(done)
+    }
+    drawn = {name: wait() for name, wait in begun.items()}
     return Figures(
-        weekly=drawn(effectiveness.weekly(rows, findings.weeks(rows), (), link=of_week_and_version))
-        if rows["success_rate"].is_not_null().any()
-        else None,
-        verdicts=drawn(weekly.verdicts(done.weekly, findings.verdicts(done.weekly), (), link=of_week_and_verdict)),
-        rules=drawn(counts.rules(hitting, findings.rules(hitting), (), link=of_rule)),
-        reasons=drawn(counts.reasons(done.reasons, findings.reasons(done.reasons), (), link=of_reason)),
-        latency=drawn(weekly.latency(done.latency, findings.latency(done.latency), (), link=of_week))
-        if done.with_outcome
-        else None,
-        metrics={
-            name: drawn(
-                metrics.by_version(done.metrics, name, findings.metric(done.metrics, name), (), link=of_version)
-            )
-            for name in _charted(done)
-        },
+        weekly=drawn.get("weekly"),
+        verdicts=drawn["verdicts"],
+        rules=drawn["rules"],
+        reasons=drawn["reasons"],
+        latency=drawn.get("latency"),
+        metrics={name: wait() for name, wait in measured.items()},
     )
 
 
