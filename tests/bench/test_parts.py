@@ -13,7 +13,7 @@ import pytest
 
 from bench import subjects
 from bench.__main__ import PARTS
-from tests.support.browser import executable
+from tests.support.browser import executable, no_browser
 from tests.support.torture import LONG
 
 pytestmark = pytest.mark.heavy
@@ -49,7 +49,7 @@ LEAST: Final[Mapping[str, Mapping[str, Any]]] = {
 @pytest.mark.parametrize("name", PARTS if LONG else LEAST)
 def test_a_part_measures_and_shows_its_figures(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name == "dashboard" and executable() is None:
-        pytest.skip("no Chromium on this machine; tests/support/browser.sh says how to install one")
+        no_browser()
     part = PARTS[name]
     if not LONG:
         monkeypatch.setattr(subjects, "_WARM_UP_SECONDS", 0.0)

@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import pytest
 
@@ -38,15 +38,23 @@ def executable() -> str | None:
     return None
 
 
+def no_browser() -> NoReturn:
+    """Skips a test that needs Chromium, or fails it where GATE_REQUIRE_BROWSER says that there must be one."""
+    how = "no Chromium on this machine; tests/support/browser.sh says how to install one"
+    if os.environ.get("GATE_REQUIRE_BROWSER"):
+        pytest.fail(how)
+    pytest.skip(how)
+
+
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """Starts the machine's Chromium; skips the test where there is none."""
+    """Starts the machine's Chromium; skips the test where there is none, or fails it where one is required."""
     # Loaded where it is used, as the browser tests say.
     from playwright.sync_api import sync_playwright
 
     found = executable()
     if found is None:
-        pytest.skip("no Chromium on this machine; tests/support/browser.sh says how to install one")
+        no_browser()
     with sync_playwright() as playwright:
         # The pages are this repository's own, and root has no sandbox.
         started = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])

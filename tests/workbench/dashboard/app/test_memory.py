@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.torture import size
 from tests.workbench.dashboard.serving import Site
 
 pytestmark = pytest.mark.heavy
 
-SESSIONS = 30
+SESSIONS = size(12, 30)
 
 
 def discard(site: Site) -> None:
@@ -51,7 +52,7 @@ def eventually(holds: Callable[[], bool]) -> bool:
     return False
 
 
-def test_of_thirty_sessions_nothing_is_left(site: Site) -> None:
+def test_of_many_sessions_nothing_is_left(site: Site) -> None:
     from bokeh.document import Document
     from bokeh.model import Model
     from panel.viewable import Viewable
