@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from workbench.dashboard.pages.decisions import part
@@ -30,8 +31,9 @@ def load(store: Store, visit: Visit) -> Page:
     return held.view(
         location,
         found,
-        reports.held(location.policy, now),
-        reports.names(),
+        reports.held(asked, now),
+        reports.names().policies,
+        list(dict.fromkeys(reports.held(replace(asked, reason_code=None), now).frame["reason_code"])),
         oldest=None if first.is_empty() else first[0],
         now=now,
         without=without,
