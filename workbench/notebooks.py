@@ -53,6 +53,12 @@ _ABOUT: Final = """\
 it as a guide to where to look; what the cells show is yours."""
 
 
+_ELSEWHERE: Final = """
+
+**Set `LAKE` in the first code cell** to where the lake is on your machine. The dashboard, which other machines reach,
+does not say where its own keeps it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A cell of a notebook.
@@ -115,13 +121,15 @@ def written_for(
         notebook: The notebook as it comes.
         scope: The scope that it is to look at.
         policy: The scope's policy.
-        lake: The lake that it is to read; an absolute path, so that the notebook may lie anywhere.
+        lake: The lake that it is to read; an absolute path, so that the notebook may lie anywhere, or a name where the
+            reader has to say where it is.
         more: Further parameters that the notebook has, by name, such as ANOMALY; None leaves one as it comes.
     """
     chosen = {name: value for name, value in more.items() if value is not None}
     given = {"SCOPE": scope, "POLICY": policy, "LAKE": str(lake), **chosen}
     named = "".join(f"\n    {name.lower():<8}{value!r}" for name, value in chosen.items())
     about = _ABOUT.format(name=notebook.name, scope=scope, policy=policy, lake=str(lake), more=named)
+    about += "" if lake.is_absolute() else _ELSEWHERE
     cells = (_with(given, cell) if PARAMETERS in cell.tags else cell for cell in notebook.cells)
     return replace(notebook, cells=(Cell("markdown", about), *cells))
 

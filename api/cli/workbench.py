@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging.config
 import os
 import re
 import secrets
@@ -17,7 +18,7 @@ from structlog.typing import FilteringBoundLogger
 from api.cli.demo.command import SCOPE, WHOLE
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, progress, say
-from api.http.logs import open_log, places
+from api.http.logs import library_logging, open_log, places
 from gate.clock import utc_now
 from gate.errors import OperatorError
 from gate.instance.instance import Instance
@@ -76,12 +77,14 @@ def workbench(
     if ends_with is not None:
         threading.Thread(target=_end_with, args=(ends_with,), daemon=True).start()
     log = open_log("warning")
+    # Tornado and Bokeh quote addresses, whose filters may name persons, and the token of a link that still signs in.
+    logging.config.dictConfig(library_logging(messages=False))
     with instance_at(home, database_url) as instance, Renderers() as renderers:
         personal = Personal.of(instance.settings.personal_fields)
         user = _demo_user(instance) if demo else None
         _catch_up(instance, personal, as_json=as_json)
         warm_up(renderers.draw)
-        store = Store(instance, personal, utc_now)
+        store = Store(instance, personal, utc_now, tells_paths=public_url is None and _is_loopback(host))
         try:
             served = dashboard(
                 store,
@@ -122,6 +125,14 @@ def _proxies(named: list[str] | None, public_url: str | None) -> Sequence[str]:
                 "USAGE_INVALID", f"--trusted-proxy {proxy!r} is no IP address; write one such as 10.0.0.5."
             ) from error
     return named
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _end_with(server: int) -> None:

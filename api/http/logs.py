@@ -80,17 +80,29 @@ class LibraryFormatter(structlog.stdlib.ProcessorFormatter):
         )
 
 
-def library_logging(level: str = "warning") -> dict[str, object]:
+class WithoutMessages(logging.Filter):
+    """Replaces a library's message, which may quote an address or a token, by the place in the library that logs it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Always true."""
+        record.msg, record.args = f"{record.pathname}:{record.lineno}", ()
+        return True
+
+
+def library_logging(level: str = "warning", *, messages: bool = True) -> dict[str, object]:
     """The configuration of Python's logging, for `logging.config.dictConfig`.
 
     Args:
         level: What libraries may say, from this level on.
+        messages: Whether their messages are logged, or only where they come from.
     """
+    stderr = {"class": "logging.StreamHandler", "stream": "ext://sys.stderr", "formatter": "json"}
     return {
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"json": {"()": f"{__name__}.LibraryFormatter"}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "stream": "ext://sys.stderr", "formatter": "json"}},
+        "filters": {"places": {"()": f"{__name__}.WithoutMessages"}},
+        "handlers": {"stderr": stderr if messages else {**stderr, "filters": ["places"]}},
         "root": {"handlers": ["stderr"], "level": level.upper()},
         "loggers": {},
     }

@@ -75,3 +75,9 @@ def site(_site: Site) -> Iterator[Site]:
 def acme(decided: Shared) -> Scope:
     """The scope of all users but eve."""
     return decided.scope
+
+
+@pytest.fixture(autouse=True)
+def _many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets a few users open the pages of many tests, one soon after the other."""
+    monkeypatch.setattr("workbench.dashboard.app.opened.MOST", 10_000)

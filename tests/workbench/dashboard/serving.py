@@ -99,6 +99,11 @@ class Site:
         """Where it listens."""
         return f"http://{HOST}:{self.port}"
 
+    @property
+    def cookie(self) -> str:
+        """The name of its cookie."""
+        return f"gate_workbench_{self.port}" if self.public_url is None else "__Host-gate_workbench"
+
     def browser(self, *signed_in: str) -> Browser:
         """A browser without a cookie, or one in which a user signed in."""
         browser = Browser(self)

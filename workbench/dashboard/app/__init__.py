@@ -3,6 +3,7 @@
 server       composes the rest and listens
 sessions     who is signed in
 sign_in      the pages to sign in and out
+opened       how many pages a user has open
 throttle     how often somebody may try to sign in
 origin       where a request comes from, with a proxy or without
 headers      the security headers of every response

@@ -116,6 +116,11 @@ def answer_unknown(server: Server, handler: type[RequestHandler], **arguments: A
     settings["default_handler_class"], settings["default_handler_args"] = handler, arguments
 
 
+def log_no_requests(server: Server) -> None:
+    """Keeps a server from logging what was asked for: an address holds filters, and perhaps a token."""
+    server._tornado.settings["log_function"] = lambda handler: None
+
+
 def mend_curdoc() -> None:
     """Lets Bokeh forget which document is being worked on after an error as well."""
     bokeh_doc.patch_curdoc = _patch_curdoc  # type: ignore[assignment]

@@ -25,10 +25,20 @@ from workbench.charts.inline.plans import Draw, drawn_here
 from workbench.dashboard.app import libraries
 from workbench.dashboard.app.downloads import Files, NotebookDownload, PacketDownload, RecordDownload
 from workbench.dashboard.app.headers import SecurityHeaders
+from workbench.dashboard.app.opened import OpenPages
 from workbench.dashboard.app.origin import LOOPBACK, Origins
 from workbench.dashboard.app.pages import ASSETS, frame, outside, style
 from workbench.dashboard.app.sessions import Sessions
-from workbench.dashboard.app.sign_in import Nowhere, SignIn, SignInOnce, SignIns, SignOut, failed, sign_in_url
+from workbench.dashboard.app.sign_in import (
+    Nowhere,
+    SignIn,
+    SignInOnce,
+    SignIns,
+    SignOut,
+    failed,
+    sign_in_cookie,
+    sign_in_url,
+)
 from workbench.dashboard.app.throttle import Throttle
 from workbench.dashboard.pages.looks import Looks
 from workbench.dashboard.pages.session import Observer, Services, Session
@@ -102,7 +112,8 @@ def dashboard(
     """
     sessions, secret = Sessions(users, clock), secrets.token_hex(32)
     origins = Origins(() if public_url is None else trusted_proxies)
-    sign_ins = SignIns(users, sessions, Throttle(), origins, secret, _is_secure(public_url), clock)
+    cookie = sign_in_cookie(port, secure=_is_secure(public_url))
+    sign_ins = SignIns(users, sessions, Throttle(), origins, secret, cookie, _is_secure(public_url), clock)
     link = None if demo_user is None else sign_ins.link_for(demo_user)
     services = Services(
         store,
@@ -110,6 +121,7 @@ def dashboard(
         ThreadPoolExecutor(_THREADS, "dashboard"),
         clock,
         observer,
+        sessions.turn,
         libraries.later,
         libraries.once_drawn,
         draw,
@@ -118,12 +130,12 @@ def dashboard(
     libraries.keep_only((r"/?", r"/ws"))
     libraries.mend_curdoc()
     pn.extension(notifications=False)
-    looks = Looks(style())
+    looks, opened = Looks(style()), OpenPages()
     shared: dict[str, Any] = {"sign_ins": sign_ins, "store": store}
     downloads = {**shared, "files": Files()}
     path, files = libraries.panel_files()
     server = get_server(
-        {f"/{'' if page == 'overview' else page}": _application(services, looks, sign_ins) for page in PAGES},
+        {f"/{'' if page == 'overview' else page}": _application(services, looks, sign_ins, opened) for page in PAGES},
         address=host,
         port=port,
         verbose=False,
@@ -163,7 +175,7 @@ def dashboard(
     )
     libraries.transform_responses(server, SecurityHeaders)
     libraries.answer_unknown(server, Nowhere, **shared)
-
+    libraries.log_no_requests(server)
     return Dashboard(server, link)
 
 
@@ -235,16 +247,18 @@ class _HandleInToken(Handler):
         return {} if handle is None else {_HANDLE: handle}
 
 
-def _application(services: Services, looks: Looks, sign_ins: SignIns) -> Any:
+def _application(services: Services, looks: Looks, sign_ins: SignIns, opened: OpenPages) -> Any:
     def make(document: Document) -> None:
         handle = libraries.token_payload(document).get(_HANDLE, "")
-        session = Session(document, handle, services, looks)
+        refused, closed = opened.open(sign_ins.sessions.user_id(handle))
+        session = Session(document, handle, services, looks, refused)
         document.template = frame()
         document.title = "Decision Gate workbench"
         # The page's own script says so.
         document.config.notify_connection_status = False
         document.template_variables["scripts"] = libraries.scripts()
         document.on_session_destroyed(lambda context: libraries.forget(document))
+        document.on_session_destroyed(lambda context: closed())
         session.compute_ahead(libraries.loaded_url(document))
 
     return libraries.application(FunctionHandler(make), _HandleInToken(sign_ins))

@@ -7,6 +7,7 @@ A restart of the server ends every session.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from threading import Lock
 from typing import Final
+from weakref import WeakValueDictionary
 
 from gate.ledger.access.users import User, Users
 
@@ -55,6 +57,7 @@ class Sessions:
         self._lock = Lock()
         self._by_id: dict[bytes, Session] = {}
         self._by_handle: dict[str, Session] = {}
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def begin(self, user: User) -> str:
         """Signs a user in; the id for the cookie, which is kept nowhere."""
@@ -94,12 +97,30 @@ class Sessions:
             session.active_at = now
         return user
 
+    def turn(self, handle: str) -> asyncio.Lock:
+        """What is held while something is done for the user of a session, one thing at a time.
+
+        Args:
+            handle: The session's handle; sessions of one user have one lock, and what is over one of its own.
+        """
+        with self._lock:
+            return self._turns.setdefault(self._user_id(handle), asyncio.Lock())
+
+    def user_id(self, handle: str) -> str:
+        """Whose session it is; of one that is over, the handle."""
+        with self._lock:
+            return self._user_id(handle)
+
     def end(self, handle: str) -> None:
         """Ends a session."""
         with self._lock:
             self._by_handle.pop(handle, None)
             for session_id in [key for key, session in self._by_id.items() if session.handle == handle]:
                 del self._by_id[session_id]
+
+    def _user_id(self, handle: str) -> str:
+        session = self._by_handle.get(handle)
+        return handle if session is None else session.user_id
 
     def _forget_old(self, now: datetime) -> None:
         living = {key: session for key, session in self._by_id.items() if _living(session, now) is not None}

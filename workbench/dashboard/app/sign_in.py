@@ -28,8 +28,6 @@ from workbench.dashboard.app.throttle import Throttle
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views.location import Location, LocationInvalid
 
-COOKIE: Final = "gate_workbench"
-
 MAX_FIELD: Final = 1024
 """The longest name or password that is looked at, in characters."""
 
@@ -47,6 +45,7 @@ class SignIns:
         throttle: How often somebody may try.
         origins: Where somebody tries from.
         secret: The key that signs cookies.
+        cookie: The name of the cookie that holds a session's id.
         secure: Whether browsers reach the server over HTTPS alone.
         clock: The clock.
         once: A token that signs its user in once, for a demo on this machine; None without one, and after its use.
@@ -59,6 +58,7 @@ class SignIns:
     throttle: Throttle
     origins: Origins
     secret: str
+    cookie: str
     secure: bool
     clock: Callable[[], datetime]
     once: tuple[str, str] | None = None
@@ -73,15 +73,15 @@ class SignIns:
 
     def session(self, handler: RequestHandler) -> Session | None:
         """The session of a request's cookie; None where nobody is signed in."""
-        value = handler.get_signed_cookie(COOKIE, max_age_days=1)
+        value = handler.get_signed_cookie(self.cookie, max_age_days=1)
         return None if value is None else self.sessions.find(value.decode())
 
     def handle(self, request: HTTPServerRequest) -> str | None:
         """The handle of the session of a request, which no handler answers yet; None where nobody is signed in."""
-        cookie = request.cookies.get(COOKIE)
+        cookie = request.cookies.get(self.cookie)
         if cookie is None:
             return None
-        value = decode_signed_value(self.secret, COOKIE, cookie.value, max_age_days=1)
+        value = decode_signed_value(self.secret, self.cookie, cookie.value, max_age_days=1)
         session = None if value is None else self.sessions.find(value.decode())
         return None if session is None else session.handle
 
@@ -98,7 +98,7 @@ class SignIns:
         if before is not None:
             self.sessions.end(before.handle)
         handler.set_signed_cookie(
-            COOKIE,
+            self.cookie,
             self.sessions.begin(user),
             expires_days=None,
             httponly=True,
@@ -154,6 +154,10 @@ def failed(error: GateError, link: str) -> dict[str, str]:
     return {"title": "That did not work", "message": error.message, "link": link, "link_text": "Try again"}
 
 
+_ENDED: Final = (
+    "You were signed out: the session was idle for an hour, lasted for twelve, or was ended elsewhere, or an operator "
+    "changed your user. Sign in to go on."
+)
 _ERRORS: Final = {
     403: "The form was open for too long or came from another page. Go back, reload the page and try again.",
     404: "There is no such page. Begin at the overview.",
@@ -171,7 +175,8 @@ class SignIn(Outside):
         if await self.sign_ins.user(self) is not None:
             self.redirect(self._next())
             return
-        self.show("sign_in.html", next=self._next(), name="", fault=None)
+        fault = _ENDED if self.get_query_argument("ended", "") == "yes" else None
+        self.show("sign_in.html", next=self._next(), name="", fault=fault)
 
     async def post(self) -> None:
         """Signs in, or says that it did not work."""
@@ -282,7 +287,7 @@ class SignOut(Outside):
                 now = self.sign_ins.clock()
                 await asyncio.to_thread(self.sign_ins.users.sign_out, user.name, now, by=user.name)
             self.sign_ins.sessions.end(session.handle)
-        self.clear_cookie(COOKIE, path="/")
+        self.clear_cookie(self.sign_ins.cookie, path="/", secure=self.sign_ins.secure)
         self.redirect("/sign-in")
 
 
@@ -292,6 +297,16 @@ class Nowhere(Outside):
     def prepare(self) -> None:
         """Answers 404."""
         self.send_error(404)
+
+
+def sign_in_cookie(port: int, *, secure: bool) -> str:
+    """The name of the cookie that holds a session's id.
+
+    Args:
+        port: The port that the server listens on: cookies of one host do not tell its servers apart.
+        secure: Whether browsers reach it over HTTPS alone; no other host of the domain can then set it.
+    """
+    return "__Host-gate_workbench" if secure else f"gate_workbench_{port}"
 
 
 def sign_in_url(uri: str) -> str:

@@ -58,6 +58,8 @@ class Services:
         executor: Runs what takes longer than the event loop should wait.
         clock: The clock.
         observer: Hears of what fails.
+        turn: Held while a page of the session of a handle is loaded: one at a time for each user, so that nobody's many
+            pages keep those of others waiting.
         later: Runs work beside a document (`app.libraries.later`).
         once_drawn: Calls back once a browser has drawn a document (`app.libraries.once_drawn`).
         draw: Draws charts.
@@ -69,6 +71,7 @@ class Services:
     executor: Executor
     clock: Callable[[], datetime]
     observer: Observer
+    turn: Callable[[str], asyncio.Lock]
     later: Callable[[Document, Callable[[], Awaitable[None]]], None]
     once_drawn: Callable[[Document, Callable[[], None]], None]
     draw: Draw = drawn_here
@@ -106,7 +109,9 @@ class _Loaded:
 class Session:
     """A browser's session."""
 
-    def __init__(self, document: Document, handle: str, services: Services, looks: Looks) -> None:
+    def __init__(
+        self, document: Document, handle: str, services: Services, looks: Looks, refused: GateError | None = None
+    ) -> None:
         """Puts the components into a document.
 
         Args:
@@ -114,7 +119,9 @@ class Session:
             handle: The handle of the signed-in session that asked for it.
             services: What it works with.
             looks: How its components look.
+            refused: Why it shows no page; None where it does.
         """
+        self._refused: Final = refused
         self._document = document
         self._handle: Final = handle
         self._services: Final = services
@@ -226,7 +233,8 @@ class Session:
             pending()
 
     async def _beside(self, work: Callable[[], Any]) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._services.executor, work)
+        async with self._services.turn(self._handle):
+            return await asyncio.get_running_loop().run_in_executor(self._services.executor, work)
 
     def _loaded(self, url: str, narrow: bool) -> _Loaded | None:
         """The page of a URL; None where nobody is signed in any more."""
@@ -236,6 +244,8 @@ class Session:
             location = Location.read(url)
             who = access(user, location.scope)
             location = replace(location, scope=who.scope)
+            if self._refused is not None:
+                raise self._refused
             page = load(services.store, Visit(who, location, services.clock(), narrow, services.draw))
             return _Loaded(page, header.view(page.location, user), page.location.url)
         except GateError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Final
 
 from gate.instance.instance import Instance
@@ -27,8 +28,18 @@ class Store:
         dismissals: Anomalies that somebody dismissed.
     """
 
-    def __init__(self, instance: Instance, personal: Personal, clock: Callable[[], datetime]) -> None:
-        """Takes the instance, what its lake leaves out, and the clock."""
+    def __init__(
+        self, instance: Instance, personal: Personal, clock: Callable[[], datetime], *, tells_paths: bool = True
+    ) -> None:
+        """Composes them.
+
+        Args:
+            instance: The instance.
+            personal: What its lake leaves out.
+            clock: The clock.
+            tells_paths: Whether users may know where this machine keeps the lake, since they work on it themselves.
+        """
+        self._tells_paths: Final = tells_paths
         lake = instance.settings.lake_directory
         self._instance: Final = instance
         self._clock: Final = clock
@@ -72,6 +83,6 @@ class Store:
         listed = self.reports(access).anomalies(policy_id, policy_version).to_dict()["anomalies"]
         if anomaly_id not in {each["anomaly_id"] for each in listed}:
             raise unknown_anomaly()
-        lake = self._instance.settings.lake_directory.absolute()
+        lake = self._instance.settings.lake_directory.absolute() if self._tells_paths else Path("lake")
         source, more = load("anomaly_investigation"), {"VERSION": policy_version, "ANOMALY": anomaly_id}
         return as_ipynb(written_for(source, access.scope, policy_id, lake, more)).encode()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from gate.errors import GateError
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
+
+_LISTS: Final = {"decision": "decisions", "anomaly": "anomalies"}
 
 
 def view(location: Location, error: GateError) -> Page:
@@ -19,7 +23,9 @@ def unforeseen(location: Location) -> Page:
 
 
 def _page(location: Location, message: str) -> Page:
-    overview = location.to("overview").url
-    return Page(
-        location, "This page cannot be shown", render("failure.html", {"message": message, "overview": overview})
-    )
+    links = {"Go to the overview": location.to("overview").url}
+    if location.page != "overview":
+        page = _LISTS.get(location.page, location.page)
+        links = {f"Go to {page} without filters": Location(page, scope=location.scope).url, **links}
+    context = {"message": message, "links": links}
+    return Page(location, "This page cannot be shown", render("failure.html", context))

@@ -10,7 +10,6 @@ import httpx
 import pytest
 
 from tests.workbench.dashboard.serving import HOST, Browser, Site
-from workbench.dashboard.app.sign_in import COOKIE
 
 pytestmark = pytest.mark.heavy
 
@@ -80,7 +79,7 @@ def test_no_page_runs_a_script_of_its_own_or_of_another_host(site: Site) -> None
 def test_no_page_holds_a_cookie_or_anybodys_session_but_its_own(site: Site) -> None:
     ana, ben = site.browser("ana"), site.browser("ben")
     others = ben.token()
-    secrets = [ana.http.cookies[COOKIE], ben.http.cookies[COOKIE], ben.http.cookies["_xsrf"], others]
+    secrets = [ana.http.cookies[site.cookie], ben.http.cookies[site.cookie], ben.http.cookies["_xsrf"], others]
     bodies = [ana.get(url).text for url in ("/", "/held", "/sign-out", "/nowhere", "/assets/workbench.js")]
     assert [secret for secret in secrets for body in bodies if secret in body] == []
     with ana.open() as page:

@@ -14,7 +14,6 @@ from gate.ledger.access.authority import Scope
 from tests.workbench.dashboard.serving import PASSWORD, Browser, Site, served
 from tests.workbench.support import Shared
 from workbench.dashboard.app.sessions import IDLE, LIFETIME
-from workbench.dashboard.app.sign_in import COOKIE
 from workbench.dashboard.app.throttle import BY_BOTH, WITHIN
 
 pytestmark = pytest.mark.heavy
@@ -69,7 +68,7 @@ def test_every_refusal_looks_alike_and_is_logged(site: Site, acme: Scope) -> Non
     ((status, _, _, text),) = answers
     assert status == 401
     assert "The name or the password is wrong, or the user is disabled or expired." in str(text)
-    assert COOKIE not in browser.http.cookies
+    assert site.cookie not in browser.http.cookies
     assert not shown_to(browser)
     for name in ("dis", "exp", "wro", "unknown"):
         assert logged(site, "user.sign_in_refused", name), name
@@ -82,7 +81,7 @@ def test_too_many_failures_of_a_name_are_refused_untried_for_some_minutes(site: 
     for _ in range(BY_BOTH):
         assert browser.sign_in("thr", "wrong").status_code == 401
     refused = browser.sign_in("thr")
-    assert (refused.status_code, COOKIE in browser.http.cookies) == (429, False)
+    assert (refused.status_code, site.cookie in browser.http.cookies) == (429, False)
     seconds = int(refused.headers["retry-after"])
     assert 0 < seconds <= WITHIN.total_seconds()
     # In any case of letters, but no other name.
@@ -114,7 +113,7 @@ def test_a_form_without_this_browsers_token_does_nothing(site: Site) -> None:
             refused = browser.http.post(url, data={**form, **token})
             assert refused.status_code == 403
             assert "The form was open for too long or came from another page." in refused.text
-            assert COOKIE not in refused.cookies
+            assert site.cookie not in refused.cookies
     assert shown_to(browser)
 
 
@@ -194,7 +193,7 @@ def cookie_flags(response: httpx.Response) -> set[str]:
 
 def test_a_changed_cookie_is_nobodys(site: Site) -> None:
     browser = site.browser("ana")
-    cookie = browser.http.cookies[COOKIE]
+    cookie = browser.http.cookies[site.cookie]
     for at in {0, 2, len(cookie) // 2, len(cookie) - 2}:
         changed = cookie[:at] + ("A" if cookie[at] != "A" else "B") + cookie[at + 1 :]
         for value in (changed, cookie[:at], ""):
@@ -205,7 +204,7 @@ def test_a_changed_cookie_is_nobodys(site: Site) -> None:
 
 def browser_with(browser: Browser, cookie: str) -> Browser:
     browser.http.cookies.clear()
-    browser.http.cookies.set(COOKIE, cookie)
+    browser.http.cookies.set(browser.site.cookie, cookie)
     return browser
 
 
@@ -226,10 +225,10 @@ def test_a_session_ends_when_it_is_idle_and_at_last_in_any_case(site: Site) -> N
 
 def test_signing_out_ends_this_session_or_all_of_the_user(site: Site) -> None:
     here, there, other = site.browser("ana"), site.browser("ana"), site.browser("ben")
-    cookie = here.http.cookies[COOKIE]
+    cookie = here.http.cookies[site.cookie]
     assert "You are signed in as <strong>ana</strong>" in here.get("/sign-out").text
     assert here.post("/sign-out").headers["location"] == "/sign-in"
-    assert COOKIE not in here.http.cookies
+    assert site.cookie not in here.http.cookies
     # The cookie opens nothing more, though the browser kept it.
     assert not shown_to(browser_with(here, cookie))
     assert shown_to(there)
@@ -243,9 +242,9 @@ def test_signing_out_ends_this_session_or_all_of_the_user(site: Site) -> None:
 
 def test_a_new_sign_in_ends_the_browsers_session_before_it(site: Site) -> None:
     browser = site.browser("ana")
-    cookie = browser.http.cookies[COOKIE]
+    cookie = browser.http.cookies[site.cookie]
     assert browser.sign_in("ben").status_code == 302
-    assert browser.http.cookies[COOKIE] != cookie
+    assert browser.http.cookies[site.cookie] != cookie
     assert not shown_to(browser_with(browser, cookie))
 
 
@@ -286,3 +285,10 @@ def test_a_client_behind_a_proxy_does_not_choose_the_address_that_is_counted(dec
         assert statuses == [401] * BY_BOTH + [429]
         other = {"X-Forwarded-For": "203.0.113.10"}
         assert behind.browser().post("/sign-in", {"name": "fay"}, headers=other).status_code == 401
+
+
+def test_somebody_who_was_signed_out_reads_why(site: Site) -> None:
+    page = site.browser().get("/sign-in?ended=yes&next=%2Fheld%3Fscope%3Dacme").text
+    assert "You were signed out" in page
+    assert 'name="next" value="/held?scope=acme"' in page
+    assert "You were signed out" not in site.browser().get("/sign-in?ended=<b>").text

@@ -18,7 +18,6 @@ from markupsafe import Markup
 from gate.ledger.access.authority import Scope
 from tests.workbench.dashboard.serving import PASSWORD, Browser, Channel, Site
 from workbench.dashboard.app.sessions import IDLE
-from workbench.dashboard.app.sign_in import COOKIE
 from workbench.dashboard.views.page import Form, Page
 
 pytestmark = pytest.mark.heavy
@@ -87,18 +86,18 @@ def test_the_token_holds_neither_cookie_nor_header(site: Site) -> None:
     ana.http.headers["x-secret"] = "the secret"
     packed = decoded(ana.token())["__bk__zlib_"]
     payload = zlib.decompress(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4))).decode()
-    for secret in (ana.http.cookies[COOKIE], ana.http.cookies["_xsrf"], "the secret", "usr_"):
+    for secret in (ana.http.cookies[site.cookie], ana.http.cookies["_xsrf"], "the secret", "usr_"):
         assert secret not in payload
 
 
 def test_a_cached_page_opens_nothing_after_the_sign_out(site: Site) -> None:
     ana = site.browser("ana")
-    token, cookie = ana.token(), ana.http.cookies[COOKIE]
+    token, cookie = ana.token(), ana.http.cookies[site.cookie]
     ana.post("/sign-out")
     assert ana.handshake(token).status_code == 403
-    ana.http.cookies.set(COOKIE, cookie)
+    ana.http.cookies.set(site.cookie, cookie)
     assert ana.handshake(token).status_code == 403
-    ana.http.cookies.delete(COOKIE)
+    ana.http.cookies.delete(site.cookie)
     ana.sign_in("ana")
     assert ana.handshake(token).status_code == 403
 

@@ -82,7 +82,7 @@ const connect = (views) => {
     // The reader has gone on since.
     if (answered !== turn) return;
     if (still) { wait(); return; }
-    if (url === "/sign-in") { location.assign(`/sign-in?next=${encodeURIComponent(here())}`); return; }
+    if (url === "/sign-in") { location.assign(`/sign-in?ended=yes&next=${encodeURIComponent(here())}`); return; }
     if (url !== here() && url.startsWith("/") && !url.startsWith("//")) {
       // A filter leads to another page of the history; defaults that were filled in belong to this one.
       if (moved) history.pushState(null, "", url); else history.replaceState(null, "", url);
@@ -106,6 +106,12 @@ const connect = (views) => {
     ask();
   });
   document.addEventListener("click", within);
+  document.addEventListener("keydown", (event) => {
+    const menu = event.key === "Escape" && find(".who details[open]");
+    if (!menu) return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
   window.addEventListener("popstate", ask);
   window.addEventListener("resize", () => { if (wide.value !== width()) { wait(); wide.value = width(); } });
   document.addEventListener("click", (event) => {
