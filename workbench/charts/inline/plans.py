@@ -28,6 +28,11 @@ class Plan:
     spec: bytes
     label: str
 
+    @property
+    def id(self) -> str:
+        """What every id in the drawing begins with, so that no two charts of a page share one."""
+        return f"chart-{sha256(self.spec).hexdigest()[:12]}"
+
 
 Draw = Callable[[Plan], Callable[[], str]]
 """Begins a drawing; what it returns waits for the <svg> element."""
@@ -42,8 +47,7 @@ def drawn(plan: Plan) -> str:
     import vl_convert
 
     svg = vl_convert.vegalite_to_svg(plan.spec.decode(), allowed_base_urls=[])
-    prefix = f"chart-{sha256(plan.spec).hexdigest()[:12]}"
-    return cleaned(svg, label=plan.label, prefix=prefix, path_of=path_of, colours=_COLOURS, larger=WIDER)
+    return cleaned(svg, label=plan.label, prefix=plan.id, path_of=path_of, colours=_COLOURS, larger=WIDER)
 
 
 def drawn_here(plan: Plan) -> Callable[[], str]:

@@ -20,11 +20,13 @@ class Figure:
         svg: The drawing.
         notes: What was looked at, and how to read it.
         finding: What it shows, as a sentence without its full stop.
+        id: What tells it apart from the others of its page.
     """
 
     svg: Markup
     notes: tuple[str, ...]
     finding: str = ""
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class Canvas:
 
     def begin(self, chart: Drawn) -> Callable[[], Figure]:
         """Begins to draw a chart; what it returns waits for the figure. So several are drawn at once."""
-        about, drawing = titles(chart), self.draw(plan(chart, width=self.width, titled=False))
+        about, planned = titles(chart), plan(chart, width=self.width, titled=False)
+        drawing = self.draw(planned)
         # A drawing contains nothing but shapes and texts.
-        return lambda: Figure(Markup(drawing()), about.notes, about.finding)  # noqa: S704
+        return lambda: Figure(Markup(drawing()), about.notes, about.finding, planned.id)  # noqa: S704
