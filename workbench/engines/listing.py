@@ -48,16 +48,15 @@ MAX_ROWS: Final = 200
 MAX_PAGE: Final = 1000
 """How many decisions a page has at most."""
 
-AGES: Final = ("under 1 hour", "1 to 24 hours", "1 to 7 days", "7 to 30 days", "over 30 days")
+AGES: Final = ("under 1 hour", "1 to 24 hours", "1 to 7 days", "over 7 days")
 """How long a decision has been held."""
 
 _TICK: Final = timedelta(milliseconds=1)
-_YOUNGER: Final = (timedelta(hours=1), timedelta(hours=24), timedelta(days=7), timedelta(days=30))
+_YOUNGER: Final = (timedelta(hours=1), timedelta(hours=24), timedelta(days=7))
 
 _EQUAL: Final = ("policy_version", "reason_code", "rule")
 """The criteria that are the value of a column of cases."""
 
-_REPORTED: Final = tuple(name for name in Standing._fields if name != "unreported")
 _FROM_DECISIONS: Final = ("request_id", "target_system", "target_object_id")
 _SCHEMA: Final[Mapping[str, pl.DataType | type[pl.DataType]]] = MappingProxyType(
     {
@@ -158,14 +157,12 @@ class HeldSummary:
     Attributes:
         frame: {policy_id, reason_code, decisions, oldest_at, newest_at}, the most decisions first; at most 200 rows.
         ages: How many have been held how long, by each of `AGES`.
-        outcomes: How many have an outcome all the same, by the status of the latest one.
         decisions: How many there are, those of rows that were left out as well.
         left_out: How many rows were left out.
     """
 
     frame: pl.DataFrame
     ages: Mapping[str, int]
-    outcomes: Mapping[str, int]
     decisions: int
     left_out: int
 
@@ -259,49 +256,39 @@ def held_for(age: str, now: datetime) -> tuple[datetime | None, datetime | None]
     return ends[index + 1], ends[index]
 
 
-def held_decisions(
-    snapshot: Snapshot,
-    policy_id: str | None = None,
-    *,
-    reason_code: str | None = None,
-    target: str | None = None,
-    now: datetime,
-) -> HeldSummary:
+def held_decisions(snapshot: Snapshot, policy_id: str | None = None, *, now: datetime) -> HeldSummary:
     """The decisions that are held, by policy and reason.
 
     Args:
         snapshot: The scope's chain.
         policy_id: One policy; None for all.
-        reason_code: One reason; None for all.
-        target: One target_object_id, all of it; None for all.
         now: The moment at which their ages are taken; without a zone it is in UTC.
 
     Raises:
         OperatorError: ENGINE_ARGUMENT_INVALID.
     """
     require_snapshot(snapshot)
-    criteria = Criteria(policy_id=policy_id, reason_code=reason_code, target=target, state="held")
+    require("policy_id", policy_id, Text(), optional=True)
     at = _taken_at(now)
     made = pl.col("created_at")
     younger = [pl.lit(value=False), *(made > at - age for age in _YOUNGER), pl.lit(value=True)]
     ages = [(within & ~less).sum().alias(name) for name, (less, within) in zip(AGES, pairwise(younger), strict=True)]
     rows = (
-        _matched(snapshot, snapshot.cases(policy_id), criteria)
+        snapshot.cases(policy_id)
+        .filter(has_state("held"))
         .group_by("policy_id", "reason_code")
         .agg(
             pl.len().cast(pl.Int64).alias("decisions"),
             made.min().alias("oldest_at"),
             made.max().alias("newest_at"),
             *ages,
-            *(_latest(status).sum().alias(status) for status in _REPORTED),
         )
         .collect(engine="streaming")
         .sort("decisions", "policy_id", "reason_code", descending=[True, False, False])
     )
     return HeldSummary(
-        rows.drop(*AGES, *_REPORTED).head(MAX_ROWS),
+        rows.drop(AGES).head(MAX_ROWS),
         {name: int(rows[name].sum()) for name in AGES},
-        {status: number for status in _REPORTED if (number := int(rows[status].sum()))},
         int(rows["decisions"].sum()),
         max(rows.height - MAX_ROWS, 0),
     )
@@ -352,7 +339,9 @@ def _matched(snapshot: Snapshot, cases: pl.LazyFrame, criteria: Criteria) -> pl.
     if criteria.state is not None:
         cases = cases.filter(has_state(criteria.state))
     if criteria.outcome_status is not None:
-        cases = cases.filter(_latest(criteria.outcome_status))
+        status = pl.col("outcome_status")
+        unreported = criteria.outcome_status == "unreported"
+        cases = cases.filter(status.is_null() if unreported else status == criteria.outcome_status)
     if criteria.erased is not None:
         erasures = snapshot.table("erasures").select(pl.col("decision_position").alias("position"))
         cases = cases.join(erasures, on="position", how="semi" if criteria.erased else "anti")
@@ -361,12 +350,6 @@ def _matched(snapshot: Snapshot, cases: pl.LazyFrame, criteria: Criteria) -> pl.
     positions = _decisions_with(snapshot, criteria)
     named = pl.DataFrame({"position": positions}).lazy()
     return cases.filter(at_positions(positions)).join(named, on="position", how="semi")
-
-
-def _latest(outcome_status: str) -> pl.Expr:
-    """Whether the latest outcome has a status."""
-    status = pl.col("outcome_status")
-    return status.is_null() if outcome_status == "unreported" else status == outcome_status
 
 
 def _decisions_with(snapshot: Snapshot, criteria: Criteria) -> pl.Series:

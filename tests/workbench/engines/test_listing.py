@@ -259,7 +259,7 @@ def test_wrong_arguments_are_refused_in_a_sentence(lakes: Sequence[Snapshot], tm
 
 def ages(made: Sequence[datetime], now: datetime) -> dict[str, int]:
     """How many of some moments are how old."""
-    ends = [timedelta.min, HOUR, 24 * HOUR, 7 * DAY, 30 * DAY, timedelta.max]
+    ends = [timedelta.min, HOUR, 24 * HOUR, 7 * DAY, timedelta.max]
     return {
         name: sum(1 for moment in made if low <= now - moment < high)
         for name, (low, high) in zip(AGES, pairwise(ends), strict=True)
@@ -285,27 +285,13 @@ def test_what_is_held_is_counted_by_policy_reason_and_age(lakes: Sequence[Snapsh
             assert (found.decisions, found.left_out) == (len(waiting), 0)
 
 
-def test_what_is_held_can_be_narrowed_as_the_list_is(lakes: Sequence[Snapshot]) -> None:
-    waiting = [row for row in ROWS if row["state"] == "held"]
-    narrowings = [{"reason_code": row["reason_code"]} for row in waiting]
-    narrowings += [{"target": row["target_object_id"]} for row in waiting]
-    narrowings += [{"policy_id": row["policy_id"], "reason_code": row["reason_code"]} for row in waiting]
-    for narrowed in [*narrowings, {"reason_code": "no such reason"}]:
-        counted = held_decisions(lakes[0], **narrowed, now=MONDAY)
-        listed = find_decisions(lakes[0], Criteria(**narrowed, state="held"), 1000)
-        assert counted.decisions == sum(counted.ages.values()) == listed.total
-        reported = Counter(listed.frame["outcome_status"].drop_nulls())
-        assert counted.outcomes == dict(reported)
-    assert any(held_decisions(lakes[0], **narrowed, now=MONDAY).outcomes for narrowed in narrowings)
-
-
 def test_an_age_is_told_at_its_ends(tmp_path: Path) -> None:
     chain = MadeUp()
     now = datetime(2026, 3, 1, 12, tzinfo=UTC)
     tick = timedelta(milliseconds=1)
-    for age in (HOUR - tick, HOUR, 24 * HOUR - tick, 24 * HOUR, 7 * DAY - tick, 7 * DAY, 30 * DAY, -DAY):
+    for age in (HOUR - tick, HOUR, 24 * HOUR - tick, 24 * HOUR, 7 * DAY - tick, 7 * DAY, -DAY):
         chain.decide(now - age, verdict="review")
-    assert list(held_decisions(chain.snapshot(tmp_path), now=now).ages.values()) == [2, 2, 2, 1, 1]
+    assert list(held_decisions(chain.snapshot(tmp_path), now=now).ages.values()) == [2, 2, 2, 1]
     assert held_decisions(chain.snapshot(tmp_path), now=now.replace(tzinfo=None)).ages["under 1 hour"] == 2
 
 
@@ -313,7 +299,7 @@ def test_the_decisions_held_for_an_age_are_those_that_the_summary_counts(tmp_pat
     chain = MadeUp()
     now = datetime(2026, 3, 1, 12, 0, 0, 700, tzinfo=UTC)
     tick = timedelta(milliseconds=1)
-    for age in (HOUR, 24 * HOUR, 7 * DAY, 30 * DAY):
+    for age in (HOUR, 24 * HOUR, 7 * DAY):
         for at in (now - age - tick, now - age, now - age + tick):
             chain.decide(at.replace(microsecond=at.microsecond // 1000 * 1000), verdict="review")
     snapshot = chain.snapshot(tmp_path)

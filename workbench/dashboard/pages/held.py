@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from workbench.dashboard.pages.decisions import part
@@ -31,9 +30,8 @@ def load(store: Store, visit: Visit) -> Page:
     return held.view(
         location,
         found,
-        reports.held(asked, now),
-        reports.names().policies,
-        list(dict.fromkeys(reports.held(replace(asked, reason_code=None), now).frame["reason_code"])),
+        reports.held(location.policy, now),
+        reports.names(),
         oldest=None if first.is_empty() else first[0],
         now=now,
         without=without,

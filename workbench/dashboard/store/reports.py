@@ -167,18 +167,9 @@ class ScopeReports:
         question = BenchmarksQuestion(policy_id, policy_version=policy_version)
         return self._kept(("benchmarks", policy_id, policy_version), lambda: benchmarks.answer(self.snapshot, question))
 
-    def held(self, asked: Criteria, now: datetime) -> HeldSummary:
-        """What is held, by policy, reason and age.
-
-        Args:
-            asked: Of which policy, reason and target.
-            now: The moment at which ages are taken.
-        """
-        policy_id, reason, target = asked.policy_id, asked.reason_code, asked.target
-        return self._kept(
-            ("held", policy_id, reason, target, now),
-            lambda: held_decisions(self.snapshot, policy_id, reason_code=reason, target=target, now=now),
-        )
+    def held(self, policy_id: str | None, now: datetime) -> HeldSummary:
+        """What is held, by policy, reason and age."""
+        return self._kept(("held", policy_id, now), lambda: held_decisions(self.snapshot, policy_id, now=now))
 
     def find(self, criteria: Criteria, of: Part = FIRST, among: Shown | None = None) -> Listing:
         """A page of the decisions that meet the criteria.

@@ -209,7 +209,7 @@ def _checked(name: str, value: str) -> str:
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "verdict": ("yes", "no", "review"),
-        "age": ("hour", "day", "week", "month", "longer"),
+        "age": ("hour", "day", "week", "longer"),
         "show": ("dismissed",),
         "outcome": ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported"),
     }

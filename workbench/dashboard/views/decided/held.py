@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
@@ -13,13 +13,11 @@ from workbench.dashboard.views.decided.searched import waiting
 from workbench.dashboard.views.html import ago, render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Choice, Page
-from workbench.engines.listing import AGES, Criteria, HeldSummary, Listing, held_for
+from workbench.engines.listing import AGES, Criteria, HeldSummary, Listing, Names, held_for
 from workbench.engines.rendering import cut
-from workbench.engines.wording import counted, joined, phrase
+from workbench.engines.wording import counted
 
-AGE_OF: Final[Mapping[str, str]] = MappingProxyType(
-    dict(zip(("hour", "day", "week", "month", "longer"), AGES, strict=True))
-)
+AGE_OF: Final[Mapping[str, str]] = MappingProxyType(dict(zip(("hour", "day", "week", "longer"), AGES, strict=True)))
 """The age that each value of the filter stands for."""
 
 
@@ -38,8 +36,7 @@ def view(
     location: Location,
     found: Listing,
     summary: HeldSummary,
-    policies: Sequence[str],
-    reasons: Sequence[str],
+    names: Names,
     *,
     oldest: datetime | None,
     now: datetime,
@@ -50,9 +47,8 @@ def view(
     Args:
         location: Where it is.
         found: The decisions.
-        summary: What is held, of the policy, the reason and the target that are chosen.
-        policies: The policies to choose from.
-        reasons: The reasons that held decisions have.
+        summary: What is held, of the policy where one is chosen.
+        names: The names that the filters offer.
         oldest: When the oldest of the decisions was made; None where there are none.
         now: The moment at which ages are taken.
         without: Where none was found, how many are held without each filter.
@@ -71,10 +67,9 @@ def view(
             {"words": words, "number": summary.ages[words], "url": location.change(age=age).url}
             for age, words in AGE_OF.items()
         ],
-        "eldest": _eldest(summary),
+        "eldest": f"{summary.ages[AGES[-1]]:,} of {summary.decisions:,} have been held for {AGES[-1]}",
         "eldest_shown": f"{counted(found.total, 'decision')} to review, the longest held first",
-        "within": _within(location),
-        "reported": _reported(location, summary),
+        "policy": location.policy,
         "targets_kept": found.targets_kept,
         "widened": widened(location, without or {}) if not found.total else [],
         "all_url": Location("held", scope=location.scope).url,
@@ -85,8 +80,8 @@ def view(
         _title(location, found, oldest, now),
         render("held.html", context),
         filters=(
-            offered.policies(policies),
-            offered.reasons(reasons),
+            offered.policies(names.policies),
+            offered.reasons(names.reason_codes),
             offered.target(),
             Choice("age", "Held for", {"": "Any time", **AGE_OF}),
         ),
@@ -105,34 +100,11 @@ def _group(location: Location, row: Mapping[str, Any], now: datetime) -> dict[st
         "policy": policy_id,
         "policy_url": location.to("policy", policy=policy_id).url,
         "reason": reason,
-        "url": location.to("held", policy=policy_id, reason=reason, age=None).url,
+        "url": location.to("held", policy=policy_id, reason=reason, target=None, age=None).url,
         "decisions": row["decisions"],
         "oldest": ago(row["oldest_at"], now),
         "newest": ago(row["newest_at"], now),
     }
-
-
-def _eldest(summary: HeldSummary) -> str:
-    """How many of the held decisions are of the oldest age that any has."""
-    age = next((age for age in reversed(AGES) if summary.ages[age]), AGES[0])
-    return f"{summary.ages[age]:,} of {summary.decisions:,} have been held for {age}"
-
-
-def _within(location: Location) -> str:
-    """Which of the held decisions are counted, in words after "All that is held"; empty where it is all of them."""
-    parts = [] if location.policy is None else [f"by {cut(location.policy)}"]
-    parts += [] if location.reason is None else [f"for the reason {cut(location.reason)}"]
-    parts += [] if location.target is None else [f"about {cut(location.target)}"]
-    return f" {joined(parts)}" if parts else ""
-
-
-def _reported(location: Location, summary: HeldSummary) -> list[dict[str, Any]]:
-    """The held decisions that have an outcome all the same, by its status."""
-    there = location.to("decisions", state="held")
-    return [
-        {"words": f"{number:,} {phrase(status).lower()}", "url": there.change(outcome=status).url}
-        for status, number in summary.outcomes.items()
-    ]
 
 
 def _most(location: Location, summary: HeldSummary) -> str:

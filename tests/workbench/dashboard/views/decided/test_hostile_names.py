@@ -90,4 +90,4 @@ def test_names_that_no_release_lets_in_are_shown_as_text_too(name: str, tmp_path
     found = find_decisions(snapshot, Criteria())
     harmless(decisions.view(location, found, names, as_of=MONDAY, now=MONDAY))
     waiting = held_decisions(snapshot, now=MONDAY)
-    harmless(held.view(Location("held", scope=name), found, waiting, [name], [name], oldest=MONDAY, now=MONDAY))
+    harmless(held.view(Location("held", scope=name), found, waiting, names, oldest=MONDAY, now=MONDAY))
