@@ -93,8 +93,8 @@ class Location(_Parameters):
         outcome: The status of the latest outcome; `unreported` without one.
         target: The object that a decision is about.
         ref: A decision's or a request's id.
-        age: How long a held decision has waited: up to an `hour`, a `day` or a `week`, each without what the one before
-            it has, or `longer`.
+        age: How long a held decision has waited: up to a `day`, a `week`, a `month` of 4 weeks or a `quarter` of 13
+            weeks, each without what the one before it has, or `longer`.
         show: `dismissed` for anomalies that were dismissed, too.
         id: The id of what a page is about.
         anomaly: The id of an anomaly whose decisions are listed.
@@ -209,7 +209,7 @@ def _checked(name: str, value: str) -> str:
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "verdict": ("yes", "no", "review"),
-        "age": ("hour", "day", "week", "longer"),
+        "age": ("day", "week", "month", "quarter", "longer"),
         "show": ("dismissed",),
         "outcome": ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported"),
     }
