@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gate.policy.anomalies.alerts import still_open
-from workbench.dashboard.pages.overview import LOOKED_AT
+from workbench.dashboard.pages.flagging import LOOKED_AT, flags
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.reports import ScopeReports
 from workbench.dashboard.store.store import Store
@@ -40,20 +39,6 @@ def load(store: Store, visit: Visit) -> Page:
         as_of=reports.seen.at,
         now=visit.now,
     )
-
-
-def flags(store: Store, visit: Visit, found: Mapping[str, AnomalyReport]) -> list[Flagged]:
-    """The anomalies of reports, each with whether it is open, and who dismissed it."""
-    ids = [anomaly["anomaly_id"] for report in found.values() for anomaly in report.body["anomalies"]]
-    latest = store.dismissals.latest(visit.access.scope_id, ids) if ids else {}
-    dismissals = {anomaly_id: act for anomaly_id, act in latest.items() if act.dismissed}
-    flagged = []
-    for policy_id, report in found.items():
-        opened = {anomaly["anomaly_id"] for anomaly in still_open(report.body)}
-        for at, anomaly in enumerate(report.body["anomalies"]):
-            id_ = anomaly["anomaly_id"]
-            flagged.append(Flagged(policy_id, at, anomaly, id_ in opened, dismissals.get(id_)))
-    return flagged
 
 
 def _chart(reports: ScopeReports, visit: Visit, report: AnomalyReport, flagged: list[Flagged]) -> Figure | None:

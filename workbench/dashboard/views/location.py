@@ -95,7 +95,7 @@ class Location(_Parameters):
         ref: A decision's or a request's id.
         age: How long a held decision has waited: up to a `day`, a `week`, a `month` of 4 weeks or a `quarter` of 13
             weeks, each without what the one before it has, or `longer`.
-        show: `dismissed` for anomalies that were dismissed, too.
+        show: `open` for the anomalies that are open, `dismissed` for those that were dismissed, too.
         id: The id of what a page is about.
         anomaly: The id of an anomaly whose decisions are listed.
         before: The chain position before which a list goes on.
@@ -210,7 +210,7 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "verdict": ("yes", "no", "review"),
         "age": ("day", "week", "month", "quarter", "longer"),
-        "show": ("dismissed",),
+        "show": ("open", "dismissed"),
         "outcome": ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported"),
     }
 )
