@@ -130,7 +130,7 @@ class Location(_Parameters):
             if len(value) > LONGEST:
                 raise _invalid(f"The filter {name} is longer than {LONGEST} characters; shorten it.")
             if not has_utf8(value):
-                raise _invalid(f"The filter {name} holds half a character; write it anew.")
+                raise _invalid(f"The filter {name} contains an invalid character; enter it again.")
             if value:
                 given[name] = _checked(name, value)
         if "anomaly" in given and "policy" not in given:
@@ -163,8 +163,10 @@ class Location(_Parameters):
             # What the page is about, and not a filter.
             kept.pop("id", None)
         there = replace(type(self)(page), **{**kept, **changes})
-        # An anomaly is one of a policy.
-        return there if there.policy is not None else replace(there, anomaly=None)
+        if there.policy is not None:
+            return there
+        # An anomaly is one of a policy, and so is the version of a list whose policy is removed.
+        return replace(there, anomaly=None, version=None if "policy" in changes else there.version)
 
     def change(self, **changes: str | None) -> Self:
         """The same page with some filters changed; a list begins anew."""

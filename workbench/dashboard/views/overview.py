@@ -137,7 +137,7 @@ def _headlines(
 
 def _broken_proof(health: Health) -> Iterator[Headline]:
     for part in health.parts:
-        if not part.well:
+        if part.well is False:
             yield Headline("bad", f"{part.name}: {part.told}", "#health", f"proof {part.name}", (_PROOF, 0.0))
 
 

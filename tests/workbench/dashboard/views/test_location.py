@@ -66,6 +66,12 @@ def test_another_page_keeps_the_filters_that_it_knows_and_begins_anew(location: 
         assert value == (None if anew or name not in location.filters else location.filters[name])
 
 
+def test_without_the_policy_go_its_version_and_its_anomaly() -> None:
+    here = Location.read("/decisions?scope=acme&policy=refunds&version=v1&anomaly=ano_1&verdict=no")
+    assert here.change(policy=None).url == "/decisions?scope=acme&verdict=no"
+    assert here.change(verdict=None).url == "/decisions?scope=acme&policy=refunds&version=v1&anomaly=ano_1"
+
+
 def test_a_page_that_there_is_not_is_named() -> None:
     assert "“/nowhere”" in refusal("/nowhere")
     assert "“/policy/x”" in refusal("/policy/x")
