@@ -9,7 +9,7 @@ import polars as pl
 
 from gate.ledger.access.dismissals import FlaggedAnomaly
 from gate.policy.anomalies.anomaly import AnomalyDocument
-from workbench.dashboard.pages.flagging import flags
+from workbench.dashboard.pages.anomalies import flags
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.reports import ScopeReports, unknown_anomaly
 from workbench.dashboard.store.store import Store

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.dashboard.pages.flagging import LOOKED_AT, flags
+from workbench.dashboard.pages.anomalies import LOOKED_AT, flags
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views import overview

@@ -14,7 +14,7 @@ from tests.workbench.dashboard.pages.conftest import HOSTILE
 from tests.workbench.dashboard.showing import NOW, MadeUpStore, read, require_harmless, visit
 from tests.workbench.made_up import DAY, MONDAY, MadeUp
 from workbench.dashboard.pages import anomalies
-from workbench.dashboard.pages.flagging import LOOKED_AT
+from workbench.dashboard.pages.anomalies import LOOKED_AT
 from workbench.dashboard.store.memo import Memo
 from workbench.dashboard.views.location import Location
 from workbench.lake.reader import Snapshot
