@@ -13,7 +13,7 @@ The states of a decision are defined in `workbench.lake.cases` and explained in 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import pairwise
 from types import MappingProxyType
@@ -48,11 +48,11 @@ MAX_ROWS: Final = 200
 MAX_PAGE: Final = 1000
 """How many decisions a page has at most."""
 
-AGES: Final = ("under 1 hour", "1 to 24 hours", "1 to 7 days", "over 7 days")
+AGES: Final = ("under 1 day", "1 to 7 days", "1 to 4 weeks", "4 to 13 weeks", "over 13 weeks")
 """How long a decision has been held."""
 
 _TICK: Final = timedelta(milliseconds=1)
-_YOUNGER: Final = (timedelta(hours=1), timedelta(hours=24), timedelta(days=7))
+_YOUNGER: Final = (timedelta(days=1), timedelta(days=7), timedelta(weeks=4), timedelta(weeks=13))
 
 _EQUAL: Final = ("policy_version", "reason_code", "rule")
 """The criteria that are the value of a column of cases."""
@@ -159,12 +159,14 @@ class HeldSummary:
         ages: How many have been held how long, by each of `AGES`.
         decisions: How many there are, those of rows that were left out as well.
         left_out: How many rows were left out.
+        outcomes: How many of them have an outcome already, by the status of the latest; the most first.
     """
 
     frame: pl.DataFrame
     ages: Mapping[str, int]
     decisions: int
     left_out: int
+    outcomes: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +178,14 @@ class Names:
         versions: The versions of each of these policies, in the order of their first decisions.
         reason_codes: The reason codes.
         rules: What decided.
+        review_reasons: The reason codes of decisions with the verdict review.
     """
 
     policies: Sequence[str]
     versions: Mapping[str, Sequence[str]]
     reason_codes: Sequence[str]
     rules: Sequence[str]
+    review_reasons: Sequence[str]
 
 
 def find_decisions(
@@ -212,7 +216,7 @@ def find_decisions(
     require("limit", limit, Whole(1, MAX_PAGE))
     for name, position in (("before", before), ("after", after)):
         require(name, position, Whole(1, 2**63 - 1), optional=True)
-    cases = snapshot.slice(criteria.since, criteria.until, criteria.verdict).cases(criteria.policy_id)
+    cases = _cases(snapshot, criteria)
     wanted = cases if among is None else cases.filter(pl.col("position").is_in(among.implode()))
     matched = _matched(snapshot, wanted, criteria).select("position").collect(engine="streaming")["position"]
     page = _page(matched, limit, before, after, oldest_first=oldest_first)
@@ -256,27 +260,26 @@ def held_for(age: str, now: datetime) -> tuple[datetime | None, datetime | None]
     return ends[index + 1], ends[index]
 
 
-def held_decisions(snapshot: Snapshot, policy_id: str | None = None, *, now: datetime) -> HeldSummary:
+def held_decisions(snapshot: Snapshot, criteria: Criteria | None = None, *, now: datetime) -> HeldSummary:
     """The decisions that are held, by policy and reason.
 
     Args:
         snapshot: The scope's chain.
-        policy_id: One policy; None for all.
+        criteria: What else they must have, as for `find_decisions`; its `state` is held in any case. None for all.
         now: The moment at which their ages are taken; without a zone it is in UTC.
 
     Raises:
         OperatorError: ENGINE_ARGUMENT_INVALID.
     """
     require_snapshot(snapshot)
-    require("policy_id", policy_id, Text(), optional=True)
     at = _taken_at(now)
+    asked = replace(criteria or Criteria(), state="held")
     made = pl.col("created_at")
     younger = [pl.lit(value=False), *(made > at - age for age in _YOUNGER), pl.lit(value=True)]
     ages = [(within & ~less).sum().alias(name) for name, (less, within) in zip(AGES, pairwise(younger), strict=True)]
-    rows = (
-        snapshot.cases(policy_id)
-        .filter(has_state("held"))
-        .group_by("policy_id", "reason_code")
+    groups = (
+        _matched(snapshot, _cases(snapshot, asked), asked)
+        .group_by("policy_id", "reason_code", "outcome_status")
         .agg(
             pl.len().cast(pl.Int64).alias("decisions"),
             made.min().alias("oldest_at"),
@@ -284,13 +287,19 @@ def held_decisions(snapshot: Snapshot, policy_id: str | None = None, *, now: dat
             *ages,
         )
         .collect(engine="streaming")
+    )
+    rows = (
+        groups.group_by("policy_id", "reason_code")
+        .agg(pl.col("decisions").sum(), pl.col("oldest_at").min(), pl.col("newest_at").max())
         .sort("decisions", "policy_id", "reason_code", descending=[True, False, False])
     )
+    ended = groups.drop_nulls("outcome_status").group_by("outcome_status").agg(pl.col("decisions").sum())
     return HeldSummary(
-        rows.drop(AGES).head(MAX_ROWS),
-        {name: int(rows[name].sum()) for name in AGES},
+        rows.head(MAX_ROWS),
+        {name: int(groups[name].sum()) for name in AGES},
         int(rows["decisions"].sum()),
         max(rows.height - MAX_ROWS, 0),
+        dict(ended.sort("decisions", "outcome_status", descending=[True, False]).iter_rows()),
     )
 
 
@@ -317,7 +326,7 @@ def decision_names(snapshot: Snapshot) -> Names:
     require_snapshot(snapshot)
     groups = (
         snapshot.cases()
-        .group_by("policy_id", "policy_version", "reason_code", "rule")
+        .group_by("policy_id", "policy_version", "reason_code", "rule", "verdict")
         .agg(pl.len().alias("decisions"), pl.col("position").min().alias("first"))
         .collect(engine="streaming")
     )
@@ -329,7 +338,13 @@ def decision_names(snapshot: Snapshot) -> Names:
         {policy_id: _by_first_use(by_policy[policy_id]) for policy_id in policies},
         _most(groups, "reason_code"),
         _most(groups, "rule"),
+        _most(groups.filter(pl.col("verdict") == "review"), "reason_code"),
     )
+
+
+def _cases(snapshot: Snapshot, criteria: Criteria) -> pl.LazyFrame:
+    """The cases of some criteria's policy, period and verdict, which need the fewest files."""
+    return snapshot.slice(criteria.since, criteria.until, criteria.verdict).cases(criteria.policy_id)
 
 
 def _matched(snapshot: Snapshot, cases: pl.LazyFrame, criteria: Criteria) -> pl.LazyFrame:

@@ -58,7 +58,7 @@ _IMPROVED: Final = 0.59
 _NAMED: Final = 3
 _DIGITS: Final = 6
 _DAY: Final = timedelta(days=1)
-_WORSE: Final[Mapping[str, bool]] = {"succeeded": False, "partial": True, "failed": True, "reverted": True}
+WORSE: Final[Mapping[str, bool]] = {"succeeded": False, "partial": True, "failed": True, "reverted": True}
 """Whether it is worse where the rate of a status rises."""
 
 _REPLAY: Final = "Replay them under the version before: which would not have been let through?"
@@ -335,8 +335,8 @@ class _Told:
         )
 
     def outcomes(self, group: Sequence[Shift]) -> Anomaly:
-        worse = [shift for shift in group if shift.rose == _WORSE[shift.value]]
-        better = [shift for shift in group if shift.rose != _WORSE[shift.value]]
+        worse = [shift for shift in group if shift.rose == WORSE[shift.value]]
+        better = [shift for shift in group if shift.rose != WORSE[shift.value]]
         scores = [_score(shift, HARM) for shift in worse] + [min(_score(shift, EFFECT), _IMPROVED) for shift in better]
         told = self._shifted("outcome_shift", group, max(scores), "outcome_status")
         harms = any(shift.is_certain and _score(shift, HARM) >= MEDIUM for shift in worse)

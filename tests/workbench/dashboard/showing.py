@@ -27,8 +27,24 @@ NOW: Final = datetime(2026, 11, 25, 12, tzinfo=UTC)
 _APART: Final = {"td", "th", "li", "p", "h2", "dd", "dt", "strong", "caption", "summary"}
 _VOID: Final = {"br", "meta", "input"}
 _HTML: Final = {
-    *("a", "br", "caption", "code", "dd", "details", "div", "dl", "dt", "figcaption", "figure", "h2", "li", "ol", "p"),
-    *("span", "strong", "summary", "table", "tbody", "td", "th", "thead", "tr", "ul"),
+    *(
+        "a",
+        "br",
+        "caption",
+        "code",
+        "dd",
+        "details",
+        "div",
+        "dl",
+        "dt",
+        "figcaption",
+        "figure",
+        "h2",
+        "li",
+        "nav",
+        "ol",
+    ),
+    *("p", "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "tr", "ul"),
 }
 _SVG: Final = {"svg", "g", "path", "line", "rect", "text", "tspan", "defs", "clippath", "a", "title", "desc"}
 

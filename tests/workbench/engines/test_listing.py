@@ -259,7 +259,7 @@ def test_wrong_arguments_are_refused_in_a_sentence(lakes: Sequence[Snapshot], tm
 
 def ages(made: Sequence[datetime], now: datetime) -> dict[str, int]:
     """How many of some moments are how old."""
-    ends = [timedelta.min, HOUR, 24 * HOUR, 7 * DAY, timedelta.max]
+    ends = [timedelta.min, DAY, 7 * DAY, 28 * DAY, 91 * DAY, timedelta.max]
     return {
         name: sum(1 for moment in made if low <= now - moment < high)
         for name, (low, high) in zip(AGES, pairwise(ends), strict=True)
@@ -278,7 +278,7 @@ def test_what_is_held_is_counted_by_policy_reason_and_age(lakes: Sequence[Snapsh
                 ((*key, len(of), min(of), max(of)) for key, of in groups.items()),
                 key=lambda row: (-row[2], *row[:2]),
             )
-            found = held_decisions(snapshot, policy_id, now=now)
+            found = held_decisions(snapshot, Criteria(policy_id=policy_id), now=now)
             assert found.frame.rows() == expected
             assert found.frame.columns == ["policy_id", "reason_code", "decisions", "oldest_at", "newest_at"]
             assert found.ages == ages([row["created_at"] for row in waiting], now)
@@ -289,17 +289,18 @@ def test_an_age_is_told_at_its_ends(tmp_path: Path) -> None:
     chain = MadeUp()
     now = datetime(2026, 3, 1, 12, tzinfo=UTC)
     tick = timedelta(milliseconds=1)
-    for age in (HOUR - tick, HOUR, 24 * HOUR - tick, 24 * HOUR, 7 * DAY - tick, 7 * DAY, -DAY):
+    ends = (DAY, 7 * DAY, 28 * DAY, 91 * DAY)
+    for age in (*ends, *(end - tick for end in ends), -DAY):
         chain.decide(now - age, verdict="review")
-    assert list(held_decisions(chain.snapshot(tmp_path), now=now).ages.values()) == [2, 2, 2, 1]
-    assert held_decisions(chain.snapshot(tmp_path), now=now.replace(tzinfo=None)).ages["under 1 hour"] == 2
+    assert list(held_decisions(chain.snapshot(tmp_path), now=now).ages.values()) == [2, 2, 2, 2, 1]
+    assert held_decisions(chain.snapshot(tmp_path), now=now.replace(tzinfo=None)).ages["under 1 day"] == 2
 
 
 def test_the_decisions_held_for_an_age_are_those_that_the_summary_counts(tmp_path: Path) -> None:
     chain = MadeUp()
     now = datetime(2026, 3, 1, 12, 0, 0, 700, tzinfo=UTC)
     tick = timedelta(milliseconds=1)
-    for age in (HOUR, 24 * HOUR, 7 * DAY):
+    for age in (DAY, 7 * DAY, 28 * DAY, 91 * DAY):
         for at in (now - age - tick, now - age, now - age + tick):
             chain.decide(at.replace(microsecond=at.microsecond // 1000 * 1000), verdict="review")
     snapshot = chain.snapshot(tmp_path)
@@ -309,6 +310,17 @@ def test_the_decisions_held_for_an_age_are_those_that_the_summary_counts(tmp_pat
         since, until = held_for(name, now)
         assert find_decisions(snapshot, Criteria(state="held", since=since, until=until)).total == counted[name]
     assert "age is" in refused(lambda: held_for("old", now))
+
+
+def test_what_is_held_is_counted_among_those_that_the_list_finds(lakes: Sequence[Snapshot]) -> None:
+    held = [row for row in ROWS if row["state"] == "held"]
+    for name, of in (("reason_code", "reason_code"), ("target", "target_object_id"), ("policy_id", "policy_id")):
+        for value in {row[of] for row in held if row[of]}:
+            asked: dict[str, Any] = {name: value, "state": "held"}
+            found = find_decisions(lakes[0], Criteria(**asked), 1000)
+            summary = held_decisions(lakes[0], Criteria(**asked), now=MONDAY)
+            assert summary.decisions == found.total == sum(summary.ages.values()) > 0
+            assert summary.outcomes == dict(found.frame["outcome_status"].drop_nulls().value_counts().iter_rows())
 
 
 def in_order(counted: Mapping[str, int]) -> list[str]:
@@ -325,6 +337,7 @@ def test_the_names_are_those_that_decisions_have(lakes: Sequence[Snapshot]) -> N
         versions,
         in_order(Counter(row["reason_code"] for row in ROWS)),
         in_order(Counter(row["rule"] for row in ROWS)),
+        in_order(Counter(row["reason_code"] for row in ROWS if row["verdict"] == "review")),
     )
     for snapshot in lakes:
         assert decision_names(snapshot) == expected
@@ -355,7 +368,7 @@ def test_an_empty_chain_has_nothing_to_find(tmp_path: Path) -> None:
     snapshot = MadeUp().snapshot(tmp_path)
     assert find_decisions(snapshot, Criteria()).total == 0
     assert held_decisions(snapshot, now=MONDAY).frame.is_empty()
-    assert decision_names(snapshot) == Names([], {}, [], [])
+    assert decision_names(snapshot) == Names([], {}, [], [], [])
 
 
 def test_a_date_is_its_midnight_in_utc(lakes: Sequence[Snapshot]) -> None:

@@ -9,7 +9,7 @@ from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.reports import Part
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views.decided import held
-from workbench.dashboard.views.decided.listing import set_filters
+from workbench.dashboard.views.decided.listing import criteria, set_filters
 from workbench.dashboard.views.page import Page
 
 _OLDEST: Final = Part(limit=1, oldest_first=True)
@@ -30,7 +30,7 @@ def load(store: Store, visit: Visit) -> Page:
     return held.view(
         location,
         found,
-        reports.held(location.policy, now),
+        reports.held(criteria(location, state="held"), now),
         reports.names(),
         oldest=None if first.is_empty() else first[0],
         now=now,

@@ -26,12 +26,12 @@ class Part:
 
     Attributes:
         name: Ledger, chain, lake or checkpoints.
-        well: Whether all is well.
+        well: Whether all is well; None where there is nothing to look at, such as no checkpoint.
         told: What there is to say, as a sentence.
     """
 
     name: str
-    well: bool
+    well: bool | None
     told: str
 
 
@@ -47,8 +47,8 @@ class Health:
 
     @property
     def well(self) -> bool:
-        """Whether all of them are well."""
-        return all(part.well for part in self.parts)
+        """Whether nothing is wrong with any of them."""
+        return all(part.well is not False for part in self.parts)
 
 
 def health(instance: Instance, scope_id: str, now: datetime) -> Health:
@@ -69,7 +69,7 @@ def health(instance: Instance, scope_id: str, now: datetime) -> Health:
     )
 
 
-def _part(name: str, look: Callable[[], tuple[bool, str]]) -> Part:
+def _part(name: str, look: Callable[[], tuple[bool | None, str]]) -> Part:
     try:
         return Part(name, *look())
     except GateError as error:
@@ -108,15 +108,18 @@ def _lake(instance: Instance, scope_id: str) -> tuple[bool, str]:
     return False, f"{told} Start `gate serve`, which exports them, or run `gate lake export`."
 
 
-def _checkpoints(instance: Instance, scope_id: str, now: datetime) -> tuple[bool, str]:
+def _checkpoints(instance: Instance, scope_id: str, now: datetime) -> tuple[bool | None, str]:
     found = instance.checkpoints.look(now)
     if found is None:
-        return True, "None are kept, because receipt signing is off. A history that was rewritten would not show."
+        return (
+            None,
+            "Receipt signing is off, so that no checkpoint is kept: a history that was rewritten would not show.",
+        )
     chain_id = instance.ledger.entries.head(scope_id).chain_id
     for refusal in found.refused:
         if refusal.chain_id == chain_id:
             return False, f"{refusal.reason} The operator must run `gate chain check`."
     kept = instance.checkpoints.log.kept(chain_id)
     if kept is None:
-        return True, "None is kept of this chain yet; `gate serve` keeps one as the chain grows."
+        return None, "This chain has none yet; `gate serve` keeps one as the chain grows."
     return True, f"The chain contains its last one, of {stated(kept['issued_at'])}, at position {kept['chain_size']:,}."

@@ -167,9 +167,9 @@ class ScopeReports:
         question = BenchmarksQuestion(policy_id, policy_version=policy_version)
         return self._kept(("benchmarks", policy_id, policy_version), lambda: benchmarks.answer(self.snapshot, question))
 
-    def held(self, policy_id: str | None, now: datetime) -> HeldSummary:
-        """What is held, by policy, reason and age."""
-        return self._kept(("held", policy_id, now), lambda: held_decisions(self.snapshot, policy_id, now=now))
+    def held(self, criteria: Criteria, now: datetime) -> HeldSummary:
+        """What is held and meets the criteria, by policy, reason and age."""
+        return self._kept(("held", criteria, now), lambda: held_decisions(self.snapshot, criteria, now=now))
 
     def find(self, criteria: Criteria, of: Part = FIRST, among: Shown | None = None) -> Listing:
         """A page of the decisions that meet the criteria.

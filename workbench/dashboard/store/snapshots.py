@@ -21,8 +21,8 @@ from workbench.lake.reader import Snapshot
 FRESH_FOR: Final = timedelta(seconds=20)
 """For how long a snapshot is shown, before the ledger is asked again."""
 
-# A snapshot holds the ledger's tail in memory.
-_SCOPES: Final = 16
+SCOPES: Final = 16
+"""Of how many scopes the latest is kept: a snapshot holds the ledger's tail in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Snapshots:
         """Takes what reads a scope's snapshot, as `reading` makes it, and the clock."""
         self._read = read
         self._clock = clock
-        self._memo = Memo(_SCOPES)
+        self._memo = Memo(SCOPES)
 
     def latest(self, scope_id: str) -> Seen:
         """A scope's chain as it is, or was not longer ago than `FRESH_FOR`.

@@ -14,8 +14,9 @@ from workbench.analytics import Analytics
 from workbench.dashboard.store.access import Access
 from workbench.dashboard.store.health import Health, health
 from workbench.dashboard.store.ledger import LedgerReads
+from workbench.dashboard.store.memo import Memo
 from workbench.dashboard.store.reports import ReportStore, ScopeReports, unknown_anomaly
-from workbench.dashboard.store.snapshots import Snapshots, reading
+from workbench.dashboard.store.snapshots import FRESH_FOR, SCOPES, Snapshots, reading
 from workbench.lake.entries import Personal
 from workbench.notebooks import as_ipynb, load, written_for
 
@@ -44,6 +45,7 @@ class Store:
         self._instance: Final = instance
         self._clock: Final = clock
         self._reports: Final = ReportStore(Snapshots(reading(instance.ledger, lake, personal), clock))
+        self._healths: Final = Memo(SCOPES)
         self.ledger: Final = LedgerReads(instance, Analytics(instance.ledger, lake, personal))
         self.dismissals: Final[Dismissals] = instance.ledger.dismissals
 
@@ -64,8 +66,17 @@ class Store:
         return self._instance.ledger.directory.scope(access.scope)
 
     def health(self, access: Access) -> Health:
-        """How ledger, chain, lake and checkpoints are."""
-        return health(self._instance, access.scope_id, self._clock())
+        """How ledger, chain, lake and checkpoints are, or were not longer ago than a snapshot is shown."""
+        # A thousand links are hashed anew for it.
+        looked = self._healths.get(access.scope_id, lambda: self._looked(access.scope_id), still=self._is_fresh)
+        return looked[1]
+
+    def _looked(self, scope_id: str) -> tuple[datetime, Health]:
+        at = self._clock()
+        return at, health(self._instance, scope_id, at)
+
+    def _is_fresh(self, looked: tuple[datetime, Health]) -> bool:
+        return self._clock() - looked[0] < FRESH_FOR
 
     def notebook(self, access: Access, policy_id: str, anomaly_id: str, policy_version: str | None = None) -> bytes:
         """The notebook that investigates a policy's anomalies, written for the scope, as Jupyter's JSON.

@@ -93,9 +93,9 @@ class Location(_Parameters):
         outcome: The status of the latest outcome; `unreported` without one.
         target: The object that a decision is about.
         ref: A decision's or a request's id.
-        age: How long a held decision has waited: up to an `hour`, a `day` or a `week`, each without what the one before
-            it has, or `longer`.
-        show: `dismissed` for anomalies that were dismissed, too.
+        age: How long a held decision has waited: up to a `day`, a `week`, a `month` of 4 weeks or a `quarter` of 13
+            weeks, each without what the one before it has, or `longer`.
+        show: `open` for the anomalies that are open, `dismissed` for those that were dismissed, too.
         id: The id of what a page is about.
         anomaly: The id of an anomaly whose decisions are listed.
         before: The chain position before which a list goes on.
@@ -130,7 +130,7 @@ class Location(_Parameters):
             if len(value) > LONGEST:
                 raise _invalid(f"The filter {name} is longer than {LONGEST} characters; shorten it.")
             if not has_utf8(value):
-                raise _invalid(f"The filter {name} holds half a character; write it anew.")
+                raise _invalid(f"The filter {name} contains an invalid character; enter it again.")
             if value:
                 given[name] = _checked(name, value)
         if "anomaly" in given and "policy" not in given:
@@ -163,8 +163,10 @@ class Location(_Parameters):
             # What the page is about, and not a filter.
             kept.pop("id", None)
         there = replace(type(self)(page), **{**kept, **changes})
-        # An anomaly is one of a policy.
-        return there if there.policy is not None else replace(there, anomaly=None)
+        if there.policy is not None:
+            return there
+        # An anomaly is one of a policy, and so is the version of a list whose policy is removed.
+        return replace(there, anomaly=None, version=None if "policy" in changes else there.version)
 
     def change(self, **changes: str | None) -> Self:
         """The same page with some filters changed; a list begins anew."""
@@ -209,8 +211,8 @@ def _checked(name: str, value: str) -> str:
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "verdict": ("yes", "no", "review"),
-        "age": ("hour", "day", "week", "longer"),
-        "show": ("dismissed",),
+        "age": ("day", "week", "month", "quarter", "longer"),
+        "show": ("open", "dismissed"),
         "outcome": ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported"),
     }
 )

@@ -9,15 +9,17 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from gate.policy.questions import VERDICTS
+from gate.policy.questions import OPEN_DAYS, VERDICTS
 from workbench.charts.sparkline import sparkline
 from workbench.dashboard.store.health import Health
 from workbench.dashboard.views import links
+from workbench.dashboard.views.flagged.anomalies import Flagged
 from workbench.dashboard.views.html import ago, render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
 from workbench.dashboard.views.shares import mix
 from workbench.engines import findings
+from workbench.engines.anomalies.sentences import days, improved
 from workbench.engines.effectiveness import EffectivenessReport
 from workbench.engines.findings import FEW
 from workbench.engines.glance import Glance
@@ -61,7 +63,7 @@ class Headline:
 def view(
     location: Location,
     found: Glance,
-    anomalies: Mapping[str, Sequence[Mapping[str, Any]]],
+    flagged: Mapping[str, Sequence[Flagged]],
     effectiveness: Mapping[str, EffectivenessReport],
     health: Health,
     *,
@@ -74,17 +76,20 @@ def view(
     Args:
         location: Where it is.
         found: The policies.
-        anomalies: The open anomalies of each policy that was looked at, the strongest first, without those dismissed.
+        flagged: The anomalies of each policy that was looked at, the strongest first.
         effectiveness: How well each policy that was looked at does.
         health: How ledger, chain, lake and checkpoints are.
         as_of: When the ledger was read.
         now: The moment.
         not_looked: How many policies were not looked at for anomalies.
     """
+    anomalies = {policy_id: [each.anomaly for each in of if each.open] for policy_id, of in flagged.items()}
     rows = [_row(location, row, anomalies.get(row["policy_id"]), found) for row in found.frame.iter_rows(named=True)]
     headlines = _headlines(location, found, anomalies, effectiveness, health, now)
     context = {
         "headlines": headlines,
+        "past": _last_high(location, flagged),
+        "open_days": OPEN_DAYS,
         "rows": rows,
         "health": health,
         "as_of": as_of,
@@ -132,7 +137,7 @@ def _headlines(
 
 def _broken_proof(health: Health) -> Iterator[Headline]:
     for part in health.parts:
-        if not part.well:
+        if part.well is False:
             yield Headline("bad", f"{part.name}: {part.told}", "#health", f"proof {part.name}", (_PROOF, 0.0))
 
 
@@ -149,6 +154,19 @@ def _of_anomaly(location: Location, policy_id: str, anomaly: Mapping[str, Any]) 
     text = f"{findings.headline(policy_id, anomaly)}."
     url = links.anomaly(location, policy_id, anomaly["anomaly_id"])
     return Headline("bad" if severity == "high" else "warn", text, url, policy_id, (rank, -weight))
+
+
+def _last_high(location: Location, flagged: Mapping[str, Sequence[Flagged]]) -> dict[str, str] | None:
+    """The last anomaly of high severity that is past, where none is open: it is not forgotten at once."""
+    high = [each for of in flagged.values() for each in of if each.anomaly["severity"] == "high"]
+    past = [each for each in high if each.dismissal is None and not improved(each.anomaly)]
+    if not past or any(each.open for each in past):
+        return None
+    last = max(past, key=lambda each: each.anomaly["window"]["to"])
+    return {
+        "text": f"{findings.headline(last.policy_id, last.anomaly)} ({days(last.anomaly)}).",
+        "url": links.anomaly(location, last.policy_id, last.anomaly["anomaly_id"]),
+    }
 
 
 def _of_versions(location: Location, found: Glance, policy_id: str, report: EffectivenessReport) -> Headline | None:
@@ -212,7 +230,7 @@ def _row(
         "spark": _spark(policy_id, weeks["success_rate"].to_list()),
         "anomalies": None if anomalies is None else told,
         "alarm": "high" in severities,
-        "anomalies_url": location.to("anomalies", policy=policy_id).url,
+        "anomalies_url": location.to("anomalies", policy=policy_id, show="open").url,
         "held": row["held"],
         "held_url": location.to("held", policy=policy_id).url,
         "version": row["latest_version"],

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from gate.policy.anomalies.anomaly import AnomalyDocument
 from gate.policy.anomalies.breaks import RULES
+from gate.policy.anomalies.report import WORSE
 from gate.policy.anomalies.scores import HIGH, INDEX, MEDIUM, SEVERITIES
 from gate.policy.questions import OPEN_DAYS
 from workbench.engines.rendering import cut, on_one_line
@@ -55,6 +56,14 @@ def days(anomaly: AnomalyDocument) -> str:
 def reasons(anomaly: AnomalyDocument) -> list[str]:
     """Why it is one, a sentence for each of its reasons."""
     return [f"{_reason(code)}." for code in anomaly["reasons"]]
+
+
+def improved(anomaly: AnomalyDocument) -> bool:
+    """Whether it is of outcomes of which none got worse: a recovery, which needs nobody's attention."""
+    if anomaly["kind"] != "outcome_shift":
+        return False
+    changes = anomaly["numbers"]["changes"]
+    return all((change["difference"]["rate"] > 0) != WORSE[change["value"]] for change in changes)
 
 
 def severity_means(severity: str) -> str:

@@ -14,7 +14,7 @@ from tests.workbench.dashboard.pages.conftest import HOSTILE
 from tests.workbench.dashboard.showing import NOW, MadeUpStore, read, require_harmless, visit
 from tests.workbench.made_up import DAY, MONDAY, MadeUp
 from workbench.dashboard.pages import anomalies
-from workbench.dashboard.pages.overview import LOOKED_AT
+from workbench.dashboard.pages.anomalies import LOOKED_AT
 from workbench.dashboard.store.memo import Memo
 from workbench.dashboard.views.location import Location
 from workbench.lake.reader import Snapshot
@@ -98,6 +98,16 @@ def test_dismissed_ones_are_hidden_and_counted_until_they_are_asked_for(store: M
     assert listed(store, scope, "/anomalies?scope=acme&show=dismissed") == [strongest, *others]
     drawing = str(anomalies.load(store, visit(scope, "/anomalies?scope=acme&policy=refunds")).html)
     assert strongest not in drawing
+
+
+def test_open_ones_alone_are_listed_and_counted_where_that_is_asked_for(store: MadeUpStore, scope: Scope) -> None:
+    page = anomalies.load(store, visit(scope, "/anomalies?scope=acme&show=open"))
+    assert page.title.startswith("5 anomalies in 1 policy: ")
+    assert page.title.endswith("; all are open")
+    assert "All (6) Open (5) Dismissed too (6)" in read(page).text
+    opened = listed(store, scope, "/anomalies?scope=acme&show=open")
+    store.dismissals.dismiss(scope, FlaggedAnomaly(opened[0], "refunds", "high", 0.9), "A test.", "ben", NOW)
+    assert listed(store, scope, "/anomalies?scope=acme&show=open") == opened[1:]
 
 
 def test_where_every_anomaly_was_dismissed_the_page_says_so(store: MadeUpStore, scope: Scope) -> None:

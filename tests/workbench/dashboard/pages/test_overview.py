@@ -57,36 +57,29 @@ def test_each_policy_has_a_row_that_leads_to_its_page_and_its_decisions(usual: R
 
 
 def test_every_headline_leads_to_a_page_that_there_is(usual: Read) -> None:
-    looks = [url for url, text in usual.links if text == "Look"]
+    looks = [url for url, text in usual.links if text.startswith("Look at ")]
     assert looks
     assert {Location.read(url).page for url in looks} <= {"policy", "anomaly", "held"}
 
 
 def test_a_policy_gets_one_headline_and_what_waits_another(usual: Read) -> None:
     # Its success also falls, and an anomaly is open.
-    assert usual.text.split(" Look ")[:2] == [
-        "refunds: version v2 succeeded in 33% of 90 cases, the others in 87% of 150.",
-        "80 decisions wait for review, the oldest for 147 days.",
-    ]
-    assert [url for url, text in usual.links if text == "Look"] == [
+    assert usual.text.startswith(
+        "refunds: version v2 succeeded in 33% of 90 cases, the others in 87% of 150. Look at refunds "
+        "80 decisions wait for review, the oldest for 147 days. Look at held decisions"
+    )
+    assert [url for url, text in usual.links if text.startswith("Look at ")] == [
         "/policy?scope=acme&policy=refunds&version=v2",
         "/held?scope=acme",
     ]
 
 
 def test_harm_comes_first_until_somebody_dismisses_it(tmp_path: Path) -> None:
-    chain = MadeUp()
-    for week in range(20):
-        for number in range(30):
-            at = MONDAY + week * WEEK + number * HOUR
-            decision_id = chain.decide(at)
-            chain.receipt(decision_id, at + HOUR)
-            chain.outcome(decision_id, at + DAY, "failed" if week == 17 else "succeeded")
-    snapshot = chain.snapshot(tmp_path)
+    snapshot = with_a_bad_week().snapshot(tmp_path)
     page = MadeUpStore(snapshot).page("/?scope=acme")
     found = read(page)
     assert page.title == "1 policy: 1 thing needs attention"
-    assert ", in the week of 4 May 2026. Look" in found.text
+    assert ", in the week of 4 May 2026. Look at refunds" in found.text
     ids = [each["anomaly_id"] for each in anomalies(snapshot, "refunds", threshold=0).to_dict()["anomalies"]]
     assert Location.read(found.links[0][0]).id in ids
 
@@ -94,10 +87,48 @@ def test_harm_comes_first_until_somebody_dismisses_it(tmp_path: Path) -> None:
     assert not any(each in read(page).text for each in (", in the week of 4 May 2026", "1 high"))
 
 
+def with_a_bad_week(policy_id: str = "refunds", *, quiet_days: int = 0, usual: str = "succeeded") -> MadeUp:
+    """A policy one of whose weeks had the other outcomes, and so many days without decisions before the last one."""
+    chain = MadeUp()
+    for week in range(20):
+        for number in range(30):
+            at = MONDAY + week * WEEK + number * HOUR
+            decision_id = chain.decide(at, policy_id=policy_id)
+            chain.receipt(decision_id, at + HOUR)
+            other = "failed" if usual == "succeeded" else "succeeded"
+            chain.outcome(decision_id, at + DAY, other if week == 17 else usual)
+    if quiet_days:
+        chain.receipt(chain.decide(MONDAY + 20 * WEEK + quiet_days * DAY, policy_id=policy_id), MONDAY + 40 * WEEK)
+    return chain
+
+
+def test_the_number_of_open_anomalies_is_that_of_the_list_that_it_opens(tmp_path: Path) -> None:
+    store = MadeUpStore(with_a_bad_week().snapshot(tmp_path))
+    url = next(url for url, text in read(store.page("/?scope=acme")).links if text == "1 high")
+    assert url == "/anomalies?scope=acme&policy=refunds&show=open"
+    assert store.page(url).title == "1 anomaly in refunds: 1 high; open"
+
+
+def test_a_high_anomaly_that_is_past_is_told_with_its_days(tmp_path: Path) -> None:
+    page = MadeUpStore(with_a_bad_week(quiet_days=120).snapshot(tmp_path)).page("/?scope=acme")
+    found = read(page)
+    assert "1 high" not in found.text
+    assert "No anomaly of high severity is open. The last one was: refunds: " in found.text
+    assert "(4 May 2026 to 10 May 2026). Look at that anomaly" in found.text
+
+
+def test_outcomes_that_got_better_are_no_open_anomaly(tmp_path: Path) -> None:
+    store = MadeUpStore(with_a_bad_week(usual="failed").snapshot(tmp_path))
+    assert {row[5] for row in read(store.page("/?scope=acme")).rows[1:]} == {"none"}
+    listed = read(store.page("/anomalies?scope=acme&policy=refunds"))
+    assert any("improvement" in row for row in listed.rows)
+    assert store.page("/anomalies?scope=acme&policy=refunds&show=open").title == "No open anomalies in refunds"
+
+
 def test_a_broken_proof_comes_before_everything(snapshot: Snapshot) -> None:
     found = read(MadeUpStore(snapshot, health=BROKEN).page("/?scope=acme"))
     assert found.text.startswith("Chain: A link does not follow; run gate chain check . See below")
-    assert found.headings == ["The proof needs the operator"]
+    assert found.headings == ["A proof check failed: ask the operator"]
     assert found.links[0] == ("#health", "See below")
 
 
@@ -125,9 +156,9 @@ def test_unusual_metrics_come_last(tmp_path: Path) -> None:
                 chain.outcome(decision_id, at + DAY, observed_metrics={"margin": value})
     # The chain's last entry is late enough for outcomes to be overdue.
     chain.receipt(chain.decide(MONDAY + 10 * WEEK, policy_id="metrics"), MONDAY + 10 * WEEK)
-    said = read(MadeUpStore(chain.snapshot(tmp_path)).page("/?scope=acme")).text.split(" Look ")
+    said = read(MadeUpStore(chain.snapshot(tmp_path)).page("/?scope=acme")).text.split(" Look at ")
     assert said[0] == "promises: 67 of 200 decisions were executed more than 30 days ago without a final outcome."
-    assert said[1].startswith("metrics: 10 of 200 values of margin lie far from usual")
+    assert said[1].startswith("promises metrics: 10 of 200 values of margin lie far from usual")
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -14,7 +14,7 @@ from workbench.dashboard.views.location import MAX_URL, PAGES, Location, Locatio
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
 VALUES = {
     "verdict": st.sampled_from(["yes", "no", "review"]),
-    "age": st.sampled_from(["hour", "day", "week"]),
+    "age": st.sampled_from(["day", "week", "longer"]),
     "show": st.just("dismissed"),
     "outcome": st.sampled_from(["succeeded", "unreported"]),
     "since": st.dates().map(str),
@@ -64,6 +64,12 @@ def test_another_page_keeps_the_filters_that_it_knows_and_begins_anew(location: 
     for name, value in there.filters.items():
         anew = name in ("before", "after") or (name == "id" and page != location.page)
         assert value == (None if anew or name not in location.filters else location.filters[name])
+
+
+def test_without_the_policy_go_its_version_and_its_anomaly() -> None:
+    here = Location.read("/decisions?scope=acme&policy=refunds&version=v1&anomaly=ano_1&verdict=no")
+    assert here.change(policy=None).url == "/decisions?scope=acme&verdict=no"
+    assert here.change(verdict=None).url == "/decisions?scope=acme&policy=refunds&version=v1&anomaly=ano_1"
 
 
 def test_a_page_that_there_is_not_is_named() -> None:

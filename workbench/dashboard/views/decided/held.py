@@ -17,7 +17,9 @@ from workbench.engines.listing import AGES, Criteria, HeldSummary, Listing, Name
 from workbench.engines.rendering import cut
 from workbench.engines.wording import counted
 
-AGE_OF: Final[Mapping[str, str]] = MappingProxyType(dict(zip(("hour", "day", "week", "longer"), AGES, strict=True)))
+AGE_OF: Final[Mapping[str, str]] = MappingProxyType(
+    dict(zip(("day", "week", "month", "quarter", "longer"), AGES, strict=True))
+)
 """The age that each value of the filter stands for."""
 
 
@@ -47,7 +49,7 @@ def view(
     Args:
         location: Where it is.
         found: The decisions.
-        summary: What is held, of the policy where one is chosen.
+        summary: What is held and meets all filters but the age.
         names: The names that the filters offer.
         oldest: When the oldest of the decisions was made; None where there are none.
         now: The moment at which ages are taken.
@@ -67,9 +69,14 @@ def view(
             {"words": words, "number": summary.ages[words], "url": location.change(age=age).url}
             for age, words in AGE_OF.items()
         ],
-        "eldest": f"{summary.ages[AGES[-1]]:,} of {summary.decisions:,} have been held for {AGES[-1]}",
+        "eldest": _eldest(summary),
+        "ended": _ended(summary),
+        "outcomes": [
+            (f"{number:,} {status}", location.to("decisions", state="held", outcome=status).url)
+            for status, number in summary.outcomes.items()
+        ],
         "eldest_shown": f"{counted(found.total, 'decision')} to review, the longest held first",
-        "policy": location.policy,
+        "narrowed": any((location.policy, location.reason, location.target)),
         "targets_kept": found.targets_kept,
         "widened": widened(location, without or {}) if not found.total else [],
         "all_url": Location("held", scope=location.scope).url,
@@ -81,7 +88,7 @@ def view(
         render("held.html", context),
         filters=(
             offered.policies(names.policies),
-            offered.reasons(names.reason_codes),
+            offered.reasons(names.review_reasons),
             offered.target(),
             Choice("age", "Held for", {"": "Any time", **AGE_OF}),
         ),
@@ -100,11 +107,24 @@ def _group(location: Location, row: Mapping[str, Any], now: datetime) -> dict[st
         "policy": policy_id,
         "policy_url": location.to("policy", policy=policy_id).url,
         "reason": reason,
-        "url": location.to("held", policy=policy_id, reason=reason, target=None, age=None).url,
+        "url": location.to("held", policy=policy_id, reason=reason, age=None).url,
         "decisions": row["decisions"],
         "oldest": ago(row["oldest_at"], now),
         "newest": ago(row["newest_at"], now),
     }
+
+
+def _eldest(summary: HeldSummary) -> str:
+    """How many have been held for the longest of the ages that there are."""
+    age = next((age for age in reversed(AGES) if summary.ages[age]), AGES[0])
+    verb = "has" if summary.ages[age] == 1 else "have"
+    return f"{summary.ages[age]:,} of {summary.decisions:,} {verb} been held for {age}"
+
+
+def _ended(summary: HeldSummary) -> str:
+    """How many have an outcome already."""
+    number = sum(summary.outcomes.values())
+    return f"{counted(number, 'held decision')} already {'has' if number == 1 else 'have'} an outcome"
 
 
 def _most(location: Location, summary: HeldSummary) -> str:

@@ -10,12 +10,13 @@ from typing import Any, Final
 from gate.ids import timestamp
 from gate.ledger.access.dismissals import Dismissal
 from gate.policy.anomalies.anomaly import AnomalyDocument
+from gate.policy.questions import OPEN_DAYS
 from workbench.dashboard.views import links, offered
 from workbench.dashboard.views.figure import Figure
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
-from workbench.engines.anomalies.sentences import KINDS, days, several, strongest
+from workbench.engines.anomalies.sentences import KINDS, days, improved, several, strongest
 from workbench.engines.findings import anomalies as finding
 from workbench.engines.listing import Names
 from workbench.engines.rendering import cut
@@ -36,7 +37,8 @@ class Flagged:
         policy_id: The policy of the report that lists it.
         at: Its place in that report, from 0.
         anomaly: The anomaly.
-        open: Whether its window ended not long before the chain's last entry.
+        open: Whether its window ended not long before the chain's last entry, nobody dismissed it, and it is no
+            improvement.
         dismissal: Its last dismissal; None where it is not dismissed.
     """
 
@@ -74,9 +76,11 @@ def within(location: Location, anomaly: AnomalyDocument) -> bool:
 
 
 def shown(location: Location, found: Sequence[Flagged]) -> list[Flagged]:
-    """Those that a list shows: of its period, and dismissed ones only where it says so; the strongest first."""
+    """Those that a list shows, the strongest first: of its period, and as it says, only open or dismissed ones too."""
     kept = [each for each in found if within(location, each.anomaly)]
-    if location.show != "dismissed":
+    if location.show == "open":
+        kept = [each for each in kept if each.open]
+    elif location.show is None:
         kept = [each for each in kept if each.dismissal is None]
     return sorted(kept, key=lambda each: (-each.anomaly["anomaly_score"], each.policy_id, each.at))
 
@@ -109,7 +113,10 @@ def view(
         "left_out": max(0, len(listed) - MOST),
         "hidden": hidden,
         "dismissed_shown": location.show == "dismissed",
-        "toggle": location.change(show=None if location.show == "dismissed" else "dismissed").url,
+        "only_open": location.show == "open",
+        "dismissed_url": location.change(show="dismissed").url,
+        "choices": _choices(location, found),
+        "open_days": OPEN_DAYS,
         "looked": looked,
         "drawn": None if chart is None else replace(chart, finding=strongest([each.anomaly for each in listed])),
         "narrowed": _narrowed(location),
@@ -126,12 +133,24 @@ def view(
     return Page(location, title, render("anomalies.html", context), filters, links=offered.periods(location, now))
 
 
+def _choices(location: Location, found: Sequence[Flagged]) -> list[dict[str, Any]]:
+    """Which of the anomalies can be shown: each choice with how many it has."""
+    choices = ((None, "All"), ("open", "Open"), ("dismissed", "Dismissed too"))
+    places = [(location.change(show=show), words) for show, words in choices]
+    return [
+        {"words": words, "url": place.url, "number": len(shown(place, found)), "current": place.show == location.show}
+        for place, words in places
+    ]
+
+
 def _title(location: Location, listed: Sequence[Flagged], looked: Looked, hidden: int) -> str:
     if not looked.policies:
         return f"No decisions in scope {cut(location.scope or '')} yet"
+    period = " in this period" if location.since or location.until else ""
+    if location.show == "open" and not listed:
+        return f"No open anomalies in {_of(looked)}{period}"
     if looked.report is not None and not listed and not hidden and not _narrowed(location):
         return finding(looked.report)
-    period = " in this period" if location.since or location.until else ""
     several_ = several([each.anomaly for each in listed], of=_of(looked), opened=sum(each.open for each in listed))
     return f"{several_}{period}" if listed else f"{several_}{period}{', besides those dismissed' if hidden else ''}"
 
@@ -161,5 +180,6 @@ def _row(location: Location, flagged: Flagged) -> dict[str, Any]:
         "when": days(anomaly),
         "decisions": anomaly["decisions"],
         "open": flagged.open,
+        "improved": improved(anomaly),
         "dismissal": flagged.dismissal,
     }

@@ -12,6 +12,7 @@ import polars as pl
 
 from gate.ledger.access.dismissals import NOTE_LENGTH, Dismissal
 from gate.policy.anomalies.anomaly import AnomalyDocument
+from gate.policy.questions import OPEN_DAYS
 from workbench.dashboard.views import links
 from workbench.dashboard.views.figure import Figure
 from workbench.dashboard.views.flagged.anomalies import TONES, Flagged
@@ -19,7 +20,16 @@ from workbench.dashboard.views.html import number, points, render
 from workbench.dashboard.views.location import Location, LocationInvalid
 from workbench.dashboard.views.page import Form, Page
 from workbench.dashboard.views.tables import Cell, Table, table
-from workbench.engines.anomalies.sentences import KINDS, days, evidence, grown, reasons, severity_means, surroundings
+from workbench.engines.anomalies.sentences import (
+    KINDS,
+    days,
+    evidence,
+    grown,
+    improved,
+    reasons,
+    severity_means,
+    surroundings,
+)
 from workbench.engines.findings import anomaly as finding
 from workbench.engines.rendering import percent
 from workbench.engines.wording import counted, day, described, phrase
@@ -85,6 +95,8 @@ def view(location: Location, found: Found, history: Sequence[Dismissal], *, may_
         "policy_url": links.policy(location, policy_id),
         "list_url": location.to("anomalies", policy=policy_id).url,
         "open": flagged.open,
+        "improved": improved(anomaly),
+        "open_days": OPEN_DAYS,
         "dismissal": dismissal,
         "grown": None if dismissal is None else grown(dismissal.anomaly.severity, dismissal.anomaly.score, anomaly),
         "reasons": reasons(anomaly),

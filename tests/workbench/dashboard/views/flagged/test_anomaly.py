@@ -96,7 +96,7 @@ def test_names_are_text_whatever_they_are(name: str) -> None:
         Location("anomalies", scope=name, policy=name),
         [flagged(name)],
         Looked([name], 2, 0, {"policy_id": name, "notes": []}),
-        Names([name], {name: [name]}, [name], [name]),
+        Names([name], {name: [name]}, [name], [name], [name]),
         CHART,
         as_of=NOW,
         now=NOW,
