@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -103,7 +104,9 @@ class Read(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
         self.attributes += [(name, value or "") for name, value in attrs]
-        self.links += [value or "" for name, value in attrs if name == "href"]
+        # Those that skip a chart stay on the page.
+        links = [value or "" for name, value in attrs if name == "href"]
+        self.links += [link for link in links if re.fullmatch("#after-[0-9a-z-]*", link) is None]
         if tag in _VOID:
             self.text += " "
         else:

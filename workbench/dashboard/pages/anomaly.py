@@ -113,8 +113,11 @@ def _found(reports: ScopeReports, visit: Visit, report: AnomalyReport, flagged: 
 def _first(report: AnomalyReport, at: int) -> tuple[pl.DataFrame, int]:
     """The latest of the decisions that show an anomaly, or the farthest of a metric; and how many there are."""
     listed: AnomalyDocument = report.body["anomalies"][at]
-    cases = report.decisions(at).select(*_COLUMNS, "position").collect()
+    cases = report.decisions(at).select(*_COLUMNS, "position")
     if listed["kind"] == "metric_outlier":
-        ids = pl.DataFrame({"decision_id": listed["decision_ids"]}, schema={"decision_id": pl.String})
-        return ids.join(cases, on="decision_id", maintain_order="left"), cases.height
-    return cases.top_k(FIRST, by="position").sort("position", descending=True), cases.height
+        ids = pl.LazyFrame({"decision_id": listed["decision_ids"]}, schema={"decision_id": pl.String})
+        first = ids.join(cases, on="decision_id", maintain_order="left")
+    else:
+        first = cases.top_k(FIRST, by="position").sort("position", descending=True)
+    shown, whole = pl.collect_all([first, cases.select(pl.len())], engine="streaming")
+    return shown, int(whole.item())

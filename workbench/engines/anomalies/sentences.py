@@ -75,6 +75,19 @@ def severity_means(severity: str) -> str:
     return f"Low is a score below {MEDIUM}: worth watching. Scores go from 0 to 1."
 
 
+def counts(anomaly: AnomalyDocument) -> str:
+    """What the number of its decisions counts: those that show it, or all among which it shows."""
+    number = anomaly["decisions"]
+    match anomaly["kind"]:
+        case "outcome_shift":
+            return f"{counted(number, 'case')} in its window"
+        case "verdict_shift" | "fact_drift":
+            return f"{number:,} in its window"
+        case "volume":
+            return f"{number:,} at that time"
+    return f"{number:,} {'shows' if number == 1 else 'show'} it"
+
+
 def several(listed: Sequence[AnomalyDocument], *, of: str, opened: int | None = None) -> str:
     """How many anomalies a list has.
 

@@ -47,7 +47,7 @@ FINDINGS = {
     ),
     "lifecycle_break": (
         "A receipt names another target than was decided: 672 of 672 decisions",
-        ["672 decisions show it; these are the latest 50", "672 of the 672 decisions that could (100%)"],
+        ["672 decisions show it; these are the latest 20", "672 of the 672 decisions that could (100%)"],
     ),
     "verdict_shift": (
         "The share of reason OTHER fell from 100.0% to 50.0%",

@@ -16,7 +16,7 @@ from workbench.dashboard.views.figure import Figure
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
-from workbench.engines.anomalies.sentences import KINDS, days, improved, several, strongest
+from workbench.engines.anomalies.sentences import KINDS, counts, days, improved, several, strongest
 from workbench.engines.findings import anomalies as finding
 from workbench.engines.listing import Names
 from workbench.engines.rendering import cut
@@ -178,7 +178,7 @@ def _row(location: Location, flagged: Flagged) -> dict[str, Any]:
         "summary": anomaly["summary"],
         "url": url,
         "when": days(anomaly),
-        "decisions": anomaly["decisions"],
+        "decisions": counts(anomaly),
         "open": flagged.open,
         "improved": improved(anomaly),
         "dismissal": flagged.dismissal,

@@ -34,7 +34,7 @@ from workbench.engines.findings import anomaly as finding
 from workbench.engines.rendering import percent
 from workbench.engines.wording import counted, day, described, phrase
 
-FIRST: Final = 50
+FIRST: Final = 20
 """How many of its decisions the page lists."""
 
 _REPORTS: Final[Mapping[str, str]] = {
@@ -106,6 +106,7 @@ def view(location: Location, found: Found, history: Sequence[Dismissal], *, may_
         "beside": _beside(found),
         "decisions": _decisions(location, found),
         "decisions_finding": _first(found),
+        "aged": anomaly["kind"] == "outcome_shift",
         "all_url": location.to("decisions", policy=policy_id, anomaly=anomaly["anomaly_id"]).url,
         "steps": [{"what": step["what"], "url": page_of(location, step["href"])} for step in anomaly["look_at_next"]],
         "notebook": links.download("notebook", location, **_of_notebook(location, policy_id, anomaly)),
