@@ -4,7 +4,6 @@
     rulebook      Rulebook v1: validation with sentences for authors, its hash, a cache of compiled ones
     authoring     the authoring form: Rulebook v1 with comments, which are taken out before hashing
     conditions    walking conditions
-    changes       what a rulebook changes against another one
     advice        warnings: rules that are legal and probably not meant
     evaluation    operators, conditions, priorities, and the explanation of every test
     explanation   conditions as trees of sentences, each node with the reason of its result

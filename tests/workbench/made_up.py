@@ -32,9 +32,7 @@ _HASH: Final = "0" * 64
 def rulebook_of(*fields: str, version: str = "1") -> dict[str, Any]:
     """What of a rulebook is counted: the facts that it reads."""
     schema = {"required": [], "properties": {field: {"type": "string"} for field in fields}}
-    outcome = {"decision": "review", "verdict": "REVIEW", "action": "hold", "reason_code": "NO_RULE_MATCHED"}
-    named: dict[str, Any] = {"rulebook_id": POLICY, "version": version, "input_schema": schema}
-    return {**named, "rules": [], "default_outcome": outcome}
+    return {"rulebook_id": POLICY, "version": version, "input_schema": schema, "rules": []}
 
 
 @cache

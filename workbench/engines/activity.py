@@ -3,14 +3,12 @@
     done = activity(open_lake("var/lake").scope("acme"), "refund_policy")
     done.rules.filter(decisions=0)  # rules that decided nothing
     done.median_hours
-    version_change(open_lake("var/lake").scope("acme"), "refund_policy", "2026-07-20").changes
 
 The rates are those of effectiveness; what the other numbers mean is in docs/glance.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,7 +18,6 @@ import polars as pl
 from gate.policy.effectiveness import Standing
 from gate.policy.questions import PolicyQuestion
 from gate.policy.reports import MAX_METRICS, MAX_RULES, MAX_VERSIONS
-from gate.rulebooks.changes import Change, changes
 from workbench.columns import TIME, VERDICT, DataType
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.slicing import by_status, rated
@@ -75,59 +72,6 @@ class Activity:
     rules_left_out: int
     metrics_left_out: int
     versions_left_out: int
-
-
-@dataclass(frozen=True, slots=True)
-class VersionChange:
-    """What a version changed.
-
-    Attributes:
-        version: The version.
-        before: The version that was first used before it.
-        changes: The differences between their rulebooks.
-        rulebooks: How many rulebooks carried either name; the latest of each is compared.
-    """
-
-    version: str
-    before: str
-    changes: Sequence[Change]
-    rulebooks: int
-
-
-def version_change(snapshot: Snapshot, policy_id: str, policy_version: str) -> VersionChange | None:
-    """What a version of a policy changed against the one that was first used before it; None for the first.
-
-    Args:
-        snapshot: The scope's chain.
-        policy_id: The policy.
-        policy_version: The version.
-
-    Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID, or LAKE_POLICY_UNKNOWN.
-    """
-    require_snapshot(snapshot)
-    require_decided(snapshot, policy_id, policy_version)
-    rulebooks = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id)
-    position = pl.col("position")
-    versions = (
-        rulebooks.group_by("policy_version")
-        .agg(position.min().alias("first"), position.max().alias("latest"), pl.len().alias("rulebooks"))
-        .collect(engine="streaming")
-        .sort("first")
-    )
-    at = versions["policy_version"].index_of(policy_version)
-    if not at:
-        return None
-    compared = versions[at - 1 : at + 1]
-    bodies = rulebooks.filter(position.is_in(compared["latest"].implode())).sort("position").collect()
-    by_version = {version: orjson.loads(body) for version, body in bodies.select("policy_version", "body").iter_rows()}
-    before = compared["policy_version"][0]
-    return VersionChange(
-        policy_version,
-        before,
-        changes(by_version[before], by_version[policy_version]),
-        int(compared["rulebooks"].sum()),
-    )
 
 
 def activity(snapshot: Snapshot, policy_id: str, policy_version: str | None = None) -> Activity:

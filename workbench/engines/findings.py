@@ -131,21 +131,6 @@ def versions(parts: Mapping[str, Standing], min_sample: int = FEW) -> str:
     return f"None of {len(parts):,} versions does worse than the others"
 
 
-def changed(name: str, before: str, places: Sequence[str]) -> str:
-    """What a version changed.
-
-    Args:
-        name: The version.
-        before: The version before it.
-        places: Where each difference is, as `gate.rulebooks.changes` says.
-    """
-    if not places:
-        return f"Version {cut(name)} changed nothing but its name: its rules are those of {cut(before)}"
-    distinct = [cut(place) for place in dict.fromkeys(places)]
-    more = [f"{len(distinct) - _NAMES:,} more"] if len(distinct) > _NAMES else []
-    return f"Version {cut(name)} changed {joined([*distinct[:_NAMES], *more])}"
-
-
 def weeks(rows: pl.DataFrame) -> str:
     """In which weeks success was lowest and highest, of rows {week, <a column for each outcome status>}."""
     dated = rows.with_columns(pl.col("week").dt.to_string("iso")).sort("week")

@@ -68,13 +68,10 @@ class Dismissed:
 
 
 def rulebook_of(policy_id: str, version: str, *rules: str) -> dict[str, Any]:
-    """A rulebook with these rules: v1 lets less than 100 pass, every other version less than 500."""
+    """What of a rulebook with these rules is counted."""
     schema: dict[str, Any] = {"required": [], "properties": {}}
-    outcome = {"decision": "yes", "verdict": "APPROVE", "action": "pay", "reason_code": "SMALL"}
-    condition = {"field": "amount", "operator": "lt", "value": 100 if version == "v1" else 500}
-    named = [{"rule_id": rule, "condition": condition, "outcome": outcome} for rule in rules]
-    body: dict[str, Any] = {"rulebook_id": policy_id, "version": version, "input_schema": schema, "rules": named}
-    return {**body, "default_outcome": outcome}
+    named = [{"rule_id": rule, "condition": {"field": "amount"}} for rule in rules]
+    return {"rulebook_id": policy_id, "version": version, "input_schema": schema, "rules": named}
 
 
 def decided(

@@ -15,9 +15,9 @@ from gate.errors import OperatorError
 from gate.ids import parse_timestamp
 from tests.independent import recount
 from tests.workbench.engines.edges import refused
-from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, WEEK, MadeUp, rulebook_of
+from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, WEEK, MadeUp
 from tests.workbench.mixed import DAYS, POLICIES, UNUSED, mixed, rulebook, snapshots
-from workbench.engines.activity import Activity, activity, version_change
+from workbench.engines.activity import Activity, activity
 from workbench.engines.effectiveness import effectiveness
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Lake, Snapshot
@@ -231,30 +231,3 @@ def test_wrong_arguments_are_refused_in_a_sentence(lakes: Sequence[Snapshot], tm
         with pytest.raises(OperatorError) as caught:
             activity(lakes[0], *asked)
         assert caught.value.code == "LAKE_POLICY_UNKNOWN"
-
-
-def test_a_version_is_compared_with_the_one_that_was_first_used_before_it(tmp_path: Path) -> None:
-    chain = MadeUp()
-    first, second, third = (rulebook_of(*fields, version=f"v{len(fields)}") for fields in (("a",), ("a", "b"), "abc"))
-    for number, body in enumerate((first, second, first, third)):
-        chain.decide(MONDAY + number * DAY, version=body["version"], rulebook=body)
-    for snapshot in (chain.snapshot(tmp_path / "whole"), chain.snapshot(tmp_path / "tail", exported=2)):
-        assert version_change(snapshot, POLICY, "v1") is None
-        found = version_change(snapshot, POLICY, "v2")
-        assert found is not None
-        assert (found.before, [(of.where, of.before) for of in found.changes]) == ("v1", [("field b", None)])
-        last = version_change(snapshot, POLICY, "v3")
-        assert last is not None
-        assert (last.before, last.rulebooks) == ("v2", 2)
-        with pytest.raises(OperatorError, match="v9"):
-            version_change(snapshot, POLICY, "v9")
-
-
-def test_of_several_rulebooks_of_one_name_the_latest_is_compared(tmp_path: Path) -> None:
-    chain = MadeUp()
-    bodies = [rulebook_of("a", version="v1"), rulebook_of("b", version="v1"), rulebook_of("b", version="v2")]
-    for number, body in enumerate(bodies):
-        chain.decide(MONDAY + number * DAY, version=body["version"], rulebook=body)
-    found = version_change(chain.snapshot(tmp_path), POLICY, "v2")
-    assert found is not None
-    assert (found.changes, found.rulebooks) == ([], 3)

@@ -32,7 +32,6 @@ def load(store: Store, visit: Visit) -> Page:
         asked=report,
         done=reports.activity(location.policy, asked),
         held=_held(reports, location.policy, asked),
-        changed=None if location.version is None else reports.version_change(location.policy, location.version),
     )
     drawn = reports.kept(
         "policy figures",

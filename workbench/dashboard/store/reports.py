@@ -20,7 +20,7 @@ from gate.policy.questions import (
 from workbench.dashboard.store.memo import Memo
 from workbench.dashboard.store.snapshots import Seen, Snapshots
 from workbench.engines import benchmarks, effectiveness
-from workbench.engines.activity import Activity, VersionChange, activity, version_change
+from workbench.engines.activity import Activity, activity
 from workbench.engines.anomalies import report as anomalies
 from workbench.engines.glance import Glance, glance
 from workbench.engines.listing import (
@@ -148,12 +148,6 @@ class ScopeReports:
     def activity(self, policy_id: str, of: Slice = EVERYTHING) -> Activity:
         """What a policy does over time."""
         return self._kept(("activity", policy_id, of), lambda: activity(self._sliced(of), policy_id, of.policy_version))
-
-    def version_change(self, policy_id: str, version: str) -> VersionChange | None:
-        """What a version of a policy changed; None for the first."""
-        return self._kept(
-            ("version change", policy_id, version), lambda: version_change(self.snapshot, policy_id, version)
-        )
 
     def anomalies(self, policy_id: str, policy_version: str | None = None) -> anomalies.AnomalyReport:
         """What is anomalous about a policy's decisions, all of it."""

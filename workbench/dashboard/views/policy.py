@@ -21,7 +21,7 @@ from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
 from workbench.dashboard.views.shares import mix
 from workbench.engines import findings
-from workbench.engines.activity import Activity, VersionChange
+from workbench.engines.activity import Activity
 from workbench.engines.effectiveness import EffectivenessReport
 from workbench.engines.findings import FEW
 from workbench.engines.listing import Names
@@ -34,12 +34,11 @@ MOST_METRICS: Final = 6
 MOST_ROWS: Final = 120
 """How many rows a table of weeks has, the latest of them."""
 
-_NAMED: Final = 3
 _STATUSES: Final = ("succeeded", "partial", "failed", "reverted")
 _ADVICE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "collect_outcomes": f"Report more outcomes: a judgement needs at least {FEW} cases.",
-        "review_version": "See what changed with the version that does worse than the others:",
+        "review_version": "Find out what changed with the version that does worse than the others.",
         "report_outcomes": "Report the missing outcomes: fewer than half of the approved decisions have a final one.",
         "healthy": f"Nothing to do: the interval of success lies above {whole_percent(HIGH)}.",
         "monitor_outcomes": f"Look again when more outcomes are in: success may be below {whole_percent(HIGH)}.",
@@ -59,7 +58,6 @@ class Found:
         asked: The same of the version that was asked for.
         done: What that version does over time.
         held: How many of its decisions are held.
-        changed: What the version that was asked for changed; None for the first, and where none was asked for.
     """
 
     names: Names
@@ -67,7 +65,6 @@ class Found:
     asked: EffectivenessReport
     done: Activity
     held: int
-    changed: VersionChange | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +103,6 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
         "shown": _shown(location),
         "all_url": _widest(location),
         "summary": _summary(location, found),
-        "changed": None if found.changed is None else _changed(location, found.changed),
         "figures": figures,
         "metrics": [
             {"figure": each, "rows": _rows_of(location, done.metrics.filter(pl.col("name") == name))}
@@ -114,9 +110,7 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
         ],
         "more_metrics": _rows_of(location, rest),
         "weeks": _weeks(location, found.asked),
-        "versions": _versions(
-            location, found.compared, next(iter(found.names.versions.get(location.policy or "", ())), None)
-        ),
+        "versions": _versions(location, found.compared),
         "versions_finding": findings.versions(found.compared.parts("version"), found.compared.body["min_sample"]),
         "versions_left_out": found.compared.body["coverage"]["versions"] - len(found.compared.body["versions"]),
         "verdict_weeks": _verdict_weeks(location, done),
@@ -275,7 +269,6 @@ def _summary(location: Location, found: Found) -> dict[str, Any]:
     body, here = found.asked.body, location.to("decisions")
     outcomes, verdicts = Standing(**body["outcomes"]), {of["verdict"]: of["decisions"] for of in body["verdicts"]}
     recommendation = body["recommendation"]
-    below = [of["policy_version"] for of in found.compared.body["versions"] if of["below_others"]]
     return {
         "decisions": outcomes.decisions,
         "decisions_url": here.url,
@@ -299,24 +292,7 @@ def _summary(location: Location, found: Found) -> dict[str, Any]:
         "held_url": here.change(state="held").url,
         "recommendation": recommendation,
         "advice": _ADVICE[recommendation],
-        "worse": [(version, location.change(version=version).url) for version in below[:_NAMED]]
-        if recommendation == "review_version"
-        else [],
         "needed": recommendation != "healthy",
-    }
-
-
-def _changed(location: Location, changed: VersionChange) -> dict[str, Any]:
-    """What the version changed, a row for each difference."""
-    every = changed.changes
-    return {
-        "finding": findings.changed(changed.version, changed.before, [each.where for each in every]),
-        "version": changed.version,
-        "before": changed.before,
-        "before_url": location.change(version=changed.before).url,
-        "rows": every[:MOST_ROWS],
-        "more": max(0, len(every) - MOST_ROWS),
-        "rulebooks": changed.rulebooks if changed.rulebooks > 2 else 0,
     }
 
 
@@ -338,14 +314,13 @@ def _weeks(location: Location, report: EffectivenessReport) -> dict[str, Any]:
     }
 
 
-def _versions(location: Location, report: EffectivenessReport, first: str | None) -> list[dict[str, Any]]:
+def _versions(location: Location, report: EffectivenessReport) -> list[dict[str, Any]]:
     return [
         {
             "version": of["policy_version"],
             "url": location.change(version=of["policy_version"]).url,
             "here": of["policy_version"] == location.version,
             "below": of["below_others"],
-            "changed": of["policy_version"] not in (location.version, first),
             "decisions": of["decisions"],
             "decisions_url": links.decisions(location, version=of["policy_version"]),
             "success": tuple(of["success_rate"].values()),

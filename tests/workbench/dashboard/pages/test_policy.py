@@ -188,19 +188,3 @@ def test_no_name_becomes_a_part_of_the_page(tmp_path: Path, plain: Read, name: s
 def test_no_name_in_a_url_becomes_a_part_of_an_empty_page(store: MadeUpStore, plain: Read, name: str) -> None:
     for location in (Location("policy", scope="acme", policy=name), Location("policy", policy="refunds", version=name)):
         require_harmless(store.page(location), plain)
-
-
-def test_a_version_says_what_it_changed(store: MadeUpStore) -> None:
-    found = read(store.page("/policy?scope=acme&policy=refunds&version=v2"))
-    assert "Version v2 changed rule small and rule small.never" in found.headings
-    assert "amount lt 100" in found.text
-    assert "amount lt 500" in found.text
-    first = read(store.page("/policy?scope=acme&policy=refunds&version=v1"))
-    assert not any("changed" in heading for heading in first.headings)
-
-
-def test_a_version_that_does_worse_leads_to_what_it_changed(store: MadeUpStore) -> None:
-    found = read(store.page("/policy?scope=acme&policy=refunds"))
-    assert "See what changed with the version that does worse than the others: v2" in found.text
-    assert "what it changed : version v2" in found.text
-    assert "what it changed : version v1" not in found.text
