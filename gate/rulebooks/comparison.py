@@ -1,7 +1,7 @@
 """Two versions of a rulebook side by side: which rules, fields and default outcome differ.
 
-    found = compare(before, after)
-    [(rule.rule_id, rule.differs) for rule in found.rules]      # [("approve_small", ("condition",))]
+found = compare(before, after)
+[(rule.rule_id, rule.differs) for rule in found.rules]      # [("approve_small", ("condition",))]
 """
 
 from __future__ import annotations

@@ -32,6 +32,9 @@ def load(store: Store, visit: Visit) -> Page:
         asked=report,
         done=reports.activity(location.policy, asked),
         held=_held(reports, location.policy, asked),
+        change=None
+        if location.version is None
+        else store.ledger.changes(visit.access.scope_id, location.policy, location.version),
     )
     drawn = reports.kept(
         "policy figures",

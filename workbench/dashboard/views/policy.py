@@ -14,7 +14,9 @@ from gate.policy.confidence import HIGH, MEDIUM
 from gate.policy.effectiveness import Standing
 from gate.policy.questions import VERDICTS
 from workbench.charts import counts, effectiveness, metrics, weekly
+from workbench.dashboard.store.ledger import VersionChange
 from workbench.dashboard.views import links, offered
+from workbench.dashboard.views.changes import changes
 from workbench.dashboard.views.figure import Figure, figure
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
@@ -58,6 +60,7 @@ class Found:
         asked: The same of the version that was asked for.
         done: What that version does over time.
         held: How many of its decisions are held.
+        change: What the version that was asked for changed; None where none was.
     """
 
     names: Names
@@ -65,6 +68,7 @@ class Found:
     asked: EffectivenessReport
     done: Activity
     held: int
+    change: VersionChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,7 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
         "shown": _shown(location),
         "all_url": _widest(location),
         "summary": _summary(location, found),
+        "changes": None if found.change is None else changes(found.change),
         "figures": figures,
         "metrics": [
             {"figure": each, "rows": _rows_of(location, done.metrics.filter(pl.col("name") == name))}
@@ -288,8 +293,16 @@ def _summary(location: Location, found: Found) -> dict[str, Any]:
         "held_url": here.change(state="held").url,
         "recommendation": recommendation,
         "advice": _ADVICE[recommendation],
+        "review_url": _review_url(location, found) if recommendation == "review_version" else None,
         "needed": recommendation != "healthy",
     }
+
+
+def _review_url(location: Location, found: Found) -> str | None:
+    """The page of the version that does worse than the others; of several, of the one with the most decisions."""
+    below = [of for of in found.compared.body["versions"] if of["below_others"]]
+    most = max(below, key=lambda of: of["decisions"], default=None)
+    return None if most is None else location.change(version=most["policy_version"]).url
 
 
 def _weeks(location: Location, report: EffectivenessReport) -> dict[str, Any]:
