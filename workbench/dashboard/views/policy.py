@@ -18,6 +18,7 @@ from workbench.dashboard.store.ledger import VersionChange
 from workbench.dashboard.views import links, offered
 from workbench.dashboard.views.changes import changes
 from workbench.dashboard.views.figure import Figure, figure
+from workbench.dashboard.views.flagged.anomalies import Flagged, shown
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
@@ -32,6 +33,9 @@ from workbench.engines.wording import counted, day, decided_by, described, joine
 
 MOST_METRICS: Final = 6
 """How many metrics are charted, those of the most decisions; the others are in a table."""
+
+MOST_FLAGGED: Final = 3
+"""How many anomalies the page names, the strongest."""
 
 MOST_ROWS: Final = 120
 """How many rows a table of weeks has, the latest of them."""
@@ -60,6 +64,7 @@ class Found:
         asked: The same of the version that was asked for.
         done: What that version does over time.
         held: How many of its decisions are held.
+        flagged: The anomalies of all of its versions.
         change: What the version that was asked for changed; None where none was.
     """
 
@@ -68,7 +73,8 @@ class Found:
     asked: EffectivenessReport
     done: Activity
     held: int
-    change: VersionChange | None = None
+    flagged: Sequence[Flagged]
+    change: VersionChange | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +113,7 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
         "shown": _shown(location),
         "all_url": _widest(location),
         "summary": _summary(location, found),
+        "flagged": _flagged(location, found.flagged),
         "changes": None if found.change is None else changes(found.change),
         "figures": figures,
         "metrics": [
@@ -296,6 +303,28 @@ def _summary(location: Location, found: Found) -> dict[str, Any]:
         "review_url": _review_url(location, found) if recommendation == "review_version" else None,
         "needed": recommendation != "healthy",
     }
+
+
+def _flagged(location: Location, every: Sequence[Flagged]) -> dict[str, Any]:
+    """The anomalies of the period that may account for what the page shows: those of high severity, and open ones."""
+    # Anomalies are those of all versions, and their reports too.
+    there = location.change(version=None)
+    found = [each for each in shown(there, every) if each.anomaly["severity"] == "high" or _alarming(each)]
+    return {
+        "rows": [
+            {
+                "told": findings.headline(each.policy_id, each.anomaly),
+                "url": links.anomaly(there, each.policy_id, each.anomaly["anomaly_id"]),
+            }
+            for each in found[:MOST_FLAGGED]
+        ],
+        "more": max(0, len(found) - MOST_FLAGGED),
+        "all_url": there.to("anomalies").url,
+    }
+
+
+def _alarming(of: Flagged) -> bool:
+    return of.open and of.anomaly["severity"] == "medium"
 
 
 def _review_url(location: Location, found: Found) -> str | None:
