@@ -68,6 +68,7 @@ class Story:
             was.
         verification: Whether all of it is as it was made.
         head: The chain's end.
+        base_url: Where the service publishes its keys.
     """
 
     record: Record
@@ -82,6 +83,7 @@ class Story:
     erasure: tuple[int, Mapping[str, Any]] | None
     verification: Verification
     head: Head
+    base_url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,7 @@ class LedgerReads:
             (erasures[0].position, read_object(erasures[0].body, decision_id)) if erasures else None,
             verify_decision(self._ledger, self._instance.trust(), scope_id, decision_id),
             self._ledger.entries.head(scope_id),
+            self._instance.settings.base_url,
         )
 
     def holds(self, scope_id: str, decision_id: str) -> bool:
