@@ -16,7 +16,7 @@ from gate.policy.questions import VERDICTS
 from workbench.charts import counts, effectiveness, metrics, weekly
 from workbench.dashboard.store.ledger import VersionChange
 from workbench.dashboard.views import links, offered
-from workbench.dashboard.views.changes import changes
+from workbench.dashboard.views.decided.changes import changes
 from workbench.dashboard.views.figure import Figure, figure
 from workbench.dashboard.views.flagged.anomalies import Flagged, shown
 from workbench.dashboard.views.html import render

@@ -227,8 +227,8 @@ def test_record_and_packet_are_offered_with_the_command_that_verifies_them(told:
 def test_the_reason_is_said_in_words_with_the_facts_that_decided(told: Site) -> None:
     _, page = story(told, told.chain.decide(discount_percent=10, margin_percent=1))
     assert (
-        "The answer is no, with the reason code MARGIN_FLOOR_BREACH, because the rule block_below_margin_floor matched. "
-        "This fact decided it: margin_percent lt 15 the fact is 1" in page.text
+        "The answer is no, with the reason code MARGIN_FLOOR_BREACH, because the rule block_below_margin_floor "
+        "matched. This fact decided it: margin_percent lt 15 the fact is 1" in page.text
     )
     _, page = story(told, told.chain.decide(discount_percent="ten"))
     assert "because the facts that were sent are incomplete or of the wrong type." in page.text
