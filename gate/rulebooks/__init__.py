@@ -7,6 +7,7 @@
     advice        warnings: rules that are legal and probably not meant
     evaluation    operators, conditions, priorities, and the explanation of every test
     explanation   conditions as trees of sentences, each node with the reason of its result
+    comparison    two versions side by side: rules, fields and default outcome that differ
     facts         the values that a rulebook decides over, and where they came from
     bundles       the product's own rulebooks, active and historical
     patterns      policy patterns: a rulebook with examples and advice

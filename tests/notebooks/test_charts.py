@@ -206,7 +206,10 @@ def test_a_policy_without_decisions_or_outcomes_is_drawn_as_an_empty_chart_that_
     some = pl.DataFrame([row(0, week=MONDAY, policy_version="1", success_rate=None)])
     some = some.with_columns(pl.lit(30).alias("decisions"), pl.lit(30).alias("unreported"))
     some = some.with_columns(pl.col("success_rate").cast(pl.Float64))
-    for rows, told in ((some.clear(), "No decisions by p"), (some, "No outcome of p is terminal yet, of 30 decisions")):
+    for rows, told in (
+        (some.clear(), "No decisions by p"),
+        (some, "None of 30 decisions by p has a final outcome yet"),
+    ):
         chart = drawn_by(EffectivenessReport(BODY, pl.DataFrame(), rows, "acme"))
         assert title(chart) == told
         assert drawn_rows(chart) == []

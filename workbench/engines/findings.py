@@ -334,7 +334,10 @@ def metric(rows: pl.DataFrame, name: str) -> str:
         return f"The median of {called} is {low:,.4g} in {decisions} by version {cut(first)}"
     if low == high:
         return f"The median of {called} is {low:,.4g} for each of {judged.height:,} versions"
-    return f"The median of {called} goes from {low:,.4g} (version {cut(first)}) to {high:,.4g} (version {cut(last)})"
+    return (
+        f"The median of {called} is lowest with version {cut(first)} ({low:,.4g}) and highest with version {cut(last)} "
+        f"({high:,.4g})"
+    )
 
 
 def _added(rows: pl.DataFrame, name: str) -> dict[str, int]:
@@ -358,7 +361,7 @@ def _too_few(called: str, whole: Standing, min_sample: int) -> str | None:
     if not whole.decisions:
         return f"No decisions by {called}"
     if not whole.terminal:
-        return f"No outcome of {called} is terminal yet, of {counted(whole.decisions, 'decision')}"
+        return f"None of {counted(whole.decisions, 'decision')} by {called} has a final outcome yet"
     if whole.terminal < min_sample:
         return f"Too few cases to judge {called}: {whole.terminal:,} of at least {min_sample:,}"
     return None

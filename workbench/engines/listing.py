@@ -57,6 +57,9 @@ _YOUNGER: Final = (timedelta(days=1), timedelta(days=7), timedelta(weeks=4), tim
 _EQUAL: Final = ("policy_version", "reason_code", "rule")
 """The criteria that are the value of a column of cases."""
 
+SHORTEST_REF: Final = 8
+"""How many characters of a decision's id find it; tables show as many."""
+
 _FROM_DECISIONS: Final = ("request_id", "target_system", "target_object_id")
 _SCHEMA: Final[Mapping[str, pl.DataType | type[pl.DataType]]] = MappingProxyType(
     {
@@ -97,7 +100,8 @@ class Criteria:
         state: One of `STATES`.
         outcome_status: The status of its latest outcome; `unreported` without an outcome.
         target: Its target_object_id, all of it.
-        ref: Its decision_id or its request_id, all of it.
+        ref: Its decision_id or its request_id, all of it; or the end or the beginning of its decision_id, of
+            `SHORTEST_REF` characters or more.
         erased: Whether its facts were erased.
 
     Raises:
@@ -375,8 +379,17 @@ def _decisions_with(snapshot: Snapshot, criteria: Criteria) -> pl.Series:
     if criteria.target is not None:
         decisions = decisions.filter(pl.col("target_object_id") == criteria.target)
     if criteria.ref is not None:
-        decisions = decisions.filter((pl.col("decision_id") == criteria.ref) | (pl.col("request_id") == criteria.ref))
+        decisions = decisions.filter(_refers(criteria.ref))
     return decisions.select("position").collect(engine="streaming")["position"]
+
+
+def _refers(ref: str) -> pl.Expr:
+    """Whether a decision has a reference."""
+    decision_id = pl.col("decision_id")
+    named = (decision_id == ref) | (pl.col("request_id") == ref)
+    if len(ref) < SHORTEST_REF:
+        return named
+    return named | decision_id.str.ends_with(ref) | decision_id.str.starts_with(ref)
 
 
 def _rows(snapshot: Snapshot, cases: pl.LazyFrame, page: pl.Series, *, oldest_first: bool) -> pl.DataFrame:

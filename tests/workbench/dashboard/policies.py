@@ -15,6 +15,7 @@ from workbench.dashboard.pages.routes import load
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.access import Access
 from workbench.dashboard.store.health import Health, Part
+from workbench.dashboard.store.ledger import VersionChange
 from workbench.dashboard.store.memo import Memo
 from workbench.dashboard.store.reports import ScopeReports
 from workbench.dashboard.store.snapshots import Seen
@@ -43,6 +44,7 @@ class MadeUpStore:
         self._dismissed = dismissed
         self._health = health
         self.dismissals = self
+        self.ledger = self
 
     def reports(self, access: Access) -> ScopeReports:
         return self._reports
@@ -52,6 +54,9 @@ class MadeUpStore:
 
     def latest(self, scope_id: str, ids: Sequence[str]) -> Mapping[str, Any]:
         return {each: Dismissed() for each in ids if each in self._dismissed}
+
+    def changes(self, scope_id: str, rulebook_id: str, version: str) -> VersionChange:
+        return VersionChange(version, None, None)
 
     def page(self, url: str | Location, *, narrow: bool = False) -> Page:
         """The page at a URL."""

@@ -26,7 +26,7 @@ GOOD, BAD = Standing(succeeded=86, failed=14), Standing(succeeded=63, failed=37)
     ("part", "parts", "sentence"),
     [
         ("version", {}, "No decisions by p"),
-        ("version", {"1": Standing(pending=2, unreported=29)}, "No outcome of p is terminal yet, of 31 decisions"),
+        ("version", {"1": Standing(pending=2, unreported=29)}, "None of 31 decisions by p has a final outcome yet"),
         ("version", {"1": Standing(succeeded=19)}, "Too few cases to judge p: 19 of at least 20"),
         ("version", {"1": GOOD}, "p succeeded in 86% of 100 cases"),
         ("version", {"1": GOOD, "2": GOOD}, "p succeeded in 86% of 200 cases; no version does worse than the others"),
@@ -195,7 +195,10 @@ def test_the_time_to_an_outcome_is_that_of_weeks_with_enough_of_them(rows: pl.Da
             "Too few values of revenue (EUR) to compare versions: none has 20",
         ),
         (metrics("revenue_eur", "1"), "The median of revenue (EUR) is 12 in 40 decisions by version 1"),
-        (metrics("revenue_eur", "b", "a"), "The median of revenue (EUR) goes from 12 (version b) to 13 (version a)"),
+        (
+            metrics("revenue_eur", "b", "a"),
+            "The median of revenue (EUR) is lowest with version b (12) and highest with version a (13)",
+        ),
         (
             metrics("revenue_eur", "1", "2").with_columns(pl.lit(7.0).alias("median")),
             "The median of revenue (EUR) is 7 for each of 2 versions",

@@ -70,6 +70,10 @@ def told(chain: MadeUp) -> list[Row]:
 ROWS: Final = told(CHAIN)
 
 
+def shortened(ref: str, row: Row) -> bool:
+    return len(ref) >= 8 and bool(row["decision_id"].endswith(ref) or row["decision_id"].startswith(ref))
+
+
 def meets(row: Row, criteria: Criteria) -> bool:
     """Whether a decision meets all criteria."""
     columns = ("policy_id", "policy_version", "verdict", "reason_code", "rule", "state", "erased")
@@ -82,7 +86,7 @@ def meets(row: Row, criteria: Criteria) -> bool:
         all(row[name] == value for name, value in asked.items())
         and (criteria.since is None or row["created_at"] >= criteria.since)
         and (criteria.until is None or row["created_at"] < criteria.until)
-        and criteria.ref in (None, row["decision_id"], row["request_id"])
+        and (criteria.ref in (None, row["decision_id"], row["request_id"]) or shortened(criteria.ref, row))
     )
 
 

@@ -11,7 +11,7 @@ from workbench.dashboard.views.decided import decisions
 from workbench.dashboard.views.decided.listing import criteria, set_filters
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
-from workbench.engines.listing import Listing
+from workbench.engines.listing import Criteria, Listing
 
 _COUNT: Final = Part(limit=1)
 
@@ -24,8 +24,9 @@ def load(store: Store, visit: Visit) -> Page:
     """
     reports, location = store.reports(visit.access), visit.location
     found = _found(reports, location, part(location))
-    without = {}
+    without, elsewhere = {}, None
     if not found.total:
+        elsewhere = _elsewhere(reports, location)
         without = {name: _found(reports, wider, _COUNT).total for name, _, wider in set_filters(location)}
     return decisions.view(
         location,
@@ -34,7 +35,9 @@ def load(store: Store, visit: Visit) -> Page:
         as_of=reports.seen.at,
         now=visit.now,
         without=without,
+        elsewhere=elsewhere,
         unlisted=not found.total
+        and elsewhere is None
         and location.ref is not None
         and store.ledger.holds(visit.access.scope_id, location.ref),
     )
@@ -44,6 +47,14 @@ def part(location: Location, *, oldest_first: bool = False) -> Part:
     """The page of a list that a location names."""
     before, after = (None if at is None else int(at) for at in (location.before, location.after))
     return Part(before=before, after=after, oldest_first=oldest_first)
+
+
+def _elsewhere(reports: ScopeReports, location: Location) -> str | None:
+    """The decision with the id that is asked for, whatever the other filters are; None where it is none or not one."""
+    if location.ref is None:
+        return None
+    found = reports.find(Criteria(ref=location.ref), _COUNT)
+    return str(found.frame["decision_id"][0]) if found.total == 1 else None
 
 
 def _found(reports: ScopeReports, location: Location, of: Part) -> Listing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from workbench.dashboard.pages.anomalies import flags
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.reports import EVERYTHING, Part, ScopeReports, Slice
 from workbench.dashboard.store.store import Store
@@ -32,6 +33,10 @@ def load(store: Store, visit: Visit) -> Page:
         asked=report,
         done=reports.activity(location.policy, asked),
         held=_held(reports, location.policy, asked),
+        flagged=flags(store, visit, {location.policy: reports.anomalies(location.policy)}),
+        change=None
+        if location.version is None
+        else store.ledger.changes(visit.access.scope_id, location.policy, location.version),
     )
     drawn = reports.kept(
         "policy figures",

@@ -19,6 +19,7 @@ from gate.policy.questions import Reports
 from gate.proof.chain import Head
 from gate.records.documents import Record, Report
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
+from gate.rulebooks.comparison import Comparison, compare
 from gate.rulebooks.documents import Annotations, RulebookBody
 from gate.rulebooks.explanation import ExplainedRule, explain_rules
 from gate.verify import Verification
@@ -26,6 +27,9 @@ from gate.verify.members import at
 
 MOST_REPORTS: Final = 100
 """How many reports of a kind a story shows, the newest."""
+
+MOST_VERSIONS: Final = 1000
+"""Among how many versions of a rulebook the one before another is looked for, those registered last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,7 @@ class Story:
             was.
         verification: Whether all of it is as it was made.
         head: The chain's end.
+        base_url: Where the service publishes its keys.
     """
 
     record: Record
@@ -78,6 +83,22 @@ class Story:
     erasure: tuple[int, Mapping[str, Any]] | None
     verification: Verification
     head: Head
+    base_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class VersionChange:
+    """What a version of a rulebook changed.
+
+    Attributes:
+        version: The version.
+        before: The version that was registered before it; None where it is the first, or where nobody registered it.
+        comparison: How they differ; None where there is none before, or a body is not in the ledger as it was hashed.
+    """
+
+    version: str
+    before: str | None
+    comparison: Comparison | None
 
 
 class LedgerReads:
@@ -121,6 +142,7 @@ class LedgerReads:
             (erasures[0].position, read_object(erasures[0].body, decision_id)) if erasures else None,
             verify_decision(self._ledger, self._instance.trust(), scope_id, decision_id),
             self._ledger.entries.head(scope_id),
+            self._instance.settings.base_url,
         )
 
     def holds(self, scope_id: str, decision_id: str) -> bool:
@@ -130,6 +152,24 @@ class LedgerReads:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
         return self._ledger.entries.linked_body(scope_id, decision_id) is not None
+
+    def changes(self, scope_id: str, rulebook_id: str, version: str) -> VersionChange:
+        """What a version of a rulebook changed beside the version that was registered before it.
+
+        Args:
+            scope_id: The scope.
+            rulebook_id: The rulebook.
+            version: The version.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        versions = self._ledger.rulebooks.versions(scope_id, rulebook_id, limit=MOST_VERSIONS)
+        earlier = versions[versions.index(version) + 1 :] if version in versions else []
+        if not earlier:
+            return VersionChange(version, None, None)
+        old, new = (self._version(scope_id, rulebook_id, name) for name in (earlier[0], version))
+        return VersionChange(version, earlier[0], None if old is None or new is None else compare(old, new))
 
     def record_file(self, scope_id: str, decision_id: str) -> bytes:
         """The full record of a decision, as JSON.
@@ -170,6 +210,10 @@ class LedgerReads:
             except ServiceUnavailable as error:
                 faults.append(error.message)
         return Reported(kind.name, tuple(reports), tuple(faults), more)
+
+    def _version(self, scope_id: str, rulebook_id: str, version: str) -> RulebookBody | None:
+        found = self._ledger.rulebooks.find_version(scope_id, rulebook_id, version)
+        return None if found is None else self._rulebook(scope_id, found.hash)
 
     def _rulebook(self, scope_id: str, hash_: str) -> RulebookBody | None:
         body: RulebookBody | None = self._ledger.rulebooks.body(scope_id, hash_)

@@ -19,7 +19,7 @@ from workbench.dashboard.views.tables import Cell, Table, table
 from workbench.engines.findings import FEW, benchmark, beside_others
 from workbench.engines.listing import Names
 from workbench.engines.rendering import cut, percent
-from workbench.engines.wording import counted, heading, month, phrase
+from workbench.engines.wording import counted, heading, month
 
 # The decisions that each rate counts, as a filter.
 _COUNTED: Final[Mapping[str, Mapping[str, str]]] = {
@@ -31,6 +31,13 @@ _WHOLES: Final[Mapping[str, str]] = {
     "success_rate": "case",
     "approval_rate": "decision",
     "terminal_coverage": "decision",
+}
+_ADVICE: Final[Mapping[str, str]] = {
+    "not_compared": "Nothing is compared.",
+    "insufficient_outcomes": "Report more outcomes: there are too few to judge the success rate beside that of others.",
+    "below_cohort": "The success rate is lower than in three quarters of the other scopes: look for the reason.",
+    "within_cohort": "The success rate is as usual, within the middle half of the other scopes: nothing to do.",
+    "above_cohort": "The success rate is higher than in three quarters of the other scopes: nothing to do.",
 }
 _PERCENTILES: Final = ("p10", "p25", "p50", "p75", "p90")
 
@@ -65,7 +72,7 @@ def view(
         "reason": across["reason"],
         "month": month(across["from"]),
         "frozen": month(across["month"]),
-        "recommendation": phrase(body["recommendation"]),
+        "advice": _ADVICE[body["recommendation"]],
         "opt_in": f"gate scopes benchmarks opt-in {shlex.quote(location.scope or '')}",
         "own": _own(own, location, of_month(body)),
         "present": _own(own["present"], location, {}),

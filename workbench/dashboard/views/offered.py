@@ -48,12 +48,12 @@ def words(name: str, label: str, values: Iterable[str], all_: str) -> Choice:
 
 def target() -> Entry:
     """The object that decisions are about."""
-    return Entry("target", "Target", "order-1042")
+    return Entry("target", "Target", "its whole name")
 
 
 def period() -> tuple[Entry, Entry]:
     """From which day to which day."""
-    return Entry("since", "From (UTC)", "2026-07-13"), Entry("until", "To (UTC)", "2026-07-19")
+    return Entry("since", "From (UTC)", "YYYY-MM-DD"), Entry("until", "To (UTC)", "YYYY-MM-DD")
 
 
 def periods(location: Location, now: datetime) -> dict[str, str]:

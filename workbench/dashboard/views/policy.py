@@ -14,8 +14,11 @@ from gate.policy.confidence import HIGH, MEDIUM
 from gate.policy.effectiveness import Standing
 from gate.policy.questions import VERDICTS
 from workbench.charts import counts, effectiveness, metrics, weekly
+from workbench.dashboard.store.ledger import VersionChange
 from workbench.dashboard.views import links, offered
+from workbench.dashboard.views.decided.changes import changes
 from workbench.dashboard.views.figure import Canvas, Figure
+from workbench.dashboard.views.flagged.anomalies import Flagged, shown
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
@@ -30,6 +33,9 @@ from workbench.engines.wording import counted, day, decided_by, described, joine
 
 MOST_METRICS: Final = 6
 """How many metrics are charted, those of the most decisions; the others are in a table."""
+
+MOST_FLAGGED: Final = 3
+"""How many anomalies the page names, the strongest."""
 
 MOST_ROWS: Final = 120
 """How many rows a table of weeks has, the latest of them."""
@@ -58,6 +64,8 @@ class Found:
         asked: The same of the version that was asked for.
         done: What that version does over time.
         held: How many of its decisions are held.
+        flagged: The anomalies of all of its versions.
+        change: What the version that was asked for changed; None where none was.
     """
 
     names: Names
@@ -65,6 +73,8 @@ class Found:
     asked: EffectivenessReport
     done: Activity
     held: int
+    flagged: Sequence[Flagged]
+    change: VersionChange | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +113,8 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
         "shown": _shown(location),
         "all_url": _widest(location),
         "summary": _summary(location, found),
+        "flagged": _flagged(location, found.flagged),
+        "changes": None if found.change is None else changes(found.change),
         "figures": figures,
         "metrics": [
             {"figure": each, "rows": _rows_of(location, done.metrics.filter(pl.col("name") == name))}
@@ -292,8 +304,38 @@ def _summary(location: Location, found: Found) -> dict[str, Any]:
         "held_url": here.change(state="held").url,
         "recommendation": recommendation,
         "advice": _ADVICE[recommendation],
+        "review_url": _review_url(location, found) if recommendation == "review_version" else None,
         "needed": recommendation != "healthy",
     }
+
+
+def _flagged(location: Location, every: Sequence[Flagged]) -> dict[str, Any]:
+    """The anomalies of the period that may account for what the page shows: those of high severity, and open ones."""
+    # Anomalies are those of all versions, and their reports too.
+    there = location.change(version=None)
+    found = [each for each in shown(there, every) if each.anomaly["severity"] == "high" or _alarming(each)]
+    return {
+        "rows": [
+            {
+                "told": findings.headline(each.policy_id, each.anomaly),
+                "url": links.anomaly(there, each.policy_id, each.anomaly["anomaly_id"]),
+            }
+            for each in found[:MOST_FLAGGED]
+        ],
+        "more": max(0, len(found) - MOST_FLAGGED),
+        "all_url": there.to("anomalies").url,
+    }
+
+
+def _alarming(of: Flagged) -> bool:
+    return of.open and of.anomaly["severity"] == "medium"
+
+
+def _review_url(location: Location, found: Found) -> str | None:
+    """The page of the version that does worse than the others; of several, of the one with the most decisions."""
+    below = [of for of in found.compared.body["versions"] if of["below_others"]]
+    most = max(below, key=lambda of: of["decisions"], default=None)
+    return None if most is None else location.change(version=most["policy_version"]).url
 
 
 def _weeks(location: Location, report: EffectivenessReport) -> dict[str, Any]:

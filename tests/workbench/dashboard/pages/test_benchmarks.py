@@ -63,7 +63,7 @@ def test_the_rates_stand_beside_those_of_others(show: Show) -> None:
     assert (
         "Beside the median of others: success rate 45.0 points below and approval rate 20.0 points above" in found.text
     )
-    for cell in ("50.0%", "60 cases", "70.0%", "100 decisions", "-45.0", "+20.0", "Recommendation: Below cohort."):
+    for cell in ("50.0%", "60 cases", "70.0%", "100 decisions", "-45.0", "+20.0", "lower than in three quarters"):
         assert cell in found.text, cell
     assert "<svg" in page.html
     searched = [Location.read(link) for link in found.links if link.startswith("/decisions?")]
@@ -89,6 +89,7 @@ def test_a_scope_that_does_not_take_part_is_told_how_to_opt_in(show: Show) -> No
     found = read(page)
     assert "Nothing is compared: this scope does not take part" in found.text
     assert "gate scopes benchmarks opt-in acme" in found.text
+    assert "did not take part" not in found.text
     assert "<figure>" not in page.html
     assert "50.0% success rate, of 60 cases" in found.text
 
@@ -96,8 +97,9 @@ def test_a_scope_that_does_not_take_part_is_told_how_to_opt_in(show: Show) -> No
 def test_without_a_freeze_the_page_says_what_freezes_a_month(show: Show) -> None:
     found = read(show(members=0))
     assert "Nothing is compared: no month has been frozen yet" in found.text
-    assert "Months are frozen by gate serve or gate lake export." in found.text
-    assert "Own decisions of the month that would have been frozen last." in found.text
+    assert "gate serve or gate lake export counts the month whose outcomes are in" in found.text
+    assert "gate scopes benchmarks opt-in acme" in found.text
+    assert "The decisions of this scope in the month that would be compared now." in found.text
 
 
 def test_too_few_others_withhold_the_comparison_and_opting_in_is_not_offered(show: Show) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -219,7 +220,32 @@ def test_record_and_packet_are_offered_with_the_command_that_verifies_them(told:
     decision_id = told.chain.decide()
     _, page = story(told, decision_id)
     assert page.downloads == [f"/download/{kind}?scope=acme&id={decision_id}" for kind in ("record", "packet")]
-    assert f"gate verify-packet {decision_id}.packet.json" in page.text
+    for command in (f"gate verify {decision_id}.json", f"gate verify-packet {decision_id}.packet.json"):
+        assert f"{command} --registry http://gate.example" in page.text
+
+
+def test_the_reason_is_said_in_words_with_the_facts_that_decided(told: Site) -> None:
+    _, page = story(told, told.chain.decide(discount_percent=10, margin_percent=1))
+    assert (
+        "The answer is no, with the reason code MARGIN_FLOOR_BREACH, because the rule block_below_margin_floor "
+        "matched. This fact decided it: margin_percent lt 15 the fact is 1" in page.text
+    )
+    _, page = story(told, told.chain.decide(discount_percent="ten"))
+    assert "because the facts that were sent are incomplete or of the wrong type." in page.text
+    _, page = story(told, told.chain.decide(discount_percent=20, margin_percent=22))
+    assert "A person must review this" in page.text
+    assert "because no rule matched, and the default outcome decided." in page.text
+
+
+def test_the_target_is_named_and_every_moment_is_written_alike(told: Site) -> None:
+    decision_id = told.chain.decide()
+    told.chain.execution(decision_id)
+    _, page = story(told, decision_id)
+    assert "Aboutdeal-1042 All decisions about this target" in page.text
+    assert page.links["All decisions about this target"] == "/decisions?scope=acme&target=deal-1042"
+    moments = re.findall(r"(?:Decided|Reported)(\S+ \w+ \d{4})", page.text)
+    assert len(moments) == 2
+    assert not re.search(r"\d{4}-\d\d-\d\dT", page.text)
 
 
 def test_a_decision_that_is_not_there_or_of_another_scope_is_refused_alike(told: Site) -> None:

@@ -99,6 +99,30 @@ def test_an_id_finds_its_decision(filled: Site) -> None:
         assert found.links[f"Decision {wanted[-8:]}"] == f"/decision?scope=acme&id={wanted}"
 
 
+def test_the_characters_of_an_id_that_a_table_shows_find_its_decision(filled: Site) -> None:
+    wanted = filled.chain.decided[7]
+    for ref in (wanted[-8:], wanted[:-1]):
+        assert ids(read(filled.visit(url(ref=ref)))) == [wanted[-8:]]
+    assert ids(read(filled.visit(url(ref=wanted[-7:])))) == []
+
+
+def test_a_decision_that_other_filters_leave_out_is_named(filled: Site) -> None:
+    wanted = filled.chain.decided[7]
+    found = read(filled.visit(url(ref=wanted, policy="other")))
+    assert "There is a decision with this id, but the other filters leave it out" in found.text
+    assert "does not show it yet" not in found.text
+    assert found.links["open its story"] == f"/decision?scope=acme&id={wanted}"
+
+
+def test_a_period_that_ends_before_it_begins_can_be_swapped(filled: Site) -> None:
+    day = filled.chain.now.date()
+    first, last = (day - timedelta(days=2)).isoformat(), day.isoformat()
+    found = read(filled.visit(url(since=last, until=first)))
+    assert "The first day is after the last" in found.text
+    assert found.links["Swap the two"] == url(since=first, until=last)
+    assert "Swap the two" not in read(filled.visit(url(since=first, until=first))).links
+
+
 def test_a_decision_that_the_list_does_not_show_yet_is_found_by_its_id(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

@@ -10,6 +10,7 @@ from tests.workbench.dashboard.policies import HOSTILE, MadeUpStore, Read, decid
 from tests.workbench.made_up import DAY, MONDAY, MadeUp
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Choice, Page
+from workbench.dashboard.views.policy import MOST_FLAGGED
 from workbench.engines.listing import Criteria, find_decisions
 from workbench.lake.reader import Snapshot
 
@@ -188,3 +189,19 @@ def test_no_name_becomes_a_part_of_the_page(tmp_path: Path, plain: Read, name: s
 def test_no_name_in_a_url_becomes_a_part_of_an_empty_page(store: MadeUpStore, plain: Read, name: str) -> None:
     for location in (Location("policy", scope="acme", policy=name), Location("policy", policy="refunds", version=name)):
         require_harmless(store.page(location), plain)
+
+
+def test_anomalies_of_the_period_are_named_before_a_version_is_blamed(anomalous: Snapshot) -> None:
+    store = MadeUpStore(anomalous)
+    found = read(store.page("/policy?scope=acme&policy=refunds"))
+    assert "Anomalies fall into this period. Look at them before you blame a version or a week: refunds:" in found.text
+    named = [url for url, _ in found.links if url.startswith("/anomaly?")]
+    assert len(named) == MOST_FLAGGED
+    assert all("policy=refunds" in url for url in named)
+    assert "All anomalies of the policy, 2 more of this period among them" in found.text
+
+    earlier = read(store.page("/policy?scope=acme&policy=refunds&since=2026-01-05&until=2026-01-11"))
+    assert "An anomaly falls into this period. Look at it before you blame" in earlier.text
+    ids = [str(Location.read(url).id) for url in named]
+    dismissed = read(MadeUpStore(anomalous, ids).page("/policy?scope=acme&policy=refunds"))
+    assert not set(named) & {url for url, _ in dismissed.links}

@@ -5,6 +5,8 @@ held        the page of those that wait for a reviewer
 listing     the table that both have
 searched    a search as a sentence
 decision    the page of one
+why         the reason in words, with the facts that decided
 rules       its rules as they were tried
 checks      its verification in words
+changes     what a version of a policy changed, which the policy page shows
 """

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final
 
+from gate.ids import parse_timestamp
 from gate.records.receipts import ACTION_TAKEN_MISMATCH, BINDING_MISMATCH, KINDS, NOT_APPROVED, Kind
 from gate.verify.members import at
 from workbench.dashboard.store.ledger import Reported, Story
 from workbench.dashboard.views import links
 from workbench.dashboard.views.decided.checks import checks, headline, value
 from workbench.dashboard.views.decided.rules import rules
+from workbench.dashboard.views.decided.why import why
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
 from workbench.engines.rendering import cut
-from workbench.engines.wording import counted, in_words, joined, phrase
+from workbench.engines.wording import counted, in_words, joined, moment, phrase
 
 MOST_FACTS: Final = 200
 """How many facts are shown."""
@@ -75,6 +78,7 @@ def view(location: Location, story: Story) -> Page:
         "checks": checks(story.verification),
         "unknown": story.verification.unknown,
         "id": decision_id,
+        "registry": shlex.quote(story.base_url),
         "record_url": links.download("record", location, id=decision_id),
         "packet_url": links.download("packet", location, id=decision_id),
     }
@@ -85,9 +89,12 @@ def view(location: Location, story: Story) -> Page:
     context = {
         **proof,
         "record": record,
+        "decided": _moment(record["created_at"]),
         "tone": _TONES.get(record["verdict"], ""),
         "policy_url": links.policy(location, record["policy_id"]),
         "version_url": location.to("policy", policy=record["policy_id"], version=record["policy_version"]).url,
+        "why": why(story),
+        "target": at(record, "action_binding", "resource"),
         "target_url": _target_url(location, story),
         "question": at(story.request, "question"),
         "binding_mode": _facts_from(story),
@@ -117,6 +124,14 @@ def _title(story: Story) -> str:
     target = at(record, "action_binding", "resource")
     about = f" for {cut(target)}" if isinstance(target, str) and target else ""
     return f"{phrase(cut(record['verdict']))}: {cut(in_words(record['action']))}{about}, because {_because(story)}"
+
+
+def _moment(of: object) -> str:
+    """A timestamp as the page writes moments; what is none, as it stands."""
+    try:
+        return moment(parse_timestamp(str(of)))
+    except ValueError:
+        return value(of)
 
 
 def _because(story: Story) -> str:
@@ -160,7 +175,7 @@ def _erased(story: Story) -> dict[str, Any] | None:
     parts = at(entry, "erased") or at(note, "members")
     return {
         "parts": joined([in_words(str(name)) for name in parts]) if isinstance(parts, list) else "-",
-        "at": at(entry, "erased_at") or at(note, "erased_at"),
+        "at": _moment(at(entry, "erased_at") or at(note, "erased_at")),
         "position": position,
         "reason": at(entry, "reason"),
         "id": at(entry, "erasure_id") or at(note, "erasure_id"),
@@ -189,13 +204,13 @@ def _report(kind: Kind, report: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "kind": _CALLED[kind.name][0],
         "status": phrase(str(report[kind.status_member])),
-        "at": report["reported_at"],
+        "at": _moment(report["reported_at"]),
         "id": report[kind.id_member],
         "position": report["audit_chain"]["chain_position"],
         "flags": [(flag, _FLAGS.get(flag, phrase(flag))) for flag in report.get("flags", ())],
         "metrics": list(metrics.items()),
         "members": [
-            (phrase(name), value(told))
+            (phrase(name), _moment(told) if name.endswith("_at") else value(told))
             for name, told in report.items()
             if name not in _REPEATED and told is not None and not name.endswith("_input_hash")
         ],

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from workbench.dashboard.views import links, offered
-from workbench.dashboard.views.decided.listing import OUTCOMES, criteria, pager, rows, widened
+from workbench.dashboard.views.decided.listing import OUTCOMES, criteria, pager, rows, swapped, widened
 from workbench.dashboard.views.decided.searched import found as said
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
@@ -23,6 +23,7 @@ def view(
     as_of: datetime,
     now: datetime,
     without: Mapping[str, int] | None = None,
+    elsewhere: str | None = None,
     unlisted: bool = False,
 ) -> Page:
     """The page of decisions.
@@ -34,6 +35,7 @@ def view(
         as_of: When the ledger was read.
         now: The moment.
         without: Where none was found, how many decisions there are without each filter.
+        elsewhere: Where none was found, the only decision that has the id that is asked for, without the other filters.
         unlisted: Whether the ledger holds the decision that is asked for by its id, and the list does not yet.
     """
     context = {
@@ -46,6 +48,8 @@ def view(
         "anomaly": _anomaly(location),
         "widened": widened(location, without or {}) if not found.total else [],
         "all_url": Location("decisions", scope=location.scope).url,
+        "elsewhere": None if elsewhere is None else links.decision(location, elsewhere),
+        "swapped": swapped(location),
         "unlisted": links.decision(location, location.ref or "") if unlisted else None,
         "filtered": any(value for name, value in location.filters.items() if name != "scope"),
         "as_of": as_of,
@@ -79,7 +83,7 @@ def _anomaly(location: Location) -> dict[str, str] | None:
 
 def _filters(location: Location, names: Names) -> tuple[Choice | Entry, ...]:
     return (
-        Entry("ref", "Decision or request id", "dec_... or req_..."),
+        Entry("ref", "Decision or request id", "whole id, or 8 characters"),
         offered.target(),
         offered.policies(names.policies),
         *([offered.versions(names.versions.get(location.policy, ()))] if location.policy is not None else []),

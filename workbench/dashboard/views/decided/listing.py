@@ -10,7 +10,7 @@ from gate.policy.confidence import Counts
 from workbench.dashboard.views import links
 from workbench.dashboard.views.html import ago
 from workbench.dashboard.views.location import Location
-from workbench.engines.listing import Criteria, Listing
+from workbench.engines.listing import SHORTEST_REF, Criteria, Listing
 from workbench.engines.wording import decided_by, phrase
 
 OUTCOMES: Final = (*Counts._fields, "unreported")
@@ -98,6 +98,14 @@ def set_filters(location: Location) -> Iterator[tuple[str, str, Location]]:
             yield name, _LABELS.get(name, name), location.change(**{name: None})
 
 
+def swapped(location: Location) -> str | None:
+    """The page with the first and the last moment of its period swapped; None where the first is not after the last."""
+    since, until = location.period()
+    if since is None or until is None or since < until:
+        return None
+    return location.change(since=location.until, until=location.since).url
+
+
 def widened(location: Location, totals: Mapping[str, int]) -> list[tuple[str, str, int]]:
     """How an empty list is filled: each filter in words, the URL without it, and how many decisions that has.
 
@@ -115,7 +123,7 @@ def _row(location: Location, row: Mapping[str, Any], now: datetime) -> dict[str,
         "at": row["created_at"],
         "age": ago(row["created_at"], now),
         "id": decision_id,
-        "short": decision_id[-8:],
+        "short": decision_id[-SHORTEST_REF:],
         "url": links.decision(location, decision_id),
         "policy": policy_id,
         "policy_url": links.policy(location, policy_id),

@@ -27,7 +27,7 @@ def rules(story: Story) -> dict[str, Any]:
         ],
         "erased": evaluation is None,
         "unexplained": not story.rules,
-        "default": None if story.rulebook is None else _outcome(story.rulebook["default_outcome"]),
+        "default": None if story.rulebook is None else outcome(story.rulebook["default_outcome"]),
         "default_note": at(story.annotations, "default_outcome"),
         "note": at(story.annotations, "description"),
     }
@@ -62,31 +62,33 @@ def _rule(explained: ExplainedRule, note: object) -> dict[str, Any]:
         "tone": tone,
         "result": result,
         "open": explained.matched is not None,
-        "outcome": _outcome(explained.rule["outcome"]),
-        "tree": _tree(explained.tree),
+        "outcome": outcome(explained.rule["outcome"]),
+        "tree": tree(explained.tree),
         "notes": [str(text) for text in (at(note, "description"), at(note, "outcome")) if text],
     }
 
 
-def _outcome(outcome: Mapping[str, Any]) -> str:
-    return f"{outcome['decision']} ({cut(outcome['verdict'])}), {cut(outcome['action'])}, {cut(outcome['reason_code'])}"
+def outcome(of: Mapping[str, Any]) -> str:
+    """An outcome that a rulebook declares, in words."""
+    return f"{of['decision']} ({cut(of['verdict'])}), {cut(of['action'])}, {cut(of['reason_code'])}"
 
 
 _WORDS: Final = {"all": "All of:", "any": "At least one of:", "not": "Not:"}
 
 
-def _tree(tree: Tree) -> dict[str, Any]:
-    joins = bool(tree.children)
+def tree(of: Tree) -> dict[str, Any]:
+    """A condition as `tree.html` shows it."""
+    joins = bool(of.children)
     tone, result = {
-        True: ("good" if tree.supports else "bad", "holds"),
-        False: ("good" if tree.supports else "bad", "does not hold"),
+        True: ("good" if of.supports else "bad", "holds"),
+        False: ("good" if of.supports else "bad", "does not hold"),
         None: ("few", ""),
-    }[tree.holds]
+    }[of.holds]
     return {
-        "text": _WORDS[tree.text] if joins else value(tree.text),
+        "text": _WORDS[of.text] if joins else value(of.text),
         "code": not joins,
         "tone": tone,
         "result": result,
-        "reason": value(tree.reason),
-        "children": [_tree(child) for child in tree.children],
+        "reason": value(of.reason),
+        "children": [tree(child) for child in of.children],
     }
