@@ -102,7 +102,7 @@ def test_an_analyst_finds_the_bad_rollout_and_proves_a_decision_of_it(
 def test_history_and_bookmarks_show_the_same_pages(window: Window) -> None:
     page = window.go(f"/?{SCOPE}")
     first = window.title()
-    window.follow(page.get_by_role("link", name="Held"))
+    window.follow(page.get_by_role("link", name="Held", exact=True))
     second, url = window.title(), page.url
     assert "/held?" in url
     page.go_back()
@@ -246,7 +246,7 @@ def test_what_takes_long_is_shown_to_be_under_way(
         return load(*arguments)
 
     monkeypatch.setattr(session, "load", slowly)
-    window.page.get_by_role("link", name="Held").click()
+    window.page.get_by_role("link", name="Held", exact=True).click()
     expect(window.page.locator("#progress")).to_have_text("Loading…")
     expect(window.page.locator("#progress")).to_be_in_viewport()
     done.set()

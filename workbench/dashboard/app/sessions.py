@@ -94,7 +94,8 @@ class Sessions:
         if user is None:
             self.end(handle)
         elif active:
-            session.active_at = now
+            # Something slower that began earlier may end later.
+            session.active_at = max(session.active_at, now)
         return user
 
     def turn(self, handle: str) -> asyncio.Lock:

@@ -91,3 +91,21 @@ def test_the_oldest_sessions_go_where_there_are_too_many(
         clock.now += timedelta(seconds=1)
         ids.append(kept.begin(ada))
     assert [kept.find(session_id) is not None for session_id in ids] == [False, False, True, True, True]
+
+
+def test_a_slow_act_does_not_bring_the_end_of_a_session_forward(
+    kept: Sessions, ada: User, clock: Clock, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle, current = handle_of(kept, kept.begin(ada)), ledger.users.current
+
+    def meanwhile(user_id: str, epoch: int, now: datetime) -> User | None:
+        monkeypatch.undo()
+        # Another act begins later, and is done first.
+        clock.now += IDLE / 2
+        assert kept.user(handle) == ada
+        return current(user_id, epoch, now)
+
+    monkeypatch.setattr(ledger.users, "current", meanwhile)
+    assert kept.user(handle) == ada
+    clock.now += IDLE * 3 / 4
+    assert kept.user(handle) == ada
