@@ -153,7 +153,7 @@ class _Logged:
 
 
 def _demo_user(instance: Instance) -> str:
-    """The demo's user, who may see the scopes of a demo, and whom nothing but the link signs in.
+    """The demo's user, who may see the scopes of a demo, and has no password that anybody knows: the link signs in.
 
     Raises:
         OperatorError: NO_DEMO: the instance is not a demo.

@@ -97,7 +97,7 @@ def dashboard(
     Args:
         store: What pages ask for.
         users: The users of the instance.
-        observer: Hears of what fails.
+        observer: Takes note of failures that nobody foresaw.
         host: The address to listen on.
         port: The port.
         public_url: Under which browsers reach it through a proxy that terminates TLS; None where they reach it itself.

@@ -39,12 +39,14 @@ def load(store: Store, visit: Visit) -> Page:
     """
     reports = store.reports(visit.access)
     report, at = _listed(reports, visit)
-    flagged = flags(store, visit, {report.body["policy_id"]: report})[at]
+    every = flags(store, visit, {report.body["policy_id"]: report})
+    flagged = every[at]
     id_ = flagged.anomaly["anomaly_id"]
     return anomaly.view(
         visit.location,
         _found(reports, visit, report, flagged),
         store.dismissals.history(visit.access.scope_id, id_),
+        anomaly.at_that_time(flagged, every),
         may_dismiss=visit.access.may("dismiss"),
         as_of=reports.seen.at,
     )

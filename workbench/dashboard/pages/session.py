@@ -42,7 +42,7 @@ _DIGITS: Final = 15
 
 
 class Observer(Protocol):
-    """Hears of what fails where nobody can be asked."""
+    """Takes note of failures that nobody foresaw."""
 
     def failed(self, what: str, error: BaseException) -> None:
         """A page or an act failed in a way that was not foreseen."""
@@ -57,7 +57,7 @@ class Services:
         user: The user of a signed-in session by its handle, as the ledger has them now.
         executor: Runs what takes longer than the event loop should wait.
         clock: The clock.
-        observer: Hears of what fails.
+        observer: Takes note of failures that nobody foresaw.
         turn: Held while a page of the session of a handle is loaded: one at a time for each user, so that nobody's many
             pages keep those of others waiting.
         later: Runs work beside a document (`app.libraries.later`).

@@ -227,3 +227,20 @@ def test_hostile_names_are_text(
     page = anomaly.load(store, replace(visit(scope, "/anomaly"), location=location))
     found = require_harmless(page)
     assert '"><img src=x onerror=1></script>' in found.text
+
+
+def test_anomalies_of_the_same_time_name_each_other(store: MadeUpStore, scope: Scope) -> None:
+    report = store.reports(visit(scope, "/anomalies").access).anomalies("refunds")
+    named = {each["kind"]: each for each in report.body["anomalies"]}
+    found = read(anomaly.load(store, at(store, scope, "outcome_shift")))
+    others = [link for link in found.links if link.startswith("/anomaly?")]
+    overlapping = {
+        each["anomaly_id"]
+        for kind, each in named.items()
+        if kind in ("verdict_shift", "volume", "fact_drift")
+        and each["window"]["from"] < named["outcome_shift"]["window"]["to"]
+        and named["outcome_shift"]["window"]["from"] < each["window"]["to"]
+    }
+    assert overlapping
+    assert {Location.read(link).id for link in others} == overlapping
+    assert "At the same time" not in read(anomaly.load(store, at(store, scope, "lifecycle_break"))).text

@@ -37,6 +37,8 @@ from workbench.engines.wording import counted, day, described, phrase
 FIRST: Final = 20
 """How many of its decisions the page lists."""
 
+_GATHERED: Final = ("lifecycle_break", "metric_outlier")
+_BESIDE: Final = 5
 _REPORTS: Final[Mapping[str, str]] = {
     "effectiveness": "policy",
     "confidence": "policy",
@@ -72,13 +74,40 @@ class Found:
     chart: Figure
 
 
-def view(location: Location, found: Found, history: Sequence[Dismissal], *, may_dismiss: bool, as_of: datetime) -> Page:
+def at_that_time(flagged: Flagged, every: Sequence[Flagged]) -> list[Flagged]:
+    """The strongest anomalies of the same policy whose windows overlap an anomaly's, without those dismissed.
+
+    Broken promises and metrics far from usual are gathered over all of the time, and say nothing of one.
+    """
+    window = flagged.anomaly["window"]
+    found = [
+        each
+        for each in every
+        if each.at != flagged.at
+        and each.dismissal is None
+        and each.anomaly["kind"] not in _GATHERED
+        and each.anomaly["window"]["from"] < window["to"]
+        and window["from"] < each.anomaly["window"]["to"]
+    ]
+    return sorted(found, key=lambda each: -each.anomaly["anomaly_score"])[:_BESIDE]
+
+
+def view(
+    location: Location,
+    found: Found,
+    history: Sequence[Dismissal],
+    others: Sequence[Flagged],
+    *,
+    may_dismiss: bool,
+    as_of: datetime,
+) -> Page:
     """The page of an anomaly.
 
     Args:
         location: Where it is.
         found: The anomaly.
         history: Every act on it, from the first on.
+        others: The anomalies of the same time.
         may_dismiss: Whether the user may dismiss and reopen it.
         as_of: When the ledger was read.
     """
@@ -99,6 +128,12 @@ def view(location: Location, found: Found, history: Sequence[Dismissal], *, may_
         "open_days": OPEN_DAYS,
         "dismissal": dismissal,
         "grown": None if dismissal is None else grown(dismissal.anomaly.severity, dismissal.anomaly.score, anomaly),
+        "others": []
+        if anomaly["kind"] in _GATHERED
+        else [
+            {"summary": each.anomaly["summary"], "url": links.anomaly(location, policy_id, each.anomaly["anomaly_id"])}
+            for each in others
+        ],
         "reasons": reasons(anomaly),
         "evidence": evidence(anomaly),
         "numbers": _numbers(location, anomaly),

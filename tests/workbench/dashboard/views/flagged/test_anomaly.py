@@ -87,7 +87,12 @@ def test_names_are_text_whatever_they_are(name: str) -> None:
     decisions = pl.DataFrame([{**dict.fromkeys(columns, name), "created_at": NOW}])
     found = Found(flagged(name), decisions, 1, pl.DataFrame(), CHART)
     page = anomaly.view(
-        Location("anomaly", scope=name, policy=name, id="ano_1"), found, [], may_dismiss=True, as_of=NOW
+        Location("anomaly", scope=name, policy=name, id="ano_1"),
+        found,
+        [],
+        [flagged(name)],
+        may_dismiss=True,
+        as_of=NOW,
     )
     told = require_harmless(page)
     assert "\n" not in page.title
