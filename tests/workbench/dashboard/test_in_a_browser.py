@@ -75,9 +75,7 @@ def paths(_window: Window) -> dict[str, str]:
     return found
 
 
-def test_an_analyst_finds_the_bad_rollout_and_proves_a_decision_of_it(
-    window: Window, shown: Demo, tmp_path: Path
-) -> None:
+def test_an_analyst_finds_the_bad_rollout_and_proves_a_decision_of_it(window: Window, tmp_path: Path) -> None:
     page = window.go(f"/?{SCOPE}")
     assert "need" in window.title()
     headline = page.locator(".headlines li", has_text="refund_policy").first
@@ -91,11 +89,14 @@ def test_an_analyst_finds_the_bad_rollout_and_proves_a_decision_of_it(
     window.follow(page.locator("main a[href^='/decisions?']").first)
     window.follow(page.locator("tbody a[href^='/decision?']").first)
     assert page.get_by_text("Verified", exact=True).first.is_visible()
-    with page.expect_download() as saved:
-        page.locator("a[download][href^='/download/packet']").first.click()
-    file = tmp_path / "packet.json"
-    saved.value.save_as(file)
-    checked = run_gate("verify-packet", str(file), "--home", str(shown.home))
+    for what in ("packet", "keys"):
+        with page.expect_download() as saved:
+            page.locator(f"a[download][href^='/download/{what}']").first.click()
+        saved.value.save_as(tmp_path / saved.value.suggested_filename)
+    keys = tmp_path / "receipt-keys.json"
+    (file,) = tmp_path.glob("dec_*.packet.json")
+    # As the page says, and with nothing of the instance.
+    checked = run_gate("verify-packet", str(file), "--registry", str(keys))
     assert checked.returncode == 0, checked.stdout
 
 

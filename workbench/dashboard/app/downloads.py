@@ -1,4 +1,4 @@
-"""Records, packets and notebooks as files, for those who may see them on a page.
+"""Records, packets, keys and notebooks as files, for those who may see them on a page.
 
 They are made in threads of their own, one at a time for each user: nobody's downloads hold up a page or a sign-in.
 """
@@ -101,6 +101,14 @@ class PacketDownload(Download):
         """The packet as JSON."""
         id_ = self.argument("id")
         return f"{safe(id_)}.packet.json", "application/json", partial(self.store.ledger.packet_file, who.scope_id, id_)
+
+
+class KeysDownload(Download):
+    """GET /download/keys?scope: the public keys that records and packets verify against."""
+
+    def file(self, who: Access) -> tuple[str, str, Callable[[], bytes]]:
+        """The key registry as JSON."""
+        return "receipt-keys.json", "application/json", self.store.keys
 
 
 class NotebookDownload(Download):

@@ -23,7 +23,7 @@ from gate.ledger.access.users import Users
 from workbench.charts.colours import stylesheet
 from workbench.charts.inline.plans import Draw, drawn_here
 from workbench.dashboard.app import libraries
-from workbench.dashboard.app.downloads import Files, NotebookDownload, PacketDownload, RecordDownload
+from workbench.dashboard.app.downloads import Files, KeysDownload, NotebookDownload, PacketDownload, RecordDownload
 from workbench.dashboard.app.headers import SecurityHeaders
 from workbench.dashboard.app.opened import OpenPages
 from workbench.dashboard.app.origin import LOOPBACK, Origins
@@ -166,6 +166,7 @@ def dashboard(
             (r"/sign-out", SignOut, shared),
             (r"/download/packet", PacketDownload, downloads),
             (r"/download/record", RecordDownload, downloads),
+            (r"/download/keys", KeysDownload, downloads),
             (r"/download/notebook", NotebookDownload, downloads),
             (r"/health", Health),
             (rf"{path}/(.*)", StaticFileHandler, {"path": str(files)}),

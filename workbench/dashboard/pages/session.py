@@ -238,7 +238,7 @@ class Session:
 
     def _loaded(self, url: str, narrow: bool) -> _Loaded | None:
         """The page of a URL; None where nobody is signed in any more."""
-        services, user, location = self._services, None, Location()
+        services, user, location = self._services, None, Location.page_of(url)
         try:
             user = services.user(self._handle)
             location = Location.read(url)

@@ -7,6 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+import orjson
+
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
 from gate.ledger.access.dismissals import Dismissals
@@ -77,6 +79,10 @@ class Store:
 
     def _is_fresh(self, looked: tuple[datetime, Health]) -> bool:
         return self._clock() - looked[0] < FRESH_FOR
+
+    def keys(self) -> bytes:
+        """The public keys of receipts, as the service publishes them: what records and packets verify against."""
+        return orjson.dumps(self._instance.published_keys("receipt", self._clock()).to_dict())
 
     def notebook(self, access: Access, policy_id: str, anomaly_id: str, policy_version: str | None = None) -> bytes:
         """The notebook that investigates a policy's anomalies, written for the scope, as Jupyter's JSON.

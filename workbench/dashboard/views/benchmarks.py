@@ -36,8 +36,8 @@ _ADVICE: Final[Mapping[str, str]] = {
     "not_compared": "Nothing is compared.",
     "insufficient_outcomes": "Report more outcomes: there are too few to judge the success rate beside that of others.",
     "below_cohort": "The success rate is lower than in three quarters of the other scopes: look for the reason.",
-    "within_cohort": "The success rate is as usual, within the middle half of the other scopes: nothing to do.",
-    "above_cohort": "The success rate is higher than in three quarters of the other scopes: nothing to do.",
+    "within_cohort": "The success rate is as usual, within the middle half of the other scopes.",
+    "above_cohort": "The success rate is higher than in three quarters of the other scopes.",
 }
 _PERCENTILES: Final = ("p10", "p25", "p50", "p75", "p90")
 

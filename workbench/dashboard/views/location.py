@@ -105,6 +105,15 @@ class Location(_Parameters):
     page: str = "overview"
 
     @classmethod
+    def page_of(cls, url: str) -> Self:
+        """The page that a URL names, without its filters, whatever these are; the overview where it names none."""
+        try:
+            page = _split(url)[0].strip("/") if len(url) <= MAX_URL else ""
+        except LocationInvalid:
+            page = ""
+        return cls(page if page in PAGES else "overview")
+
+    @classmethod
     def read(cls, url: str) -> Self:
         """The location that a URL of the dashboard names.
 

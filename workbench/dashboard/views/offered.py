@@ -62,6 +62,14 @@ def periods(location: Location, now: datetime) -> dict[str, str]:
     return {**last, "All time": location.change(since=None, until=None).url}
 
 
+def swapped(location: Location) -> str | None:
+    """The page with the first and the last moment of its period swapped; None where the first is not after the last."""
+    since, until = location.period()
+    if since is None or until is None or since < until:
+        return None
+    return location.change(since=location.until, until=location.since).url
+
+
 def _options(names: Iterable[str], all_: str | None) -> dict[str, str]:
     every = {} if all_ is None else {_ALL: all_}
     return {**every, **{name: on_one_line(name) for name in names}}

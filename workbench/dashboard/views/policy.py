@@ -113,7 +113,7 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
         "shown": _shown(location),
         "all_url": _widest(location),
         "summary": _summary(location, found),
-        "flagged": _flagged(location, found.flagged),
+        "flagged": _flagged(location, found),
         "changes": None if found.change is None else changes(found.change),
         "figures": figures,
         "metrics": [
@@ -209,6 +209,7 @@ def empty(location: Location, names: Names, *, known: bool, now: datetime) -> Pa
     """
     context = {
         "known": known,
+        "swapped": offered.swapped(location),
         "policy": location.policy,
         "scope": location.scope,
         "overview": location.to("overview").url,
@@ -309,11 +310,14 @@ def _summary(location: Location, found: Found) -> dict[str, Any]:
     }
 
 
-def _flagged(location: Location, every: Sequence[Flagged]) -> dict[str, Any]:
-    """The anomalies of the period that may account for what the page shows: those of high severity, and open ones."""
+def _flagged(location: Location, looked: Found) -> dict[str, Any]:
+    """The anomalies that may account for what the page shows: those of high severity, and open ones, of the period in
+    which its decisions were made.
+    """
     # Anomalies are those of all versions, and their reports too.
-    there = location.change(version=None)
-    found = [each for each in shown(there, every) if each.anomaly["severity"] == "high" or _alarming(each)]
+    coverage, there = looked.asked.body["coverage"], location.change(version=None)
+    made = there.change(since=coverage["from"], until=coverage["to"])
+    found = [each for each in shown(made, looked.flagged) if each.anomaly["severity"] == "high" or _alarming(each)]
     return {
         "rows": [
             {

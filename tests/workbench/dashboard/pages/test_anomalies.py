@@ -104,7 +104,7 @@ def test_open_ones_alone_are_listed_and_counted_where_that_is_asked_for(store: M
     page = anomalies.load(store, visit(scope, "/anomalies?scope=acme&show=open"))
     assert page.title.startswith("5 anomalies in 1 policy: ")
     assert page.title.endswith("; all are open")
-    assert "All (6) Open (5) Dismissed too (6)" in read(page).text
+    assert "Open (5) Open and past (6) All, dismissed ones as well (6)" in read(page).text
     opened = listed(store, scope, "/anomalies?scope=acme&show=open")
     store.dismissals.dismiss(scope, FlaggedAnomaly(opened[0], "refunds", "high", 0.9), "A test.", "ben", NOW)
     assert listed(store, scope, "/anomalies?scope=acme&show=open") == opened[1:]

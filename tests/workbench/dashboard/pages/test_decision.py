@@ -219,9 +219,11 @@ def test_a_report_that_was_changed_says_so_and_the_others_stay(told: Site) -> No
 def test_record_and_packet_are_offered_with_the_command_that_verifies_them(told: Site) -> None:
     decision_id = told.chain.decide()
     _, page = story(told, decision_id)
-    assert page.downloads == [f"/download/{kind}?scope=acme&id={decision_id}" for kind in ("record", "packet")]
+    of_decision = [f"/download/{kind}?scope=acme&id={decision_id}" for kind in ("record", "packet")]
+    assert page.downloads == [*of_decision, "/download/keys?scope=acme"]
     for command in (f"gate verify {decision_id}.json", f"gate verify-packet {decision_id}.packet.json"):
-        assert f"{command} --registry http://gate.example" in page.text
+        assert f"{command} --registry receipt-keys.json" in page.text
+    assert "http://gate.example/api/decision/receipt-keys" in page.text
 
 
 def test_the_reason_is_said_in_words_with_the_facts_that_decided(told: Site) -> None:

@@ -194,14 +194,14 @@ def test_no_name_in_a_url_becomes_a_part_of_an_empty_page(store: MadeUpStore, pl
 def test_anomalies_of_the_period_are_named_before_a_version_is_blamed(anomalous: Snapshot) -> None:
     store = MadeUpStore(anomalous)
     found = read(store.page("/policy?scope=acme&policy=refunds"))
-    assert "Anomalies fall into this period. Look at them before you blame a version or a week: refunds:" in found.text
+    assert "Anomalies fall into the time of these decisions: refunds:" in found.text
     named = [url for url, _ in found.links if url.startswith("/anomaly?")]
     assert len(named) == MOST_FLAGGED
     assert all("policy=refunds" in url for url in named)
     assert "All anomalies of the policy, 2 more of this period among them" in found.text
 
     earlier = read(store.page("/policy?scope=acme&policy=refunds&since=2026-01-05&until=2026-01-11"))
-    assert "An anomaly falls into this period. Look at it before you blame" in earlier.text
+    assert "An anomaly falls into the time of these decisions:" in earlier.text
     ids = [str(Location.read(url).id) for url in named]
     dismissed = read(MadeUpStore(anomalous, ids).page("/policy?scope=acme&policy=refunds"))
     assert not set(named) & {url for url, _ in dismissed.links}

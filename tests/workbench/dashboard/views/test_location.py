@@ -125,3 +125,18 @@ def test_a_period_ends_with_its_last_day() -> None:
     # The calendar ends, and the period with it.
     assert Location("policy", until="9999-12-31").period()[1] == datetime(9999, 12, 31, tzinfo=UTC)
     assert day_before(exact, 13) == "2026-06-30"
+
+
+@pytest.mark.parametrize(
+    ("url", "page"),
+    [
+        ("/held?scope=acme&polcy=x", "held"),
+        ("/decision", "decision"),
+        ("/nowhere?x=1", "overview"),
+        ("//[", "overview"),
+        (f"/held?{'x' * MAX_URL}", "overview"),
+        ("", "overview"),
+    ],
+)
+def test_the_page_of_an_address_that_is_wrong_is_known_all_the_same(url: str, page: str) -> None:
+    assert Location.page_of(url) == Location(page)

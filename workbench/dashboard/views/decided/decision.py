@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
@@ -78,7 +77,8 @@ def view(location: Location, story: Story) -> Page:
         "checks": checks(story.verification),
         "unknown": story.verification.unknown,
         "id": decision_id,
-        "registry": shlex.quote(story.base_url),
+        "service": story.base_url,
+        "keys_url": links.download("keys", location),
         "record_url": links.download("record", location, id=decision_id),
         "packet_url": links.download("packet", location, id=decision_id),
     }
@@ -108,6 +108,7 @@ def view(location: Location, story: Story) -> Page:
         "binding": _members(record["action_binding"], _BINDING),
         "reports": _reports(story),
         "reports_title": _reports_title(story),
+        "refused": record["verdict"] == "no",
         "faults": [fault for told in _told(story) for fault in told.faults],
         "more_reports": [_CALLED[told.kind][2] for told in _told(story) if told.more],
         "signatures": signatures,
@@ -225,7 +226,8 @@ def _reports_title(story: Story) -> str:
         if told.reports
     ]
     if not numbers:
-        return "Nothing was reported about it yet"
+        refused = story.record["verdict"] == "no"
+        return f"Nothing was reported about it{', and nothing has to be' if refused else ' yet'}"
     flagged = sum(bool(report.get("flags")) for report in story.executions.reports)
     against = f"; {counted(flagged, 'receipt')} contradict{'s' if flagged == 1 else ''} the decision" if flagged else ""
     return (

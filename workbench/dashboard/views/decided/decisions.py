@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from workbench.dashboard.views import links, offered
-from workbench.dashboard.views.decided.listing import OUTCOMES, criteria, pager, rows, swapped, widened
+from workbench.dashboard.views.decided.listing import OUTCOMES, criteria, pager, rows, widened
 from workbench.dashboard.views.decided.searched import found as said
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
@@ -49,7 +49,7 @@ def view(
         "widened": widened(location, without or {}) if not found.total else [],
         "all_url": Location("decisions", scope=location.scope).url,
         "elsewhere": None if elsewhere is None else links.decision(location, elsewhere),
-        "swapped": swapped(location),
+        "swapped": offered.swapped(location),
         "unlisted": links.decision(location, location.ref or "") if unlisted else None,
         "filtered": any(value for name, value in location.filters.items() if name != "scope"),
         "as_of": as_of,

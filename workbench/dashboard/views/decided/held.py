@@ -7,6 +7,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
+from gate.policy.anomalies.report import TERMINAL
 from workbench.dashboard.views import offered
 from workbench.dashboard.views.decided.listing import criteria, pager, rows, widened
 from workbench.dashboard.views.decided.searched import waiting
@@ -73,7 +74,7 @@ def view(
         "ended": _ended(summary),
         "outcomes": [
             (f"{number:,} {status}", location.to("decisions", state="held", outcome=status).url)
-            for status, number in summary.outcomes.items()
+            for status, number in _done(summary).items()
         ],
         "eldest_shown": f"{counted(found.total, 'decision')} to review, the longest held first",
         "narrowed": any((location.policy, location.reason, location.target)),
@@ -121,9 +122,14 @@ def _eldest(summary: HeldSummary) -> str:
     return f"{summary.ages[age]:,} of {summary.decisions:,} {verb} been held for {age}"
 
 
+def _done(summary: HeldSummary) -> dict[str, int]:
+    """How many have an outcome that says what came of an action, which nobody let them take."""
+    return {status: number for status, number in summary.outcomes.items() if status in TERMINAL}
+
+
 def _ended(summary: HeldSummary) -> str:
     """How many have an outcome already."""
-    number = sum(summary.outcomes.values())
+    number = sum(_done(summary).values())
     return f"{counted(number, 'held decision')} already {'has' if number == 1 else 'have'} an outcome"
 
 

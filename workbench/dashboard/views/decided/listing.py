@@ -98,14 +98,6 @@ def set_filters(location: Location) -> Iterator[tuple[str, str, Location]]:
             yield name, _LABELS.get(name, name), location.change(**{name: None})
 
 
-def swapped(location: Location) -> str | None:
-    """The page with the first and the last moment of its period swapped; None where the first is not after the last."""
-    since, until = location.period()
-    if since is None or until is None or since < until:
-        return None
-    return location.change(since=location.until, until=location.since).url
-
-
 def widened(location: Location, totals: Mapping[str, int]) -> list[tuple[str, str, int]]:
     """How an empty list is filled: each filter in words, the URL without it, and how many decisions that has.
 

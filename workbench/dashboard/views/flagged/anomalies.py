@@ -116,6 +116,7 @@ def view(
         "only_open": location.show == "open",
         "dismissed_url": location.change(show="dismissed").url,
         "choices": _choices(location, found),
+        "swapped": offered.swapped(location),
         "open_days": OPEN_DAYS,
         "looked": looked,
         "drawn": None if chart is None else replace(chart, finding=strongest([each.anomaly for each in listed])),
@@ -135,7 +136,7 @@ def view(
 
 def _choices(location: Location, found: Sequence[Flagged]) -> list[dict[str, Any]]:
     """Which of the anomalies can be shown: each choice with how many it has."""
-    choices = ((None, "All"), ("open", "Open"), ("dismissed", "Dismissed too"))
+    choices = (("open", "Open"), (None, "Open and past"), ("dismissed", "All, dismissed ones as well"))
     places = [(location.change(show=show), words) for show, words in choices]
     return [
         {"words": words, "url": place.url, "number": len(shown(place, found)), "current": place.show == location.show}
