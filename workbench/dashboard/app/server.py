@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -126,58 +126,74 @@ def dashboard(
         libraries.once_drawn,
         draw,
     )
-    key = secrets.token_bytes(32)
     libraries.keep_only((r"/?", r"/ws"))
     libraries.mend_curdoc()
     pn.extension(notifications=False)
-    looks, opened = Looks(style()), OpenPages()
+    looks, opened, key = Looks(style()), OpenPages(), secrets.token_bytes(32)
     shared: dict[str, Any] = {"sign_ins": sign_ins, "store": store}
-    downloads = {**shared, "files": Files()}
-    path, files = libraries.panel_files()
     server = get_server(
         {f"/{'' if page == 'overview' else page}": _application(services, looks, sign_ins, opened) for page in PAGES},
         address=host,
         port=port,
         verbose=False,
         location=False,
-        cookie_secret=secret,
         auth_provider=_Auth(sign_ins, key),
-        # Tokens are signed by a key that ends with this process, and hold no header and no cookie of the request.
-        secret_key=key,
-        sign_sessions=True,
-        include_headers=[],
-        include_cookies=[],
-        session_token_expiration=_TOKEN_SECONDS,
-        xsrf_cookies=True,
-        xsrf_cookie_kwargs={"httponly": True, "samesite": "Strict", "secure": sign_ins.secure},
         websocket_origin=_origins(host, port, public_url),
-        websocket_max_message_size=_MESSAGE,
-        unused_session_lifetime_milliseconds=_UNUSED_MS,
-        check_unused_sessions_milliseconds=_CHECK_MS,
-        use_index=False,
-        # Tornado would take the client's own X-Real-Ip before the proxy's X-Forwarded-For.
-        http_server_kwargs={"xheaders": False, "max_body_size": _MESSAGE},
-        extra_patterns=[
-            # The first that match: no path of a file holds a null byte, and no component here loads files of its own.
-            (r"/.*%00.*", Nowhere, shared),
-            (r"/components/.*", Nowhere, shared),
-            (r"/sign-in", SignIn, shared),
-            (r"/sign-in/once/([A-Za-z0-9_-]{1,100})", SignInOnce, shared),
-            (r"/sign-out", SignOut, shared),
-            (r"/download/packet", PacketDownload, downloads),
-            (r"/download/record", RecordDownload, downloads),
-            (r"/download/keys", KeysDownload, downloads),
-            (r"/download/notebook", NotebookDownload, downloads),
-            (r"/health", Health),
-            (rf"{path}/(.*)", StaticFileHandler, {"path": str(files)}),
-            (r"/assets/charts.css", ChartColours),
-            (r"/assets/(.*)", StaticFileHandler, {"path": str(ASSETS)}),
-        ],
+        extra_patterns=_patterns(shared),
+        **_safeguards(sign_ins, key),
     )
     libraries.transform_responses(server, SecurityHeaders)
     libraries.answer_unknown(server, Nowhere, **shared)
     libraries.log_no_requests(server)
     return Dashboard(server, link)
+
+
+def _safeguards(sign_ins: SignIns, key: bytes) -> dict[str, Any]:
+    """What keeps sessions apart and requests small.
+
+    Args:
+        sign_ins: Who is signed in.
+        key: What signs the tokens of pages.
+    """
+    return {
+        "cookie_secret": sign_ins.secret,
+        # Tokens are signed by a key that ends with this process, and hold no header and no cookie of the request.
+        "secret_key": key,
+        "sign_sessions": True,
+        "include_headers": [],
+        "include_cookies": [],
+        "session_token_expiration": _TOKEN_SECONDS,
+        "xsrf_cookies": True,
+        "xsrf_cookie_kwargs": {"httponly": True, "samesite": "Strict", "secure": sign_ins.secure},
+        "websocket_max_message_size": _MESSAGE,
+        "unused_session_lifetime_milliseconds": _UNUSED_MS,
+        "check_unused_sessions_milliseconds": _CHECK_MS,
+        "use_index": False,
+        # Tornado would take the client's own X-Real-Ip before the proxy's X-Forwarded-For.
+        "http_server_kwargs": {"xheaders": False, "max_body_size": _MESSAGE},
+    }
+
+
+def _patterns(shared: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Where what is no page of Panel's is answered, with what its handlers share; the first that matches answers."""
+    downloads = {**shared, "files": Files()}
+    path, files = libraries.panel_files()
+    return [
+        # No path of a file holds a null byte, and no component here loads files of its own.
+        (r"/.*%00.*", Nowhere, shared),
+        (r"/components/.*", Nowhere, shared),
+        (r"/sign-in", SignIn, shared),
+        (r"/sign-in/once/([A-Za-z0-9_-]{1,100})", SignInOnce, shared),
+        (r"/sign-out", SignOut, shared),
+        (r"/download/packet", PacketDownload, downloads),
+        (r"/download/record", RecordDownload, downloads),
+        (r"/download/keys", KeysDownload, downloads),
+        (r"/download/notebook", NotebookDownload, downloads),
+        (r"/health", Health),
+        (rf"{path}/(.*)", StaticFileHandler, {"path": str(files)}),
+        (r"/assets/charts.css", ChartColours),
+        (r"/assets/(.*)", StaticFileHandler, {"path": str(ASSETS)}),
+    ]
 
 
 class Health(RequestHandler):
