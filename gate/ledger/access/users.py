@@ -41,6 +41,9 @@ Act: TypeAlias = Literal["see", "dismiss", "draft", "approve"]
 Nobody may both draft and approve in a scope.
 """
 
+Ended: TypeAlias = Literal["disabled", "expired", "changed"]
+"""Why the session of a user is over: the user is disabled or expired, or the epoch has moved on."""
+
 _MAY: Final[Mapping[str, frozenset[Act]]] = {
     "viewer": frozenset({"see"}),
     "author": frozenset({"see", "dismiss", "draft"}),
@@ -325,6 +328,18 @@ class Users:
         with self._store.read() as connection:
             found = _users(connection.execute(_BY_ID, {"user": user_id}))
         return next((user for user in found if user.epoch == epoch and user.status(now) == "active"), None)
+
+    def ended(self, user_id: str, now: datetime) -> Ended:
+        """Why `current` found the session of a user over.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        with self._store.read() as connection:
+            found = _users(connection.execute(_BY_ID, {"user": user_id}))
+        if not found or found[0].status(now) == "active":
+            return "changed"
+        return "disabled" if found[0].disabled_at is not None else "expired"
 
     @contextmanager
     def _changing(self, name: str) -> Iterator[tuple[Connection, User]]:

@@ -125,6 +125,7 @@ def dashboard(
         sessions.turn,
         libraries.later,
         libraries.once_drawn,
+        sessions.over,
         draw,
     )
     key = secrets.token_bytes(32)
@@ -211,8 +212,12 @@ class _Auth(AuthProvider):
 
     @property
     def get_login_url(self) -> Any:
+        return self._sign_in
+
+    def _sign_in(self, handler: RequestHandler) -> str:
+        url = sign_in_url(handler.request.uri or "/", self._sign_ins.over(handler))
         # Panel puts a dot before it, which leads from `/held/` to `/held/sign-in` without another one.
-        return lambda handler: f"{'.' * _is_folder(handler.request.path)}{sign_in_url(handler.request.uri or '/')}"
+        return f"{'.' * _is_folder(handler.request.path)}{url}"
 
     async def _user(self, handler: RequestHandler) -> str | None:
         if any(name in handler.request.arguments or name in handler.request.headers for name in _CHOSEN):

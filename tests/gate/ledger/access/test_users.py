@@ -270,6 +270,7 @@ def test_a_change_ends_every_session_at_once_and_is_logged(
     assert changed == ledger.users.user("ada")
     assert changed.epoch > user.epoch
     assert elsewhere.users.current(user.user_id, user.epoch, NOW) is None
+    assert elsewhere.users.ended(user.user_id, NOW) == ("disabled" if action == "user.disabled" else "changed")
     entry = ledger.operator_log.latest(1)[0]
     assert (entry.action, entry.subject, entry.details) == (action, "ada", DETAILS.get(action, {}))
     assert entry.operator == f"{pwd.getpwuid(os.getuid()).pw_name}@{socket.gethostname()}"
@@ -338,6 +339,7 @@ def test_an_expired_user_signs_in_again_after_a_later_expiry(ledger: Ledger, sco
     made = ledger.users.add("ada", PASSWORD, [scope], "viewer", ends, NOW)
     assert ledger.users.current(made.user_id, made.epoch, ends - A_SECOND) == made
     assert ledger.users.current(made.user_id, made.epoch, ends) is None
+    assert ledger.users.ended(made.user_id, ends) == "expired"
     assert refusal_of(lambda: ledger.users.enable("ada", ends, ends)) == "USER_EXPIRY_PAST"
     assert ledger.users.enable("ada", ends).status(ends) == "expired"
     later = ledger.users.enable("ada", ends, ends + A_DAY)

@@ -32,7 +32,7 @@ class Asked:
 def session_of(asked: Asked, executor: ThreadPoolExecutor, ahead: Lock) -> Session:
     unused: Any = None
     services = Services(
-        unused, asked.user, executor, utc_now, asked, unused, unused, lambda document, work: None, ahead=ahead
+        unused, asked.user, executor, utc_now, asked, unused, unused, lambda document, work: None, unused, ahead=ahead
     )
     return Session(Document(), "handle", services, Looks(""))
 
