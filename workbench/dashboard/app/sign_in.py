@@ -209,7 +209,8 @@ class SignIn(Outside):
                 work = partial(self.sign_ins.users.sign_in, name, password, now)
                 user = await asyncio.get_running_loop().run_in_executor(self.sign_ins.hashing, work)
         except AccessRefused:
-            self.sign_ins.throttle.failed(name, address, now)
+            if limits := self.sign_ins.throttle.failed(name, address, now):
+                await asyncio.to_thread(self.sign_ins.users.log_lockout, name, address, limits, now)
             self._refuse(name, "The name or the password is wrong, or the user is disabled or expired.", 401)
             return
         except GateError as error:

@@ -81,6 +81,12 @@ def test_too_many_failures_of_a_name_are_refused_untried_for_some_minutes(site: 
     browser = site.browser()
     for _ in range(BY_BOTH):
         assert browser.sign_in("thr", "wrong").status_code == 401
+    entries = site.instance.ledger.operator_log.latest(2)
+    assert [(entry.action, entry.subject) for entry in entries] == [
+        ("user.sign_in_refused", "thr"),
+        ("user.sign_in_locked", "thr"),
+    ]
+    assert entries[1].details == {"address": "127.0.0.1", "counted_by": ["both"], "refusals_not_logged": BY_BOTH - 1}
     refused = browser.sign_in("thr")
     assert (refused.status_code, site.cookie in browser.http.cookies) == (429, False)
     seconds = int(refused.headers["retry-after"])
