@@ -161,7 +161,7 @@ class Session:
         Args:
             url: The page that the browser loads.
         """
-        if url.partition("?")[0] == "/" and self._services.ahead.acquire(blocking=False):
+        if self._refused is None and url.partition("?")[0] == "/" and self._services.ahead.acquire(blocking=False):
             # A failure is told when the page is asked for.
             self._services.executor.submit(self._computed, url)
 
