@@ -55,8 +55,8 @@ it as a guide to where to look; what the cells show is yours."""
 
 _ELSEWHERE: Final = """
 
-**Set `LAKE` in the first code cell** to where the lake is on your machine. The dashboard, which other machines reach,
-does not say where its own keeps it."""
+**Set the environment variable `GATE_LAKE`** to where the lake is on your machine and start Jupyter, or put the path
+into `LAKE` below. Other machines reach the dashboard, so it does not tell the path of its own lake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +121,14 @@ def written_for(
         notebook: The notebook as it comes.
         scope: The scope that it is to look at.
         policy: The scope's policy.
-        lake: The lake that it is to read; an absolute path, so that the notebook may lie anywhere, or a name where the
-            reader has to say where it is.
+        lake: The lake that it is to read; an absolute path, so that the notebook may lie anywhere, or one that it reads
+            where the environment variable GATE_LAKE names no other.
         more: Further parameters that the notebook has, by name, such as ANOMALY; None leaves one as it comes.
     """
     chosen = {name: value for name, value in more.items() if value is not None}
-    given = {"SCOPE": scope, "POLICY": policy, "LAKE": str(lake), **chosen}
+    read = repr(str(lake)) if lake.is_absolute() else f'os.environ.get("GATE_LAKE", {str(lake)!r})'
+    # Python literals: whatever a name contains, it stays on its line and is nothing but a string.
+    given = {"SCOPE": repr(scope), "POLICY": repr(policy), "LAKE": read, **{of: repr(chosen[of]) for of in chosen}}
     named = "".join(f"\n    {name.lower():<8}{value!r}" for name, value in chosen.items())
     about = _ABOUT.format(name=notebook.name, scope=scope, policy=policy, lake=str(lake), more=named)
     about += "" if lake.is_absolute() else _ELSEWHERE
@@ -165,13 +167,12 @@ def _cell(markdown: bool, tags: str | None, body: str) -> Cell:
 
 
 def _with(given: Mapping[str, str], cell: Cell) -> Cell:
-    """The cell with other values of some names; whatever else it says stays."""
+    """The cell with other expressions for some names; whatever else it says stays."""
     lines = cell.source.split("\n")
     for at, line in enumerate(lines):
         name = line.partition(" = ")[0]
         if name in given:
-            # As a Python literal: whatever it contains, it stays on its line and is nothing but a string.
-            lines[at] = f"{name} = {given[name]!r}"
+            lines[at] = f"{name} = {given[name]}"
     return replace(cell, source="\n".join(lines))
 
 

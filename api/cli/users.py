@@ -25,7 +25,9 @@ app = typer.Typer(
 
 Name = Annotated[str, typer.Argument(help="The name of the user.")]
 ScopeName = Annotated[str, typer.Option("--scope", help="The scope.")]
-Role = Annotated[str, typer.Option(help=f"One of {', '.join(ROLES)}.")]
+Role = Annotated[
+    str, typer.Option(help=f"One of {', '.join(ROLES)}. All see the scope; all but viewer dismiss anomalies.")
+]
 Expires = Annotated[
     str | None, typer.Option(help="From this day on, in UTC, the user cannot sign in, such as 2027-01-31.")
 ]

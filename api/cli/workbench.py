@@ -105,6 +105,8 @@ def workbench(
             ) from error
         _announce(instance, public_url or f"http://{host}:{port}", served.link, as_json=as_json)
         served.run()
+        if ends_with is None and not as_json:
+            say("Stopped.")
 
 
 def _proxies(named: list[str] | None, public_url: str | None) -> Sequence[str]:

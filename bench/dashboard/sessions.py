@@ -102,7 +102,7 @@ class BokehSession:
                     shown = orjson.loads(event["new"])
                     if "waiting" in shown:
                         continue
-                    if "cannot be shown" in shown["title"] or shown["url"] == "/sign-in":
+                    if "cannot be shown" in shown["title"] or shown["url"].startswith("/sign-in"):
                         raise Mismatch(f"{url} was not shown: {shown}")
                     return taken
 

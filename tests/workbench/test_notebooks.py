@@ -5,6 +5,7 @@ them.
 from __future__ import annotations
 
 import ast
+import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -84,6 +85,26 @@ def test_what_is_written_is_the_source_with_other_parameters_after_what_it_is_fo
     ]
     assert read.metadata.kernelspec == source.metadata.kernelspec
     assert all(cell.outputs == [] and cell.execution_count is None for cell in read.cells if cell.cell_type == "code")
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_environment_names_a_lake_that_the_notebook_does_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = written_for(load(name), "acme", "refund_policy", Path("lake"))
+    assert "**Set the environment variable `GATE_LAKE`**" in made.cells[0].source
+    assert "GATE_LAKE" not in written_for(load(name), "acme", "refund_policy", LAKE).cells[0].source
+    (at,) = (at for at, cell in enumerate(made.cells) if "parameters" in cell.tags)
+
+    def lake() -> object:
+        values: dict[str, object] = {"os": os}
+        exec(made.cells[at].source, values)  # noqa: S102 - the notebook's own
+        return values["LAKE"]
+
+    # What it runs before has `os` there.
+    assert any("import os\n" in cell.source for cell in made.cells[:at])
+    monkeypatch.delenv("GATE_LAKE", raising=False)
+    assert lake() == "lake"
+    monkeypatch.setenv("GATE_LAKE", "/mnt/lake")
+    assert lake() == "/mnt/lake"
 
 
 def test_the_anomaly_notebook_is_written_for_an_anomaly_and_a_version() -> None:

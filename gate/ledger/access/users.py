@@ -13,11 +13,13 @@ Passwords are stored as argon2id hashes, which no function here hands out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
+from threading import Lock
 from typing import Any, Final, Literal, TypeAlias
 
 from sqlalchemy import Connection, Row, Select, bindparam, delete, insert, select, update
@@ -41,6 +43,9 @@ Act: TypeAlias = Literal["see", "dismiss", "draft", "approve"]
 Nobody may both draft and approve in a scope.
 """
 
+Ended: TypeAlias = Literal["disabled", "expired", "changed"]
+"""Why the session of a user is over: the user is disabled or expired, or the epoch has moved on."""
+
 _MAY: Final[Mapping[str, frozenset[Act]]] = {
     "viewer": frozenset({"see"}),
     "author": frozenset({"see", "dismiss", "draft"}),
@@ -49,7 +54,7 @@ _MAY: Final[Mapping[str, frozenset[Act]]] = {
 
 _ID_PREFIX: Final = "usr"
 _UNKNOWN: Final = "unknown"
-# How often the log has a refused sign-in under one name.
+# How often the log has a refused sign-in, or a lockout, under one name.
 _REFUSALS: Final = timedelta(minutes=1)
 
 
@@ -103,6 +108,7 @@ class Users:
     def __init__(self, store: Store) -> None:
         """Works on the given store."""
         self._store = store
+        self._unlogged = _Unlogged()
 
     def require_addable(self, name: str, role: str, expires_at: datetime | None, now: datetime) -> None:
         """Requires all that `add` does but a password, so that none is asked for in vain.
@@ -275,7 +281,7 @@ class Users:
         """The user of a name and a password.
 
         The refusal and its cost are the same whether the name is unknown, disabled or expired, or the password wrong;
-        the operator log has the reason, at most once a minute for each name.
+        the operator log has the reason, at most once a minute for each name, and how many came in between.
 
         Raises:
             AccessRefused: SIGN_IN_REFUSED.
@@ -292,12 +298,34 @@ class Users:
             user = None if found is None else _with_id(connection, found.user_id)
             reason = _refusal(user, now, is_right=is_right)
             if user is not None and reason is None:
-                return _signed_in(connection, user, now)
-            is_logged = _log_refusal(connection, _UNKNOWN if user is None else name, reason, now)
+                return _signed_in(connection, user, now, self._unlogged.take(name))
+            subject = _UNKNOWN if user is None else name
+            is_logged = self._log(connection, "user.sign_in_refused", subject, {"reason": reason}, now)
+            if not is_logged:
+                self._unlogged.count(subject)
         if not is_logged:
             # Waits for the disk all the same, or the time would tell the names that exist.
             self._store.probe()
         raise _refused()
+
+    def log_lockout(self, name: str, address: str, limits: Collection[str], now: datetime) -> None:
+        """Logs that sign-ins are refused untried for some time, at most once a minute for each name.
+
+        Args:
+            name: The name that was tried last, which is logged where a user has it: it may be a mistyped password.
+            address: Where from, as it is counted.
+            limits: What was counted: `name`, `address` or `both`.
+            now: The current moment.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        details = {"address": address, "counted_by": sorted(limits)}
+        with self._store.write() as connection:
+            subject = _UNKNOWN if _credentials(connection, name) is None else name
+            is_logged = self._log(connection, "user.sign_in_locked", subject, details, now)
+        if not is_logged:
+            self._store.probe()
 
     def let_in(self, name: str, now: datetime) -> User:
         """Signs a user in without a password, for the operator whose link the user followed.
@@ -310,7 +338,7 @@ class Users:
         with self._changing(name) as (connection, found):
             if found.status(now) != "active":
                 raise _refused()
-            return _signed_in(connection, found, now)
+            return _signed_in(connection, found, now, self._unlogged.take(name))
 
     def current(self, user_id: str, epoch: int, now: datetime) -> User | None:
         """The user of a session as the ledger has it now; None where the session is over.
@@ -325,6 +353,29 @@ class Users:
         with self._store.read() as connection:
             found = _users(connection.execute(_BY_ID, {"user": user_id}))
         return next((user for user in found if user.epoch == epoch and user.status(now) == "active"), None)
+
+    def ended(self, user_id: str, now: datetime) -> Ended:
+        """Why `current` found the session of a user over.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        with self._store.read() as connection:
+            found = _users(connection.execute(_BY_ID, {"user": user_id}))
+        if not found or found[0].status(now) == "active":
+            return "changed"
+        return "disabled" if found[0].disabled_at is not None else "expired"
+
+    def _log(
+        self, connection: Connection, action: str, subject: str, details: Mapping[str, object], now: datetime
+    ) -> bool:
+        """Logs what strangers can bring about, unless there is such an entry from the last minute; whether it did."""
+        lock(connection)
+        if was_recorded(connection, action, subject, now - _REFUSALS, now):
+            return False
+        details = {**details, **self._unlogged.take(subject)}
+        record(connection, action, subject, details, now, operator=in_workbench(subject))
+        return True
 
     @contextmanager
     def _changing(self, name: str) -> Iterator[tuple[Connection, User]]:
@@ -404,11 +455,30 @@ def _require_future(expires_at: datetime | None, now: datetime) -> None:
         raise OperatorError("USER_EXPIRY_PAST", "The expiry is in the past; give a later date.")
 
 
-def _signed_in(connection: Connection, user: User, now: datetime) -> User:
+class _Unlogged:
+    """How many refused sign-ins of this process are in no entry of the log yet, by the name that has one."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counts: Counter[str] = Counter()
+
+    def count(self, subject: str) -> None:
+        """Counts one."""
+        with self._lock:
+            self._counts[subject] += 1
+
+    def take(self, subject: str) -> dict[str, object]:
+        """The detail of an entry that tells of them, where there are any."""
+        with self._lock:
+            count = self._counts.pop(subject, 0)
+        return {"refusals_not_logged": count} if count else {}
+
+
+def _signed_in(connection: Connection, user: User, now: datetime, details: Mapping[str, object]) -> User:
     """The user of a sign-in, which is noted and logged."""
     signed_in = update(users).where(users.c.user_id == user.user_id)
     connection.execute(signed_in.values(last_sign_in_at=timestamp(now)))
-    record(connection, "user.signed_in", user.name, {}, now, operator=in_workbench(user.name))
+    record(connection, "user.signed_in", user.name, details, now, operator=in_workbench(user.name))
     return _with_id(connection, user.user_id)
 
 
@@ -446,15 +516,6 @@ def _refusal(user: User | None, now: datetime, *, is_right: bool) -> str | None:
         return "wrong_password"
     status = user.status(now)
     return None if status == "active" else status
-
-
-def _log_refusal(connection: Connection, name: str, reason: str | None, now: datetime) -> bool:
-    """Logs a refused sign-in, unless there is an entry of that name from the last minute; whether it did."""
-    lock(connection)
-    if was_recorded(connection, "user.sign_in_refused", name, now - _REFUSALS, now):
-        return False
-    record(connection, "user.sign_in_refused", name, {"reason": reason}, now, operator=in_workbench(name))
-    return True
 
 
 def _operator(by: str | None) -> str | None:

@@ -276,6 +276,7 @@ def test_a_signed_out_page_leads_to_the_sign_in_and_back(chromium: Browser, site
     site.instance.ledger.users.sign_out("ben", site.clock())
     window.page.get_by_role("link", name="Decisions").click()
     window.page.wait_for_url(re.compile("/sign-in"))
+    assert "an operator changed your user" in window.page.get_by_role("alert").inner_text()
     window.sign_in("ben", PASSWORD)
     window.shows("/decisions?scope=acme")
     window.require_harmless()

@@ -53,7 +53,7 @@ class Download(Outside):
         """The file, or a page that says why there is none."""
         user = await self.sign_ins.user(self)
         if user is None:
-            self.redirect(sign_in_url("/"))
+            self.redirect(sign_in_url("/", self.sign_ins.over(self)))
             return
         try:
             who = access(user, self.argument("scope") or None)

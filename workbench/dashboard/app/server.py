@@ -18,6 +18,7 @@ from panel.io.server import Server, get_server
 from tornado.httputil import HTTPServerRequest
 from tornado.web import Finish, HTTPError, RequestHandler, StaticFileHandler
 
+from gate.clock import utc_now
 from gate.errors import GateError
 from gate.ledger.access.users import Users
 from workbench.charts.colours import stylesheet
@@ -124,6 +125,7 @@ def dashboard(
         sessions.turn,
         libraries.later,
         libraries.once_drawn,
+        sessions.over,
         draw,
     )
     libraries.keep_only((r"/?", r"/ws"))
@@ -227,8 +229,12 @@ class _Auth(AuthProvider):
 
     @property
     def get_login_url(self) -> Any:
+        return self._sign_in
+
+    def _sign_in(self, handler: RequestHandler) -> str:
+        url = sign_in_url(handler.request.uri or "/", self._sign_ins.over(handler))
         # Panel puts a dot before it, which leads from `/held/` to `/held/sign-in` without another one.
-        return lambda handler: f"{'.' * _is_folder(handler.request.path)}{sign_in_url(handler.request.uri or '/')}"
+        return f"{'.' * _is_folder(handler.request.path)}{url}"
 
     async def _user(self, handler: RequestHandler) -> str | None:
         if any(name in handler.request.arguments or name in handler.request.headers for name in _CHOSEN):
@@ -238,7 +244,7 @@ class _Auth(AuthProvider):
         if session is None:
             return None
         if token is not None and not _is_of(token, session.handle, self._key):
-            # A websocket that was opened with another session's token.
+            # A websocket that was opened with another session's token, or a token of long ago.
             return None
         try:
             user = await self._sign_ins.user(handler)
@@ -302,14 +308,17 @@ def _token(request: HTTPServerRequest) -> str | None:
 
 
 def _is_of(token: str, handle: str, key: bytes) -> bool:
-    """Whether this server signed a token, for the session of this handle."""
+    """Whether this server signed a token, for the session of this handle, and it has not expired."""
     try:
         # First: a payload that nobody signed may be compressed to a thousandth of its size.
         if not check_token_signature(token, signed=True, secret_key=key):
             return False
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False
-    return secrets.compare_digest(str(get_token_payload(token).get(_HANDLE)).encode(), handle.encode())
+    payload = get_token_payload(token)
+    # Bokeh, by whose clock it expires, would log one that has with all places that it came by.
+    is_current = utc_now().timestamp() < payload["session_expiry"]
+    return is_current and secrets.compare_digest(str(payload.get(_HANDLE)).encode(), handle.encode())
 
 
 def _is_secure(public_url: str | None) -> bool:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from threading import Lock
-from typing import Final
+from typing import Final, Literal, TypeAlias
 from weakref import WeakValueDictionary
 
-from gate.ledger.access.users import User, Users
+from gate.ledger.access.users import Ended, User, Users
 
 LIFETIME: Final = timedelta(hours=12)
 """After this time a session is over, whatever was done in it."""
@@ -25,7 +25,14 @@ LIFETIME: Final = timedelta(hours=12)
 IDLE: Final = timedelta(hours=1)
 """A session in which nothing is done for so long is over."""
 
+Over: TypeAlias = Ended | Literal["elsewhere", "idle", "long", "restarted"]
+"""Why a session is over: as `Users.ended` says, or it was ended in another window of its browser, was idle, lasted for
+`LIFETIME`, or was begun before the server was.
+"""
+
 _MOST: Final = 10_000
+# For as long a browser reads why its session is over.
+_REMEMBERED: Final = timedelta(days=1)
 
 
 @dataclass(slots=True)
@@ -38,6 +45,7 @@ class Session:
         epoch: The user's epoch at the sign-in.
         begun_at: When that was.
         active_at: When something was last done in it.
+        over: Why it was ended, before its time; None where it was not.
     """
 
     handle: str
@@ -45,6 +53,7 @@ class Session:
     epoch: int
     begun_at: datetime
     active_at: datetime
+    over: Over | None = None
 
 
 class Sessions:
@@ -92,7 +101,7 @@ class Sessions:
             return None
         user = self._users.current(session.user_id, session.epoch, now)
         if user is None:
-            self.end(handle)
+            self.end(handle, self._users.ended(session.user_id, now))
         elif active:
             # Something slower that began earlier may end later.
             session.active_at = max(session.active_at, now)
@@ -112,29 +121,55 @@ class Sessions:
         with self._lock:
             return self._user_id(handle)
 
-    def end(self, handle: str) -> None:
-        """Ends a session."""
+    def over(self, handle: str) -> Over | None:
+        """Why a session is over; None where it is not."""
         with self._lock:
-            self._by_handle.pop(handle, None)
-            for session_id in [key for key, session in self._by_id.items() if session.handle == handle]:
-                del self._by_id[session_id]
+            return self._over(self._by_handle.get(handle))
+
+    def over_by_id(self, session_id: str) -> Over | None:
+        """Why the session of a cookie is over; None where it is not."""
+        with self._lock:
+            return self._over(self._by_id.get(_hash(session_id)))
+
+    def end(self, handle: str, over: Over = "elsewhere") -> None:
+        """Ends a session; one that is over keeps its reason.
+
+        Args:
+            handle: The session's handle.
+            over: Why, for those of its windows that are still open.
+        """
+        with self._lock:
+            session = self._by_handle.get(handle)
+            if session is not None and self._over(session) is None:
+                session.over = over
+
+    def _over(self, session: Session | None) -> Over | None:
+        # One that is known no more was begun long ago.
+        return "long" if session is None else _over(session, self._clock())
 
     def _user_id(self, handle: str) -> str:
         session = self._by_handle.get(handle)
         return handle if session is None else session.user_id
 
     def _forget_old(self, now: datetime) -> None:
-        living = {key: session for key, session in self._by_id.items() if _living(session, now) is not None}
-        # The oldest go first, where there are too many.
-        kept = sorted(living.items(), key=lambda item: item[1].active_at)[-_MOST + 1 :]
+        known = [item for item in self._by_id.items() if now - item[1].begun_at < _REMEMBERED]
+        # Where there are too many, those that are over go first, and then the oldest.
+        known.sort(key=lambda item: (_over(item[1], now) is None, item[1].active_at))
+        kept = known[-_MOST + 1 :]
         self._by_id = dict(kept)
         self._by_handle = {session.handle: session for _, session in kept}
 
 
 def _living(session: Session | None, now: datetime) -> Session | None:
-    if session is None:
-        return None
-    return session if now - session.begun_at < LIFETIME and now - session.active_at < IDLE else None
+    return session if session is not None and _over(session, now) is None else None
+
+
+def _over(session: Session, now: datetime) -> Over | None:
+    if session.over is not None:
+        return session.over
+    if now - session.begun_at >= LIFETIME:
+        return "long"
+    return "idle" if now - session.active_at >= IDLE else None
 
 
 def _hash(session_id: str) -> bytes:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -23,7 +24,7 @@ from gate.errors import AccessRefused, GateError
 from gate.ledger.access.users import User, Users
 from workbench.dashboard.app.origin import Origins
 from workbench.dashboard.app.pages import outside
-from workbench.dashboard.app.sessions import Session, Sessions
+from workbench.dashboard.app.sessions import Over, Session, Sessions
 from workbench.dashboard.app.throttle import Throttle
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views.location import Location, LocationInvalid
@@ -75,6 +76,14 @@ class SignIns:
         """The session of a request's cookie; None where nobody is signed in."""
         value = handler.get_signed_cookie(self.cookie, max_age_days=1)
         return None if value is None else self.sessions.find(value.decode())
+
+    def over(self, handler: RequestHandler) -> Over | None:
+        """Why the session of a request's cookie is over; None where it is not, or there is no cookie."""
+        if not handler.get_cookie(self.cookie):
+            return None
+        value = handler.get_signed_cookie(self.cookie)
+        # The key that signs cookies is the process's.
+        return "restarted" if value is None else self.sessions.over_by_id(value.decode())
 
     def handle(self, request: HTTPServerRequest) -> str | None:
         """The handle of the session of a request, which no handler answers yet; None where nobody is signed in."""
@@ -154,10 +163,15 @@ def failed(error: GateError, link: str) -> dict[str, str]:
     return {"title": "That did not work", "message": error.message, "link": link, "link_text": "Try again"}
 
 
-_ENDED: Final = (
-    "You were signed out: the session was idle for an hour, lasted for twelve, or was ended elsewhere, or an operator "
-    "changed your user. Sign in to go on."
-)
+_OVER: Final[Mapping[str, str]] = {
+    "changed": "You were signed out: an operator changed your user, or all your sessions were ended at once.",
+    "disabled": "You were signed out: an operator disabled your user.",
+    "elsewhere": "You were signed out: the session of this browser was ended in another window.",
+    "expired": "You were signed out: your user has expired. Ask an operator for a later date.",
+    "idle": "You were signed out: a session ends after an hour without activity. Sign in to go on.",
+    "long": "You were signed out: a session ends after twelve hours. Sign in to go on.",
+    "restarted": "You were signed out: the dashboard was restarted. Sign in to go on.",
+}
 _ERRORS: Final = {
     403: "The form was open for too long or came from another page. Go back, reload the page and try again.",
     404: "There is no such page. Begin at the overview.",
@@ -175,7 +189,7 @@ class SignIn(Outside):
         if await self.sign_ins.user(self) is not None:
             self.redirect(self._next())
             return
-        fault = _ENDED if self.get_query_argument("ended", "") == "yes" else None
+        fault = _OVER.get(self.get_query_argument("ended", ""))
         self.show("sign_in.html", next=self._next(), name="", fault=fault)
 
     async def post(self) -> None:
@@ -195,7 +209,8 @@ class SignIn(Outside):
                 work = partial(self.sign_ins.users.sign_in, name, password, now)
                 user = await asyncio.get_running_loop().run_in_executor(self.sign_ins.hashing, work)
         except AccessRefused:
-            self.sign_ins.throttle.failed(name, address, now)
+            if limits := self.sign_ins.throttle.failed(name, address, now):
+                await asyncio.to_thread(self.sign_ins.users.log_lockout, name, address, limits, now)
             self._refuse(name, "The name or the password is wrong, or the user is disabled or expired.", 401)
             return
         except GateError as error:
@@ -309,13 +324,14 @@ def sign_in_cookie(port: int, *, secure: bool) -> str:
     return "__Host-gate_workbench" if secure else f"gate_workbench_{port}"
 
 
-def sign_in_url(uri: str) -> str:
+def sign_in_url(uri: str, over: Over | None) -> str:
     """Where to sign in to go on at an address.
 
     Args:
         uri: Path and query string of the address.
+        over: Why the session that the browser had is over, which the page then says; None where it had none.
     """
-    try:
-        return f"/sign-in?{urlencode({'next': Location.read(uri).url})}"
-    except LocationInvalid:
-        return "/sign-in"
+    query: dict[str, str] = {} if over is None else {"ended": over}
+    with suppress(LocationInvalid):
+        query["next"] = Location.read(uri).url
+    return f"/sign-in?{urlencode(query)}" if query else "/sign-in"

@@ -38,11 +38,20 @@ class Throttle:
             waits = [self._wait(key, most, now) for key, most in _counted(name, address)]
         return max(waits)
 
-    def failed(self, name: str, address: str, now: datetime) -> None:
-        """Counts a failure."""
+    def failed(self, name: str, address: str, now: datetime) -> list[str]:
+        """Counts a failure.
+
+        Returns:
+            The limits that it reached, any of `name`, `address` and `both`: from now on sign-ins are refused untried.
+        """
+        reached = []
         with self._lock:
-            for key, most in _counted(name, address):
+            for limit, (key, most) in zip(("both", "name", "address"), _counted(name, address), strict=True):
+                was_waiting = self._wait(key, most, now)
                 self._failures.setdefault(key, deque(maxlen=most)).append(now)
+                if not was_waiting and self._wait(key, most, now):
+                    reached.append(limit)
+        return reached
 
     def _wait(self, key: tuple[str, str], most: int, now: datetime) -> int:
         failures = self._failures.get(key, deque())

@@ -62,6 +62,7 @@ class Services:
             pages keep those of others waiting.
         later: Runs work beside a document (`app.libraries.later`).
         once_drawn: Calls back once a browser has drawn a document (`app.libraries.once_drawn`).
+        over: Why the session of a handle is over, as a word; None where it is not.
         draw: Draws charts.
         ahead: Held while a page is computed ahead of its session: one at a time, whatever number of pages is opened.
     """
@@ -74,6 +75,7 @@ class Services:
     turn: Callable[[str], asyncio.Lock]
     later: Callable[[Document, Callable[[], Awaitable[None]]], None]
     once_drawn: Callable[[Document, Callable[[], None]], None]
+    over: Callable[[str], str | None]
     draw: Draw = drawn_here
     ahead: Lock = field(default_factory=Lock)
 
@@ -159,7 +161,7 @@ class Session:
         Args:
             url: The page that the browser loads.
         """
-        if url.partition("?")[0] == "/" and self._services.ahead.acquire(blocking=False):
+        if self._refused is None and url.partition("?")[0] == "/" and self._services.ahead.acquire(blocking=False):
             # A failure is told when the page is asked for.
             self._services.executor.submit(self._computed, url)
 
@@ -273,7 +275,8 @@ class Session:
         if loaded is None:
             self._main.object = self._header.object = ""
             self._fields.show((), {}, (), Location())
-            self._tell("/sign-in", "Signed out", "sign-in", turn)
+            over = self._services.over(self._handle)
+            self._tell(f"/sign-in?ended={over}", "Signed out", "sign-in", turn)
             return
         page = self._page = loaded.page
         self._header.object = str(loaded.head)

@@ -228,14 +228,38 @@ def test_refusals_are_logged_with_their_reason_once_a_minute_and_without_what_wa
         for name, password in (*refused.values(), ("a-mistyped-password", PASSWORD)):
             with pytest.raises(AccessRefused):
                 ledger.users.sign_in(name, password, begin + seconds * A_SECOND)
-    expected = [
-        ("user.sign_in_refused", "unknown" if reason == "unknown_name" else name, {"reason": reason})
-        for reason, (name, _) in refused.items()
-    ]
-    assert logged(ledger)[before:] == expected * 2
+    subjects = {reason: "unknown" if reason == "unknown_name" else name for reason, (name, _) in refused.items()}
+    first = [("user.sign_in_refused", subject, {"reason": reason}) for reason, subject in subjects.items()]
+    # Two names are unknown, of which one was logged each time.
+    unlogged = {subject: 5 if subject == "unknown" else 2 for subject in subjects.values()}
+    again = [(*entry, subject, {**of, "refusals_not_logged": unlogged[subject]}) for *entry, subject, of in first]
+    assert logged(ledger)[before:] == first + again
     assert {entry.operator for entry in ledger.operator_log.latest(8)} == {
         f"{name} (workbench)" for name in ("right", "unknown", "gone", "old")
     }
+    assert "mistyped" not in str(rows_of(ledger.store))
+
+
+def test_a_sign_in_says_how_many_refusals_before_it_were_not_logged(ledger: Ledger, ada: User) -> None:
+    for _ in range(4):
+        with pytest.raises(AccessRefused):
+            ledger.users.sign_in("ada", OTHER, NOW)
+    for _ in range(2):
+        ledger.users.sign_in("ada", PASSWORD, NOW)
+    assert logged(ledger)[-3:] == [
+        ("user.sign_in_refused", "ada", {"reason": "wrong_password"}),
+        ("user.signed_in", "ada", {"refusals_not_logged": 3}),
+        ("user.signed_in", "ada", {}),
+    ]
+
+
+def test_a_lockout_is_logged_once_a_minute_without_what_was_typed(ledger: Ledger, ada: User) -> None:
+    for seconds in (0, 1, 60):
+        for name in ("ada", "a-mistyped-password", "another\0"):
+            ledger.users.log_lockout(name, "203.0.113.9", ["name", "both"], NOW + seconds * A_SECOND)
+    details = {"address": "203.0.113.9", "counted_by": ["both", "name"]}
+    expected = [("user.sign_in_locked", subject, details) for subject in ("ada", "unknown")]
+    assert logged(ledger)[1:] == expected * 2
     assert "mistyped" not in str(rows_of(ledger.store))
 
 
@@ -270,6 +294,7 @@ def test_a_change_ends_every_session_at_once_and_is_logged(
     assert changed == ledger.users.user("ada")
     assert changed.epoch > user.epoch
     assert elsewhere.users.current(user.user_id, user.epoch, NOW) is None
+    assert elsewhere.users.ended(user.user_id, NOW) == ("disabled" if action == "user.disabled" else "changed")
     entry = ledger.operator_log.latest(1)[0]
     assert (entry.action, entry.subject, entry.details) == (action, "ada", DETAILS.get(action, {}))
     assert entry.operator == f"{pwd.getpwuid(os.getuid()).pw_name}@{socket.gethostname()}"
@@ -338,6 +363,7 @@ def test_an_expired_user_signs_in_again_after_a_later_expiry(ledger: Ledger, sco
     made = ledger.users.add("ada", PASSWORD, [scope], "viewer", ends, NOW)
     assert ledger.users.current(made.user_id, made.epoch, ends - A_SECOND) == made
     assert ledger.users.current(made.user_id, made.epoch, ends) is None
+    assert ledger.users.ended(made.user_id, ends) == "expired"
     assert refusal_of(lambda: ledger.users.enable("ada", ends, ends)) == "USER_EXPIRY_PAST"
     assert ledger.users.enable("ada", ends).status(ends) == "expired"
     later = ledger.users.enable("ada", ends, ends + A_DAY)

@@ -78,8 +78,27 @@ def test_a_user_of_another_epoch_has_no_session(kept: Sessions, ada: User, ledge
     handle = handle_of(kept, session_id)
     ledger.users.sign_out("ada", NOW)
     assert kept.user(handle) is None
-    # It is forgotten, and not only refused.
+    # It is over for good, and not only refused.
     assert kept.find(session_id) is None
+    assert (kept.over(handle), kept.over_by_id(session_id)) == ("changed", "changed")
+    kept.end(handle)
+    assert kept.over(handle) == "changed"
+
+
+def test_why_a_session_is_over_is_remembered_for_a_day(kept: Sessions, ada: User, clock: Clock) -> None:
+    session_id = kept.begin(ada)
+    handle = handle_of(kept, session_id)
+    assert kept.over(handle) is None
+    clock.now += IDLE
+    assert (kept.over(handle), kept.over_by_id(session_id)) == ("idle", "idle")
+    clock.now += LIFETIME
+    assert kept.over(handle) == "long"
+    other = handle_of(kept, kept.begin(ada))
+    kept.end(other)
+    assert kept.over(other) == "elsewhere"
+    clock.now += timedelta(days=1)
+    kept.begin(ada)
+    assert (kept.over(other), kept.over_by_id("unknown")) == ("long", "long")
 
 
 def test_the_oldest_sessions_go_where_there_are_too_many(
@@ -91,6 +110,10 @@ def test_the_oldest_sessions_go_where_there_are_too_many(
         clock.now += timedelta(seconds=1)
         ids.append(kept.begin(ada))
     assert [kept.find(session_id) is not None for session_id in ids] == [False, False, True, True, True]
+    # One that is over goes before those that are not, though they are older.
+    kept.end(handle_of(kept, ids[4]))
+    ids.append(kept.begin(ada))
+    assert [kept.find(session_id) is not None for session_id in ids[2:]] == [True, True, False, True]
 
 
 def test_a_slow_act_does_not_bring_the_end_of_a_session_forward(

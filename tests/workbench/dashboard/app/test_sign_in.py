@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from urllib.parse import urljoin
@@ -80,6 +81,12 @@ def test_too_many_failures_of_a_name_are_refused_untried_for_some_minutes(site: 
     browser = site.browser()
     for _ in range(BY_BOTH):
         assert browser.sign_in("thr", "wrong").status_code == 401
+    entries = site.instance.ledger.operator_log.latest(2)
+    assert [(entry.action, entry.subject) for entry in entries] == [
+        ("user.sign_in_refused", "thr"),
+        ("user.sign_in_locked", "thr"),
+    ]
+    assert entries[1].details == {"address": "127.0.0.1", "counted_by": ["both"], "refusals_not_logged": BY_BOTH - 1}
     refused = browser.sign_in("thr")
     assert (refused.status_code, site.cookie in browser.http.cookies) == (429, False)
     seconds = int(refused.headers["retry-after"])
@@ -287,8 +294,43 @@ def test_a_client_behind_a_proxy_does_not_choose_the_address_that_is_counted(dec
         assert behind.browser().post("/sign-in", {"name": "fay"}, headers=other).status_code == 401
 
 
-def test_somebody_who_was_signed_out_reads_why(site: Site) -> None:
-    page = site.browser().get("/sign-in?ended=yes&next=%2Fheld%3Fscope%3Dacme").text
-    assert "You were signed out" in page
-    assert 'name="next" value="/held?scope=acme"' in page
-    assert "You were signed out" not in site.browser().get("/sign-in?ended=<b>").text
+OVER = {
+    "idle": "You were signed out: a session ends after an hour without activity.",
+    "changed": "You were signed out: an operator changed your user, or all your sessions were ended at once.",
+    "disabled": "You were signed out: an operator disabled your user.",
+    "expired": "You were signed out: your user has expired.",
+    "restarted": "You were signed out: the dashboard was restarted.",
+}
+
+
+@pytest.mark.parametrize("over", OVER)
+def test_somebody_who_was_signed_out_reads_why_and_goes_on_where_they_were(site: Site, acme: Scope, over: str) -> None:
+    name, now, users = f"over-{over}", site.clock(), site.instance.ledger.users
+    site.add_user(name, [acme], expires_at=now + timedelta(minutes=30) if over == "expired" else None)
+    browser = site.browser(name)
+    end: dict[str, Callable[[], object]] = {
+        "idle": lambda: site.clock.forward(IDLE),
+        "changed": lambda: users.sign_out(name, now),
+        "disabled": lambda: users.disable(name, now),
+        "expired": lambda: site.clock.forward(timedelta(minutes=31)),
+        "restarted": lambda: browser_with(browser, "2|1:0|10:1|1:a|4:eA==|of-another-process"),
+    }
+    end[over]()
+    # The ledger is asked once; afterwards the server remembers.
+    for _ in range(2):
+        sent = browser.get("/held?scope=acme")
+        page = browser.get(sent.headers["location"]).text
+        assert OVER[over] in page
+        assert 'name="next" value="/held?scope=acme"' in page
+    if over not in ("disabled", "expired"):
+        assert browser.sign_in(name, next="/held?scope=acme").headers["location"] == "/held?scope=acme"
+        assert shown_to(browser, "/held?scope=acme")
+
+
+def test_the_sign_in_page_says_nothing_that_an_address_makes_up(site: Site) -> None:
+    stranger = site.browser()
+    for ended in ("", "yes", "<b>", "Call 555-0100"):
+        assert "signed out" not in stranger.get("/sign-in", params={"ended": ended}).text
+        assert "555" not in stranger.get("/sign-in", params={"ended": ended}).text
+    # Nobody was signed out who was not signed in.
+    assert "ended" not in stranger.get("/held?scope=acme").headers["location"]

@@ -14,15 +14,18 @@ def test_failures_of_a_name_from_an_address_are_counted_for_some_minutes() -> No
     throttle = Throttle()
     for number in range(BY_BOTH):
         assert throttle.wait("ada", "::1", NOW) == 0
-        throttle.failed("ada", "::1", NOW + number * SECOND)
+        reached = throttle.failed("ada", "::1", NOW + number * SECOND)
+        assert reached == (["both"] if number == BY_BOTH - 1 else [])
     assert throttle.wait("ada", "::1", NOW + 10 * SECOND) == WITHIN.total_seconds() - 10
     assert throttle.wait("ADA", "::1", NOW + 10 * SECOND) > 0
     assert (throttle.wait("ben", "::1", NOW), throttle.wait("ada", "::2", NOW)) == (0, 0)
     assert throttle.wait("ada", "::1", NOW + WITHIN - timedelta(milliseconds=1)) == 1
     assert throttle.wait("ada", "::1", NOW + WITHIN) == 0
     # One more, and the second of them counts.
-    throttle.failed("ada", "::1", NOW + WITHIN)
+    assert throttle.failed("ada", "::1", NOW + WITHIN) == ["both"]
     assert throttle.wait("ada", "::1", NOW + WITHIN) == 1
+    # Two are tried at once: the limit was reached before this one failed.
+    assert throttle.failed("ada", "::1", NOW + WITHIN) == []
 
 
 def test_names_from_one_address_and_addresses_of_one_name_are_counted_as_well() -> None:

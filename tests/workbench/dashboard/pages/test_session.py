@@ -10,6 +10,7 @@ import pytest
 from bokeh.document import Document
 
 from gate.clock import utc_now
+from gate.errors import GateError, LimitReached
 from gate.ledger.access.users import User
 from workbench.dashboard.pages.looks import Looks
 from workbench.dashboard.pages.session import Services, Session
@@ -29,12 +30,12 @@ class Asked:
         raise AssertionError(what) from error
 
 
-def session_of(asked: Asked, executor: ThreadPoolExecutor, ahead: Lock) -> Session:
+def session_of(asked: Asked, executor: ThreadPoolExecutor, ahead: Lock, refused: GateError | None = None) -> Session:
     unused: Any = None
     services = Services(
-        unused, asked.user, executor, utc_now, asked, unused, unused, lambda document, work: None, ahead=ahead
+        unused, asked.user, executor, utc_now, asked, unused, unused, lambda document, work: None, unused, ahead=ahead
     )
-    return Session(Document(), "handle", services, Looks(""))
+    return Session(Document(), "handle", services, Looks(""), refused)
 
 
 @pytest.mark.parametrize(
@@ -57,4 +58,11 @@ def test_one_page_at_a_time_is_computed_ahead() -> None:
     asked, ahead = Asked(), Lock()
     with ThreadPoolExecutor(1) as executor, ahead:
         session_of(asked, executor, ahead).compute_ahead("/")
+    assert asked.handles == []
+
+
+def test_nothing_is_computed_ahead_for_a_session_that_shows_no_page() -> None:
+    asked = Asked()
+    with ThreadPoolExecutor(1) as executor:
+        session_of(asked, executor, Lock(), LimitReached("TOO_MANY", "Close some.")).compute_ahead("/")
     assert asked.handles == []

@@ -79,6 +79,16 @@ def test_a_notebook_of_a_version_looks_at_that_version_alone(store: Store, here:
     assert cell.source.splitlines()[3:] == [f"VERSION = {version!r}", f"ANOMALY = {first['anomaly_id']!r}"]
 
 
+def test_a_notebook_for_other_machines_does_not_tell_where_the_lake_is(
+    demo: Instance, store: Store, here: Visit
+) -> None:
+    elsewhere = Store(demo, Personal(), lambda: NOW, tells_paths=False)
+    (first, *_) = store.reports(here.access).anomalies(POLICY).body["anomalies"]
+    for of, tells in ((store, True), (elsewhere, False)):
+        file = of.notebook(here.access, POLICY, first["anomaly_id"]).decode()
+        assert (str(demo.settings.home) in file, "GATE_LAKE" in file) == (tells, not tells)
+
+
 @pytest.mark.parametrize(("policy", "anomaly"), [(POLICY, "ano_0"), (POLICY, ""), ("elsewhere", "ano_0"), ("", "")])
 def test_there_is_no_notebook_of_what_no_report_lists(store: Store, here: Visit, policy: str, anomaly: str) -> None:
     with pytest.raises(NotFound) as refused:

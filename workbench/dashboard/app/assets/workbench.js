@@ -82,7 +82,7 @@ const connect = (views) => {
     // The reader has gone on since.
     if (answered !== turn) return;
     if (still) { wait(); return; }
-    if (url === "/sign-in") { location.assign(`/sign-in?ended=yes&next=${encodeURIComponent(here())}`); return; }
+    if (url.startsWith("/sign-in?")) { location.assign(`${url}&next=${encodeURIComponent(here())}`); return; }
     if (url !== here() && url.startsWith("/") && !url.startsWith("//")) {
       // A filter leads to another page of the history; defaults that were filled in belong to this one.
       if (moved) history.pushState(null, "", url); else history.replaceState(null, "", url);
