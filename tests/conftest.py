@@ -33,10 +33,7 @@ from workbench.analytics import Analytics
 from workbench.lake.entries import Personal
 
 # A shared machine may pause at any moment; how long an example takes proves nothing.
-# Continuous integration has a profile of Hypothesis's own, which would try the same examples each time: not this one's.
-settings.register_profile(
-    "gate", settings.get_profile("default"), deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("gate", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gate")
 
 
