@@ -8,7 +8,7 @@ from typing import Final
 
 from gate.errors import LimitReached
 
-MOST: Final = 30
+MOST: Final = 100
 """How many pages a user may have open, those counted that were closed some seconds ago."""
 
 
