@@ -151,7 +151,7 @@ def test_without_outcomes_it_says_so_and_what_to_send(store: MadeUpStore) -> Non
     found = read(page)
     assert page.title == "3 decisions by trials, none with a final outcome yet: 100% yes"
     assert "No success rate yet: no decision has a final outcome" in found.headings
-    assert "POST /api/decision/{decision_id}/outcomes" in found.text
+    assert "POST /api/decision/ID/outcome " in found.text
     assert "observed_metrics" in found.text
 
 
