@@ -468,7 +468,7 @@ class _Unlogged:
             self._counts[subject] += 1
 
     def take(self, subject: str) -> dict[str, object]:
-        """The detail of an entry that tells of them, where there are any."""
+        """The number of refusals since the last entry, as a detail of the next one; empty where there are none."""
         with self._lock:
             count = self._counts.pop(subject, 0)
         return {"refusals_not_logged": count} if count else {}

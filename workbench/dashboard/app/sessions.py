@@ -108,7 +108,7 @@ class Sessions:
         return user
 
     def turn(self, handle: str) -> asyncio.Lock:
-        """What is held while something is done for the user of a session, one thing at a time.
+        """The lock under which pages of a session's user are loaded, one at a time.
 
         Args:
             handle: The session's handle; sessions of one user have one lock, and what is over one of its own.

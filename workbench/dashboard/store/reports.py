@@ -162,7 +162,7 @@ class ScopeReports:
         return self._kept(("benchmarks", policy_id, policy_version), lambda: benchmarks.answer(self.snapshot, question))
 
     def held(self, criteria: Criteria, now: datetime) -> HeldSummary:
-        """What is held and meets the criteria, by policy, reason and age."""
+        """The held decisions that meet the criteria, counted by policy, reason and age."""
         return self._kept(("held", criteria, now), lambda: held_decisions(self.snapshot, criteria, now=now))
 
     def find(self, criteria: Criteria, of: Part = FIRST, among: Shown | None = None) -> Listing:

@@ -50,7 +50,7 @@ def view(
     Args:
         location: Where it is.
         found: The decisions.
-        summary: What is held and meets all filters but the age.
+        summary: The held decisions that meet all filters but the age, counted.
         names: The names that the filters offer.
         oldest: When the oldest of the decisions was made; None where there are none.
         now: The moment at which ages are taken.

@@ -14,6 +14,7 @@ from workbench.engines.rendering import cut
 _MOST: Final = 20
 """How many tests are shown, the first of the rule."""
 
+_NOTES: Final = ("description", "outcome")
 _ANSWERS: Final = {"yes": "The answer is yes", "no": "The answer is no", "review": "A person must review this"}
 
 
@@ -37,9 +38,6 @@ def why(story: Story) -> dict[str, Any]:
         "more": max(0, len(tests) - _MOST),
         "notes": [str(note)] if isinstance(note, str) else [str(at(note, name)) for name in _NOTES if at(note, name)],
     }
-
-
-_NOTES: Final = ("description", "outcome")
 
 
 def _because(story: Story) -> str:
