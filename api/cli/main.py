@@ -27,6 +27,7 @@ class _Extra(Enum):
     """What a command needs besides the base install: the name of the extra, and the libraries that show it is there."""
 
     NONE = ("", ())
+    AUTHORING = ("authoring", ("jsonschema_rs", "pysat", "ruamel.yaml"))
     SERVER = ("server", ("sqlalchemy",))
     WORKBENCH = ("server,workbench", ("sqlalchemy", "polars"))
 
@@ -51,7 +52,7 @@ _COMMANDS: Final = {
     "keys": ("api.cli.keys", _Extra.SERVER, "Create, list, disable and rotate API keys."),
     "users": ("api.cli.users", _Extra.SERVER, "Add people who use the workbench, and grant them roles in scopes."),
     "signing-keys": ("api.cli.signing_keys", _Extra.SERVER, "List, rotate, retire and revoke signing keys."),
-    "rulebook": ("api.cli.rulebook", _Extra.SERVER, "Check, hash and explain rulebook files."),
+    "rulebook": ("api.cli.rulebook.command", _Extra.AUTHORING, "Check, test and analyse rulebook files."),
     "adapters": ("api.cli.adapters", _Extra.SERVER, "List the trusted adapters of this release, and run one."),
     "verify": ("api.cli.verify", _Extra.NONE, "Verify an exported decision record offline."),
     "verify-packet": ("api.cli.verify_packet", _Extra.NONE, "Verify an exported packet offline."),
@@ -89,7 +90,7 @@ class _Commands(TyperGroup):
         try:
             command = typer.main.get_command(import_module(module).app)
         except ModuleNotFoundError as error:
-            command = _not_installed(error)
+            command = _not_installed(error, extra)
         command.name = cmd_name
         return command
 
@@ -101,33 +102,32 @@ class _Commands(TyperGroup):
             self._in_help = False
 
 
-def _not_installed(error: ModuleNotFoundError) -> Any:
+def _not_installed(error: ModuleNotFoundError, extra: _Extra) -> Any:
     """Stands for a command whose libraries the base install does not have."""
     stub = typer.Typer(rich_markup_mode=None, add_completion=False)
+    missing = _extra_missing(error, extra)
 
     @stub.command(
         context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-        help=f"(needs the extra `{_extra_of(error)}`)",
+        help=f"(needs the extra `{extra.value[0]}`)",
     )
     def not_installed() -> None:
-        raise _extra_missing(error) from error
+        raise missing from error
 
     return typer.main.get_command(stub)
 
 
-def _extra_missing(error: ModuleNotFoundError) -> OperatorError:
+def _extra_missing(error: ModuleNotFoundError, extra: _Extra = _Extra.SERVER) -> OperatorError:
     """Raises the error itself where it is a module of this package that is not there."""
-    if (error.name or "").partition(".")[0] in ("", "gate", "api"):
+    library = (error.name or "").partition(".")[0]
+    if library in ("", "gate", "api"):
         raise error
+    name = _Extra.WORKBENCH.value[0] if library in _WORKBENCH else extra.value[0]
     return OperatorError(
         "EXTRA_MISSING",
-        f"This command needs {error.name}, which is in the extra `{_extra_of(error)}`. Install it in a checkout with: "
-        f"pip install '.[{_extra_of(error)}]'",
+        f"This command needs {error.name}, which is in the extra `{name}`. Install it in a checkout with: "
+        f"pip install '.[{name}]'",
     )
-
-
-def _extra_of(error: ModuleNotFoundError) -> str:
-    return "server,workbench" if (error.name or "").partition(".")[0] in _WORKBENCH else "server"
 
 
 app = typer.Typer(

@@ -11,7 +11,7 @@ import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at, read_json
 from api.cli.output import print_json, say
-from api.cli.rulebook_files import RulebookFile, read_rulebook
+from api.cli.rulebook.files import RulebookFile, read_rulebook
 from gate.encoding.strict_json import JsonObject
 from gate.errors import FieldError, OperatorError
 from gate.rulebooks.advice import find_warnings
