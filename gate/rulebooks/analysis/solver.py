@@ -25,7 +25,7 @@ class NotDecided(Exception):
 
 
 class Solver:
-    """Clauses, to which others can be added. A literal is a variable's number, negative where it denies the variable."""
+    """Clauses, to which others can be added. A literal is a variable's number, negative where it denies the one."""
 
     def __init__(self, *, conflicts: int = MAX_CONFLICTS, together: int = MAX_CONFLICTS_TOGETHER) -> None:
         """Begins without clauses.
