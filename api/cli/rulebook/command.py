@@ -1,18 +1,19 @@
-"""gate rulebook: check, hash, explain, convert and register a rulebook file. Only `register` needs an instance."""
+"""gate rulebook: the subcommands, and those that check, hash, explain, convert and register a rulebook file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at, read_json
 from api.cli.output import print_json, say
-from api.cli.rulebook.files import RulebookFile, read_rulebook
-from gate.encoding.strict_json import JsonObject
+from api.cli.rulebook.adapter import AdapterName, adapter_of, facts_of
+from api.cli.rulebook.analysis import analyse
+from api.cli.rulebook.files import File, RulebookFile, read_rulebook
 from gate.errors import FieldError, OperatorError
 from gate.rulebooks.advice import find_warnings
 from gate.rulebooks.documents import Annotations, DeclaredOutcome
@@ -20,23 +21,14 @@ from gate.rulebooks.evaluation import Explained
 from gate.rulebooks.explanation import ExplainedRule, Tree, explain_rules
 from gate.rulebooks.rulebook import Rulebook
 
-# Loaded where an adapter is named; most rulebooks have none.
-if TYPE_CHECKING:
-    from gate.adapters.manifest import Adapter
-
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Check, hash, explain, convert and register rulebook files. Only `register` needs an instance.",
+    help="Check, hash, explain, convert, analyse and register rulebook files. Only `register` needs an instance.",
 )
 
-File = Annotated[
-    Path, typer.Argument(help="A rulebook file in JSON, which may contain $schema and description; - for stdin.")
-]
-AdapterName = Annotated[
-    str | None,
-    typer.Option("--adapter", help="The trusted adapter that makes the facts: its id, or adapter_id@version."),
-]
+app.command()(analyse)
+
 Strict = Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")]
 
 
@@ -52,7 +44,7 @@ def check(
     """Check a rulebook: errors make it invalid (exit code 1), warnings point at probable mistakes."""
     read = read_rulebook(file)
     errors = read.authored.errors
-    warnings = [] if errors else find_warnings(read.authored.body, _facts_of(adapter))
+    warnings = [] if errors else find_warnings(read.authored.body, facts_of(adapter))
     if as_json:
         print_json(
             {
@@ -106,7 +98,7 @@ def register(
     """
     read = read_rulebook(file)
     rulebook = read.valid(as_json=as_json)
-    warnings = find_warnings(rulebook.body, _facts_of(adapter))
+    warnings = find_warnings(rulebook.body, facts_of(adapter))
     if not as_json:
         read.tell([], warnings)
     if strict and warnings:
@@ -117,7 +109,7 @@ def register(
         raise typer.Exit(1)
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
-        dependency = None if adapter is None else _adapter(adapter).dependency
+        dependency = None if adapter is None else adapter_of(adapter).dependency
         done = instance.gate().sources.register_file(of, rulebook, read.annotations, dependency)
     if as_json:
         print_json(
@@ -162,16 +154,6 @@ def explain(
         print_json(_document(explained, rules, read.annotations))
     else:
         _print_explained(explained, rules, read.annotations)
-
-
-def _facts_of(adapter: str | None) -> JsonObject | None:
-    return None if adapter is None else _adapter(adapter).facts_schema
-
-
-def _adapter(name: str) -> Adapter:
-    from api.cli.adapters import adapter_named
-
-    return adapter_named(name)
 
 
 def _but(warnings: list[FieldError]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -16,6 +17,10 @@ from gate.errors import FieldError, MaterialRefused
 from gate.rulebooks.authoring import Authored, read_authored
 from gate.rulebooks.documents import Annotations
 from gate.rulebooks.rulebook import Rulebook, load
+
+File = Annotated[
+    Path, typer.Argument(help="A rulebook file in JSON, which may contain $schema and description; - for stdin.")
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +59,13 @@ class RulebookFile:
         """Its annotations."""
         return self.authored.annotations
 
+    def lines(self, paths: Sequence[str]) -> dict[str, int]:
+        """The line of each place in the rulebook, from 1."""
+        return lines_of(self.text, paths)
+
     def findings(self, faults: Sequence[FieldError]) -> list[Finding]:
         """Errors or warnings with their lines, in the order of these."""
-        lines = lines_of(self.text, [fault.field for fault in faults])
+        lines = self.lines([fault.field for fault in faults])
         return sorted((Finding(lines[fault.field], fault) for fault in faults), key=lambda finding: finding.line)
 
     def tell(self, errors: Sequence[FieldError], warnings: Sequence[FieldError]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
+from gate.encoding.strict_json import JsonObject
 from gate.rulebooks.analysis.absence import Absences
 from gate.rulebooks.analysis.difference import Comparer, Difference
 from gate.rulebooks.analysis.encoding import Encoder
@@ -11,7 +13,7 @@ from gate.rulebooks.analysis.examination import Examiner
 from gate.rulebooks.analysis.finding import Finding
 from gate.rulebooks.analysis.solver import NotDecided, Solver
 from gate.rulebooks.analysis.space import Space
-from gate.rulebooks.documents import RulebookBody
+from gate.rulebooks.documents import DeclaredField, RulebookBody
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +53,20 @@ class Analysis:
         return found if self.difference is None else {**found, "difference": self.difference.to_dict()}
 
 
-def analyse(body: RulebookBody, against: RulebookBody | None = None) -> Analysis:
+def analyse(
+    body: RulebookBody, against: RulebookBody | None = None, adapter_facts: JsonObject | None = None
+) -> Analysis:
     """Analyses a valid rulebook over all facts, within the bounds of `solver`.
 
     Args:
         body: The rulebook.
         against: A rulebook to compare it against, such as the version before it.
+        adapter_facts: The output schema of the adapter that makes the facts: those that it always makes are there, and
+            have its types. None where callers send them.
     """
+    if adapter_facts is not None:
+        body = _made_by(adapter_facts, body)
+        against = None if against is None else _made_by(adapter_facts, against)
     findings: list[Finding] = []
     undecided: list[str] = []
     try:
@@ -96,3 +105,21 @@ def _examine(body: RulebookBody) -> tuple[list[Finding], list[str]]:
         return findings, [sentence for part in parts for sentence in part.undecided]
     finally:
         solver.close()
+
+
+def _made_by(adapter_facts: JsonObject, body: RulebookBody) -> RulebookBody:
+    """A rulebook that also requires the facts that an adapter always makes, in the types that it makes."""
+    properties = cast("dict[str, JsonObject]", adapter_facts.get("properties", {}))
+    types = {name: made.get("type") for name, made in properties.items()}
+    declared: dict[str, DeclaredField] = {
+        name: {"type": type_} for name, type_ in types.items() if isinstance(type_, str)
+    }
+    required = [name for name in cast("list[str]", adapter_facts.get("required", [])) if name in declared]
+    schema = body["input_schema"]
+    return {
+        **body,
+        "input_schema": {
+            "required": list(dict.fromkeys([*schema["required"], *required])),
+            "properties": {**declared, **schema["properties"]},
+        },
+    }
