@@ -7,19 +7,18 @@ of one rulebook: for facts as they are, and for the same facts seen with one fie
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
-from gate.encoding.strict_json import Json, JsonObject
+from gate.encoding.strict_json import JsonObject
 from gate.rulebooks.analysis.classes import Kind, kind_of
 from gate.rulebooks.analysis.encoding import Encoded, EncodedRule, Encoder, Result, result_of
 from gate.rulebooks.analysis.finding import Finding, Inconsistent, Severity
 from gate.rulebooks.analysis.solver import NotDecided, Solver
-from gate.rulebooks.analysis.space import Space
+from gate.rulebooks.analysis.space import Space, with_value
 from gate.rulebooks.conditions import replaced, test_nodes, walk
 from gate.rulebooks.documents import Condition
-from gate.rulebooks.evaluation import ABSENT, Evaluator, compile_rulebook, value_at
+from gate.rulebooks.evaluation import Evaluator, compile_rulebook, value_at
 from gate.rulebooks.explanation import shown, test_words
 
 _NEGATIVE: Final = ("neq", "not_in", "not_contains")
@@ -141,7 +140,7 @@ class Absences:
         if not self._solver.solve(question):
             return None
         whole = self._space.facts()
-        return self._finding(field, kind, whole, _changed(whole, field, variables.of.classes[index].sample))
+        return self._finding(field, kind, whole, with_value(whole, field, variables.of.classes[index].sample))
 
     def _finding(self, field: str, kind: Kind, whole: JsonObject, partial: JsonObject) -> Finding:
         approved, otherwise = self._result(partial), self._result(whole)
@@ -178,20 +177,6 @@ _CALLED: Final[Mapping[Kind, str]] = {
     "null": "null", "boolean": "a boolean", "number": "a number", "string": "a string", "array": "an array",
     "object": "an object",
 }  # fmt: skip
-
-
-def _changed(facts: JsonObject, field: str, value: object) -> JsonObject:
-    """Facts with another value of a field that they have, or without it for `ABSENT`."""
-    changed = copy.deepcopy(facts)
-    *above, last = field.split(".")
-    holder = changed
-    for name in above:
-        holder = cast("JsonObject", holder[name])
-    if value is ABSENT:
-        del holder[last]
-    else:
-        holder[last] = cast("Json", value)
-    return changed
 
 
 def _by_field(encoded: Encoded) -> dict[str, list[Condition]]:

@@ -24,7 +24,7 @@ from gate.rulebooks.explanation import test_words
 MAX_DEFAULT_REGIONS: Final = 50
 """How many regions that fall to the default outcome are listed."""
 
-MAX_OVERLAPS: Final = 50
+MAX_OVERLAPS: Final = 100
 """How many pairs of overlapping rules are listed."""
 
 
@@ -109,7 +109,8 @@ class Examiner:
             if not overlap:
                 continue
             if found == MAX_OVERLAPS:
-                self.undecided.append(f"Only {MAX_OVERLAPS} overlaps of rules of equal priority are listed.")
+                message = f"More pairs of rules of equal priority overlap than the {MAX_OVERLAPS} that are listed."
+                yield Finding("equal_priorities_overlap", "warning", (), "rules", message)
                 return
             found += 1
             approves = "yes" in (one["decision"], other["decision"]) and one["decision"] != other["decision"]
@@ -193,9 +194,8 @@ class Examiner:
             regions = Regions(self._space, [self._encoded.valid]).of(self._encoded.default)
             for found, region in enumerate(regions):
                 if found == MAX_DEFAULT_REGIONS:
-                    self.undecided.append(
-                        f"Only {MAX_DEFAULT_REGIONS} regions that fall to the default outcome are listed."
-                    )
+                    message = f"No rule matches for more facts than those in the {MAX_DEFAULT_REGIONS} regions listed."
+                    yield Finding("falls_to_default", severity, (), "default_outcome", message)
                     return
                 self._confirm(region.witness, self._encoded.default)
                 yield Finding(

@@ -17,7 +17,7 @@ from gate.rulebooks.analysis.classes import Asked, FieldClasses, Place
 from gate.rulebooks.analysis.solver import TRUE, NotDecided, Solver
 from gate.rulebooks.conditions import tests_of
 from gate.rulebooks.documents import Condition, RulebookBody
-from gate.rulebooks.evaluation import is_of_type, value_at
+from gate.rulebooks.evaluation import ABSENT, is_of_type, value_at
 
 MAX_FIELDS: Final = 2_000
 """How many fields rulebooks may name together."""
@@ -207,6 +207,25 @@ class Space:
                     place = member.of.place(value_at(cast("JsonObject", one.sample), rest))
                     for implied in member.literals(place):
                         self.solver.add([-literal, implied])
+
+
+def with_value(facts: JsonObject, field: str, value: object) -> JsonObject:
+    """A copy of facts in which a field has another value; without the field for `ABSENT`.
+
+    Args:
+        facts: The facts, in which what is above the field is an object, or absent.
+        field: The field, a dotted path.
+        value: A JSON value, or `ABSENT`.
+    """
+    changed = copy.deepcopy(facts)
+    if value is not ABSENT:
+        _set(changed, field, cast("Json", value))
+        return changed
+    above, _, last = field.rpartition(".")
+    holder = value_at(changed, above) if above else changed
+    if isinstance(holder, dict):
+        holder.pop(last, None)
+    return changed
 
 
 def _above(name: str) -> Iterator[str]:
