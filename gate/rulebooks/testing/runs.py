@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypedDict, cast
+from typing import TypedDict, cast
 
 from gate.rulebooks.documents import InvalidField
 from gate.rulebooks.rulebook import Rulebook
 from gate.rulebooks.testing.cases import Case, Expect, ExpectedInvalidField
+from gate.rulebooks.testing.outcomes import OUTCOME_MEMBERS, named
 
 
 class Observed(TypedDict):
@@ -64,10 +65,6 @@ class CaseResult:
         return not self.differences
 
 
-OUTCOME_MEMBERS: Final = ("verdict", "application_verdict", "action", "reason_code", "matched_rule_id")
-"""The members of an answer that an outcome fixes; the others depend on the facts."""
-
-
 def run(rulebook: Rulebook, cases: Iterable[Case]) -> tuple[CaseResult, ...]:
     """Runs cases: the result of each, in their order."""
     return tuple(_run(rulebook, case) for case in cases)
@@ -82,15 +79,8 @@ def observe(rulebook: Rulebook, facts: Mapping[str, object]) -> Observed:
     if outcome.status != "ok":
         evaluation = rulebook.evaluator.explain(facts).evaluation
         missing, invalid = evaluation["missing_fields"], evaluation["invalid_fields"]
-    return {
-        "verdict": outcome.decision,
-        "application_verdict": outcome.verdict,
-        "action": outcome.action,
-        "reason_code": outcome.reason_code,
-        "matched_rule_id": outcome.matched_rule_id,
-        "missing_fields": missing,
-        "invalid_fields": invalid,
-    }
+    answer = {**named(outcome), "missing_fields": missing, "invalid_fields": invalid}
+    return cast("Observed", answer)
 
 
 def _run(rulebook: Rulebook, case: Case) -> CaseResult:
