@@ -2,7 +2,7 @@
 
     explainer = Explainer(rulebook)
     for reason in explainer.reasons(result):
-        reason.text      # "approve_standard_exception would not match (priority 50)"
+        reason.text      # "approve_standard_exception did not match (priority 50)"
         reason.tree      # its condition, without the parts that did not matter
 
 A part of a condition made the difference where it has the result that its rule has: in a rule that matched, the parts
@@ -87,11 +87,11 @@ class Explainer:
         expect, observed = result.case.expect, result.observed
         if _lacks_input(result):
             return
-        if "matched_rule_id" in expect:
-            expected = expect["matched_rule_id"]
-            if expected is not None and expected not in self._rules:
+        expected = expect.get("matched_rule_id")
+        if expected is not None:
+            if expected not in self._rules:
                 yield Reason(f"the rulebook has no rule {expected}")
-            elif expected is not None and expected != observed["matched_rule_id"]:
+            elif expected != observed["matched_rule_id"]:
                 yield self._about(self._explained(expected, result), result)
             return
         stated = {name: value for name, value in expect.items() if name in OUTCOME_MEMBERS}
@@ -108,11 +108,10 @@ class Explainer:
         """Why a rule did not match, or would not have."""
         rule_id, matched = rule.rule["rule_id"], result.observed["matched_rule_id"]
         if rule.matched:
-            return Reason(
-                f"{rule_id} would match as well (priority {rule.priority}), but {matched} comes first", rule_id
-            )
+            text = f"{rule_id} would have matched as well (priority {rule.priority}), but {matched} comes first"
+            return Reason(text, rule_id)
         tried = matched is None or self._order.index(rule_id) < self._order.index(matched)
-        said = "did not match" if tried else "would not match either"
+        said = "did not match" if tried else "would not have matched"
         return Reason(f"{rule_id} {said} (priority {rule.priority})", rule_id, _decisive(rule.tree))
 
     def _without_rules(self, stated: Mapping[str, object]) -> str:
