@@ -1,4 +1,4 @@
-"""gate rulebook: check, hash, explain, convert, test and register a rulebook file. Only `register` needs an instance."""
+"""gate rulebook: check, hash, explain, convert, test and register rulebooks. Only `register` needs an instance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at, 
 from api.cli.output import print_json, say
 from api.cli.rulebook.files import RulebookFile, read_rulebook
 from api.cli.rulebook.lines import LEGEND, has_not, nodes, tree_lines
-from api.cli.rulebook.testing import test
+from api.cli.rulebook.testing import run_tests
 from gate.encoding.strict_json import JsonObject
 from gate.errors import FieldError, OperatorError
 from gate.rulebooks.advice import find_warnings
@@ -40,7 +40,7 @@ AdapterName = Annotated[
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")]
 
-app.command()(test)
+app.command("test")(run_tests)
 
 
 @app.command()

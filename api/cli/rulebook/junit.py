@@ -1,4 +1,4 @@
-"""The results of `gate rulebook test` as JUnit XML, which CI servers read: a suite for each file, a test for each case."""
+"""The results of `gate rulebook test` as JUnit XML, for CI: a suite for each file, a test for each case."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def junit(runs: Sequence[FileRun | UnusableFile]) -> bytes:
     root = ElementTree.Element("testsuites", {"name": "gate rulebook test", **counts})
     root.extend(suites)
     ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
 
 
 def _suite(run: FileRun) -> ElementTree.Element:

@@ -20,7 +20,7 @@ Files = Annotated[
 ]
 
 
-def test(
+def run_tests(
     files: Files,
     strict: Annotated[bool, typer.Option("--strict", help="Fail if there are warnings.")] = False,
     junit: Annotated[
