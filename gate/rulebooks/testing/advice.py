@@ -38,15 +38,15 @@ def _warnings(body: RulebookBody, cases: Sequence[Case]) -> Iterator[FieldError]
 def _unknown_facts(body: RulebookBody, cases: Sequence[Case], closest: ClosestName) -> Iterator[FieldError]:
     """One warning for each fact, however many cases have it."""
     known = _KnownFields(body)
-    having: dict[str, list[int]] = {}
+    having: dict[str, dict[int, None]] = {}
     for index, case in enumerate(cases):
         for path in known.unknown_in(case.facts):
             if path in having or len(having) < MAX_ERRORS:
-                having.setdefault(path, []).append(index)
+                having.setdefault(path, {})[index] = None
     for path, indexes in having.items():
         others = len(indexes) - 1
         also = f" {others} more {'case has' if others == 1 else 'cases have'} it." if others else ""
-        at = f"cases[{indexes[0]}].facts.{path}"
+        at = f"cases[{next(iter(indexes))}].facts.{path}"
         yield FieldError(at, "unknown_fact", f"{known.why_unknown(path, closest)}{also}")
 
 
