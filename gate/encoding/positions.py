@@ -100,7 +100,8 @@ def _places(text: str) -> Iterator[_Place]:
             if not found.startswith('"'):
                 return
             try:
-                name = json.loads(found, strict=False)
+                # Most names have no escapes, and a decoder takes as long as all else.
+                name = json.loads(found, strict=False) if "\\" in found else found[1:-1]
             except json.JSONDecodeError:
                 return
             inner.value = member(inner.path, name)
