@@ -27,7 +27,7 @@ def lines_of(text: str, paths: Iterable[str]) -> dict[str, int]:
         text: JSON that `strict_json.parse` accepts.
         paths: The paths.
     """
-    wanted = {path: list(_outwards(path)) for path in paths}
+    wanted = {path: list(outwards(path)) for path in paths}
     sought = {path for around in wanted.values() for path in around}
     found = {"": 1}
     for place in _places(text):
@@ -46,7 +46,8 @@ def line_of_refusal(text: str) -> int | None:
     return None
 
 
-def _outwards(path: str) -> Iterator[str]:
+def outwards(path: str) -> Iterator[str]:
+    """A path, and the paths of the objects and arrays around it, the nearest first."""
     while path:
         yield path
         path = path[: max(path.rfind("."), path.rfind("["), 0)]

@@ -8,7 +8,8 @@
     lines       explanations as lines for people
     report      the results of cases as JSON
     junit       the results of cases as JUnit XML
-    files       reading rulebook files, and the lines of what is wrong with them
+    files       reading rulebook files, and what is wrong with them
+    documents   reading JSON and YAML files, and the lines of what is wrong with them
 
 docs/rulebooks.md and docs/testing-rulebooks.md describe them.
 """

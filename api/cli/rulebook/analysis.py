@@ -84,7 +84,7 @@ def _print_findings(read: RulebookFile, found: Analysis, *, every: bool) -> None
     defaults = [finding for finding in found.findings if finding.kind == "falls_to_default"]
     hidden = 0 if every else max(0, len(defaults) - _DEFAULTS_SHOWN)
     left_out = set(map(id, defaults[len(defaults) - hidden :]))
-    lines = read.lines([finding.path for finding in found.findings])
+    lines = read.document.lines([finding.path for finding in found.findings])
     for finding in found.findings:
         if id(finding) not in left_out:
             _print_finding(f"{read.name}:{lines[finding.path]}", finding)

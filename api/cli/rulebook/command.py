@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at, read_json
-from api.cli.output import print_json, say
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
+from api.cli.output import note, print_json, print_text, say
 from api.cli.rulebook.adapter import AdapterName, adapter_of, facts_of
 from api.cli.rulebook.analysis import analyse
+from api.cli.rulebook.documents import read_document
 from api.cli.rulebook.files import File, RulebookFile, read_rulebook
 from api.cli.rulebook.lines import LEGEND, has_not, nodes, tree_lines
 from api.cli.rulebook.testing import run_tests
+from gate.encoding.strict_json import MAX_VALUES, MAX_VERIFY_DEPTH
+from gate.encoding.yaml_text import rewrite_yaml, write_yaml
 from gate.errors import FieldError, OperatorError
 from gate.rulebooks.advice import find_warnings
 from gate.rulebooks.documents import Annotations, DeclaredOutcome
@@ -53,8 +57,8 @@ def check(
             {
                 "valid": not errors,
                 "hash": None if errors else read.valid(as_json=True).hash,
-                "errors": [finding.to_dict() for finding in read.findings(errors)],
-                "warnings": [finding.to_dict() for finding in read.findings(warnings)],
+                "errors": [finding.to_dict() for finding in read.document.findings(errors)],
+                "warnings": [finding.to_dict() for finding in read.document.findings(warnings)],
             }
         )
     else:
@@ -78,10 +82,39 @@ def hash_(file: File, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = Non
         say(rulebook.hash)
 
 
+class Form(Enum):
+    """A form in which `convert` prints a rulebook."""
+
+    WIRE = "wire"
+    JSON = "json"
+    YAML = "yaml"
+
+
+To = Annotated[
+    Form, typer.Option(help="wire: Rulebook v1, as requests send it. json, yaml: with $schema and descriptions.")
+]
+
+
 @app.command()
-def convert(file: File, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Print a valid rulebook as Rulebook v1: without $schema and descriptions, as requests send it."""
-    print_json(read_rulebook(file).valid(as_json=as_json).body)
+def convert(
+    file: File,
+    to: To = Form.WIRE,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print a valid rulebook in another form. From YAML to YAML, comments stay."""
+    read = read_rulebook(file)
+    rulebook, document = read.valid(as_json=as_json), read.document
+    if to is Form.WIRE:
+        print_json(rulebook.body)
+    elif to is Form.YAML:
+        print_text(rewrite_yaml(document.text) if document.is_yaml else write_yaml(document.value))
+    else:
+        print_json(document.value)
+        if document.comments:
+            count = "1 comment is" if len(document.comments) == 1 else f"{len(document.comments)} comments are"
+            note(f"{document.name}:{document.comments[0]}: JSON has no comments, so {count} left out from here on.")
 
 
 @app.command()
@@ -106,7 +139,9 @@ def register(
         read.tell([], warnings)
     if strict and warnings:
         if as_json:
-            print_json({"registered": False, "warnings": [finding.to_dict() for finding in read.findings(warnings)]})
+            print_json(
+                {"registered": False, "warnings": [finding.to_dict() for finding in read.document.findings(warnings)]}
+            )
         else:
             say("Nothing was registered, because there are warnings; correct them, or leave out --strict.", style="red")
         raise typer.Exit(1)
@@ -121,7 +156,7 @@ def register(
                 "created": done.created,
                 "rulebook": done.registered.metadata,
                 "annotations_changed": done.annotated,
-                "warnings": [finding.to_dict() for finding in read.findings(warnings)],
+                "warnings": [finding.to_dict() for finding in read.document.findings(warnings)],
             }
         )
         return
@@ -137,7 +172,7 @@ def register(
 @app.command()
 def explain(
     file: File,
-    facts: Annotated[Path | None, typer.Option(help="A file with facts in JSON; - for stdin.")] = None,
+    facts: Annotated[Path | None, typer.Option(help="A file with facts in JSON or YAML; - for stdin.")] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
@@ -148,9 +183,9 @@ def explain(
     if facts is None:
         _print_rules(rulebook, read, as_json)
         return
-    given = read_json(facts)
+    given = read_document(facts, max_depth=MAX_VERIFY_DEPTH, max_values=MAX_VALUES).value
     if not isinstance(given, dict):
-        raise OperatorError("FACTS_INVALID", f"{facts} holds no JSON object; facts are an object of named values.")
+        raise OperatorError("FACTS_INVALID", f"{facts} holds no object; facts are an object of named values.")
     explained = rulebook.evaluator.explain(given)
     rules = explain_rules(rulebook.body, explained.evaluation)
     if as_json:

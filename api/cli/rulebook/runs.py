@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from api.cli.options import read_file
-from api.cli.rulebook.files import Finding, read_rulebook
-from gate.encoding.positions import line_of_refusal, lines_of
-from gate.encoding.strict_json import MAX_VALUES, Json, parse
-from gate.errors import FieldError, GateError, MaterialRefused
+from api.cli.rulebook.documents import Finding, read_document
+from api.cli.rulebook.files import read_rulebook
+from gate.encoding.strict_json import MAX_VALUES
+from gate.errors import GateError, MaterialRefused
 from gate.rulebooks.rulebook import Rulebook, load
 from gate.rulebooks.testing.advice import find_case_warnings
 from gate.rulebooks.testing.cases import MAX_FACTS_DEPTH, read_cases
@@ -82,7 +81,7 @@ def run_file(path: Path) -> FileRun | UnusableFile:
     """Runs the cases of a file, or those on stdin for `-`, which name their rulebook relative to the working folder."""
     name = "stdin" if str(path) == "-" else str(path)
     try:
-        document = _read(path, name)
+        document = read_document(path, max_depth=_MAX_DEPTH, max_values=MAX_VALUES)
     except GateError as error:
         return UnusableFile(name, error, name)
     try:
@@ -99,7 +98,7 @@ def run_file(path: Path) -> FileRun | UnusableFile:
     if errors := authored.authored.errors:
         message = f"The rulebook {authored.name} is not valid; `gate rulebook check` shows why."
         return UnusableFile(
-            name, GateError("RULEBOOK_INVALID", message, errors), authored.name, authored.findings(errors)
+            name, GateError("RULEBOOK_INVALID", message, errors), authored.name, authored.document.findings(errors)
         )
     rulebook = load(authored.authored.body)
     results = run(rulebook, file.cases)
@@ -110,28 +109,3 @@ def run_file(path: Path) -> FileRun | UnusableFile:
     ]
     warnings = document.findings(find_case_warnings(rulebook.body, file.cases))
     return FileRun(name, authored.name, rulebook, cases, warnings)
-
-
-@dataclass(frozen=True, slots=True)
-class _Document:
-    text: str
-    value: Json
-
-    def lines(self, paths: Sequence[str]) -> dict[str, int]:
-        return lines_of(self.text, paths)
-
-    def findings(self, faults: Sequence[FieldError]) -> list[Finding]:
-        lines = self.lines([fault.field for fault in faults])
-        return sorted((Finding(lines[fault.field], fault) for fault in faults), key=lambda finding: finding.line)
-
-
-def _read(path: Path, name: str) -> _Document:
-    content = read_file(path)
-    try:
-        value: Json = parse(content, max_depth=_MAX_DEPTH, max_values=MAX_VALUES)
-    except MaterialRefused as error:
-        message = error.message.replace("The body", "It", 1)
-        line = None if " at line " in message else line_of_refusal(content.decode(errors="replace"))
-        at = name if line is None else f"{name}:{line}"
-        raise MaterialRefused(error.code, f"{at} is no usable JSON. {message}") from error
-    return _Document(content.decode(), value)
