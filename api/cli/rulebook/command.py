@@ -1,8 +1,7 @@
-"""gate rulebook: check, hash, explain, convert and register a rulebook file. Only `register` needs an instance."""
+"""gate rulebook: check, hash, explain, convert, test and register a rulebook file. Only `register` needs an instance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,12 +11,14 @@ import typer
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at, read_json
 from api.cli.output import print_json, say
 from api.cli.rulebook.files import RulebookFile, read_rulebook
+from api.cli.rulebook.lines import LEGEND, has_not, nodes, tree_lines
+from api.cli.rulebook.testing import test
 from gate.encoding.strict_json import JsonObject
 from gate.errors import FieldError, OperatorError
 from gate.rulebooks.advice import find_warnings
 from gate.rulebooks.documents import Annotations, DeclaredOutcome
 from gate.rulebooks.evaluation import Explained
-from gate.rulebooks.explanation import ExplainedRule, Tree, explain_rules
+from gate.rulebooks.explanation import ExplainedRule, explain_rules
 from gate.rulebooks.rulebook import Rulebook
 
 # Loaded where an adapter is named; most rulebooks have none.
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Check, hash, explain, convert and register rulebook files. Only `register` needs an instance.",
+    help="Check, hash, explain, convert, test and register rulebook files. Only `register` needs an instance.",
 )
 
 File = Annotated[
@@ -38,6 +39,8 @@ AdapterName = Annotated[
     typer.Option("--adapter", help="The trusted adapter that makes the facts: its id, or adapter_id@version."),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")]
+
+app.command()(test)
 
 
 @app.command()
@@ -196,7 +199,7 @@ def _print_rules(rulebook: Rulebook, read: RulebookFile, as_json: bool) -> None:
         say("")
         say(f"{rule.rule['rule_id']}  (priority {rule.priority})", style="bold")
         _print_comment(about.get("description"), "  ")
-        for depth, node in _lines(rule.tree):
+        for depth, node in nodes(rule.tree):
             say(f"  {'  ' * depth}{'when ' if depth == 0 else ''}{node.text}")
         _print_outcome(rule.rule["outcome"], about.get("outcome"))
     say("")
@@ -216,12 +219,6 @@ def _print_comment(comment: str | None, indent: str) -> None:
 
 def _labelled(annotations: Annotations) -> dict[str, object]:
     return {"annotations": {**annotations, "authenticated": False}} if annotations else {}
-
-
-def _lines(tree: Tree, depth: int = 0) -> Iterator[tuple[int, Tree]]:
-    yield depth, tree
-    for child in tree.children:
-        yield from _lines(child, depth + 1)
 
 
 def _document(explained: Explained, rules: list[ExplainedRule], annotations: Annotations) -> dict[str, object]:
@@ -257,13 +254,12 @@ def _print_explained(explained: Explained, rules: list[ExplainedRule], annotatio
         about = annotations.get("rules", {}).get(rule.rule["rule_id"], {})
         say(f"  {'match   ' if rule.matched else 'no match'}  {rule.rule['rule_id']} (priority {rule.priority})")
         _print_comment(about.get("description"), " " * 12)
-        for depth, node in _lines(rule.tree):
-            sign, result = "+" if node.supports else "-", "true" if node.holds else "false"
-            say(f"{' ' * 12}{'  ' * depth}{sign} {node.text}: {result}, {node.reason}")
+        for line in tree_lines(rule.tree):
+            say(f"{' ' * 12}{line}")
         if rule.matched:
             _print_comment(about.get("outcome"), " " * 12)
     if not evaluation["matched"] and outcome.status == "ok":
         say("  no rule matched, so the default outcome holds")
         _print_comment(annotations.get("default_outcome"), "  ")
-    if any(node.text == "not" for rule in rules for _, node in _lines(rule.tree)):
-        say("  + supports a match, - opposes it; inside `not`, false supports it")
+    if any(has_not(rule.tree) for rule in rules):
+        say(f"  {LEGEND}")
