@@ -38,7 +38,7 @@ _MAX_COMPILED: Final = 50_000_000
 
 
 class Judge(Protocol):
-    """Decides over all facts whether two rulebooks decide alike."""
+    """Decides over all facts whether two rulebooks decide alike; where that costs too much, it answers `Undecided`."""
 
     def difference(self, original: RulebookBody, mutant: RulebookBody) -> Answer:
         """Facts for which the outcomes of two valid rulebooks differ."""
@@ -198,10 +198,10 @@ class _Trials:
     def _reaching(self, mutant: Mutant) -> Iterator[Case]:
         """The cases that can notice a mutant, those first that its rule decides.
 
-        Where another rule matches before the changed one is tried, nothing changes. What changes the input schema or
-        the default outcome can be noticed by any case.
+        Where another rule matches before the changed one is tried, nothing changes. Any case can notice a change of the
+        input schema or the default outcome, and a rule with another priority may come before rules of that priority.
         """
-        if mutant.rule_id is None:
+        if mutant.rule_id is None or mutant.kind == "priorities_exchanged":
             yield from self._all
             return
         for at in range(self._order[mutant.rule_id], len(self._order) + 1):
