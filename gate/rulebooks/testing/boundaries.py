@@ -155,7 +155,7 @@ class _Field:
                 yield f"is a text that does not contain {shown(part)}", self._another_text
         if self._type == "array" or (self._type is None and not isinstance(part, str)):
             yield f"has the item {shown(part)}", [part]
-            yield f"has not the item {shown(part)}", []
+            yield f"lacks the item {shown(part)}", []
 
     def unusual_values(self) -> Iterator[tuple[str, object]]:
         """Absence, null, and values of other types than the declared one, or than those of the constants."""

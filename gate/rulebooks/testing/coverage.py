@@ -18,7 +18,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from gate.rulebooks.conditions import walk
 from gate.rulebooks.documents import Condition, DeclaredRule, RulebookBody, TriedRule
-from gate.rulebooks.explanation import test_words
+from gate.rulebooks.explanation import condition_words, test_words
 from gate.rulebooks.rulebook import Rulebook
 from gate.rulebooks.testing.answers import Answer, Found, Never, Undecided
 from gate.rulebooks.testing.cases import Case
@@ -212,16 +212,9 @@ def _decisions(rule_id: str, path: str, within: str, condition: Condition) -> It
             "decides_alone",
             rule_id,
             f"{path}.{name}[{index}]",
-            f"{_words(child, index)} decides the {name} of {len(children)} in {rule_id} alone",
+            f"{condition_words(child)} decides the {name} of {len(children)} in {rule_id} alone",
             (among_open, alone),
         )
-
-
-def _words(condition: Condition, index: int) -> str:
-    if "operator" in condition:
-        return test_words(condition)
-    kind = next(name for name in ("all", "any", "not") if name in condition)
-    return f"the {kind} at place {index}"
 
 
 # --- Evaluations ------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from gate.encoding.shapes import json_type
 from gate.encoding.strict_json import Json
 from gate.rulebooks.conditions import Node, replaced, walk
 from gate.rulebooks.documents import Condition, DeclaredOutcome, DeclaredRule, RulebookBody
-from gate.rulebooks.explanation import shown, test_words
+from gate.rulebooks.explanation import condition_words, shown, test_words
 from gate.rulebooks.rulebook import MAX_CONDITION_DEPTH, MAX_CONDITION_NODES
 from gate.rulebooks.testing.steps import Direction, moved
 
@@ -201,7 +201,7 @@ def _not_dropped(node: Node) -> Iterator[_Change]:
     inner = node.condition["not"]
     # Two `not` are the same without the one as without the other; a test of presence has another operator for it.
     if not node.path.endswith(".not") and inner.get("operator") not in ("exists", "not_exists"):
-        yield _Change("test_negated", inner, f"the not around {_words(inner)} is dropped")
+        yield _Change("test_negated", inner, f"the not around {condition_words(inner)} is dropped")
 
 
 def _combinator_changes(node: Node) -> Iterator[_Change]:
@@ -210,7 +210,7 @@ def _combinator_changes(node: Node) -> Iterator[_Change]:
     if len(children) < 2:
         return
     other: Literal["all", "any"] = "any" if name == "all" else "all"
-    words = f"{name} of {len(children)} conditions becomes {other}"
+    words = f"{condition_words(node.condition)} becomes {other}"
     yield _Change("combinator_swapped", _combined(other, children), words)
     written = [canonical(child) for child in children]
     counted = Counter(written)
@@ -218,23 +218,12 @@ def _combinator_changes(node: Node) -> Iterator[_Change]:
         # Of two equal children one is enough, so that dropping the other changes nothing.
         if counted[written[index]] == 1:
             rest = [one for at, one in enumerate(children) if at != index]
-            words = f"{_words(child)} is dropped"
+            words = f"{condition_words(child)} is dropped"
             yield _Change("test_dropped", _combined(name, rest), words, below=f".{name}[{index}]")
 
 
 def _combined(name: Literal["all", "any"], children: list[Condition]) -> Condition:
     return {"all": children} if name == "all" else {"any": children}
-
-
-def _words(condition: Condition) -> str:
-    """A condition in a few words."""
-    if "operator" in condition:
-        return test_words(condition)
-    if "not" in condition:
-        return f"not {_words(condition['not'])}"
-    name: Literal["all", "any"] = "all" if "all" in condition else "any"
-    number = len(condition[name])
-    return f"{name} of {number} {'condition' if number == 1 else 'conditions'}"
 
 
 # --- Rules ------------------------------------------------------------------------------------------------------------
