@@ -121,6 +121,16 @@ def test_words(test: Condition) -> str:
     return f"{test['field']} {test['operator']}{value}"
 
 
+def condition_words(condition: Condition) -> str:
+    """A condition in a few words: a test as people read it, a combinator as `all of 3 conditions`."""
+    if "operator" in condition:
+        return test_words(condition)
+    if "not" in condition:
+        return f"not {condition_words(condition['not'])}"
+    name, children = ("all", condition["all"]) if "all" in condition else ("any", condition["any"])
+    return f"{name} of {len(children)} {'condition' if len(children) == 1 else 'conditions'}"
+
+
 def _observed(test: TriedTest) -> str:
     if "observed" not in test:
         return "the field is absent"

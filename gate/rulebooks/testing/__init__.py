@@ -5,6 +5,13 @@
     outcomes      outcomes by the names that cases have for their parts
     runs          running cases: the outcome of each, and how it differs from the expected one
     failures      why a case does not hold: the rules and tests that made the difference
+    coverage      which rules, tests and combinators the cases try, and which they leave out
+    boundaries    values at the edges of tests: at, just below and just above a number, listed and not, absent, null
+    mutants       rulebooks with one small change, as an author might have made it by mistake
+    mutation      the mutation score: how many mutants the cases notice
+    answers       answers of the exact analysis to the questions that coverage and mutation ask
+    shares        shares and percentages that are never rounded up
+    steps         numbers one natural step apart
 
 Pure. docs/testing-rulebooks.md is the guide for authors.
 """

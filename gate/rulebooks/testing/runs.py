@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TypedDict, cast
 
 from gate.rulebooks.documents import InvalidField
+from gate.rulebooks.evaluation import Evaluator
 from gate.rulebooks.rulebook import Rulebook
 from gate.rulebooks.testing.cases import Case, Expect, ExpectedInvalidField
 from gate.rulebooks.testing.outcomes import OUTCOME_MEMBERS, named
@@ -72,12 +73,21 @@ def run(rulebook: Rulebook, cases: Iterable[Case]) -> tuple[CaseResult, ...]:
 
 def observe(rulebook: Rulebook, facts: Mapping[str, object]) -> Observed:
     """The answer of a rulebook over facts. As the `expect` of a case with these facts, it holds."""
-    outcome = rulebook.evaluator.decide(facts)
+    return _observe(rulebook.evaluator, facts)
+
+
+def holds(evaluator: Evaluator, case: Case) -> bool:
+    """Whether a compiled rulebook answers as a case expects."""
+    return not _differences(case.expect, _observe(evaluator, case.facts))
+
+
+def _observe(evaluator: Evaluator, facts: Mapping[str, object]) -> Observed:
+    outcome = evaluator.decide(facts)
     missing: list[str] = []
     invalid: list[InvalidField] = []
     # An explanation takes longer than an outcome, but not where no rule is tried.
     if outcome.status != "ok":
-        evaluation = rulebook.evaluator.explain(facts).evaluation
+        evaluation = evaluator.explain(facts).evaluation
         missing, invalid = evaluation["missing_fields"], evaluation["invalid_fields"]
     answer = {**named(outcome), "missing_fields": missing, "invalid_fields": invalid}
     return cast("Observed", answer)
