@@ -48,6 +48,11 @@ def print_json(value: object) -> None:
     _write_json(sys.stdout, value)
 
 
+def compact(value: object) -> str:
+    """A JSON value on one line, for people to copy."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def print_text(text: str) -> None:
     """A text of several lines on stdout, as it is but for characters that do not print."""
     sys.stdout.writelines(f"{visible(line)}\n" for line in text.removesuffix("\n").split("\n"))

@@ -29,6 +29,7 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 from ruamel.yaml.reader import ReaderError
+from ruamel.yaml.representer import RoundTripRepresenter
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from gate.encoding.canonical import canonical
@@ -116,11 +117,20 @@ def rewrite_yaml(text: str) -> str:
 def _yaml() -> Any:
     # The round-trip reader and writer are those of YAML 1.2; the library's compiled ones are of YAML 1.1.
     yaml = YAML(typ="rt", pure=True)
+    yaml.Representer = _Representer
     yaml.indent(mapping=2, sequence=4, offset=2)
     yaml.preserve_quotes = True
     yaml.width = _UNFOLDED
     return yaml
 
+
+class _Representer(RoundTripRepresenter):
+    """Writes `null`, where the library leaves the value out."""
+
+
+_Representer.add_representer(
+    type(None), lambda representer, _: representer.represent_scalar("tag:yaml.org,2002:null", "null")
+)
 
 # Longer than any line of a text, so that the writer breaks none.
 _UNFOLDED: Final = 2**31

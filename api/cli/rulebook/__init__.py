@@ -4,6 +4,8 @@
     analysis    `analyse`
     adapter     the option that names the adapter of a rulebook
     testing     the subcommand that runs cases
+    proposals   `cases`: boundary cases, and writing files of cases
+    measures    coverage and mutation score, for people and as JSON
     runs        running files of cases, and the lines of those that do not hold
     lines       explanations as lines for people
     report      the results of cases as JSON

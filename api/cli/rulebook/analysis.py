@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import orjson
 import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
-from api.cli.output import print_json, say
+from api.cli.output import compact, print_json, say
 from api.cli.rulebook.adapter import AdapterName, facts_of
 from api.cli.rulebook.files import File, RulebookFile, read_rulebook
 from gate.errors import OperatorError
@@ -96,7 +95,7 @@ def _print_findings(read: RulebookFile, found: Analysis, *, every: bool) -> None
 def _print_finding(at: str, finding: Finding) -> None:
     say(f"{at}: {finding.severity}: {finding.message}", style=_STYLES[finding.severity])
     if finding.witness is not None:
-        say(f"    for example {orjson.dumps(finding.witness).decode()}")
+        say(f"    for example {compact(finding.witness)}")
 
 
 def _print_difference(difference: Difference, other: str) -> None:
@@ -115,7 +114,7 @@ def _print_region(region: ChangedRegion) -> None:
         f"  {region.severity}: {_result(region.before)} becomes {_result(region.after)}", style=_STYLES[region.severity]
     )
     say(f"    where {region.condition}")
-    say(f"    for example {orjson.dumps(region.witness).decode()}")
+    say(f"    for example {compact(region.witness)}")
 
 
 def _result(result: Result) -> str:

@@ -16,6 +16,7 @@ from api.cli.rulebook.analysis import analyse
 from api.cli.rulebook.documents import read_document
 from api.cli.rulebook.files import File, RulebookFile, read_rulebook
 from api.cli.rulebook.lines import LEGEND, has_not, nodes, tree_lines
+from api.cli.rulebook.proposals import propose_cases
 from api.cli.rulebook.testing import run_tests
 from gate.encoding.strict_json import MAX_VALUES, MAX_VERIFY_DEPTH
 from gate.encoding.yaml_text import rewrite_yaml, write_yaml
@@ -37,6 +38,7 @@ app.command()(analyse)
 Strict = Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")]
 
 app.command("test")(run_tests)
+app.command("cases")(propose_cases)
 
 
 @app.command()

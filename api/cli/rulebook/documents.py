@@ -13,7 +13,8 @@ from gate.encoding.strict_json import Json, parse
 from gate.encoding.yaml_text import read_yaml
 from gate.errors import FieldError, MaterialRefused
 
-_YAML: Final = (".yaml", ".yml")
+YAML_SUFFIXES: Final = (".yaml", ".yml")
+"""How the names of YAML files end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def read_document(path: Path, *, max_depth: int, max_values: int) -> DocumentFil
     """
     content = read_file(path)
     name = "stdin" if str(path) == "-" else str(path)
-    as_yaml = path.suffix in _YAML or (path.suffix != ".json" and not content.lstrip().startswith(b"{"))
+    as_yaml = path.suffix in YAML_SUFFIXES or (path.suffix != ".json" and not content.lstrip().startswith(b"{"))
     read = _read_yaml if as_yaml else _read_json
     return read(name, content, max_depth, max_values)
 

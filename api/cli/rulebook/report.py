@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from api.cli.rulebook.measures import Measured, coverage_report, mutation_report
 from api.cli.rulebook.runs import CaseRun, FileRun, UnusableFile
 from gate.rulebooks.testing.failures import Reason
 
 
-def report(runs: Sequence[FileRun | UnusableFile]) -> dict[str, object]:
-    """The report on files of cases, in their order."""
+def report(runs: Sequence[FileRun | UnusableFile], measured: Sequence[Measured]) -> dict[str, object]:
+    """The report on files of cases, in their order, and on what they cover."""
     ok = all(isinstance(each, FileRun) and not each.failures for each in runs)
-    return {"ok": ok, "files": [_unusable(each) if isinstance(each, UnusableFile) else _file(each) for each in runs]}
+    files = [_unusable(each) if isinstance(each, UnusableFile) else _file(each) for each in runs]
+    coverage = [coverage_report(each) for each in measured if each.coverage is not None]
+    mutation = [mutation_report(each) for each in measured if each.mutation is not None]
+    return {
+        "ok": ok,
+        "files": files,
+        **({"coverage": coverage} if coverage else {}),
+        **({"mutation": mutation} if mutation else {}),
+    }
 
 
 def _unusable(run: UnusableFile) -> dict[str, object]:

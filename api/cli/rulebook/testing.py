@@ -9,11 +9,14 @@ from typing import Annotated
 import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json
-from api.cli.output import counted, print_json, say
+from api.cli.output import counted, note, print_json, say
 from api.cli.rulebook.junit import write_junit
 from api.cli.rulebook.lines import LEGEND, failure_lines, has_not
+from api.cli.rulebook.measures import Measured, measure_all, tell
+from api.cli.rulebook.proposals import write_cases
 from api.cli.rulebook.report import report
 from api.cli.rulebook.runs import FileRun, UnusableFile, run_file
+from gate.errors import OperatorError
 
 Files = Annotated[
     list[Path], typer.Argument(help="Files of cases; each names its rulebook. - for stdin.", show_default=False)
@@ -22,7 +25,20 @@ Files = Annotated[
 
 def run_tests(
     files: Files,
-    strict: Annotated[bool, typer.Option("--strict", help="Fail if there are warnings.")] = False,
+    coverage: Annotated[
+        bool,
+        typer.Option("--coverage", help="Show what the cases leave out, and facts that try it."),
+    ] = False,
+    mutation: Annotated[
+        bool, typer.Option("--mutation", help="Show which small changes of the rulebook no case notices.")
+    ] = False,
+    write_missing: Annotated[
+        Path | None,
+        typer.Option("--write-missing", help="Write cases that close the holes to this new file; - for stdout."),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail if there are warnings, holes in the coverage or surviving mutants.")
+    ] = False,
     junit: Annotated[
         Path | None, typer.Option("--junit", help="Also write the results to this file, in JUnit XML.")
     ] = None,
@@ -36,25 +52,37 @@ def run_tests(
     its rulebook is unusable; the other files are still run.
     """
     runs = [run_file(file) for file in files]
+    usable = [each for each in runs if isinstance(each, FileRun)]
+    measured = measure_all(usable, coverage=coverage or write_missing is not None, mutation=mutation)
+    if write_missing is not None:
+        _write_missing(write_missing, measured)
     if as_json:
-        print_json(report(runs))
+        print_json(report(runs, measured))
     else:
         for each in runs:
             _tell(each)
         if any(_has_not(each) for each in runs):
             say(LEGEND)
-        if strict and any(isinstance(each, FileRun) and each.warnings for each in runs):
-            say("--strict: the warnings count as failures.", style="red")
+        for one in measured:
+            tell(one)
+        if strict and (any(each.warnings for each in usable) or not all(one.complete for one in measured)):
+            say("--strict: warnings, holes and surviving mutants count as failures.", style="red")
     if junit is not None:
         write_junit(junit, runs)
-    raise typer.Exit(_exit_code(runs, strict))
-
-
-def _exit_code(runs: Sequence[FileRun | UnusableFile], strict: bool) -> int:
-    usable = [each for each in runs if isinstance(each, FileRun)]
+    incomplete = any(each.warnings for each in usable) or not all(one.complete for one in measured)
     if len(usable) < len(runs):
-        return 2
-    return int(any(each.failures or (strict and each.warnings) for each in usable))
+        raise typer.Exit(2)
+    raise typer.Exit(int(any(each.failures for each in usable) or (strict and incomplete)))
+
+
+def _write_missing(path: Path, measured: Sequence[Measured]) -> None:
+    if len(measured) != 1:
+        raise OperatorError("USAGE_INVALID", "--write-missing takes the cases of one rulebook at a time.")
+    cases = measured[0].missing()
+    if not cases:
+        note("The cases leave no hole, so --write-missing wrote nothing.")
+        return
+    write_cases(path, measured[0].name, cases, "Cases that close holes. Confirm that each answer is the right one.")
 
 
 def _tell(run: FileRun | UnusableFile) -> None:

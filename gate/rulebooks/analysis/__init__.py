@@ -27,7 +27,7 @@ docs/testing-rulebooks.md has the guarantee and its limits.
 """
 
 from gate.rulebooks.analysis.questions import Questions
-from gate.rulebooks.analysis.report import Analysis, analyse, compare
+from gate.rulebooks.analysis.report import Analysis, analyse, compare, find_difference
 from gate.rulebooks.analysis.solver import NotDecided
 
-__all__ = ["Analysis", "NotDecided", "Questions", "analyse", "compare"]
+__all__ = ["Analysis", "NotDecided", "Questions", "analyse", "compare", "find_difference"]

@@ -15,11 +15,12 @@ from gate.rulebooks.analysis.classes import Kind, kind_of
 from gate.rulebooks.analysis.encoding import Encoded, EncodedRule, Encoder, Result, result_of
 from gate.rulebooks.analysis.finding import Finding, Inconsistent, Severity
 from gate.rulebooks.analysis.solver import NotDecided, Solver
-from gate.rulebooks.analysis.space import Space, with_value
+from gate.rulebooks.analysis.space import Space
 from gate.rulebooks.conditions import replaced, test_nodes, walk
 from gate.rulebooks.documents import Condition
 from gate.rulebooks.evaluation import Evaluator, compile_rulebook, value_at
 from gate.rulebooks.explanation import shown, test_words
+from gate.rulebooks.facts import with_value
 
 _NEGATIVE: Final = ("neq", "not_in", "not_contains")
 _KINDS: Final[tuple[Kind, ...]] = ("null", "boolean", "number", "string", "array", "object")

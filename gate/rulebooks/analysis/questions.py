@@ -13,11 +13,12 @@ from gate.encoding.strict_json import JsonObject
 from gate.rulebooks.analysis.encoding import Encoded, EncodedRule, Encoder, result_of
 from gate.rulebooks.analysis.finding import Inconsistent
 from gate.rulebooks.analysis.solver import TRUE, Solver
-from gate.rulebooks.analysis.space import Space, with_value
+from gate.rulebooks.analysis.space import Space
 from gate.rulebooks.conditions import test_nodes
 from gate.rulebooks.documents import Condition, RulebookBody
 from gate.rulebooks.evaluation import ABSENT, Evaluator, compile_rulebook, value_at
 from gate.rulebooks.explanation import Tree, explain_rules
+from gate.rulebooks.facts import with_value
 
 
 class Questions:

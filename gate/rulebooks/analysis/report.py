@@ -95,6 +95,20 @@ def compare(before: RulebookBody, after: RulebookBody) -> Difference:
         solver.close()
 
 
+def find_difference(before: RulebookBody, after: RulebookBody) -> JsonObject | None:
+    """Facts for which two valid rulebooks have different results, run by the evaluator; None where they are equal.
+
+    Raises:
+        NotDecided: It cost too much.
+    """
+    solver = Solver()
+    try:
+        encoder = Encoder(Space([before, after], solver))
+        return Comparer(encoder, encoder.encode(before), encoder.encode(after)).witness()
+    finally:
+        solver.close()
+
+
 def _examine(body: RulebookBody) -> tuple[list[Finding], list[str]]:
     solver = Solver()
     try:

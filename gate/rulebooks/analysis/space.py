@@ -17,7 +17,8 @@ from gate.rulebooks.analysis.classes import Asked, FieldClasses, Place
 from gate.rulebooks.analysis.solver import TRUE, NotDecided, Solver
 from gate.rulebooks.conditions import tests_of
 from gate.rulebooks.documents import Condition, RulebookBody
-from gate.rulebooks.evaluation import ABSENT, is_of_type, value_at
+from gate.rulebooks.evaluation import is_of_type, value_at
+from gate.rulebooks.facts import set_value
 
 MAX_FIELDS: Final = 2_000
 """How many fields rulebooks may name together."""
@@ -164,10 +165,10 @@ class Space:
                 fixed.add(name)
             elif one.kind == "object" and one.is_open:
                 others.append(field)
-                _set(facts, name, {})
+                set_value(facts, name, {})
             elif one.kind != "absent":
                 fixed.add(name)
-                _set(facts, name, _value(field.of, place))
+                set_value(facts, name, _value(field.of, place))
         for field in reversed(others):
             value = cast("JsonObject", value_at(facts, field.name))
             taken = {other.name.removeprefix(f"{field.name}.").split(".")[0] for other in self.below(field.name)}
@@ -209,25 +210,6 @@ class Space:
                         self.solver.add([-literal, implied])
 
 
-def with_value(facts: JsonObject, field: str, value: object) -> JsonObject:
-    """A copy of facts in which a field has another value; without the field for `ABSENT`.
-
-    Args:
-        facts: The facts, in which what is above the field is an object, or absent.
-        field: The field, a dotted path.
-        value: A JSON value, or `ABSENT`.
-    """
-    changed = copy.deepcopy(facts)
-    if value is not ABSENT:
-        _set(changed, field, cast("Json", value))
-        return changed
-    above, _, last = field.rpartition(".")
-    holder = value_at(changed, above) if above else changed
-    if isinstance(holder, dict):
-        holder.pop(last, None)
-    return changed
-
-
 def _above(name: str) -> Iterator[str]:
     """The paths above a field, the nearest first."""
     while "." in name:
@@ -242,13 +224,6 @@ def _value(of: FieldClasses, place: Place) -> Json:
     if one.is_open and one.kind == "array":
         return of.array(place.items)
     return copy.deepcopy(cast("Json", one.sample))
-
-
-def _set(facts: JsonObject, name: str, value: Json) -> None:
-    *above, last = name.split(".")
-    for segment in above:
-        facts = cast("JsonObject", facts.setdefault(segment, {}))
-    facts[last] = value
 
 
 def _exactly_one(literals: Sequence[int], solver: Solver) -> None:

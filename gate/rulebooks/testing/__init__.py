@@ -9,6 +9,8 @@
     boundaries    values at the edges of tests: at, just below and just above a number, listed and not, absent, null
     mutants       rulebooks with one small change, as an author might have made it by mistake
     mutation      the mutation score: how many mutants the cases notice
+    proposals     cases that close holes or try boundaries, for a person to confirm
+    exact         the exact analysis, as it is asked by coverage and mutation
     answers       answers of the exact analysis to the questions that coverage and mutation ask
     shares        shares and percentages that are never rounded up
     steps         numbers one natural step apart
