@@ -99,8 +99,9 @@ class Explainer:
         explained = [self._explained(rule_id, result) for rule_id in fitting]
         for rule in sorted(explained, key=lambda rule: _opposing(rule.tree))[:_SHOWN]:
             yield self._about(rule, result)
-        if len(fitting) > _SHOWN:
-            yield Reason(f"{len(fitting) - _SHOWN} more rules have an outcome that fits")
+        more = len(fitting) - _SHOWN
+        if more > 0:
+            yield Reason(f"{more} more {'rule has' if more == 1 else 'rules have'} an outcome that fits")
         elif not fitting:
             yield Reason(self._without_rules(stated))
 
