@@ -1,0 +1,305 @@
+"""gate rulebook test: what it prints for people, for machines and for CI, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any, Final
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+
+from gate.encoding import resources
+from gate.encoding.canonical import content_hash
+from gate.rulebooks.bundles import active_rulebooks
+from tests.support.command_line import run_gate
+from tests.support.samples import sample_rulebook
+
+HOLDS: Final = {
+    "name": "a usual discount",
+    "facts": {"discount_percent": 10, "margin_percent": 22},
+    "expect": {"verdict": "yes"},
+}
+FAILS: Final = {
+    "name": "margin below the floor",
+    "facts": {"discount_percent": 10, "margin_percent": 14},
+    "expect": {"verdict": "yes", "matched_rule_id": "approve_standard_exception"},
+}
+MISSPELT: Final = {**HOLDS, "name": "misspelt", "facts": {**HOLDS["facts"], "margn_percent": 1}}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a rulebook, which cases name."""
+    (tmp_path / "rulebooks").mkdir()
+    write(tmp_path / "rulebooks" / "pricing.json", sample_rulebook())
+    (tmp_path / "cases").mkdir()
+    return tmp_path
+
+
+def write(file: Path, value: object) -> str:
+    file.write_text(json.dumps(value, indent=1))
+    return str(file)
+
+
+def cases(folder: Path, *listed: object, name: str = "pricing.json", rulebook: str = "pricing.json") -> str:
+    return write(folder / "cases" / name, {"rulebook": f"../rulebooks/{rulebook}", "cases": listed})
+
+
+def line_of(file: str, text: str) -> int:
+    (line,) = [number for number, line in enumerate(Path(file).read_text().splitlines(), 1) if text in line]
+    return line
+
+
+def reported(done: CompletedProcess[str], code: int) -> Any:
+    """The report, which follows its schema."""
+    assert done.returncode == code, done.stderr
+    report = json.loads(done.stdout)
+    jsonschema.Draft202012Validator(resources.schema("rulebook-test-report")).validate(report)
+    return report
+
+
+def suites(file: Path) -> list[ElementTree.Element]:
+    parser = ElementTree.XMLPullParser(["end"])
+    parser.feed(file.read_bytes())
+    parser.close()
+    found = [element for _, element in parser.read_events() if isinstance(element, ElementTree.Element)]
+    return [element for element in found if element.tag == "testsuite"]
+
+
+class TestPeople:
+    """The lines for people."""
+
+    def test_cases_that_hold(self, folder: Path) -> None:
+        file = cases(folder, HOLDS, {**HOLDS, "name": "again"})
+        done = run_gate("rulebook", "test", file)
+        assert (done.returncode, done.stdout) == (0, f"{file}: 2 of 2 cases hold\n")
+
+    def test_a_case_that_does_not_is_explained(self, folder: Path) -> None:
+        file = cases(folder, HOLDS, FAILS)
+        done = run_gate("rulebook", "test", file)
+        assert done.returncode == 1
+        assert done.stdout == (
+            f"{file}: 1 of 2 cases holds\n"
+            f"{file}:{line_of(file, FAILS['name'])}: margin below the floor\n"
+            '  verdict: expected "yes", observed "no"\n'
+            '  matched_rule_id: expected "approve_standard_exception", observed "block_below_margin_floor"\n'
+            "  block_below_margin_floor matched (priority 100)\n"
+            "    + margin_percent lt 15: true, the fact is 14\n"
+            "  approve_standard_exception would not have matched (priority 50)\n"
+            "    - all: false, 1 of 2 inside is false\n"
+            "      - margin_percent gte 15: false, the fact is 14\n"
+        )
+
+    def test_the_signs_inside_a_not_are_explained(self, folder: Path) -> None:
+        body = sample_rulebook()
+        body["rules"][0]["condition"] = {"not": {"field": "margin_percent", "operator": "gte", "value": 15}}
+        write(folder / "rulebooks" / "pricing.json", body)
+        lines = run_gate("rulebook", "test", cases(folder, FAILS)).stdout.splitlines()
+        assert "      + margin_percent gte 15: false, the fact is 14" in lines
+        assert lines[-1] == "+ supports a match, - opposes it; inside `not`, false supports it"
+
+    def test_warnings_fail_where_they_are_to(self, folder: Path) -> None:
+        file = cases(folder, MISSPELT)
+        done = run_gate("rulebook", "test", file)
+        assert done.returncode == 0
+        told = f"{file}:{line_of(file, 'margn_percent')}: warning: cases[0].facts.margn_percent: "
+        assert told in done.stdout
+        assert "Did you mean 'margin_percent'?" in done.stdout
+        done = run_gate("rulebook", "test", file, "--strict")
+        assert done.returncode == 1
+        assert done.stdout.endswith("--strict: the warnings count as failures.\n")
+        assert run_gate("rulebook", "test", cases(folder, HOLDS), "--strict").returncode == 0
+
+    def test_several_files_and_the_worst_of_their_exit_codes(self, folder: Path) -> None:
+        good, bad = cases(folder, HOLDS), cases(folder, FAILS, name="bad.json")
+        done = run_gate("rulebook", "test", good, bad)
+        assert done.returncode == 1
+        assert f"{good}: 1 of 1 case holds\n{bad}: 0 of 1 case hold\n" in done.stdout
+        done = run_gate("rulebook", "test", str(folder / "none.json"), bad, good)
+        assert done.returncode == 2
+        assert "none.json cannot be read: No such file or directory. (FILE_UNREADABLE)" in done.stdout
+        assert f"{good}: 1 of 1 case holds" in done.stdout
+
+    def test_stdin_names_a_rulebook_from_the_working_folder(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(folder)
+        document = {"rulebook": "rulebooks/pricing.json", "cases": [HOLDS]}
+        done = run_gate("rulebook", "test", "-", stdin=json.dumps(document))
+        assert (done.returncode, done.stdout) == (0, "stdin: 1 of 1 case holds\n")
+        # And never the rulebook from stdin, too.
+        done = run_gate("rulebook", "test", "-", stdin=json.dumps({**document, "rulebook": "-"}))
+        assert "/- cannot be read: No such file" in done.stdout
+
+    def test_a_terminal_obeys_nothing_in_a_name(self, folder: Path) -> None:
+        done = run_gate("rulebook", "test", cases(folder, {**FAILS, "name": "a\x1b[2Jb\nc"}))
+        assert "a\\x1b[2Jb\\nc\n" in done.stdout
+
+
+class TestUnusable:
+    """What cannot be run names the file and line at fault, and exits with 2."""
+
+    def test_invalid_cases(self, folder: Path) -> None:
+        file = cases(folder, HOLDS, {**FAILS, "expct": {}}, HOLDS)
+        done = run_gate("rulebook", "test", file)
+        line = line_of(file, "expct")
+        assert (done.returncode, done.stdout) == (
+            2,
+            f"{file}:{line}: error: cases[1].expct: It is unknown here; check its spelling or remove it.\n",
+        )
+        report = reported(run_gate("rulebook", "test", file, "--json"), 2)
+        assert (report["ok"], report["files"][0]["error"]["code"]) == (False, "CASES_INVALID")
+        assert report["files"][0]["error"]["errors"][0]["line"] == line
+
+    def test_a_name_that_is_there_twice(self, folder: Path) -> None:
+        done = run_gate("rulebook", "test", cases(folder, HOLDS, HOLDS))
+        assert done.returncode == 2
+        assert "error: cases[1].name: cases[0] has the same name" in done.stdout
+
+    def test_an_invalid_rulebook(self, folder: Path) -> None:
+        body = sample_rulebook()
+        body["rules"][0]["outcome"]["decision"] = "maybe"
+        rulebook = write(folder / "rulebooks" / "pricing.json", body)
+        file = cases(folder, HOLDS)
+        at = str(folder / "cases" / ".." / "rulebooks" / "pricing.json")
+        done = run_gate("rulebook", "test", file)
+        line = line_of(rulebook, "maybe")
+        assert (done.returncode, done.stdout) == (
+            2,
+            f"{at}:{line}: error: rules[0].outcome.decision: It must be one of yes, no, review.\n",
+        )
+        (entry,) = reported(run_gate("rulebook", "test", file, "--json"), 2)["files"]
+        assert (entry["file"], entry["error"]["code"]) == (file, "RULEBOOK_INVALID")
+        assert (entry["error"]["errors"][0]["file"], entry["error"]["errors"][0]["line"]) == (at, line)
+
+    @pytest.mark.parametrize(
+        ("content", "told"),
+        [
+            ('{"rulebook": "x",\n "cases": [}', "is no usable JSON. It is not JSON: Expecting value at line 2"),
+            ('{"rulebook": "x",\n "rulebook": "y"}', ":2 is no usable JSON. The field 'rulebook' appears twice"),
+            ('{"a": 1,\n "b": 1e400}', ":2 is no usable JSON. The number 1e400 is too large"),
+            (f"{'[' * 40}{']' * 40}", "nests deeper than 33 levels"),
+            (f"[{'1,' * 1_000_001}1]", "more than 1000000 commas and brackets"),
+        ],
+    )
+    def test_no_usable_json(self, folder: Path, content: str, told: str) -> None:
+        file = folder / "cases" / "broken.json"
+        file.write_text(content)
+        done = run_gate("rulebook", "test", str(file))
+        assert done.returncode == 2
+        assert str(file) in done.stdout
+        assert told in done.stdout
+
+    def test_a_rulebook_that_is_not_there(self, folder: Path) -> None:
+        (entry,) = reported(run_gate("rulebook", "test", cases(folder, HOLDS, rulebook="none.json"), "--json"), 2)[
+            "files"
+        ]
+        assert (entry["error"]["code"], entry["error"]["errors"]) == ("FILE_UNREADABLE", [])
+        assert "none.json cannot be read" in entry["error"]["message"]
+
+    def test_files_that_are_too_large(self, folder: Path) -> None:
+        file = folder / "cases" / "large.json"
+        with file.open("wb") as opened:
+            opened.truncate(16 * 1024 * 1024 + 1)
+        done = run_gate("rulebook", "test", str(file))
+        assert done.returncode == 2
+        assert "larger than 16777216 bytes" in done.stdout
+
+
+class TestMachines:
+    """The report in JSON."""
+
+    def test_it_has_every_case_with_what_was_expected_and_observed(self, folder: Path) -> None:
+        file = cases(folder, HOLDS, FAILS)
+        report = reported(run_gate("rulebook", "test", file, "--json"), 1)
+        assert report["ok"] is False
+        (entry,) = report["files"]
+        assert entry["rulebook"] == {
+            "file": str(folder / "cases" / ".." / "rulebooks" / "pricing.json"),
+            "rulebook_id": "pricing_exception",
+            "version": "2026-06-11",
+            "hash": content_hash(sample_rulebook()),
+        }
+        holds, fails = entry["cases"]
+        assert (holds["held"], holds["differences"], holds["explanation"]) == (True, [], [])
+        assert fails["line"] == line_of(file, FAILS["name"])
+        assert fails["expected"] == FAILS["expect"]
+        assert fails["observed"] == {
+            "verdict": "no",
+            "application_verdict": "BLOCK",
+            "action": "reject_discount",
+            "reason_code": "MARGIN_FLOOR_BREACH",
+            "matched_rule_id": "block_below_margin_floor",
+            "missing_fields": [],
+            "invalid_fields": [],
+        }
+        assert fails["differences"][0] == {"member": "verdict", "expected": "yes", "observed": "no"}
+        assert [reason["rule_id"] for reason in fails["explanation"]] == [
+            "block_below_margin_floor",
+            "approve_standard_exception",
+        ]
+        (opposing,) = fails["explanation"][1]["tree"]["children"]
+        assert (opposing["text"], opposing["supports"]) == ("margin_percent gte 15", False)
+
+    def test_warnings_have_lines_and_do_not_count(self, folder: Path) -> None:
+        file = cases(folder, MISSPELT)
+        report = reported(run_gate("rulebook", "test", file, "--json"), 0)
+        (warning,) = report["files"][0]["warnings"]
+        assert (report["ok"], warning["code"]) == (True, "unknown_fact")
+        assert warning["line"] == line_of(file, "margn_percent")
+        assert run_gate("rulebook", "test", file, "--json", "--strict").returncode == 1
+
+
+class TestJunit:
+    """The report in JUnit XML."""
+
+    def test_a_suite_for_each_file_and_a_test_for_each_case(self, folder: Path) -> None:
+        xml = folder / "junit.xml"
+        bad, good = cases(folder, FAILS, HOLDS), cases(folder, MISSPELT, name="good.json")
+        done = run_gate("rulebook", "test", bad, good, str(folder / "none.json"), "--junit", str(xml))
+        assert done.returncode == 2
+        first, second, third = suites(xml)
+        assert (first.attrib["name"], first.attrib["tests"], first.attrib["failures"]) == (bad, "2", "1")
+        failing, holding = first.findall("testcase")
+        assert (failing.attrib["name"], failing.attrib["classname"]) == (FAILS["name"], bad)
+        assert failing.attrib["line"] == str(line_of(bad, FAILS["name"]))
+        failure = failing.find("failure")
+        assert failure is not None
+        assert failure.attrib["message"] == "not as expected: verdict, matched_rule_id"
+        for line in (failure.text or "").splitlines():
+            assert f"  {line}\n" in done.stdout
+        assert "    - margin_percent gte 15: false, the fact is 14" in (failure.text or "")
+        assert list(holding) == []
+        assert (second.attrib["failures"], second.attrib["errors"]) == ("0", "0")
+        assert "Did you mean 'margin_percent'?" in (second.findtext("system-out") or "")
+        assert (third.attrib["tests"], third.attrib["errors"]) == ("1", "1")
+        error = third.find("testcase/error")
+        assert error is not None
+        assert "cannot be read" in error.attrib["message"]
+
+    def test_characters_that_xml_cannot_hold_are_escaped(self, folder: Path) -> None:
+        xml = folder / "junit.xml"
+        text = '\x00\x1b\ufffe<&"]]>\u20ac'
+        case = {**FAILS, "name": text, "facts": {**FAILS["facts"], "discount_percent": text}}
+        assert run_gate("rulebook", "test", cases(folder, case), "--junit", str(xml)).returncode == 1
+        (suite,) = suites(xml)
+        (found,) = suite.findall("testcase")
+        assert found.attrib["name"] == '\\x00\\x1b\\ufffe<&"]]>\u20ac'
+
+    def test_a_place_that_cannot_be_written(self, folder: Path) -> None:
+        done = run_gate("rulebook", "test", cases(folder, HOLDS), "--junit", str(folder / "none" / "junit.xml"))
+        assert done.returncode == 2
+        assert "(FILE_UNWRITABLE)" in done.stderr
+
+
+SHIPPED: Final = sorted(resources.path("data", "cases").iterdir())
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.name)
+def test_the_cases_of_the_products_rulebooks_hold(file: Path) -> None:
+    report = reported(run_gate("rulebook", "test", str(file), "--json", "--strict"), 0)
+    assert report["files"][0]["warnings"] == []
+    assert report["files"][0]["rulebook"]["hash"] in {rulebook.hash for rulebook in active_rulebooks()}
