@@ -13,6 +13,7 @@
     analysis/     what holds of a rulebook for all facts
     bundles       the product's own rulebooks, active and historical
     patterns      policy patterns: a rulebook with examples and advice
+    testing       tests of rulebooks: cases, their runs, and why one does not hold
 
 Pure. Rulebook v1 and its evaluator are frozen, for stored records are replayed with them: CONTRIBUTING.md says how an
 operator is added. Registered rulebooks are in `ledger.rulebooks`, decisions in `decisions`.
