@@ -66,7 +66,8 @@ class DocumentFile:
 
     def findings(self, faults: Sequence[FieldError]) -> list[Finding]:
         """Errors or warnings with their lines, in the order of these."""
-        lines = self.lines([fault.field for fault in faults])
+        # Finding lines reads the whole text.
+        lines = self.lines([fault.field for fault in faults]) if faults else {}
         return sorted((Finding(lines[fault.field], fault) for fault in faults), key=lambda finding: finding.line)
 
 

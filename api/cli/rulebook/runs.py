@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +89,7 @@ def run_file(path: Path) -> FileRun | UnusableFile:
         file = read_cases(document.value)
     except MaterialRefused as error:
         return UnusableFile(name, error, name, document.findings(error.errors))
-    at = path.parent / file.rulebook
+    at = Path(os.path.normpath(path.parent / file.rulebook))
     # A rulebook named `-` is a file, not stdin.
     at = at.absolute() if str(at) == "-" else at
     try:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gate.encoding.strict_json import JsonObject
-from gate.rulebooks.documents import DeclaredRule, RulebookBody
+from gate.rulebooks.documents import Condition, DeclaredRule, RulebookBody
 from gate.rulebooks.evaluation import NEEDS_INPUT, Evaluator, compile_rulebook
 from gate.rulebooks.explanation import ExplainedRule, Tree, explain_rules
 from gate.rulebooks.rulebook import Rulebook
@@ -96,9 +96,9 @@ class Explainer:
             return
         stated = {name: value for name, value in expect.items() if name in OUTCOME_MEMBERS}
         fitting = [rule_id for rule_id in self._order if stated.items() <= self._rules[rule_id].outcome.items()]
-        explained = [self._explained(rule_id, result) for rule_id in fitting]
-        for rule in sorted(explained, key=lambda rule: _opposing(rule.tree))[:_SHOWN]:
-            yield self._about(rule, result)
+        nearest = sorted(fitting, key=lambda rule_id: self._rules[rule_id].distance(result.case.facts))
+        for rule_id in nearest[:_SHOWN]:
+            yield self._about(self._explained(rule_id, result), result)
         more = len(fitting) - _SHOWN
         if more > 0:
             yield Reason(f"{more} more {'rule has' if more == 1 else 'rules have'} an outcome that fits")
@@ -149,16 +149,17 @@ class _Alone:
 
     body: RulebookBody
     evaluator: Evaluator
+    outcome: NamedOutcome
 
     @classmethod
     def of(cls, body: RulebookBody, rule: DeclaredRule) -> _Alone:
         alone: RulebookBody = {**body, "input_schema": {"required": [], "properties": {}}, "rules": [rule]}
-        return cls(alone, compile_rulebook(alone))
+        return cls(alone, compile_rulebook(alone), named_declared(rule["outcome"], rule["rule_id"]))
 
-    @property
-    def outcome(self) -> NamedOutcome:
-        (rule,) = self.body["rules"]
-        return named_declared(rule["outcome"], rule["rule_id"])
+    def distance(self, facts: JsonObject) -> int:
+        """How many tests must change, at least, for the rule to match."""
+        (rule,), (tried,) = self.body["rules"], self.evaluator.explain(facts).evaluation["rules"]
+        return _opposing(rule["condition"], (test["passed"] for test in tried["tests"]), needed=True)
 
     def explain(self, facts: JsonObject) -> ExplainedRule:
         (rule,) = explain_rules(self.body, self.evaluator.explain(facts).evaluation)
@@ -175,13 +176,20 @@ def _decisive(tree: Tree) -> Tree:
     return replace(tree, children=children)
 
 
-def _opposing(tree: Tree) -> int:
-    """How many tests must change, at least, for the rule to match, if each could change by itself."""
-    if tree.supports:
-        return 0
-    if not tree.children:
-        return 1
-    # Below a `not`, `all` needs only one false child, and `any` needs all of them false.
-    inverted = tree.holds is not tree.supports
-    together = sum if tree.text == "not" or (tree.text == "all") is not inverted else min
-    return together([_opposing(child) for child in tree.children])
+def _opposing(condition: Condition, passed: Iterator[bool], needed: bool) -> int:
+    """How many tests must change, at least, for a condition to have the needed result, if each could change by itself.
+
+    Args:
+        condition: The condition.
+        passed: The results of its tests, in their order.
+        needed: The needed result.
+    """
+    if "not" in condition:
+        return _opposing(condition["not"], passed, not needed)
+    if "all" in condition:
+        counts = [_opposing(child, passed, needed) for child in condition["all"]]
+        return sum(counts) if needed else min(counts)
+    if "any" in condition:
+        counts = [_opposing(child, passed, needed) for child in condition["any"]]
+        return min(counts) if needed else sum(counts)
+    return int(next(passed) is not needed)

@@ -7,6 +7,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any, Final
 from xml.etree import ElementTree
+from xml.parsers import expat
 
 import jsonschema
 import pytest
@@ -17,17 +18,17 @@ from gate.rulebooks.bundles import active_rulebooks
 from tests.support.command_line import run_gate
 from tests.support.samples import sample_rulebook
 
-HOLDS: Final = {
+HOLDS: Final[dict[str, Any]] = {
     "name": "a usual discount",
     "facts": {"discount_percent": 10, "margin_percent": 22},
     "expect": {"verdict": "yes"},
 }
-FAILS: Final = {
+FAILS: Final[dict[str, Any]] = {
     "name": "margin below the floor",
     "facts": {"discount_percent": 10, "margin_percent": 14},
     "expect": {"verdict": "yes", "matched_rule_id": "approve_standard_exception"},
 }
-MISSPELT: Final = {**HOLDS, "name": "misspelt", "facts": {**HOLDS["facts"], "margn_percent": 1}}
+MISSPELT: Final[dict[str, Any]] = {**HOLDS, "name": "misspelt", "facts": {**HOLDS["facts"], "margn_percent": 1}}
 
 
 @pytest.fixture
@@ -62,11 +63,14 @@ def reported(done: CompletedProcess[str], code: int) -> Any:
 
 
 def suites(file: Path) -> list[ElementTree.Element]:
-    parser = ElementTree.XMLPullParser(["end"])
-    parser.feed(file.read_bytes())
-    parser.close()
-    found = [element for _, element in parser.read_events() if isinstance(element, ElementTree.Element)]
-    return [element for element in found if element.tag == "testsuite"]
+    """The suites of a file in JUnit XML, which an XML parser reads."""
+    builder = ElementTree.TreeBuilder()
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = builder.start
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.data
+    parser.Parse(file.read_bytes(), True)
+    return builder.close().findall("testsuite")
 
 
 class TestPeople:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from gate.encoding.canonical import canonical
-from gate.encoding.strict_json import parse
+from gate.encoding.strict_json import JsonObject, parse
 from gate.rulebooks.rulebook import Rulebook, load
 from gate.rulebooks.testing.cases import Case, Expect, read_cases
 from gate.rulebooks.testing.runs import Difference, observe, run
@@ -17,7 +17,7 @@ from tests.support.samples import sample_rulebook
 from tests.support.tiers import examples
 from tests.support.torture import size
 
-APPROVED = {"discount_percent": 10, "margin_percent": 22}
+APPROVED: JsonObject = {"discount_percent": 10, "margin_percent": 22}
 MISSING = {"margin_percent": 22}
 INVALID = {"discount_percent": None, "margin_percent": "22"}
 
