@@ -74,7 +74,7 @@ def test_a_mutant_names_its_rule_its_place_and_the_change() -> None:
     ],
 )
 @pytest.mark.parametrize("operator", ["gt", "gte", "lt", "lte", "eq", "neq"])
-def test_thresholds_move_by_one_step(operator: str, types: dict[str, str], value: Any, expected: list[Any]) -> None:
+def test_thresholds_move_by_one_step(operator: str, types: dict[str, Any], value: Any, expected: list[Any]) -> None:
     body = rulebook(rule("one", compare("amount", operator, value)), **types)
     assert [one["value"] for one in conditions_of(body, "threshold_moved")] == expected
 
