@@ -72,6 +72,9 @@ def read_yaml(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH, max_values: in
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise _refused("It is not valid UTF-8.", body.count(b"\n", 0, error.start) + 1) from error
+    if (found := _LINE_SEPARATOR.search(text)) is not None:
+        line = text.count("\n", 0, found.start()) + 1
+        raise _refused("It has a line separator other than a line feed; write it as an escape in quotes.", line)
     reader = _Reader(max_depth, max_values)
     try:
         for event in _yaml().parse(io.StringIO(text)):
@@ -231,7 +234,10 @@ class _Reader:
             self._open.append(_Open(path, value))
 
 
-_NULL: Final = ("", "~", "null", "Null", "NULL")
+# YAML 1.1 takes them for line breaks and YAML 1.2 does not; the library folds them into blanks.
+_LINE_SEPARATOR: Final = re.compile("[\x85\u2028\u2029]|\r(?!\n)")
+
+_NULL: Final = ("~", "null", "Null", "NULL")
 _TRUTHS: Final = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _JSON_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 # What the core schema reads as a number: https://yaml.org/spec/1.2.2/#1032-tag-resolution
@@ -245,6 +251,9 @@ def _scalar(event: Any, line: int) -> Json:
     text: str = event.value
     if event.style is not None:
         return _string(text, line)
+    if not text:
+        # The core schema reads null here, and an author may have forgotten the value.
+        raise _refused("A value is missing; write null where that is meant.", line)
     if text in _NULL:
         return None
     if text in _TRUTHS:

@@ -16,8 +16,8 @@ from gate.rulebooks.testing.coverage import GOAL_KINDS, Coverage, GoalKind, Goal
 from gate.rulebooks.testing.exact import ExactFinder, ExactJudge
 from gate.rulebooks.testing.mutants import Mutant
 from gate.rulebooks.testing.mutation import MutationReport, mutation_score
-from gate.rulebooks.testing.outcomes import named
 from gate.rulebooks.testing.proposals import missing_cases
+from gate.rulebooks.testing.runs import named
 from gate.rulebooks.testing.shares import Share
 
 

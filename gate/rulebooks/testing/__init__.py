@@ -2,8 +2,7 @@
 
     cases         cases as authors write them: facts, and the outcome expected of them
     advice        warnings: facts that the rulebook does not know, expectations that can never hold
-    outcomes      outcomes by the names that cases have for their parts
-    runs          running cases: the outcome of each, and how it differs from the expected one
+    runs          running cases: the outcome of each, by the names that cases use, and how it differs from the expected
     failures      why a case does not hold: the rules and tests that made the difference
     coverage      which rules, tests and combinators the cases try, and which they leave out
     boundaries    values at the edges of tests: at, just below and just above a number, listed and not, absent, null

@@ -18,7 +18,7 @@ from gate.rulebooks.conditions import tests_of
 from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.explanation import shown
 from gate.rulebooks.testing.cases import Case
-from gate.rulebooks.testing.outcomes import OUTCOME_MEMBERS, possible_outcomes
+from gate.rulebooks.testing.runs import OUTCOME_MEMBERS, possible_outcomes
 
 
 def find_case_warnings(body: RulebookBody, cases: Sequence[Case]) -> list[FieldError]:

@@ -20,8 +20,7 @@ from gate.rulebooks.documents import Condition, DeclaredRule, RulebookBody
 from gate.rulebooks.evaluation import NEEDS_INPUT, Evaluator, compile_rulebook
 from gate.rulebooks.explanation import ExplainedRule, Tree, explain_rules
 from gate.rulebooks.rulebook import Rulebook
-from gate.rulebooks.testing.outcomes import OUTCOME_MEMBERS, NamedOutcome, named, named_declared
-from gate.rulebooks.testing.runs import CaseResult
+from gate.rulebooks.testing.runs import OUTCOME_MEMBERS, CaseResult, NamedOutcome, named, named_declared
 
 _SHOWN: Final = 3
 """How many rules whose outcome would fit are shown."""

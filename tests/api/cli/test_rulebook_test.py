@@ -114,7 +114,7 @@ class TestPeople:
         assert "Did you mean 'margin_percent'?" in done.stdout
         done = run_gate("rulebook", "test", file, "--strict")
         assert done.returncode == 1
-        assert done.stdout.endswith("--strict: the warnings count as failures.\n")
+        assert done.stdout.endswith("--strict: warnings, holes and surviving mutants count as failures.\n")
         assert run_gate("rulebook", "test", cases(folder, HOLDS), "--strict").returncode == 0
 
     def test_several_files_and_the_worst_of_their_exit_codes(self, folder: Path) -> None:
@@ -143,6 +143,55 @@ class TestPeople:
         assert "a\\x1b[2Jb\\nc\n" in done.stdout
 
 
+class TestYaml:
+    """Cases and rulebooks in YAML."""
+
+    CASES = """\
+rulebook: ../rulebooks/pricing.json
+cases:
+  - name: no is text
+    facts: {discount_percent: 10, margin_percent: 14}
+    expect: {verdict: no}
+  - name: fails
+    facts:
+      discount_percent: 10
+      margn_percent: 14
+    expect: {verdict: yes}
+"""
+
+    def test_verdicts_are_text_and_lines_are_named(self, folder: Path) -> None:
+        file = folder / "cases" / "pricing.yaml"
+        file.write_text(self.CASES)
+        done = run_gate("rulebook", "test", str(file))
+        assert done.returncode == 1
+        assert done.stdout.startswith(
+            f"{file}: 1 of 2 cases holds\n"
+            f"{file}:6: fails\n"
+            '  verdict: expected "yes", observed "review"\n'
+            "  margin_percent is required but missing\n"
+            "  so no rule was tried\n"
+            f"{file}:9: warning: cases[1].facts.margn_percent: "
+        )
+
+    def test_what_is_unusable_is_named_by_its_line(self, folder: Path) -> None:
+        file = folder / "cases" / "pricing.yaml"
+        for old, new, told in (
+            ("verdict: no", "verdict: maybe", ":5: error: cases[0].expect.verdict: It must be one of yes, no, review."),
+            ("verdict: no", "verdict: &a no", ":5 is no usable YAML. "),
+            ("name: fails", "name: no is text", ":6: error: cases[1].name: cases[0] has the same name"),
+        ):
+            file.write_text(self.CASES.replace(old, new))
+            done = run_gate("rulebook", "test", str(file))
+            assert done.returncode == 2
+            assert f"{file}{told}" in done.stdout
+
+    def test_a_rulebook_in_yaml(self, folder: Path) -> None:
+        # JSON is YAML.
+        (folder / "rulebooks" / "pricing.yaml").write_text(json.dumps(sample_rulebook(), indent=1))
+        file = cases(folder, HOLDS, rulebook="pricing.yaml")
+        assert run_gate("rulebook", "test", file).returncode == 0
+
+
 class TestUnusable:
     """What cannot be run names the file and line at fault, and exits with 2."""
 
@@ -168,7 +217,7 @@ class TestUnusable:
         body["rules"][0]["outcome"]["decision"] = "maybe"
         rulebook = write(folder / "rulebooks" / "pricing.json", body)
         file = cases(folder, HOLDS)
-        at = str(folder / "cases" / ".." / "rulebooks" / "pricing.json")
+        at = str(folder / "rulebooks" / "pricing.json")
         done = run_gate("rulebook", "test", file)
         line = line_of(rulebook, "maybe")
         assert (done.returncode, done.stdout) == (
@@ -222,7 +271,7 @@ class TestMachines:
         assert report["ok"] is False
         (entry,) = report["files"]
         assert entry["rulebook"] == {
-            "file": str(folder / "cases" / ".." / "rulebooks" / "pricing.json"),
+            "file": str(folder / "rulebooks" / "pricing.json"),
             "rulebook_id": "pricing_exception",
             "version": "2026-06-11",
             "hash": content_hash(sample_rulebook()),
