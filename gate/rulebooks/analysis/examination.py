@@ -11,7 +11,7 @@ from typing import Final
 
 from gate.encoding.strict_json import JsonObject
 from gate.rulebooks.advice import find_warnings
-from gate.rulebooks.analysis.encoding import Encoded, EncodedRule, Encoder, result_of
+from gate.rulebooks.analysis.encoding import Encoded, EncodedRule, Encoder
 from gate.rulebooks.analysis.finding import Finding, Inconsistent, Severity
 from gate.rulebooks.analysis.regions import Regions
 from gate.rulebooks.analysis.solver import NotDecided, Solver
@@ -197,7 +197,7 @@ class Examiner:
                     message = f"No rule matches for more facts than those in the {MAX_DEFAULT_REGIONS} regions listed."
                     yield Finding("falls_to_default", severity, (), "default_outcome", message)
                     return
-                self._confirm(region.witness, self._encoded.default)
+                self._confirm(region.witness, None)
                 yield Finding(
                     "falls_to_default",
                     severity,
@@ -212,13 +212,14 @@ class Examiner:
     def _facts(self, rule: EncodedRule) -> JsonObject:
         """The facts found last, for which a rule matches."""
         facts = self._space.facts()
-        self._confirm(facts, rule.matches)
+        self._confirm(facts, rule.rule_id)
         return facts
 
-    def _confirm(self, facts: JsonObject, literal: int) -> None:
-        found = result_of(self._evaluator.decide(facts))
-        if self._encoded.results.get(found) != literal:
-            raise Inconsistent(f"The evaluator gives {found} for {facts}, which the analysis does not expect.")
+    def _confirm(self, facts: JsonObject, rule_id: str | None) -> None:
+        """Has the evaluator confirm that a rule matches valid facts, or that none does."""
+        found = self._evaluator.decide(facts)
+        if found.status != "ok" or found.matched_rule_id != rule_id:
+            raise Inconsistent(f"The evaluator gives {found} for {facts}, where {rule_id} should match.")
 
 
 def _priority(rule: EncodedRule) -> int:
