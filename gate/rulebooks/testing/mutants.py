@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import Final, Literal, TypeAlias, cast
 
@@ -53,6 +53,7 @@ class Mutant:
         rule_id: The rule that is changed, or the one that comes earlier of two; None where none is.
         description: The change as a sentence, without a full stop.
         body: The changed rulebook, valid.
+        changed: The rule with the changed condition, where nothing but a condition changed; None elsewhere.
     """
 
     kind: MutantKind
@@ -60,6 +61,7 @@ class Mutant:
     rule_id: str | None
     description: str
     body: RulebookBody
+    changed: DeclaredRule | None = None
 
 
 def mutants_of(body: RulebookBody) -> Iterator[Mutant]:
@@ -72,7 +74,8 @@ def mutants_of(body: RulebookBody) -> Iterator[Mutant]:
         for edit in _edits(rule["condition"], integers, may_grow=nodes < MAX_CONDITION_NODES):
             changed: DeclaredRule = {**rule, "condition": edit.condition}
             path = f"rules[{place}].condition{edit.path}"
-            yield _mutant(edit.kind, path, body, {place: changed}, f"{_named(place, rule)}: {edit.words}")
+            mutant = _mutant(edit.kind, path, body, {place: changed}, f"{_named(place, rule)}: {edit.words}")
+            yield replace(mutant, changed=changed)
         yield from _outcomes_exchanged(body, place, following.get(place))
         if len(body["rules"]) > 1:
             without: RulebookBody = {**body, "rules": [one for one in body["rules"] if one is not rule]}

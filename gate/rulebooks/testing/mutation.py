@@ -10,15 +10,13 @@ kills go to the judge, who proves that a mutant decides alike, or gives facts th
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final, Protocol
 
 from gate.encoding.strict_json import JsonObject
 from gate.rulebooks.conditions import walk
-from gate.rulebooks.documents import RulebookBody
+from gate.rulebooks.documents import DeclaredRule, RulebookBody
 from gate.rulebooks.evaluation import Evaluator, Outcome, compile_rulebook
 from gate.rulebooks.rulebook import Rulebook
 from gate.rulebooks.testing.answers import Answer, Found, Never
@@ -30,11 +28,8 @@ from gate.rulebooks.testing.shares import Share
 MAX_MUTANTS: Final = 5_000
 """How many mutants are tried at most."""
 
-MAX_RUNS: Final = 2_000_000
-"""How often a case is run on a mutant at most, all together: about a minute."""
-
-# Conditions of a mutant, and items in them, that are compiled at most, all mutants together.
-_MAX_COMPILED: Final = 50_000_000
+MAX_WORK: Final = 50_000_000
+"""How many rules are evaluated, and conditions and items of lists compiled, at most: about a minute."""
 
 
 class Judge(Protocol):
@@ -127,15 +122,14 @@ def mutation_score(rulebook: Rulebook, cases: Iterable[Case], judge: Judge) -> M
     equivalent: list[Mutant] = []
     undecided: list[Unjudged] = []
     cut = False
-    for number, mutant in enumerate(islice(mutants_of(rulebook.body), MAX_MUTANTS + 1)):
-        if number == trials.most_mutants or trials.runs > MAX_RUNS:
+    for number, mutant in enumerate(mutants_of(rulebook.body)):
+        if number == MAX_MUTANTS or trials.work > MAX_WORK:
             cut = True
             break
-        evaluator = compile_rulebook(mutant.body)
-        if (killer := trials.killer(mutant, evaluator)) is not None:
+        if (killer := trials.killer(mutant)) is not None:
             killed.append(Killed(mutant, killer))
             continue
-        judged = _judged(mutant, evaluator, rulebook, judge)
+        judged = _judged(mutant, rulebook, judge)
         if isinstance(judged, Survivor):
             survived.append(judged)
         elif isinstance(judged, Unjudged):
@@ -147,35 +141,35 @@ def mutation_score(rulebook: Rulebook, cases: Iterable[Case], judge: Judge) -> M
     )
 
 
-def _judged(mutant: Mutant, evaluator: Evaluator, rulebook: Rulebook, judge: Judge) -> Survivor | Unjudged | Mutant:
+def _judged(mutant: Mutant, rulebook: Rulebook, judge: Judge) -> Survivor | Unjudged | Mutant:
     answer = judge.difference(rulebook.body, mutant.body)
     if isinstance(answer, Never):
         return mutant
     if not isinstance(answer, Found):
         return Unjudged(mutant, answer.reason)
-    original, mutated = rulebook.evaluator.decide(answer.facts), evaluator.decide(answer.facts)
+    original, mutated = (of.decide(answer.facts) for of in (rulebook.evaluator, compile_rulebook(mutant.body)))
     if original == mutated:
         return Unjudged(mutant, "the evaluator does not confirm the facts that should tell them apart")
     return Survivor(mutant, answer.facts, original, mutated)
 
 
 class _Trials:
-    """The cases that hold on a rulebook, by the rules that they try.
+    """The cases that hold on a rulebook, by the rules that decide them.
 
     Attributes:
         failing: The names of the cases that do not hold.
-        runs: How often a case was run on a mutant.
-        most_mutants: How many mutants are tried at most.
+        work: How much was evaluated and compiled so far, as `MAX_WORK` counts it.
     """
 
     def __init__(self, rulebook: Rulebook, cases: Iterable[Case]) -> None:
         self.failing: Final[list[str]] = []
-        self.runs = 0
-        self.most_mutants: Final = min(MAX_MUTANTS, max(_MAX_COMPILED // _size(rulebook.body), 1))
+        self.work = 0
+        self._size: Final = sum(map(_size, rulebook.body["rules"]))
         rules = sorted(rulebook.body["rules"], key=lambda rule: (-rule.get("priority", 0), rule["rule_id"]))
         self._order: Final = {rule["rule_id"]: at for at, rule in enumerate(rules)}
         self._all: Final[list[Case]] = []
-        decided_by: dict[int, list[Case]] = defaultdict(list)
+        # Those that no rule decides come last.
+        self._decided_by: Final[list[list[Case]]] = [[] for _ in range(len(rules) + 1)]
         for case in cases:
             if not holds(rulebook.evaluator, case):
                 self.failing.append(case.name)
@@ -184,31 +178,44 @@ class _Trials:
             outcome = rulebook.evaluator.decide(case.facts)
             if outcome.status == "ok":
                 by = outcome.matched_rule_id
-                decided_by[len(rules) if by is None else self._order[by]].append(case)
-        self._decided_by: Final[Mapping[int, Sequence[Case]]] = decided_by
+                self._decided_by[len(rules) if by is None else self._order[by]].append(case)
 
-    def killer(self, mutant: Mutant, evaluator: Evaluator) -> str | None:
+    def killer(self, mutant: Mutant) -> str | None:
         """The name of a case that does not hold on a mutant; None where all of them do."""
-        for case in self._reaching(mutant):
-            self.runs += 1
+        evaluator: Evaluator | None = None
+        for case in self._affected(mutant):
+            if evaluator is None:
+                evaluator = compile_rulebook(mutant.body)
+                self.work += self._size
+            self.work += len(self._order)
             if not holds(evaluator, case):
                 return case.name
         return None
 
-    def _reaching(self, mutant: Mutant) -> Iterator[Case]:
-        """The cases that can notice a mutant, those first that its rule decides.
+    def _affected(self, mutant: Mutant) -> Iterable[Case]:
+        """The cases whose outcome a mutant may change; it changes that of no other."""
+        if mutant.rule_id is None:
+            return self._all if mutant.path.startswith("input_schema") else self._decided_by[-1]
+        if mutant.kind == "priorities_exchanged":
+            return self._all
+        at = self._order[mutant.rule_id]
+        return self._decided_by[at] if mutant.changed is None else self._matching_otherwise(at, mutant, mutant.changed)
 
-        Where another rule matches before the changed one is tried, nothing changes. Any case can notice a change of the
-        input schema or the default outcome, and a rule with another priority may come before rules of that priority.
-        """
-        if mutant.rule_id is None or mutant.kind == "priorities_exchanged":
-            yield from self._all
-            return
-        for at in range(self._order[mutant.rule_id], len(self._order) + 1):
-            yield from self._decided_by.get(at, ())
+    def _matching_otherwise(self, at: int, mutant: Mutant, changed: DeclaredRule) -> Iterator[Case]:
+        """The cases for which a rule is tried, and with its changed condition matches where it did not, or no more."""
+        alone = compile_rulebook(
+            {**mutant.body, "input_schema": {"required": [], "properties": {}}, "rules": [changed]}
+        )
+        self.work += _size(changed)
+        for by in range(at, len(self._decided_by)):
+            for case in self._decided_by[by]:
+                self.work += 1
+                matches = alone.decide(case.facts).matched_rule_id is not None
+                if matches is not (by == at):
+                    yield case
 
 
-def _size(body: RulebookBody) -> int:
-    """How many conditions, and items in their lists, a mutant has about."""
-    values = [node.condition.get("value") for rule in body["rules"] for node in walk(rule["condition"])]
+def _size(rule: DeclaredRule) -> int:
+    """How many conditions a rule has, and items in their lists."""
+    values = [node.condition.get("value") for node in walk(rule["condition"])]
     return sum(1 + (len(value) if isinstance(value, list | dict) else 0) for value in values)

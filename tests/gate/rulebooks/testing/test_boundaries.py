@@ -14,6 +14,7 @@ from gate.rulebooks.testing.boundaries import BoundaryValue, boundary_values
 from tests.reference.strategies import rulebooks
 from tests.support.rulebooks import compare, rule, rulebook
 from tests.support.tiers import examples
+from tests.support.torture import size
 
 
 def values(*tests: Any, **types: Any) -> dict[str, Any]:
@@ -113,7 +114,7 @@ def test_a_field_that_is_only_required_or_only_tested_for_presence_is_absent_onc
     assert [one.field for one in boundary_values(body) if one.value is ABSENT] == ["needed", "seen"]
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(size(40, 2_000)))
 @given(rulebooks())
 def test_values_of_a_test_are_distinct_and_of_the_declared_type(body: Any) -> None:
     types = {name: declared["type"] for name, declared in body["input_schema"]["properties"].items()}

@@ -19,6 +19,7 @@ from gate.rulebooks.testing.shares import Share
 from tests.reference.strategies import facts, rulebooks
 from tests.support.rulebooks import compare, rule, rulebook
 from tests.support.tiers import examples
+from tests.support.torture import size
 
 BODY = rulebook(
     rule(
@@ -188,7 +189,7 @@ def gives(body: Any, given: Any, wanted: Wanted) -> bool:
     )
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(size(40, 2_000)))
 @given(st.data())
 def test_goals_are_met_as_explanations_show_it(data: st.DataObject) -> None:
     body = data.draw(rulebooks())

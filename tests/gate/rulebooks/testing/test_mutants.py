@@ -17,6 +17,7 @@ from gate.rulebooks.testing.mutants import MAX_DROPPED_ITEMS, Mutant, mutants_of
 from tests.reference.strategies import rulebooks
 from tests.support.rulebooks import compare, outcome, rule, rulebook
 from tests.support.tiers import examples
+from tests.support.torture import size
 
 SMALL = rule("approve_small", compare("amount", "lte", 50), priority=5)
 
@@ -38,7 +39,7 @@ def check(body: Any, mutants: Iterable[Mutant]) -> None:
     assert [hash_ for hash_, number in Counter(hashes).items() if number > 1] == []
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(size(40, 2_000)))
 @given(rulebooks())
 def test_mutants_are_valid_and_all_different(body: Any) -> None:
     before = copy.deepcopy(body)

@@ -25,6 +25,7 @@ from gate.rulebooks.testing.shares import Share
 from tests.reference.strategies import facts, rulebooks
 from tests.support.rulebooks import compare, rule, rulebook
 from tests.support.tiers import examples
+from tests.support.torture import size
 
 BODY = rulebook(
     rule("approve", {"all": [compare("amount", "lte", 50), compare("risk", "eq", "low")]}, priority=2),
@@ -142,11 +143,11 @@ def test_mutants_beyond_the_bounds_are_not_tried_and_the_report_says_so(monkeypa
         assert report.cut is cut
         assert len(report.survived) + len(report.equivalent) == bound
     monkeypatch.setattr(mutation, "MAX_MUTANTS", number)
-    monkeypatch.setattr(mutation, "MAX_RUNS", 3)
+    monkeypatch.setattr(mutation, "MAX_WORK", 30)
     assert scored(*GRID).cut is True
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(size(40, 2_000)))
 @given(st.data())
 def test_a_mutant_is_killed_where_any_case_does_not_hold_on_it(data: st.DataObject) -> None:
     body: Any = data.draw(rulebooks())
