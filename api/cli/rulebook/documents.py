@@ -13,6 +13,9 @@ from gate.encoding.strict_json import Json, parse
 from gate.encoding.yaml_text import read_yaml
 from gate.errors import FieldError, MaterialRefused
 
+# The line of what is refused is looked for in texts up to this size: in larger ones it takes seconds.
+_SEARCHED: Final = 1024 * 1024
+
 YAML_SUFFIXES: Final = (".yaml", ".yml")
 """How the names of YAML files end."""
 
@@ -98,7 +101,8 @@ def _read_json(name: str, content: bytes, max_depth: int, max_values: int) -> Do
         value: Json = parse(content, max_depth=max_depth, max_values=max_values)
     except MaterialRefused as error:
         message = error.message.replace("The body", "It", 1)
-        line = None if " at line " in message else line_of_refusal(content.decode(errors="replace"))
+        searched = " at line " not in message and len(content) <= _SEARCHED
+        line = line_of_refusal(content.decode(errors="replace")) if searched else None
         at = name if line is None else f"{name}:{line}"
         raise MaterialRefused(error.code, f"{at} is no usable JSON. {message}") from error
     return DocumentFile(name, content.decode(), value)

@@ -72,25 +72,31 @@ def _between(low: float, high: float, whole: bool | None) -> float | None:
 
 
 def _any(low: float, high: float) -> Iterator[float]:
-    yield from _whole(low, high)
+    yield from _natural(low, high)
     yield from _rounded(low, high)
-    yield math.nextafter(low, math.inf)
+    yield from _beside(low, high)
 
 
 def _whole(low: float, high: float) -> Iterator[float]:
     """Whole numbers that may lie between, the last of which does if any does."""
-    if math.isinf(low) and math.isinf(high):
-        yield 0
-        return
+    yield from _natural(low, high)
+    # Beyond 2^53 not every whole number is a double, and every double is a whole number.
+    yield from _beside(low, high)
+
+
+def _natural(low: float, high: float) -> Iterator[float]:
+    """The whole numbers that people would name."""
     if math.isinf(low):
-        yield math.ceil(high) - 1
-        yield math.nextafter(high, -math.inf)
+        yield 0 if math.isinf(high) else math.ceil(high) - 1
         return
     if not math.isinf(high) and high - low > 2:
         yield math.floor(low / 2 + high / 2)
     yield math.floor(low) + 1
-    # Beyond 2^53 not every whole number is a double, and every double is a whole number.
-    yield math.nextafter(low, math.inf)
+
+
+def _beside(low: float, high: float) -> Iterator[float]:
+    """The double next to a bound."""
+    yield math.nextafter(high, -math.inf) if math.isinf(low) else math.nextafter(low, math.inf)
 
 
 def _broken(low: float, high: float) -> Iterator[float]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from gate.rulebooks.analysis import NotDecided, Questions, find_difference
 from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.testing.answers import Answer, Found, Never, Undecided
 from gate.rulebooks.testing.coverage import Wanted
+
+MAX_JUDGED: Final = 500
+"""How many mutants are judged at most: seconds for a rulebook of usual size, a minute for the largest."""
 
 
 class ExactFinder:
@@ -28,10 +33,20 @@ class ExactFinder:
 
 
 class ExactJudge:
-    """Decides whether two rulebooks decide alike; `mutation.Judge`."""
+    """Decides whether two rulebooks decide alike; `mutation.Judge`.
+
+    After `MAX_JUDGED` questions it decides none.
+    """
+
+    def __init__(self) -> None:
+        """Has decided nothing yet."""
+        self._judged = 0
 
     def difference(self, original: RulebookBody, mutant: RulebookBody) -> Answer:
         """Facts for which the outcomes of two valid rulebooks differ."""
+        self._judged += 1
+        if self._judged > MAX_JUDGED:
+            return Undecided(f"{MAX_JUDGED} mutants were judged before it; more cases leave fewer to judge")
         try:
             facts = find_difference(original, mutant)
         except NotDecided as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any, Final
@@ -14,7 +15,7 @@ import pytest
 
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
-from gate.rulebooks.bundles import active_rulebooks
+from gate.rulebooks.bundles import own_rulebooks
 from tests.support.command_line import run_gate
 from tests.support.samples import sample_rulebook
 
@@ -140,7 +141,7 @@ class TestPeople:
 
     def test_a_terminal_obeys_nothing_in_a_name(self, folder: Path) -> None:
         done = run_gate("rulebook", "test", cases(folder, {**FAILS, "name": "a\x1b[2Jb\nc"}))
-        assert "a\\x1b[2Jb\\nc\n" in done.stdout
+        assert "a\\x1b[2Jb\nc\n" in done.stdout
 
 
 class TestYaml:
@@ -348,11 +349,98 @@ class TestJunit:
         assert "(FILE_UNWRITABLE)" in done.stderr
 
 
+class TestMeasures:
+    """Coverage, mutation score, and the cases that are missing."""
+
+    @pytest.fixture
+    def file(self, folder: Path) -> str:
+        return cases(folder, HOLDS)
+
+    def test_a_hole_is_shown_with_facts_that_close_it(self, folder: Path, file: str) -> None:
+        done = run_gate("rulebook", "test", file, "--coverage")
+        assert done.returncode == 0
+        assert "rules matched 1 of 2" in done.stdout
+        assert "  not tried: approve_standard_exception matches\n    facts that close it: {" in done.stdout
+        assert "  impossible, and not counted: margin_percent gte 15 is false in approve_standard_exc" in done.stdout
+
+    def test_a_surviving_mutant_is_shown_with_facts_that_tell_it_apart(self, file: str) -> None:
+        done = run_gate("rulebook", "test", file, "--mutation")
+        assert done.returncode == 0
+        assert "  survived: rules[1] approve_standard_exception: discount_percent lte 15 becomes lt 15" in done.stdout
+        facts = '{"discount_percent":15,"margin_percent":15}'
+        assert f"    yes by approve_standard_exception, and changed so review by no rule: {facts}\n" in done.stdout
+
+    def test_what_is_left_out_fails_where_it_is_to(self, file: str) -> None:
+        assert run_gate("rulebook", "test", file, "--coverage", "--strict").returncode == 1
+        assert run_gate("rulebook", "test", file, "--mutation", "--strict").returncode == 1
+
+    def test_the_missing_cases_complete_it(self, folder: Path, file: str) -> None:
+        missing = str(folder / "cases" / "missing.yaml")
+        done = run_gate("rulebook", "test", file, "--mutation", "--write-missing", missing)
+        assert done.returncode == 0
+        assert f"cases to {missing}.\n" in done.stderr
+        report = reported(
+            run_gate("rulebook", "test", file, missing, "--coverage", "--mutation", "--strict", "--json"), 0
+        )
+        (coverage,), (mutation,) = report["coverage"], report["mutation"]
+        assert (coverage["percent"], coverage["holes"]) == ("100 %", [])
+        assert (mutation["percent"], mutation["survived"]) == ("100 %", [])
+        assert coverage["rulebook"] == mutation["rulebook"] == report["files"][0]["rulebook"]
+        again = run_gate("rulebook", "test", file, "--write-missing", missing)
+        assert (again.returncode, "is there already; name a new file. (FILE_EXISTS)" in again.stderr) == (2, True)
+        done = run_gate("rulebook", "test", file, missing, "--write-missing", str(folder / "none.yaml"))
+        assert "The cases leave no hole, so --write-missing wrote nothing.\n" in done.stderr
+        assert not (folder / "none.yaml").exists()
+
+    def test_missing_cases_are_those_of_one_rulebook(self, folder: Path, file: str) -> None:
+        other = {**sample_rulebook(), "version": "2"}
+        (folder / "rulebooks" / "other.json").write_text(json.dumps(other))
+        second = cases(folder, HOLDS, rulebook="other.json", name="other.json")
+        done = run_gate("rulebook", "test", file, second, "--write-missing", "-")
+        assert (done.returncode, "takes the cases of one rulebook at a time" in done.stderr) == (2, True)
+
+
+class TestBoundaryCases:
+    """gate rulebook cases."""
+
+    def test_they_hold_as_they_are_written(self, folder: Path) -> None:
+        for name in ("boundaries.yaml", "boundaries.json"):
+            written = str(folder / "cases" / name)
+            done = run_gate("rulebook", "cases", str(folder / "rulebooks" / "pricing.json"), "-o", written)
+            assert (done.returncode, done.stdout) == (0, "")
+            assert f"Wrote 15 cases to {written}.\n" in done.stderr
+            done = run_gate("rulebook", "test", written, "--strict")
+            assert (done.returncode, done.stdout) == (0, f"{written}: 15 of 15 cases hold\n")
+
+    def test_each_threshold_is_tried_from_both_sides(self, folder: Path) -> None:
+        done = run_gate("rulebook", "cases", str(folder / "rulebooks" / "pricing.json"), "--json")
+        document = json.loads(done.stdout)
+        found = {case["name"]: (case["facts"].get("margin_percent"), case["expect"]) for case in document["cases"]}
+        rule = "block_below_margin_floor: margin_percent"
+        assert {name: (value, expect["verdict"]) for name, (value, expect) in found.items() if rule in name} == {
+            f"{rule} just below 15": (14.99, "no"),
+            f"{rule} exactly 15": (15, "review"),
+            f"{rule} just above 15": (15.01, "review"),
+        }
+        unusual = {name: expect for name, (_, expect) in found.items() if name.startswith("margin_percent ")}
+        assert [expect["matched_rule_id"] for expect in unusual.values()] == [None] * 3
+        assert unusual["margin_percent is absent"]["missing_fields"] == ["margin_percent"]
+        assert unusual["margin_percent is null"]["invalid_fields"] == ["margin_percent"]
+
+
 SHIPPED: Final = sorted(resources.path("data", "cases").iterdir())
 
 
+def test_every_rulebook_of_the_product_has_cases() -> None:
+    named = [re.search(r"^rulebook: \"?(.+?)\"?$", file.read_text(), re.MULTILINE) for file in SHIPPED]
+    tested = {(file.parent / found[1]).resolve() for file, found in zip(SHIPPED, named, strict=True) if found}
+    assert tested == {file.resolve() for file in resources.path("data", "rulebooks").rglob("*.json")}
+
+
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.name)
-def test_the_cases_of_the_products_rulebooks_hold(file: Path) -> None:
-    report = reported(run_gate("rulebook", "test", str(file), "--json", "--strict"), 0)
+def test_the_cases_of_a_rulebook_of_the_product_hold_and_leave_nothing_out(file: Path) -> None:
+    report = reported(run_gate("rulebook", "test", str(file), "--coverage", "--mutation", "--json", "--strict"), 0)
     assert report["files"][0]["warnings"] == []
-    assert report["files"][0]["rulebook"]["hash"] in {rulebook.hash for rulebook in active_rulebooks()}
+    (coverage,), (mutation,) = report["coverage"], report["mutation"]
+    assert (coverage["percent"], mutation["percent"], mutation["undecided"]) == ("100 %", "100 %", [])
+    assert report["files"][0]["rulebook"]["hash"] in {own.rulebook.hash for own in own_rulebooks()}

@@ -169,3 +169,13 @@ def test_a_share_is_never_rounded_up(part: int, whole: int, percent: str) -> Non
     share = Share(part, whole)
     assert share.percent == percent
     assert share.fraction == (Fraction(part, whole) if whole else None)
+
+
+def test_a_raised_rule_is_noticed_where_it_comes_before_others_of_its_new_priority() -> None:
+    body = rulebook(
+        rule("c_first", compare("x", "eq", 1), priority=10),
+        rule("d_next", compare("x", "eq", 2), priority=10),
+        rule("a_last", compare("x", "exists"), priority=5),
+    )
+    report = mutation_score(load(body), cases_of({"x": 1}, body=body), Grid([]))
+    assert "priorities_exchanged" in {one.mutant.kind for one in report.killed}
