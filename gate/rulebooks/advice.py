@@ -41,7 +41,7 @@ def _warnings(body: RulebookBody, adapter_facts: JsonObject | None) -> Iterator[
         yield from _approval_of_nothing(body)
     yield from _contradictory_outcomes(body)
     yield from _equal_priorities(body["rules"])
-    yield from _unknown_fields(body) if adapter_facts is None else _fields_never_made(body, adapter_facts)
+    yield from undeclared_fields(body) if adapter_facts is None else _fields_never_made(body, adapter_facts)
     yield from _approvals_of_absence(body) if adapter_facts is None else ()
     yield from _silent_or_never_true(body)
     yield from _output_material(body)
@@ -68,7 +68,8 @@ def _approval_of_nothing(body: RulebookBody) -> Iterator[FieldError]:
 # --- Fields -----------------------------------------------------------------------------------------------------------
 
 
-def _unknown_fields(body: RulebookBody) -> Iterator[FieldError]:
+def undeclared_fields(body: RulebookBody) -> Iterator[FieldError]:
+    """The warnings about fields of conditions that the input schema neither declares nor requires."""
     known = _KnownFields(body)
     for _, node in tests_of(body):
         field = node.condition["field"]
@@ -216,7 +217,7 @@ def _approvals_of_absence(body: RulebookBody) -> Iterator[FieldError]:
     }
     for rule, node in tests_of(body):
         operator, field = node.condition["operator"], node.condition["field"]
-        # `_unknown_fields` names a field that the schema does not have.
+        # `undeclared_fields` names a field that the schema does not have.
         may_be_absent = field not in required and known.why_unknown(field) is None
         compared = operator not in ("exists", "not_exists") and (rule["rule_id"], field) not in tested
         if rule["outcome"]["decision"] == "yes" and node.inverted and compared and may_be_absent:

@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Final
 
 from gate.encoding.strict_json import JsonObject
-from gate.rulebooks.advice import find_warnings
+from gate.rulebooks.advice import undeclared_fields
 from gate.rulebooks.analysis.encoding import Encoded, EncodedRule, Encoder
 from gate.rulebooks.analysis.finding import Finding, Inconsistent, Severity
 from gate.rulebooks.analysis.regions import Regions
@@ -178,12 +178,11 @@ class Examiner:
         )
 
     def _undeclared_fields(self) -> Iterator[Finding]:
-        for warning in find_warnings(self._encoded.body):
-            if warning.code == "undeclared_field":
-                place = int(warning.field.partition("[")[2].partition("]")[0])
-                rule_id = self._encoded.body["rules"][place]["rule_id"]
-                path = warning.field.removesuffix(".field")
-                yield Finding("undeclared_field", "warning", (rule_id,), path, warning.message)
+        for warning in undeclared_fields(self._encoded.body):
+            place = int(warning.field.partition("[")[2].partition("]")[0])
+            rule_id = self._encoded.body["rules"][place]["rule_id"]
+            path = warning.field.removesuffix(".field")
+            yield Finding("undeclared_field", "warning", (rule_id,), path, warning.message)
 
     # --- Outcomes -----------------------------------------------------------------------------------------------------
 

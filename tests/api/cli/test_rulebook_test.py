@@ -141,7 +141,7 @@ class TestPeople:
 
     def test_a_terminal_obeys_nothing_in_a_name(self, folder: Path) -> None:
         done = run_gate("rulebook", "test", cases(folder, {**FAILS, "name": "a\x1b[2Jb\nc"}))
-        assert "a\\x1b[2Jb\nc\n" in done.stdout
+        assert "a\\x1b[2Jb\\nc\n" in done.stdout
 
 
 class TestYaml:
@@ -360,7 +360,7 @@ class TestMeasures:
         done = run_gate("rulebook", "test", file, "--coverage")
         assert done.returncode == 0
         assert "rules matched 1 of 2" in done.stdout
-        assert "  not tried: approve_standard_exception matches\n    facts that close it: {" in done.stdout
+        assert "  not tried: block_below_margin_floor matches\n    facts that close it: {" in done.stdout
         assert "  impossible, and not counted: margin_percent gte 15 is false in approve_standard_exc" in done.stdout
 
     def test_a_surviving_mutant_is_shown_with_facts_that_tell_it_apart(self, file: str) -> None:
