@@ -114,7 +114,8 @@ def _signatures(bodies: Sequence[Any]) -> _Signature:
     tests: list[Any] = [node.condition for body in bodies for _, node in tests_of(body)]
     tests += [{"field": path, "operator": "exists"} for path in fields]
     rule = {"rule_id": "all_tests", "condition": {"any": tests}, "outcome": bodies[0]["default_outcome"]}
-    tested = compile_rulebook({**bodies[0], "input_schema": {"required": [], "properties": {}}, "rules": [rule]})
+    without_schema: Any = {**bodies[0], "input_schema": {"required": [], "properties": {}}, "rules": [rule]}
+    tested = compile_rulebook(without_schema)
     schemas = [compile_rulebook(body) for body in bodies]
 
     def signature(facts: dict[str, Any]) -> Hashable:

@@ -148,7 +148,8 @@ class _Author:
         return options[self._draw(_below(len(options)))]
 
     def some_of(self, options: Sequence[_Option], most: int) -> list[_Option]:
-        left, chosen = list(options), []
+        left = list(options)
+        chosen: list[_Option] = []
         while left and len(chosen) < most:
             chosen.append(left.pop(self._draw(_below(len(left)))))
         return chosen
@@ -260,7 +261,7 @@ class _Author:
         return body
 
     def _change_test(self, test: Body) -> None:
-        value = test.get("value")
+        value: Any = test.get("value")
         change = self.one_of(("move" if type(value) in (int, float) else "swap", "swap", "redraw"))
         if change == "move":
             moved = (math.nextafter(value, math.inf), math.nextafter(value, -math.inf), value + 1.0)

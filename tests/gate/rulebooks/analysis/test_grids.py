@@ -32,7 +32,7 @@ def axes_of(bodies: Sequence[Any]) -> Axes:
 @settings(max_examples=examples(size(200, 10_000)), suppress_health_check=[HealthCheck.filter_too_much])
 @given(st.data())
 def test_no_facts_show_a_class_that_the_grid_does_not_have(data: st.DataObject) -> None:
-    bodies = data.draw(pairs())
+    bodies: Sequence[Any] = data.draw(pairs())
     axes = axes_of(bodies)
     classes = {
         name: {axes.signature({}), *(axes.signature({name: value}) for value in values if value is not ABSENT)}
@@ -47,7 +47,7 @@ def test_no_facts_show_a_class_that_the_grid_does_not_have(data: st.DataObject) 
 @settings(max_examples=examples(size(60, 2_000)), suppress_health_check=[HealthCheck.filter_too_much])
 @given(st.data())
 def test_facts_of_one_class_have_one_outcome(data: st.DataObject) -> None:
-    bodies = data.draw(pairs())
+    bodies: Sequence[Any] = data.draw(pairs())
     axes = axes_of(bodies)
     try:
         outcomes = {
