@@ -48,6 +48,11 @@ def print_json(value: object) -> None:
     _write_json(sys.stdout, value)
 
 
+def print_text(text: str) -> None:
+    """A text of several lines on stdout, as it is but for characters that do not print."""
+    sys.stdout.writelines(f"{visible(line)}\n" for line in text.removesuffix("\n").split("\n"))
+
+
 def say(text: str, *, style: str | None = None) -> None:
     """A sentence for a person on stdout, on one line; nothing in it is obeyed."""
     Console(soft_wrap=True).print(Text(visible(text), style=style or ""))

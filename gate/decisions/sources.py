@@ -54,7 +54,15 @@ class Sources:
         """
         if request.rulebook_ref is None:
             return self.cache.load(request.rulebook, root=member(root, "rulebook"), plain=request.plain)
-        reference = request.rulebook_ref
+        return self.referenced(scope_id, request.rulebook_ref)
+
+    def referenced(self, scope_id: str, reference: RulebookPointer) -> Rulebook:
+        """The registered rulebook that a reference names: {hash}, or {rulebook_id, version}.
+
+        Raises:
+            RulebookRefused: RULEBOOK_REF_UNKNOWN.
+            ServiceUnavailable: As `registered_rulebook`.
+        """
         if "hash" in reference:
             registered = self._registry.find(scope_id, reference["hash"])
         else:

@@ -1,6 +1,7 @@
 """How JSON is read, written and looked at, whatever it means.
 
     strict_json    the only parser of what others send: I-JSON, bounded, refused rather than guessed
+    yaml_text      YAML 1.2 that holds JSON, for files of authors
     canonical      RFC 8785 bytes, hashes over them, and compacting: empty members dropped
     stored_json    what the service itself stored, read again at orjson's speed
     shapes         values held against the published JSON Schemas, with sentences for people

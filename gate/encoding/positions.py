@@ -27,7 +27,7 @@ def lines_of(text: str, paths: Iterable[str]) -> dict[str, int]:
         text: JSON that `strict_json.parse` accepts.
         paths: The paths.
     """
-    wanted = {path: list(_outwards(path)) for path in paths}
+    wanted = {path: list(outwards(path)) for path in paths}
     sought = {path for around in wanted.values() for path in around}
     found = {"": 1}
     for place in _places(text):
@@ -46,7 +46,8 @@ def line_of_refusal(text: str) -> int | None:
     return None
 
 
-def _outwards(path: str) -> Iterator[str]:
+def outwards(path: str) -> Iterator[str]:
+    """A path, and the paths of the objects and arrays around it, the nearest first."""
     while path:
         yield path
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
@@ -100,7 +101,8 @@ def _places(text: str) -> Iterator[_Place]:
             if not found.startswith('"'):
                 return
             try:
-                name = json.loads(found, strict=False)
+                # Most names have no escapes, and a decoder takes as long as all else.
+                name = json.loads(found, strict=False) if "\\" in found else found[1:-1]
             except json.JSONDecodeError:
                 return
             inner.value = member(inner.path, name)

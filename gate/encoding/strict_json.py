@@ -91,8 +91,11 @@ def exceeds_values(*texts: bytes, most: int = MAX_VALUES) -> bool:
 def exceeds_depth(body: bytes, value: Json, most: int) -> bool:
     """Whether the value of a JSON text nests deeper than so many levels of arrays and objects."""
     # The count of opening brackets bounds the depth from above, so most bodies need no second look.
-    if body.count(b"{") + body.count(b"[") <= most:
-        return False
+    return body.count(b"{") + body.count(b"[") > most and nests_deeper(value, most)
+
+
+def nests_deeper(value: Json, most: int) -> bool:
+    """Whether a value nests deeper than so many levels of arrays and objects; `[[]]` is 2 deep."""
     level = [value]
     for _ in range(most):
         level = [

@@ -9,6 +9,8 @@
     explanation   conditions as trees of sentences, each node with the reason of its result
     comparison    two versions side by side: rules, fields and default outcome that differ
     facts         the values that a rulebook decides over, and where they came from
+    testing/      cases of a rulebook, and what they cover
+    analysis/     what holds of a rulebook for all facts
     bundles       the product's own rulebooks, active and historical
     patterns      policy patterns: a rulebook with examples and advice
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import islice
 from typing import Final
@@ -87,7 +87,7 @@ class _KnownFields:
         types |= {name: declared["type"] for name, declared in schema["properties"].items()}
         self._types: Final = types
         self._sorted: Final = sorted(types)
-        self._comparisons = 0
+        self._closest: Final = ClosestName()
         self._reasons: Final[dict[str, str | None]] = {}
 
     def why_unknown(self, field: str) -> str | None:
@@ -109,26 +109,13 @@ class _KnownFields:
                     f"{parent!r} is declared as {type_}, so {field!r} is always absent. "
                     f"Declare {parent!r} as an object, or correct the field."
                 )
-        meant = self._closest(field)
+        meant = self._closest.find(field, self._candidates(field))
         do = "Declare it in input_schema.properties." if meant is None else f"Did you mean {meant!r}?"
         return f"{field!r} is neither declared nor required, so a misspelt name would go unnoticed. {do}"
 
     def _has_fields(self, parent: str) -> bool:
         at = bisect_left(self._sorted, f"{parent}.")
         return at < len(self._sorted) and self._sorted[at].startswith(f"{parent}.")
-
-    def _closest(self, field: str) -> str | None:
-        best, found = _CLOSE, None
-        matcher = SequenceMatcher(b=_folded(field), autojunk=False)
-        for candidate in self._candidates(field):
-            # The schema of a hostile rulebook names any number of fields, and each comparison takes some time.
-            self._comparisons += 1
-            if self._comparisons > _MAX_COMPARISONS:
-                break
-            matcher.set_seq1(_folded(candidate))
-            if matcher.real_quick_ratio() >= best and matcher.quick_ratio() >= best and matcher.ratio() >= best:
-                best, found = matcher.ratio(), candidate
-        return found
 
     def _candidates(self, field: str) -> Iterator[str]:
         yield from self._sorted
@@ -141,6 +128,31 @@ class _KnownFields:
 
 _CLOSE: Final = 0.75
 _MAX_COMPARISONS: Final = 2_000
+
+
+class ClosestName:
+    """Finds the names that misspelt ones were probably meant for.
+
+    A hostile document names any number of things, and each comparison takes some time: after some 2,000 comparisons it
+    finds no more.
+    """
+
+    def __init__(self) -> None:
+        """Begins a search with all comparisons left."""
+        self._comparisons = 0
+
+    def find(self, name: str, candidates: Iterable[str]) -> str | None:
+        """The candidate that is closest to a name; None where none is close."""
+        best, found = _CLOSE, None
+        matcher = SequenceMatcher(b=_folded(name), autojunk=False)
+        for candidate in candidates:
+            self._comparisons += 1
+            if self._comparisons > _MAX_COMPARISONS:
+                break
+            matcher.set_seq1(_folded(candidate))
+            if matcher.real_quick_ratio() >= best and matcher.quick_ratio() >= best and matcher.ratio() >= best:
+                best, found = matcher.ratio(), candidate
+        return found
 
 
 def _splits(field: str) -> Iterator[tuple[str, str]]:

@@ -44,3 +44,23 @@ def tests_of(body: RulebookBody) -> Iterator[tuple[DeclaredRule, Node]]:
         for node in walk(rule["condition"], f"rules[{index}].condition"):
             if "operator" in node.condition:
                 yield rule, node
+
+
+def test_nodes(rule: DeclaredRule) -> Iterator[tuple[str, Condition]]:
+    """Every test of a rule, with its path in the rule, as evaluations name it: `condition.all[0]`."""
+    for node in walk(rule["condition"], "condition"):
+        if "operator" in node.condition:
+            yield node.path, node.condition
+
+
+def replaced(condition: Condition, path: str, new: Condition) -> Condition:
+    """A condition with the node at a path, such as `.all[0].not`, replaced; the rest is shared. "" is the condition."""
+    if not path:
+        return new
+    if path.startswith(".not"):
+        return {"not": replaced(condition["not"], path.removeprefix(".not"), new)}
+    name: Literal["all", "any"] = "all" if path.startswith(".all") else "any"
+    number, _, rest = path.removeprefix(f".{name}[").partition("]")
+    at = int(number)
+    children = [replaced(one, rest, new) if index == at else one for index, one in enumerate(condition[name])]
+    return {"all": children} if name == "all" else {"any": children}

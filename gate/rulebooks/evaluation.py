@@ -83,7 +83,8 @@ class _Absent:
     __slots__ = ()
 
 
-_ABSENT: Final = _Absent()
+ABSENT: Final = _Absent()
+"""The value of a field that facts do not have."""
 
 _Getter = Callable[[Mapping[str, object]], object]
 _Predicate = Callable[[object], bool]
@@ -142,11 +143,11 @@ class Evaluator:
     def decide(self, facts: Mapping[str, object]) -> Outcome:
         """The outcome for facts, without explanation. Never raises on JSON facts."""
         for _, get in self._required:
-            if get(facts) is _ABSENT:
+            if get(facts) is ABSENT:
                 return NEEDS_INPUT
         for field in self._declared:
             value = field.get(facts)
-            if value is not _ABSENT and not field.accepts(value):
+            if value is not ABSENT and not field.accepts(value):
                 return NEEDS_INPUT
         for rule in self._rules:
             if rule.holds(facts):
@@ -155,11 +156,11 @@ class Evaluator:
 
     def explain(self, facts: Mapping[str, object]) -> Explained:
         """The outcome for facts, the same as `decide` gives, with the evaluation that led to it."""
-        missing = [name for name, get in self._required if get(facts) is _ABSENT]
+        missing = [name for name, get in self._required if get(facts) is ABSENT]
         invalid: list[InvalidField] = [
             {"field": field.name, "expected": field.type, "observed_type": _type_name(value)}
             for field in self._declared
-            if (value := field.get(facts)) is not _ABSENT and not field.accepts(value)
+            if (value := field.get(facts)) is not ABSENT and not field.accepts(value)
         ]
         outcome = self._default
         matched = False
@@ -246,13 +247,10 @@ def _combined(
 
 def _compile_test(test: Condition, path: str) -> tuple[_Holds, _Explain]:
     field, operator = test["field"], test["operator"]
-    get = _getter(field)
+    get, predicate = _getter(field), predicate_of(test)
     told: NamedTest = {"path": path, "field": field, "operator": operator}
-    if operator in _PRESENCE:
-        predicate = _PRESENCE[operator]
-    else:
+    if "value" in test:
         told["expected"] = test["value"]
-        predicate = _OPERATORS[operator](test["value"])
 
     def holds(facts: Mapping[str, object]) -> bool:
         return predicate(get(facts))
@@ -260,7 +258,7 @@ def _compile_test(test: Condition, path: str) -> tuple[_Holds, _Explain]:
     def explain(facts: Mapping[str, object], trace: _Trace) -> bool:
         value = get(facts)
         passed = predicate(value)
-        if value is _ABSENT:
+        if value is ABSENT:
             absent: AbsentTest = {**told, "passed": passed}
             trace.tests.append(absent)
         else:
@@ -273,18 +271,34 @@ def _compile_test(test: Condition, path: str) -> tuple[_Holds, _Explain]:
     return holds, explain
 
 
+def predicate_of(test: Condition) -> Callable[[object], bool]:
+    """A test of a valid rulebook as a predicate over the value of its field, which may be `ABSENT`."""
+    operator = test["operator"]
+    return _PRESENCE[operator] if operator in _PRESENCE else _OPERATORS[operator](test["value"])
+
+
+def is_of_type(value: object, type_: str) -> bool:
+    """Whether a value that is there has a declared type: `number`, `integer`, `string` and so on."""
+    return _TYPES[type_](value)
+
+
+def value_at(facts: Mapping[str, object], field: str) -> object:
+    """The value of a field, a dotted path; `ABSENT` where facts do not have it."""
+    return _getter(field)(facts)
+
+
 def _getter(field: str) -> _Getter:
     # A dot always leads into an object; a fact whose own name has one is out of reach.
     first, *rest = field.split(".")
     if not rest:
-        return lambda facts: facts.get(first, _ABSENT)
+        return lambda facts: facts.get(first, ABSENT)
 
     def get(facts: Mapping[str, object]) -> object:
-        value = facts.get(first, _ABSENT)
+        value = facts.get(first, ABSENT)
         for name in rest:
             if type(value) is not dict:
-                return _ABSENT
-            value = value.get(name, _ABSENT)
+                return ABSENT
+            value = value.get(name, ABSENT)
         return value
 
     return get
@@ -383,7 +397,7 @@ def _negated(make: _Operator) -> _Operator:
     def make_negated(expected: Json) -> _Predicate:
         predicate = make(expected)
         # An absent field has no value that could differ: `neq` of it is as false as `eq`.
-        return lambda value: value is not _ABSENT and not predicate(value)
+        return lambda value: value is not ABSENT and not predicate(value)
 
     return make_negated
 
@@ -414,8 +428,8 @@ def _never(_: object) -> bool:
 
 
 _PRESENCE: Final[Mapping[str, _Predicate]] = {
-    "exists": lambda value: value is not _ABSENT,
-    "not_exists": lambda value: value is _ABSENT,
+    "exists": lambda value: value is not ABSENT,
+    "not_exists": lambda value: value is ABSENT,
 }
 
 _OPERATORS: Final[Mapping[str, _Operator]] = {

@@ -96,7 +96,7 @@ def _tree(condition: Condition, path: str, tests: Mapping[str, TriedTest] | None
             return Tree(path, name, holds, _supports(holds, needed), _count(name, children, tests), children)
     test = None if tests is None else tests[path]
     holds = None if test is None else test["passed"]
-    return Tree(path, _words(condition), holds, _supports(holds, needed), "" if test is None else _observed(test))
+    return Tree(path, test_words(condition), holds, _supports(holds, needed), "" if test is None else _observed(test))
 
 
 def _supports(holds: bool | None, needed: bool) -> bool | None:
@@ -115,7 +115,8 @@ def _count(name: str, children: tuple[Tree, ...], tests: Mapping[str, TriedTest]
     return f"{told} of {number} inside {'is' if told == 1 else 'are'} {word}"
 
 
-def _words(test: Condition) -> str:
+def test_words(test: Condition) -> str:
+    """A test as people read it: `amount lte 50`."""
     value = f" {shown(test['value'])}" if "value" in test else ""
     return f"{test['field']} {test['operator']}{value}"
 

@@ -1,5 +1,15 @@
-"""`gate rulebook`: rulebook files, checked, explained, converted, tested and analysed; only `register` needs an instance.
+"""`gate rulebook`: rulebook files, checked, explained, tested and analysed. Only `register` needs an instance.
 
-command     the subcommands
-files       reading rulebook files, and the lines of what is wrong with them
+    command     the subcommands, but for those below
+    analysis    `analyse`
+    adapter     the option that names the adapter of a rulebook
+    testing     the subcommand that runs cases
+    runs        running files of cases, and the lines of those that do not hold
+    lines       explanations as lines for people
+    report      the results of cases as JSON
+    junit       the results of cases as JUnit XML
+    files       reading rulebook files, and what is wrong with them
+    documents   reading JSON and YAML files, and the lines of what is wrong with them
+
+docs/rulebooks.md and docs/testing-rulebooks.md describe them.
 """

@@ -1,43 +1,42 @@
-"""gate rulebook: check, hash, explain, convert and register a rulebook file. Only `register` needs an instance."""
+"""gate rulebook: the subcommands, and those that check, hash, explain, convert and register a rulebook file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
+from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at, read_json
-from api.cli.output import print_json, say
-from api.cli.rulebook.files import RulebookFile, read_rulebook
-from gate.encoding.strict_json import JsonObject
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
+from api.cli.output import note, print_json, print_text, say
+from api.cli.rulebook.adapter import AdapterName, adapter_of, facts_of
+from api.cli.rulebook.analysis import analyse
+from api.cli.rulebook.documents import read_document
+from api.cli.rulebook.files import File, RulebookFile, read_rulebook
+from api.cli.rulebook.lines import LEGEND, has_not, nodes, tree_lines
+from api.cli.rulebook.testing import run_tests
+from gate.encoding.strict_json import MAX_VALUES, MAX_VERIFY_DEPTH
+from gate.encoding.yaml_text import rewrite_yaml, write_yaml
 from gate.errors import FieldError, OperatorError
 from gate.rulebooks.advice import find_warnings
 from gate.rulebooks.documents import Annotations, DeclaredOutcome
 from gate.rulebooks.evaluation import Explained
-from gate.rulebooks.explanation import ExplainedRule, Tree, explain_rules
+from gate.rulebooks.explanation import ExplainedRule, explain_rules
 from gate.rulebooks.rulebook import Rulebook
-
-# Loaded where an adapter is named; most rulebooks have none.
-if TYPE_CHECKING:
-    from gate.adapters.manifest import Adapter
 
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Check, hash, explain, convert and register rulebook files. Only `register` needs an instance.",
+    help="Check, test, analyse, explain and register rulebook files. Only `register` needs an instance.",
 )
 
-File = Annotated[
-    Path, typer.Argument(help="A rulebook file in JSON, which may contain $schema and description; - for stdin.")
-]
-AdapterName = Annotated[
-    str | None,
-    typer.Option("--adapter", help="The trusted adapter that makes the facts: its id, or adapter_id@version."),
-]
+app.command()(analyse)
+
 Strict = Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")]
+
+app.command("test")(run_tests)
 
 
 @app.command()
@@ -52,14 +51,14 @@ def check(
     """Check a rulebook: errors make it invalid (exit code 1), warnings point at probable mistakes."""
     read = read_rulebook(file)
     errors = read.authored.errors
-    warnings = [] if errors else find_warnings(read.authored.body, _facts_of(adapter))
+    warnings = [] if errors else find_warnings(read.authored.body, facts_of(adapter))
     if as_json:
         print_json(
             {
                 "valid": not errors,
                 "hash": None if errors else read.valid(as_json=True).hash,
-                "errors": [finding.to_dict() for finding in read.findings(errors)],
-                "warnings": [finding.to_dict() for finding in read.findings(warnings)],
+                "errors": [finding.to_dict() for finding in read.document.findings(errors)],
+                "warnings": [finding.to_dict() for finding in read.document.findings(warnings)],
             }
         )
     else:
@@ -83,10 +82,39 @@ def hash_(file: File, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = Non
         say(rulebook.hash)
 
 
+class Form(Enum):
+    """A form in which `convert` prints a rulebook."""
+
+    WIRE = "wire"
+    JSON = "json"
+    YAML = "yaml"
+
+
+To = Annotated[
+    Form, typer.Option(help="wire: Rulebook v1, as requests send it. json, yaml: with $schema and descriptions.")
+]
+
+
 @app.command()
-def convert(file: File, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Print a valid rulebook as Rulebook v1: without $schema and descriptions, as requests send it."""
-    print_json(read_rulebook(file).valid(as_json=as_json).body)
+def convert(
+    file: File,
+    to: To = Form.WIRE,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print a valid rulebook in another form. From YAML to YAML, comments stay."""
+    read = read_rulebook(file)
+    rulebook, document = read.valid(as_json=as_json), read.document
+    if to is Form.WIRE:
+        print_json(rulebook.body)
+    elif to is Form.YAML:
+        print_text(rewrite_yaml(document.text) if document.is_yaml else write_yaml(document.value))
+    else:
+        print_json(document.value)
+        if document.comments:
+            count = "1 comment is" if len(document.comments) == 1 else f"{len(document.comments)} comments are"
+            note(f"{document.name}:{document.comments[0]}: JSON has no comments, so {count} left out from here on.")
 
 
 @app.command()
@@ -106,18 +134,20 @@ def register(
     """
     read = read_rulebook(file)
     rulebook = read.valid(as_json=as_json)
-    warnings = find_warnings(rulebook.body, _facts_of(adapter))
+    warnings = find_warnings(rulebook.body, facts_of(adapter))
     if not as_json:
         read.tell([], warnings)
     if strict and warnings:
         if as_json:
-            print_json({"registered": False, "warnings": [finding.to_dict() for finding in read.findings(warnings)]})
+            print_json(
+                {"registered": False, "warnings": [finding.to_dict() for finding in read.document.findings(warnings)]}
+            )
         else:
             say("Nothing was registered, because there are warnings; correct them, or leave out --strict.", style="red")
         raise typer.Exit(1)
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
-        dependency = None if adapter is None else _adapter(adapter).dependency
+        dependency = None if adapter is None else adapter_of(adapter).dependency
         done = instance.gate().sources.register_file(of, rulebook, read.annotations, dependency)
     if as_json:
         print_json(
@@ -126,7 +156,7 @@ def register(
                 "created": done.created,
                 "rulebook": done.registered.metadata,
                 "annotations_changed": done.annotated,
-                "warnings": [finding.to_dict() for finding in read.findings(warnings)],
+                "warnings": [finding.to_dict() for finding in read.document.findings(warnings)],
             }
         )
         return
@@ -142,7 +172,7 @@ def register(
 @app.command()
 def explain(
     file: File,
-    facts: Annotated[Path | None, typer.Option(help="A file with facts in JSON; - for stdin.")] = None,
+    facts: Annotated[Path | None, typer.Option(help="A file with facts in JSON or YAML; - for stdin.")] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
@@ -153,25 +183,15 @@ def explain(
     if facts is None:
         _print_rules(rulebook, read, as_json)
         return
-    given = read_json(facts)
+    given = read_document(facts, max_depth=MAX_VERIFY_DEPTH, max_values=MAX_VALUES).value
     if not isinstance(given, dict):
-        raise OperatorError("FACTS_INVALID", f"{facts} holds no JSON object; facts are an object of named values.")
+        raise OperatorError("FACTS_INVALID", f"{facts} holds no object; facts are an object of named values.")
     explained = rulebook.evaluator.explain(given)
     rules = explain_rules(rulebook.body, explained.evaluation)
     if as_json:
         print_json(_document(explained, rules, read.annotations))
     else:
         _print_explained(explained, rules, read.annotations)
-
-
-def _facts_of(adapter: str | None) -> JsonObject | None:
-    return None if adapter is None else _adapter(adapter).facts_schema
-
-
-def _adapter(name: str) -> Adapter:
-    from api.cli.adapters import adapter_named
-
-    return adapter_named(name)
 
 
 def _but(warnings: list[FieldError]) -> str:
@@ -196,7 +216,7 @@ def _print_rules(rulebook: Rulebook, read: RulebookFile, as_json: bool) -> None:
         say("")
         say(f"{rule.rule['rule_id']}  (priority {rule.priority})", style="bold")
         _print_comment(about.get("description"), "  ")
-        for depth, node in _lines(rule.tree):
+        for depth, node in nodes(rule.tree):
             say(f"  {'  ' * depth}{'when ' if depth == 0 else ''}{node.text}")
         _print_outcome(rule.rule["outcome"], about.get("outcome"))
     say("")
@@ -216,12 +236,6 @@ def _print_comment(comment: str | None, indent: str) -> None:
 
 def _labelled(annotations: Annotations) -> dict[str, object]:
     return {"annotations": {**annotations, "authenticated": False}} if annotations else {}
-
-
-def _lines(tree: Tree, depth: int = 0) -> Iterator[tuple[int, Tree]]:
-    yield depth, tree
-    for child in tree.children:
-        yield from _lines(child, depth + 1)
 
 
 def _document(explained: Explained, rules: list[ExplainedRule], annotations: Annotations) -> dict[str, object]:
@@ -257,13 +271,12 @@ def _print_explained(explained: Explained, rules: list[ExplainedRule], annotatio
         about = annotations.get("rules", {}).get(rule.rule["rule_id"], {})
         say(f"  {'match   ' if rule.matched else 'no match'}  {rule.rule['rule_id']} (priority {rule.priority})")
         _print_comment(about.get("description"), " " * 12)
-        for depth, node in _lines(rule.tree):
-            sign, result = "+" if node.supports else "-", "true" if node.holds else "false"
-            say(f"{' ' * 12}{'  ' * depth}{sign} {node.text}: {result}, {node.reason}")
+        for line in tree_lines(rule.tree):
+            say(f"{' ' * 12}{line}")
         if rule.matched:
             _print_comment(about.get("outcome"), " " * 12)
     if not evaluation["matched"] and outcome.status == "ok":
         say("  no rule matched, so the default outcome holds")
         _print_comment(annotations.get("default_outcome"), "  ")
-    if any(node.text == "not" for rule in rules for _, node in _lines(rule.tree)):
-        say("  + supports a match, - opposes it; inside `not`, false supports it")
+    if any(has_not(rule.tree) for rule in rules):
+        say(f"  {LEGEND}")

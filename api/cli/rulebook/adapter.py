@@ -1,0 +1,34 @@
+"""The option --adapter: the trusted adapter that makes the facts of a rulebook."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gate.encoding.strict_json import JsonObject
+
+# Loaded where an adapter is named; most rulebooks have none.
+if TYPE_CHECKING:
+    from gate.adapters.manifest import Adapter
+
+AdapterName = Annotated[
+    str | None,
+    typer.Option("--adapter", help="The trusted adapter that makes the facts: its id, or adapter_id@version."),
+]
+
+
+def facts_of(name: str | None) -> JsonObject | None:
+    """The schema of the facts that an adapter makes; None where none is named."""
+    return None if name is None else adapter_of(name).facts_schema
+
+
+def adapter_of(name: str) -> Adapter:
+    """An adapter of this release by its name.
+
+    Raises:
+        OperatorError: There is none of that name.
+    """
+    from api.cli.adapters import adapter_named
+
+    return adapter_named(name)

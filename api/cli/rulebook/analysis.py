@@ -1,0 +1,137 @@
+"""gate rulebook analyse: what a rulebook does for all facts, and how it differs from another version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import orjson
+import typer
+
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
+from api.cli.output import print_json, say
+from api.cli.rulebook.adapter import AdapterName, facts_of
+from api.cli.rulebook.files import File, RulebookFile, read_rulebook
+from gate.errors import OperatorError
+from gate.rulebooks.rulebook import Rulebook
+
+# Loaded where it is used: no other command needs the solver.
+if TYPE_CHECKING:
+    from gate.rulebooks.analysis import Analysis
+    from gate.rulebooks.analysis.difference import ChangedRegion, Difference
+    from gate.rulebooks.analysis.encoding import Result
+    from gate.rulebooks.analysis.finding import Finding
+
+_STYLES = {"danger": "red", "warning": "yellow", "note": ""}
+_DEFAULTS_SHOWN = 3
+
+
+def analyse(
+    file: File,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", help="Compare with this rulebook file or, with --scope, with this registered version of it."
+        ),
+    ] = None,
+    scope: Annotated[str | None, typer.Option(help="The scope that has the version of --against.")] = None,
+    adapter: AdapterName = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also list every region of facts that falls to the default outcome.")
+    ] = False,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a rulebook does for all facts, not only those that were tried: rules that never match or contend, tests
+    that decide nothing, approvals that absence can win; with --against, every region of facts whose result changes.
+
+    Exit codes: 0 nothing dangerous; 1 a danger, or something that could not be decided; 2 unusable input.
+    """
+    from gate.rulebooks.analysis import analyse as analysed
+
+    read = read_rulebook(file)
+    rulebook = read.valid(as_json=as_json)
+    other = None if against is None else _other(against, scope, rulebook, home, database_url, as_json=as_json)
+    found = analysed(rulebook.body, None if other is None else other.body, facts_of(adapter))
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _print_findings(read, found, every=every)
+        if found.difference is not None and other is not None:
+            _print_difference(found.difference, f"{other.rulebook_id} {other.version}")
+        _print_summary(read, found)
+    raise typer.Exit(1 if found.dangerous or not found.decided else 0)
+
+
+def _other(
+    named: str, scope: str | None, rulebook: Rulebook, home: Path, database_url: str | None, *, as_json: bool
+) -> Rulebook:
+    if scope is None:
+        if not Path(named).is_file():
+            raise OperatorError(
+                "FILE_UNREADABLE",
+                f"There is no file {named}. To compare with a registered version, name its scope with --scope.",
+            )
+        return read_rulebook(Path(named)).valid(as_json=as_json)
+    with instance_at(home, database_url) as instance:
+        of = instance.ledger.directory.scope(scope)
+        sources = instance.gate().sources
+        return sources.referenced(of.scope_id, {"rulebook_id": rulebook.rulebook_id, "version": named})
+
+
+def _print_findings(read: RulebookFile, found: Analysis, *, every: bool) -> None:
+    defaults = [finding for finding in found.findings if finding.kind == "falls_to_default"]
+    hidden = 0 if every else max(0, len(defaults) - _DEFAULTS_SHOWN)
+    left_out = set(map(id, defaults[len(defaults) - hidden :]))
+    lines = read.document.lines([finding.path for finding in found.findings])
+    for finding in found.findings:
+        if id(finding) not in left_out:
+            _print_finding(f"{read.name}:{lines[finding.path]}", finding)
+    if hidden:
+        regions = "1 more region" if hidden == 1 else f"{hidden} more regions"
+        say(f"{regions} of facts without a matching rule; --all lists them.")
+
+
+def _print_finding(at: str, finding: Finding) -> None:
+    say(f"{at}: {finding.severity}: {finding.message}", style=_STYLES[finding.severity])
+    if finding.witness is not None:
+        say(f"    for example {orjson.dumps(finding.witness).decode()}")
+
+
+def _print_difference(difference: Difference, other: str) -> None:
+    if difference.equal:
+        say(f"Equal to {other}: both have the same result for all facts.", style="green")
+        return
+    if difference.regions:
+        regions = "1 region" if len(difference.regions) == 1 else f"{len(difference.regions)} regions"
+        say(f"Compared with {other}, the result changes in {regions} of facts:")
+    for region in difference.regions:
+        _print_region(region)
+
+
+def _print_region(region: ChangedRegion) -> None:
+    say(
+        f"  {region.severity}: {_result(region.before)} becomes {_result(region.after)}", style=_STYLES[region.severity]
+    )
+    say(f"    where {region.condition}")
+    say(f"    for example {orjson.dumps(region.witness).decode()}")
+
+
+def _result(result: Result) -> str:
+    by = "no rule" if result.rule_id is None else result.rule_id
+    return f"{result.decision} ({result.verdict}, {result.action}, {result.reason_code}; {by})"
+
+
+def _print_summary(read: RulebookFile, found: Analysis) -> None:
+    difference = found.difference
+    for sentence in (*found.undecided, *(() if difference is None else difference.undecided)):
+        say(f"not decided: {sentence}", style="yellow")
+    severities: list[str] = [finding.severity for finding in found.findings]
+    severities += [] if difference is None else [region.severity for region in difference.regions]
+    counts = [
+        f"{severities.count(severity)} {noun if severities.count(severity) == 1 else f'{noun}s'}"
+        for severity, noun in (("danger", "danger"), ("warning", "warning"), ("note", "note"))
+    ]
+    done = "all questions decided" if found.decided else "not all questions decided"
+    say(f"{read.name}: {', '.join(counts)}; {done}.", style="red" if found.dangerous else "")

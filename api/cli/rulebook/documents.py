@@ -1,0 +1,111 @@
+"""JSON and YAML files, and the lines of what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from api.cli.options import read_file
+from gate.encoding.positions import line_of_refusal, lines_of, outwards
+from gate.encoding.strict_json import Json, parse
+from gate.encoding.yaml_text import read_yaml
+from gate.errors import FieldError, MaterialRefused
+
+_YAML: Final = (".yaml", ".yml")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """An error or a warning about a file.
+
+    Attributes:
+        line: The line it is about, from 1.
+        fault: The rest.
+    """
+
+    line: int
+    fault: FieldError
+
+    def to_dict(self) -> dict[str, object]:
+        """The finding as a JSON object {line, field, code, message}."""
+        return {"line": self.line, **self.fault.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFile:
+    """A JSON or YAML file that was read.
+
+    Attributes:
+        name: How messages name it.
+        text: Its text.
+        value: Its JSON value.
+        yaml_lines: Of YAML: the line of every member and item; None of JSON, whose lines are looked up when needed.
+        comments: Of YAML: the lines of its comments.
+    """
+
+    name: str
+    text: str
+    value: Json
+    yaml_lines: Mapping[str, int] | None = None
+    comments: Sequence[int] = ()
+
+    @property
+    def is_yaml(self) -> bool:
+        """Whether it is YAML."""
+        return self.yaml_lines is not None
+
+    def lines(self, paths: Sequence[str]) -> dict[str, int]:
+        """The line of each path, from 1; that of the nearest object or array around it where it is not there."""
+        lines = self.yaml_lines
+        if lines is None:
+            return lines_of(self.text, paths)
+        return {path: next(lines[one] for one in (*outwards(path), "") if one in lines) for path in paths}
+
+    def findings(self, faults: Sequence[FieldError]) -> list[Finding]:
+        """Errors or warnings with their lines, in the order of these."""
+        lines = self.lines([fault.field for fault in faults])
+        return sorted((Finding(lines[fault.field], fault) for fault in faults), key=lambda finding: finding.line)
+
+
+def read_document(path: Path, *, max_depth: int, max_values: int) -> DocumentFile:
+    """Reads a JSON or YAML file, or stdin for `-`.
+
+    A name that ends in .yaml or .yml is that of YAML, one in .json that of JSON. In any other file, and on stdin, JSON
+    begins with a brace.
+
+    Args:
+        path: The file.
+        max_depth: How deep its arrays and objects may nest.
+        max_values: How many values it may hold.
+
+    Raises:
+        OperatorError: FILE_UNREADABLE.
+        MaterialRefused: SVC_API_JSON_INVALID or YAML_INVALID: it holds nothing usable.
+    """
+    content = read_file(path)
+    name = "stdin" if str(path) == "-" else str(path)
+    as_yaml = path.suffix in _YAML or (path.suffix != ".json" and not content.lstrip().startswith(b"{"))
+    read = _read_yaml if as_yaml else _read_json
+    return read(name, content, max_depth, max_values)
+
+
+def _read_json(name: str, content: bytes, max_depth: int, max_values: int) -> DocumentFile:
+    try:
+        value: Json = parse(content, max_depth=max_depth, max_values=max_values)
+    except MaterialRefused as error:
+        message = error.message.replace("The body", "It", 1)
+        line = None if " at line " in message else line_of_refusal(content.decode(errors="replace"))
+        at = name if line is None else f"{name}:{line}"
+        raise MaterialRefused(error.code, f"{at} is no usable JSON. {message}") from error
+    return DocumentFile(name, content.decode(), value)
+
+
+def _read_yaml(name: str, content: bytes, max_depth: int, max_values: int) -> DocumentFile:
+    try:
+        read = read_yaml(content, max_depth=max_depth, max_values=max_values)
+    except MaterialRefused as error:
+        at = f"{name}:{error.details['line']}" if "line" in error.details else name
+        raise MaterialRefused(error.code, f"{at} is no usable YAML. {error.message}") from error
+    return DocumentFile(name, content.decode(), read.value, read.lines, read.comments)

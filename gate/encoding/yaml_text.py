@@ -1,0 +1,313 @@
+"""YAML 1.2 as authors may write it: all that JSON can hold, and nothing that a reader could take for another value.
+
+    read_yaml(b"decision: no").value        # {"decision": "no"}: a string, and not the false of YAML 1.1
+
+The core schema of YAML 1.2 reads plain scalars. Whatever JSON has no word for is refused, and never read as a string:
+tags, anchors, aliases, merge keys, .inf, .nan, hexadecimal and octal numbers, numbers that JSON writes otherwise, keys
+that are no strings, and duplicate keys. Numbers and strings obey `strict_json`.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+from ruamel.yaml.reader import ReaderError
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+
+from gate.encoding.canonical import canonical
+from gate.encoding.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, Json, JsonObject, parse
+from gate.errors import MaterialRefused, member
+
+MAX_YAML: Final = 128 * 1024
+"""How many bytes a YAML text may take: one of the costliest kind is then read in about ten seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class YamlDocument:
+    """A YAML text that was read.
+
+    Attributes:
+        value: Its JSON value.
+        lines: The line, from 1, of each member and item, by its path as `shapes.dotted` writes paths.
+        comments: The lines that have a comment.
+    """
+
+    value: Json
+    lines: Mapping[str, int]
+    comments: tuple[int, ...]
+
+
+def read_yaml(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH, max_values: int = MAX_REQUEST_VALUES) -> YamlDocument:
+    """Reads one YAML text strictly.
+
+    Args:
+        body: The bytes of the text, UTF-8.
+        max_depth: How deep lists and mappings may nest.
+        max_values: How many scalars, lists and mappings it may hold.
+
+    Raises:
+        MaterialRefused: YAML_INVALID, saying what is wrong and what to write instead; `details["line"]` is its line.
+    """
+    if len(body) > MAX_YAML:
+        raise _refused(f"It takes {len(body)} bytes; a YAML file may take {MAX_YAML}. Write a larger one in JSON.")
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _refused("It is not valid UTF-8.", body.count(b"\n", 0, error.start) + 1) from error
+    reader = _Reader(max_depth, max_values)
+    try:
+        for event in _yaml().parse(io.StringIO(text)):
+            reader.take(event)
+    except ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise _refused("It has a character that YAML does not allow; write it as an escape.", line) from error
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise _refused(
+            f"It is not YAML: {_sentence(error.problem or error.context)}", mark and mark.line + 1
+        ) from error
+    except (YAMLError, ValueError, OverflowError) as error:
+        # The library's escapes beyond Unicode are errors of the language's own.
+        raise _refused("It is not YAML.", reader.line) from error
+    if not reader.done:
+        raise _refused("It is empty.")
+    return YamlDocument(reader.value, reader.lines, tuple(_comments(text, reader.scalars)))
+
+
+def write_yaml(value: Json) -> str:
+    """A JSON value as YAML that every reader of YAML 1.1 or 1.2 takes for the same value."""
+    written = io.StringIO()
+    _yaml().dump(_styled(value), written)
+    return written.getvalue()
+
+
+def rewrite_yaml(text: str) -> str:
+    """A text that `read_yaml` accepts in the form that `write_yaml` gives, with its comments.
+
+    Raises:
+        MaterialRefused: YAML_INVALID: the comments cannot be kept without changing a value.
+    """
+    written = io.StringIO()
+    yaml = _yaml()
+    yaml.dump(yaml.load(text), written)
+    found = written.getvalue()
+    if canonical(read_yaml(found.encode()).value) != canonical(read_yaml(text.encode()).value):
+        raise _refused("It cannot be rewritten without changing a value; write the values that span lines in quotes.")
+    return found
+
+
+def _yaml() -> Any:
+    # The round-trip reader and writer are those of YAML 1.2; the library's compiled ones are of YAML 1.1.
+    yaml = YAML(typ="rt", pure=True)
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    yaml.preserve_quotes = True
+    yaml.width = _UNFOLDED
+    return yaml
+
+
+# Longer than any line of a text, so that the writer breaks none.
+_UNFOLDED: Final = 2**31
+
+
+@dataclass(slots=True)
+class _Open:
+    """A list or a mapping that is not closed yet."""
+
+    path: str
+    value: list[Json] | JsonObject
+    # Of a mapping: the key whose value comes next; None where a key does.
+    key: str | None = None
+
+    def next_path(self) -> str:
+        if isinstance(self.value, list):
+            return f"{self.path}[{len(self.value)}]"
+        return member(self.path, self.key or "")
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Makes a JSON value of the parser's events, without recursion."""
+
+    max_depth: int
+    max_values: int
+    value: Json = None
+    done: bool = False
+    line: int = 1
+    lines: dict[str, int] = field(default_factory=lambda: {"": 1})
+    scalars: list[tuple[int, int]] = field(default_factory=list)
+    _open: list[_Open] = field(default_factory=list)
+    _values: int = 0
+
+    def take(self, event: Any) -> None:
+        """Takes the next event of the parser."""
+        self.line = event.start_mark.line + 1
+        if isinstance(event, AliasEvent) or getattr(event, "anchor", None) is not None:
+            raise _refused(
+                "It has an anchor or an alias (& or *); write the value out, or quote it if it is text.", self.line
+            )
+        if isinstance(event, DocumentStartEvent):
+            self._begin(event)
+        elif isinstance(event, MappingEndEvent | SequenceEndEvent):
+            self._open.pop()
+        elif isinstance(event, MappingStartEvent | SequenceStartEvent | ScalarEvent):
+            self._count()
+            if event.tag is not None:
+                raise _refused(f"It has the tag {event.tag}; leave tags out.", self.line)
+            if isinstance(event, ScalarEvent):
+                self.scalars.append((event.start_mark.index, event.end_mark.index))
+            inner = self._open[-1] if self._open else None
+            if inner is not None and isinstance(inner.value, dict) and inner.key is None:
+                self._take_key(inner, event)
+            else:
+                self._take_value(inner, event)
+
+    def _begin(self, event: Any) -> None:
+        if self.done:
+            raise _refused("It has more than one document; write one, without `---` after the first.", self.line)
+        if event.tags or (event.version is not None and tuple(event.version) != (1, 2)):
+            raise _refused("It has a directive; only %YAML 1.2 is read.", self.line)
+
+    def _count(self) -> None:
+        self._values += 1
+        if self._values > self.max_values:
+            raise _refused(f"It holds more than {self.max_values} values.", self.line)
+
+    def _take_key(self, inner: _Open, event: Any) -> None:
+        key = _scalar(event, self.line) if isinstance(event, ScalarEvent) else None
+        if not isinstance(key, str):
+            raise _refused("A key is no string; write it in quotes.", self.line)
+        if key == "<<" and event.style is None:
+            raise _refused("It has the merge key <<; write the members out.", self.line)
+        if isinstance(inner.value, dict) and key in inner.value:
+            raise _refused(f"The field {key[:40]!r} appears twice in one object; remove one of the two.", self.line)
+        inner.key = key
+        self.lines.setdefault(inner.next_path(), self.line)
+
+    def _take_value(self, inner: _Open | None, event: Any) -> None:
+        path = "" if inner is None else inner.next_path()
+        self.lines.setdefault(path, self.line)
+        value: Json = {} if isinstance(event, MappingStartEvent) else []
+        if isinstance(event, ScalarEvent):
+            value = _scalar(event, self.line)
+        elif len(self._open) == self.max_depth:
+            raise _refused(
+                f"It nests deeper than {self.max_depth} levels of lists and mappings; flatten it.", self.line
+            )
+        if inner is None:
+            self.value, self.done = value, True
+        elif isinstance(inner.value, list):
+            inner.value.append(value)
+        else:
+            inner.value[inner.key or ""] = value
+            inner.key = None
+        if isinstance(value, list | dict):
+            self._open.append(_Open(path, value))
+
+
+_NULL: Final = ("", "~", "null", "Null", "NULL")
+_TRUTHS: Final = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_JSON_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+# What the core schema reads as a number: https://yaml.org/spec/1.2.2/#1032-tag-resolution
+_CORE_NUMBER: Final = re.compile(
+    r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"
+    r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
+)
+
+
+def _scalar(event: Any, line: int) -> Json:
+    text: str = event.value
+    if event.style is not None:
+        return _string(text, line)
+    if text in _NULL:
+        return None
+    if text in _TRUTHS:
+        return _TRUTHS[text]
+    if _JSON_NUMBER.fullmatch(text):
+        try:
+            number: Json = parse(text.encode())
+        except MaterialRefused as error:
+            raise _refused(error.message, line) from error
+        return number
+    if _CORE_NUMBER.fullmatch(text):
+        raise _refused(f"{text[:40]} is not a number as JSON writes them; write it as JSON does, or in quotes.", line)
+    return _string(text, line)
+
+
+def _string(text: str, line: int) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise _refused("A string holds half of a surrogate pair; write the whole character.", line) from error
+    return text
+
+
+_COMMENT: Final = re.compile(r"(?:^|(?<=[ \t]))#", re.MULTILINE)
+
+
+def _comments(text: str, scalars: list[tuple[int, int]]) -> Iterator[int]:
+    """The lines of the comments: a # that stands in no scalar."""
+    starts = [start for start, _ in scalars]
+    line, at = 1, 0
+    for match in _COMMENT.finditer(text):
+        before = bisect_right(starts, match.start()) - 1
+        if before < 0 or match.start() >= scalars[before][1]:
+            line += text.count("\n", at, match.start())
+            at = match.start()
+            yield line
+
+
+# Strings that every reader takes for strings, without quotes: words that no version of YAML has another meaning for.
+_PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*([ ./-][A-Za-z0-9_]+)*")
+_OTHERWISE: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+# A list or mapping of scalars up to this many characters stands on one line.
+_SHORT: Final = 100
+
+
+def _styled(value: Json) -> Any:
+    """A value as the writer takes it: strings in quotes where they need them, short members on one line."""
+    if isinstance(value, str):
+        plain = _PLAIN.fullmatch(value) and value.lower() not in _OTHERWISE
+        return value if plain else DoubleQuotedScalarString(value)
+    if isinstance(value, dict):
+        made = CommentedMap((_styled(name), _styled(item)) for name, item in value.items())
+        if not value or "operator" in value or "type" in value:
+            _set_short(made, value)
+        return made
+    if isinstance(value, list):
+        items = CommentedSeq(_styled(item) for item in value)
+        _set_short(items, value)
+        return items
+    return value
+
+
+def _set_short(made: Any, value: list[Json] | JsonObject) -> None:
+    items = value.values() if isinstance(value, dict) else value
+    flat = not any(isinstance(item, dict) or (isinstance(item, list) and isinstance(value, list)) for item in items)
+    if flat and len(canonical(value)) <= _SHORT:
+        made.fa.set_flow_style()
+
+
+def _sentence(text: str | None) -> str:
+    words = (text or "it cannot be read").replace("\n", " ").strip()
+    return words if words.endswith(".") else f"{words}."
+
+
+def _refused(message: str, line: int | None = None) -> MaterialRefused:
+    return MaterialRefused("YAML_INVALID", message, details={} if line is None else {"line": line})

@@ -1,0 +1,33 @@
+"""The exact analysis of rulebooks: what holds for all facts, not only for those that were tried.
+
+    from gate.rulebooks.analysis import analyse
+    found = analyse(body, against=earlier)
+    [finding.message for finding in found.findings]
+    [(region.condition, region.witness) for region in found.difference.regions]
+
+The values of each field are divided into classes that no test tells apart. A point of their product stands for all
+facts alike, and rulebooks become formulas over points, which a SAT solver answers without trying points one by one.
+The evaluator runs every witness before it is shown. A question that hits a bound is not decided, and never guessed.
+
+    report        the analysis as one value: `analyse` and `compare`
+    difference    two rulebooks: the regions in which their results differ
+    examination   one rulebook: rules that never match or contend, tests that decide nothing, the default outcome
+    absence       what a rulebook makes of facts that are missing or of a wrong type
+    questions     facts on demand, for coverage and boundary cases
+    finding       a finding
+    regions       the points of a formula, as few wide conditions
+    wording       such conditions in words
+    encoding      rulebooks as formulas
+    space         the classes of all fields as variables, and facts from a solution
+    classes       the values of a field, divided into classes
+    numbers       numbers, cut at the constants of tests
+    solver        the SAT solver and its bounds
+
+docs/testing-rulebooks.md has the guarantee and its limits.
+"""
+
+from gate.rulebooks.analysis.questions import Questions
+from gate.rulebooks.analysis.report import Analysis, analyse, compare
+from gate.rulebooks.analysis.solver import NotDecided
+
+__all__ = ["Analysis", "NotDecided", "Questions", "analyse", "compare"]

@@ -1,0 +1,1 @@
+"""Tests of gate.rulebooks.testing."""
