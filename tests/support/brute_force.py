@@ -94,7 +94,7 @@ class Tried:
         """Whether rules shadow another together, and would not without any one of them."""
         earlier = self.order[: self.order.index(rule_id)]
         return (
-            0 < len(others)
+            len(others) > 0
             and set(others) <= set(earlier)
             and self._covers(others, rule_id)
             and not any(self._covers(some, rule_id) for some in itertools.combinations(others, len(others) - 1))
@@ -219,7 +219,7 @@ def approved_mistyped(body: Any, axes: Axes, field: str, *, most: int) -> bool:
     }
     if field in body["input_schema"]["properties"] or not spoken_of:
         return False
-    odd = [value for value in (None, True, 1, "\u2603", [], {}) if kind_of(value) not in spoken_of]
+    odd: list[Any] = [value for value in (None, True, 1, "\u2603", [], {}) if kind_of(value) not in spoken_of]
     wholes = (whole for whole in _wholes(axes, field) if kind_of(_held(whole, field)) in spoken_of)
     pairs = ((replaced(whole, field, value), whole) for whole in wholes for value in odd)
     return _approves(body, axes, field, pairs, most)

@@ -120,8 +120,11 @@ def _signatures(bodies: Sequence[Any]) -> _Signature:
 
     def signature(facts: dict[str, Any]) -> Hashable:
         (tried,) = tested.explain(facts).evaluation["rules"]
-        invalid = [each["field"] for schema in schemas for each in schema.explain(facts).evaluation["invalid_fields"]]
-        return tuple(test["passed"] for test in tried["tests"]), tuple(invalid)
+        mistyped = [schema.explain(facts).evaluation["invalid_fields"] for schema in schemas]
+        return (
+            tuple(test["passed"] for test in tried["tests"]),
+            tuple(tuple(invalid["field"] for invalid in each) for each in mistyped),
+        )
 
     return signature
 
@@ -256,12 +259,12 @@ def numbers(constants: Iterable[float]) -> Iterator[float]:
     -0.0 is 0, and integers beyond 2^53-1 are doubles, as on the wire.
     """
     cuts = sorted({float(constant) for constant in constants})
-    yield from map(_written, cuts)
+    yield from map(written, cuts)
     for low, high in itertools.pairwise([-math.inf, *cuts, math.inf]):
         first, last = _after(low), _before(high)
         if first <= last:
             found = (first, last, _integral(first, last), _fractional(first, last))
-            yield from (_written(value) for value in found if value is not None)
+            yield from (written(value) for value in found if value is not None)
 
 
 def _after(value: float) -> float:
@@ -286,5 +289,6 @@ def _fractional(first: float, last: float) -> float | None:
     return next((value for value in (low, _after(low)) if value <= high and not value.is_integer()), None)
 
 
-def _written(value: float) -> float:
+def written(value: float) -> float:
+    """A number as it is read from the wire: an integer within 2^53-1, else a double."""
     return int(value) if value.is_integer() and abs(value) <= MAX_SAFE_INTEGER else value

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from tests.reference.strategies import json_values
+from tests.support.grids import written
 
 Body: TypeAlias = dict[str, Any]
 _Pools: TypeAlias = dict[str, tuple[Any, ...]]
@@ -361,7 +362,7 @@ class _Witness:
         steps = (near, -near, near / 2, near * 2, near + 1.0, near - 0.25, round(near) * 1.0)
         to = self.one_of((math.inf, -math.inf, 0.0))
         moved = self.one_of((*steps, math.nextafter(near, to)))
-        return moved if math.isfinite(moved) else near
+        return written(float(moved)) if math.isfinite(moved) else near
 
     def _changed(self, value: Any) -> Any:
         """A constant, often with a part of it taken out or put in."""
