@@ -90,21 +90,19 @@ class Tried:
         """The rules whose condition can hold, but never before that of another rule."""
         return {rule_id for rule_id in self.order if self.holds[rule_id] and not self.matches(rule_id)}
 
-    def is_least_shadow(self, rule_id: str, others: Sequence[str]) -> bool:
-        """Whether rules shadow another together, and would not without any one of them."""
+    def is_least_cover(self, facts: int, rule_id: str, others: Sequence[str]) -> bool:
+        """Whether rules that are tried before another hold for all of some facts together, and none can be left out."""
         earlier = self.order[: self.order.index(rule_id)]
         return (
-            len(others) > 0
-            and set(others) <= set(earlier)
-            and self._covers(others, rule_id)
-            and not any(self._covers(some, rule_id) for some in itertools.combinations(others, len(others) - 1))
+            set(others) <= set(earlier)
+            and not self._left_by(others, facts)
+            and all(self._left_by([each for each in others if each != left_out], facts) for left_out in others)
         )
 
-    def _covers(self, others: Iterable[str], rule_id: str) -> bool:
-        left = self.holds[rule_id]
-        for other in others:
-            left &= ~self.holds[other]
-        return not left
+    def _left_by(self, rule_ids: Iterable[str], facts: int) -> int:
+        for rule_id in rule_ids:
+            facts &= ~self.holds[rule_id]
+        return facts
 
     def overlaps(self) -> dict[tuple[str, str], int]:
         """Pairs of rules of one priority and different outcomes, and the facts that the first decides and both fit."""

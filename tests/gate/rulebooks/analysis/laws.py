@@ -47,7 +47,9 @@ def hold_the_findings(body: Any, *, most: int) -> None:
     _rules(tried, by_kind)
     _tests(tried, by_kind)
     _default(tried, by_kind)
-    warned = [warning.field for warning in find_warnings(body) if warning.code == "undeclared_field"]
+    warned = [
+        warning.field.removesuffix(".field") for warning in find_warnings(body) if warning.code == "undeclared_field"
+    ]
     assert sorted(finding.path for finding in by_kind.pop("undeclared_field", [])) == sorted(warned)
     silent = _silences(body, grid, by_kind)
     _approvals(body, axes, silent, by_kind, most)
@@ -62,7 +64,9 @@ def _rules(tried: Tried, by_kind: dict[str, list[Finding]]) -> None:
     shadowed = by_kind.pop("rule_shadowed", [])
     assert sorted(finding.rule_ids[0] for finding in shadowed) == sorted(tried.shadowed())
     for finding in shadowed:
-        assert tried.is_least_shadow(finding.rule_ids[0], finding.rule_ids[1:]), finding
+        assert tried.is_least_cover(tried.holds[finding.rule_ids[0]], finding.rule_ids[0], finding.rule_ids[1:]), (
+            finding
+        )
         if finding.witness is not None:
             rule_id = finding.rule_ids[0]
             assert _holds(tried.body, rule_id, finding.witness), finding
@@ -83,6 +87,10 @@ def _tests(tried: Tried, by_kind: dict[str, list[Finding]]) -> None:
         )
         for finding in findings:
             assert finding.path.startswith(f"rules[{_place(tried.body, finding.rule_ids[0])}]."), finding
+            # The other rules match all facts for which the test would have another result.
+            passes = tried.passes[finding.path]
+            others = tried.valid & (~passes if always else passes)
+            assert tried.is_least_cover(others, finding.rule_ids[0], finding.rule_ids[1:]), finding
 
 
 def _default(tried: Tried, by_kind: dict[str, list[Finding]]) -> None:
