@@ -171,7 +171,11 @@ def silences(body: Any, grid: Sequence[dict[str, Any]]) -> dict[str, Silence]:
                     continue
                 if meant.decide(facts).matched_rule_id is not None:
                     path = f"rules[{place}].condition{node.path}"
-                    danger = evaluator.decide(facts).decision == "yes"
+                    decision = evaluator.decide(facts).decision
+                    # Where the decision is the same, nothing is lost by the silence.
+                    if decision == rule["outcome"]["decision"]:
+                        continue
+                    danger = decision == "yes"
                     if path not in found or (danger and not found[path].danger):
                         found[path] = Silence(path, field, danger, facts)
     return found
