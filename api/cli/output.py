@@ -54,8 +54,9 @@ def compact(value: object) -> str:
 
 
 def print_text(text: str) -> None:
-    """A text of several lines on stdout, as it is but for characters that do not print."""
-    sys.stdout.writelines(f"{visible(line)}\n" for line in text.removesuffix("\n").split("\n"))
+    """A text of several lines on stdout, as it is but for characters other than tabs that do not print."""
+    lines = text.removesuffix("\n").split("\n")
+    sys.stdout.writelines("\t".join(map(visible, line.split("\t"))) + "\n" for line in lines)
 
 
 def say(text: str, *, style: str | None = None) -> None:

@@ -4,7 +4,8 @@
 
 The core schema of YAML 1.2 reads plain scalars. Whatever JSON has no word for is refused, and never read as a string:
 tags, anchors, aliases, merge keys, .inf, .nan, hexadecimal and octal numbers, numbers that JSON writes otherwise, keys
-that are no strings, and duplicate keys. Numbers and strings obey `strict_json`.
+that are no strings, duplicate keys, and characters that only some versions of YAML take for line breaks. Numbers and
+strings obey `strict_json`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 from ruamel.yaml.reader import ReaderError
-from ruamel.yaml.representer import RoundTripRepresenter
+from ruamel.yaml.resolver import VersionedResolver
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from gate.encoding.canonical import canonical
@@ -47,12 +48,12 @@ class YamlDocument:
     Attributes:
         value: Its JSON value.
         lines: The line, from 1, of each member and item, by its path as `shapes.dotted` writes paths.
-        comments: The lines that have a comment.
+        comments: The text of each comment, with its #, by its line.
     """
 
     value: Json
     lines: Mapping[str, int]
-    comments: tuple[int, ...]
+    comments: Mapping[int, str]
 
 
 def read_yaml(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH, max_values: int = MAX_REQUEST_VALUES) -> YamlDocument:
@@ -72,68 +73,87 @@ def read_yaml(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH, max_values: in
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise _refused("It is not valid UTF-8.", body.count(b"\n", 0, error.start) + 1) from error
-    if (found := _LINE_SEPARATOR.search(text)) is not None:
-        line = text.count("\n", 0, found.start()) + 1
-        raise _refused("It has a line separator other than a line feed; write it as an escape in quotes.", line)
+    text = _unix(text)
+    if (doubtful := _DOUBTFUL.search(text)) is not None:
+        raise _not_allowed(text, doubtful.start())
     reader = _Reader(max_depth, max_values)
     try:
-        for event in _yaml().parse(io.StringIO(text)):
+        # The round-trip reader marks the folds of a scalar with characters of its own; compiled ones read YAML 1.1.
+        for event in YAML(typ="safe", pure=True).parse(io.StringIO(text)):
             reader.take(event)
     except ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise _refused("It has a character that YAML does not allow; write it as an escape.", line) from error
+        raise _not_allowed(text, error.position) from error
     except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise _refused(
-            f"It is not YAML: {_sentence(error.problem or error.context)}", mark and mark.line + 1
-        ) from error
+        raise _malformed(error, len(text)) from error
     except (YAMLError, ValueError, OverflowError) as error:
         # The library's escapes beyond Unicode are errors of the language's own.
         raise _refused("It is not YAML.", reader.line) from error
     if not reader.done:
         raise _refused("It is empty.")
-    return YamlDocument(reader.value, reader.lines, tuple(_comments(text, reader.scalars)))
+    return YamlDocument(reader.value, reader.lines, dict(_comments(text, reader.scalars)))
 
 
 def write_yaml(value: Json) -> str:
-    """A JSON value as YAML that every reader of YAML 1.1 or 1.2 takes for the same value."""
-    written = io.StringIO()
-    _yaml().dump(_styled(value), written)
-    return written.getvalue()
+    """A JSON value as YAML that every reader of YAML 1.1 or 1.2 takes for the same value.
+
+    Characters that do not print are escapes in it.
+
+    Raises:
+        MaterialRefused: YAML_INVALID: `read_yaml` would refuse it for its size.
+    """
+    written = _written(_styled(value))
+    if (size := len(written.encode())) > MAX_YAML:
+        raise _refused(f"In YAML it would take {size} bytes; a YAML file may take {MAX_YAML}. Keep it in JSON.")
+    return written
 
 
 def rewrite_yaml(text: str) -> str:
-    """A text that `read_yaml` accepts in the form that `write_yaml` gives, with its comments.
+    """A text that `read_yaml` accepts, indented as `write_yaml` does, with its comments and quotes.
+
+    Characters that do not print are escapes in it.
 
     Raises:
-        MaterialRefused: YAML_INVALID: the comments cannot be kept without changing a value.
+        MaterialRefused: YAML_INVALID: a comment would be lost, or a value would change.
     """
-    written = io.StringIO()
-    yaml = _yaml()
-    yaml.dump(yaml.load(text), written)
-    found = written.getvalue()
-    if canonical(read_yaml(found.encode()).value) != canonical(read_yaml(text.encode()).value):
-        raise _refused("It cannot be rewritten without changing a value; write the values that span lines in quotes.")
+    before = read_yaml(text.encode())
+    found = _written(_quoted(_round_trip().load(_unix(text.removeprefix("\ufeff")))))
+    after = read_yaml(found.encode())
+    kept = list(after.comments.values())
+    for place, (line, comment) in enumerate(before.comments.items()):
+        if kept[place : place + 1] != [_shown(comment)]:
+            raise _refused("The comment would be lost; move it above the member, out of braces and brackets.", line)
+    if canonical(after.value) != canonical(before.value):
+        raise _refused("It cannot be rewritten without changing a value; write its texts in double quotes.")
     return found
 
 
-def _yaml() -> Any:
-    # The round-trip reader and writer are those of YAML 1.2; the library's compiled ones are of YAML 1.1.
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _written(value: Any) -> str:
+    written = io.StringIO()
+    _round_trip().dump(value, written)
+    return _shown(written.getvalue())
+
+
+class _AsWritten(VersionedResolver):
+    """Takes every plain scalar for text, so that numbers and the like are written as they were read."""
+
+    @property
+    def versioned_resolver(self) -> Any:
+        """The patterns of other types: none."""
+        return {}
+
+
+def _round_trip() -> Any:
     yaml = YAML(typ="rt", pure=True)
-    yaml.Representer = _Representer
+    yaml.Resolver = _AsWritten
     yaml.indent(mapping=2, sequence=4, offset=2)
     yaml.preserve_quotes = True
     yaml.width = _UNFOLDED
     return yaml
 
-
-class _Representer(RoundTripRepresenter):
-    """Writes `null`, where the library leaves the value out."""
-
-
-_Representer.add_representer(
-    type(None), lambda representer, _: representer.represent_scalar("tag:yaml.org,2002:null", "null")
-)
 
 # Longer than any line of a text, so that the writer breaks none.
 _UNFOLDED: Final = 2**31
@@ -234,9 +254,6 @@ class _Reader:
             self._open.append(_Open(path, value))
 
 
-# YAML 1.1 takes them for line breaks and YAML 1.2 does not; the library folds them into blanks.
-_LINE_SEPARATOR: Final = re.compile("[\x85\u2028\u2029]|\r(?!\n)")
-
 _NULL: Final = ("~", "null", "Null", "NULL")
 _TRUTHS: Final = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _JSON_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -280,23 +297,51 @@ def _string(text: str, line: int) -> str:
 _COMMENT: Final = re.compile(r"(?:^|(?<=[ \t]))#", re.MULTILINE)
 
 
-def _comments(text: str, scalars: list[tuple[int, int]]) -> Iterator[int]:
-    """The lines of the comments: a # that stands in no scalar."""
-    starts = [start for start, _ in scalars]
-    line, at = 1, 0
+def _comments(text: str, scalars: list[tuple[int, int]]) -> Iterator[tuple[int, str]]:
+    """The lines and texts of the comments: a # that stands in no scalar, and the rest of its line."""
+    # The first line of a block scalar, its header, may end in a comment.
+    starts = [_end_of_line(text, start) if text[start : start + 1] in ("|", ">") else start for start, _ in scalars]
+    line, at, ended = 1, 0, 0
     for match in _COMMENT.finditer(text):
-        before = bisect_right(starts, match.start()) - 1
-        if before < 0 or match.start() >= scalars[before][1]:
-            line += text.count("\n", at, match.start())
-            at = match.start()
-            yield line
+        start = match.start()
+        before = bisect_right(starts, start) - 1
+        if start >= ended and (before < 0 or start >= scalars[before][1]):
+            line, at = line + text.count("\n", at, start), start
+            ended = _end_of_line(text, start)
+            yield line, text[start:ended].rstrip()
+
+
+def _end_of_line(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
 
 
 # Strings that every reader takes for strings, without quotes: words that no version of YAML has another meaning for.
 _PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*([ ./-][A-Za-z0-9_]+)*")
 _OTHERWISE: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+_POINTLESS: Final = re.compile(r"-?[0-9]e[+-][0-9]+")
 # A list or mapping of scalars up to this many characters stands on one line.
 _SHORT: Final = 100
+
+
+def _shown(text: str) -> str:
+    """A text with each character that does not print as the escape that double quotes give a meaning."""
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character.isprintable() or character in "\n\t" else character.encode("unicode_escape").decode()
+        for character in text
+    )
+
+
+def _quoted(value: Any) -> Any:
+    """A value of the round-trip reader with the strings in double quotes that hold characters which do not print."""
+    if isinstance(value, str) and _shown(value) != value:
+        return DoubleQuotedScalarString(value)
+    places = value.keys() if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    for place in places:
+        value[place] = _quoted(value[place])
+    return value
 
 
 def _styled(value: Json) -> Any:
@@ -313,7 +358,9 @@ def _styled(value: Json) -> Any:
         items = CommentedSeq(_styled(item) for item in value)
         _set_short(items, value)
         return items
-    return value
+    text = canonical(value).decode()
+    # YAML 1.1 takes 5e-324, which has no point, for text.
+    return text.replace("e", ".0e") if _POINTLESS.fullmatch(text) else text
 
 
 def _set_short(made: Any, value: list[Json] | JsonObject) -> None:
@@ -323,9 +370,27 @@ def _set_short(made: Any, value: list[Json] | JsonObject) -> None:
         made.fa.set_flow_style()
 
 
-def _sentence(text: str | None) -> str:
-    words = (text or "it cannot be read").replace("\n", " ").strip()
-    return words if words.endswith(".") else f"{words}."
+# Characters that YAML 1.1 takes for line breaks and YAML 1.2 for text, and the byte order mark within a text.
+_DOUBTFUL: Final = re.compile("[\x85\u2028\u2029\ufeff]")
+
+
+def _not_allowed(text: str, position: int) -> MaterialRefused:
+    shown = f"U+{ord(text[position]):04X}"
+    return _refused(
+        f"It has the character {shown}; write it as an escape in double quotes.", text.count("\n", 0, position) + 1
+    )
+
+
+def _malformed(error: MarkedYAMLError, end: int) -> MaterialRefused:
+    """The refusal for an error of the library."""
+    began, found = error.context_mark, error.problem_mark
+    # Where an end or a colon is missing, the reader notices further down.
+    late = found is None or found.index >= end or "simple key" in (error.context or "")
+    mark = began if began is not None and late else found
+    words = (error.problem or error.context or "it cannot be read").replace("\n", " ").strip().removesuffix(".")
+    if "'\\t'" in words:
+        words = "a tab stands where YAML needs blanks"
+    return _refused(f"It is not YAML: {words}.", None if mark is None else mark.line + 1)
 
 
 def _refused(message: str, line: int | None = None) -> MaterialRefused:

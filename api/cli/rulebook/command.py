@@ -116,7 +116,7 @@ def convert(
         print_json(document.value)
         if document.comments:
             count = "1 comment is" if len(document.comments) == 1 else f"{len(document.comments)} comments are"
-            note(f"{document.name}:{document.comments[0]}: JSON has no comments, so {count} left out from here on.")
+            note(f"{document.name}:{min(document.comments)}: JSON has no comments, so {count} left out from here on.")
 
 
 @app.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -46,14 +46,14 @@ class DocumentFile:
         text: Its text.
         value: Its JSON value.
         yaml_lines: Of YAML: the line of every member and item; None of JSON, whose lines are looked up when needed.
-        comments: Of YAML: the lines of its comments.
+        comments: Of YAML: its comments, by their lines.
     """
 
     name: str
     text: str
     value: Json
     yaml_lines: Mapping[str, int] | None = None
-    comments: Sequence[int] = ()
+    comments: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def is_yaml(self) -> bool:
