@@ -221,7 +221,8 @@ def approved_mistyped(body: Any, axes: Axes, field: str, *, most: int) -> bool:
     }
     if field in body["input_schema"]["properties"] or not spoken_of:
         return False
-    odd: list[Any] = [value for value in (None, True, 1, "\u2603", [], {}) if kind_of(value) not in spoken_of]
+    values: tuple[Any, ...] = (None, True, 1, "\u2603", [], {})
+    odd = [value for value in values if kind_of(value) not in spoken_of]
     wholes = (whole for whole in _wholes(axes, field) if kind_of(_held(whole, field)) in spoken_of)
     pairs = ((replaced(whole, field, other), whole) for whole in wholes for other in odd)
     return _approves(body, axes, field, pairs, most)
