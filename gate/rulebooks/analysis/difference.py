@@ -185,7 +185,7 @@ class Comparer:
         """Adds the regions of one pair of results."""
         given = [] if REFUSED in (before, after) else [self._before.valid, self._after.valid]
         target = self._encoder.all_of([self._before.results[before], self._after.results[after]])
-        for found, region in enumerate(Regions(self._space, given).of(target)):
+        for found, region in enumerate(Regions(self._encoder, given).of(target)):
             if found == MAX_REGIONS_OF_A_CHANGE or len(regions) == MAX_REGIONS:
                 undecided.append(f"Only {found} regions are listed in which {_named(before)} becomes {_named(after)}.")
                 return
