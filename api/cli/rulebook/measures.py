@@ -119,7 +119,7 @@ def _tell_mutation(name: str, mutation: MutationReport) -> None:
     say(f"{name}: mutation score {mutation.score.percent}: {_of(mutation.score)} mutants killed{proved}", style=style)
     for survivor in mutation.survived:
         say(f"  survived: {survivor.mutant.description}")
-        say(f"    {_words(survivor.original)}, and changed so {_words(survivor.mutated)}: {compact(survivor.facts)}")
+        say(f"    {_words(survivor.original)} becomes {_words(survivor.mutated)} for {compact(survivor.facts)}")
     for unjudged in mutation.undecided:
         say(f"  not decided: {unjudged.mutant.description}: {unjudged.reason}")
     if mutation.cut:
@@ -129,7 +129,7 @@ def _tell_mutation(name: str, mutation: MutationReport) -> None:
 
 
 def _words(outcome: Outcome) -> str:
-    return f"{outcome.decision} by {outcome.matched_rule_id or 'no rule'}"
+    return f"{outcome.decision} ({outcome.reason_code})"
 
 
 def _of(share: Share) -> str:

@@ -81,9 +81,13 @@ class Absences:
         wide: Condition = {"any": [test, {"field": test["field"], "operator": "not_exists"}]}
         meant = self._encoder.condition(replaced(rule.rule["condition"], path, wide))
         silent = [absent, rule.tried, meant, -rule.condition]
-        severities: tuple[tuple[Severity, list[int]], ...] = (("danger", [self._yes(self._encoded)]), ("warning", []))
+        same = rule.rule["outcome"]["decision"]
+        severities: tuple[tuple[Severity, int], ...] = (
+            ("danger", self._decides(self._encoded, "yes")),
+            ("warning", -self._decides(self._encoded, same)),
+        )
         for severity, among in severities:
-            if self._solver.solve([*silent, *among]):
+            if self._solver.solve([*silent, among]):
                 facts = self._space.facts()
                 result = self._result(facts)
                 by = "the default outcome" if result.rule_id is None else result.rule_id
@@ -137,7 +141,7 @@ class Absences:
         other = self._encoder.encode(self._encoded.body, fixed)
         speaking = [lit for test in self._tests[field] for lit in variables.of_kinds(*_kinds_of(test))]
         present = [-variables.absent] if kind == "absent" else [self._encoder.any_of(speaking)]
-        question = [self._yes(other), self._encoded.valid, -self._yes(self._encoded), *present]
+        question = [self._decides(other, "yes"), self._encoded.valid, -self._decides(self._encoded, "yes"), *present]
         if not self._solver.solve(question):
             return None
         whole = self._space.facts()
@@ -164,8 +168,10 @@ class Absences:
         )
         return Finding("approves_wrong_type", "danger", rules, path, message, partial)
 
-    def _yes(self, encoded: Encoded) -> int:
-        return self._encoder.any_of(literal for result, literal in encoded.results.items() if result.decision == "yes")
+    def _decides(self, encoded: Encoded, decision: str) -> int:
+        return self._encoder.any_of(
+            literal for result, literal in encoded.results.items() if result.decision == decision
+        )
 
     def _result(self, facts: JsonObject) -> Result:
         return result_of(self._evaluator.decide(facts))

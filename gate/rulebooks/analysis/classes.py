@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 from gate.encoding.canonical import canonical
@@ -25,6 +26,10 @@ Kind: TypeAlias = Literal["absent", "null", "boolean", "number", "string", "arra
 
 # How often a constant is held against a test of its field, at most: beyond it the classes alone would take a minute.
 MAX_COMPARISONS: Final = 2_000_000
+
+
+MAX_CLASSES: Final = 2_000
+"""How many classes the values of a field may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +108,14 @@ class FieldClasses:
         self._constants: Final = _Constants(self._tests)
         if len(self._constants) * len(self._tests) > MAX_COMPARISONS:
             raise NotDecided(
-                f"its tests name {len(self._constants)} values, too many to hold each against {len(self._tests)} tests"
+                f"tests name {len(self._constants)} values, too many to hold each against {len(self._tests)} tests"
             )
         # With a character between them that no constant has, parts make no part that is not asked for.
         taken = frozenset().union(*self._constants.strings, *self.parts)
         self._apart: Final = next(mark for mark in _marks() if mark not in taken)
-        self.classes: Final = tuple(self._build(has_members=has_members))
+        self.classes: Final = tuple(islice(self._build(has_members=has_members), MAX_CLASSES + 1))
+        if len(self.classes) > MAX_CLASSES:
+            raise NotDecided(f"tests tell more than {MAX_CLASSES} kinds of values apart")
         self._of_constant: Final = {
             (one.kind, canonical(value)): index for index, one in enumerate(self.classes) for value in one.values
         }
@@ -155,16 +162,19 @@ class FieldClasses:
             return Place(self._class_of(kind, value), frozenset(), items)
         return Place(self._class_of(kind, value), frozenset(), frozenset())
 
-    def truth(self, test: Condition, index: int) -> bool | Asked:
-        """Whether a test holds for the values of a class; for an open one it may be a question."""
-        one = self.classes[index]
+    def truths(self, test: Condition) -> list[bool | Asked]:
+        """Whether a test holds for the values of each class; for an open one it may be a question."""
+        predicate = predicate_of(test)
+        return [self._truth(test, predicate, one) for one in self.classes]
+
+    def _truth(self, test: Condition, predicate: Callable[[object], bool], one: ValueClass) -> bool | Asked:
         if one.is_open and test["operator"] in ("contains", "not_contains"):
             answer = test["operator"] == "contains"
             if one.kind == "string" and isinstance(test["value"], str) and test["value"]:
                 return Asked("part", self._part_at[test["value"]], answer)
             if one.kind == "array":
                 return Asked("item", self._item_at[canonical(test["value"])], answer)
-        return predicate_of(test)(one.sample)
+        return predicate(one.sample)
 
     def _class_of(self, kind: Kind, value: object) -> int:
         if kind == "number":

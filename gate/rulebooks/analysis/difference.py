@@ -27,7 +27,7 @@ class ChangedRegion:
     Attributes:
         before: The result of the rulebook compared against.
         after: The result of the rulebook.
-        region: The facts. Unless one of the results is that of refused facts, it is looked at among valid facts alone.
+        region: The facts, among those that are valid for each rulebook whose result is not that of refused facts.
         severity: `danger` where no or review becomes yes; `warning` where the decision or the action changes otherwise;
             `note` where nothing else than the verdict, the reason code or the rule does.
     """
@@ -50,9 +50,9 @@ class ChangedRegion:
 
     def holds(self, facts: JsonObject) -> bool:
         """Whether facts are in the region."""
-        among_valid = REFUSED not in (self.before, self.after)
-        if among_valid and any(evaluator.decide(facts).status != "ok" for evaluator in self._evaluators):
-            return False
+        for evaluator, result in zip(self._evaluators, (self.before, self.after), strict=True):
+            if result != REFUSED and evaluator.decide(facts).status != "ok":
+                return False
         return self.region.holds(facts)
 
     def to_dict(self) -> dict[str, object]:
@@ -183,7 +183,8 @@ class Comparer:
 
     def _list(self, before: Result, after: Result, regions: list[ChangedRegion], undecided: list[str]) -> None:
         """Adds the regions of one pair of results."""
-        given = [] if REFUSED in (before, after) else [self._before.valid, self._after.valid]
+        sides = ((before, self._before), (after, self._after))
+        given = [encoded.valid for result, encoded in sides if result != REFUSED]
         target = self._encoder.all_of([self._before.results[before], self._after.results[after]])
         for found, region in enumerate(Regions(self._encoder, given).of(target)):
             if found == MAX_REGIONS_OF_A_CHANGE or len(regions) == MAX_REGIONS:

@@ -213,7 +213,7 @@ class Encoder:
         elif "any" in condition:
             literal = self.any_of(self._children(condition["any"], f"{path}.any", nodes, fixed))
         elif condition["field"] in fixed:
-            truth = self.space.fields[condition["field"]].of.truth(condition, fixed[condition["field"]])
+            truth = self.space.fields[condition["field"]].of.truths(condition)[fixed[condition["field"]]]
             literal = TRUE if truth is True else -TRUE
         else:
             literal = self.space.test(condition)

@@ -126,7 +126,7 @@ class Space:
             try:
                 of = FieldClasses(tests[name], types[name], has_members=bool(self._below[name]))
             except NotDecided as error:
-                raise NotDecided(f"of the field {name}, {error}") from error
+                raise NotDecided(f"of the field {name} the {error}") from error
             self.fields[name] = FieldVariables(name, of, parent, solver)
         for field in self.fields.values():
             self._bind(field)
@@ -136,8 +136,7 @@ class Space:
         key = (test["field"], test["operator"], canonical(test["value"]) if "value" in test else b"")
         if key not in self._tests:
             field = self.fields[test["field"]]
-            truths = [field.of.truth(test, index) for index in range(len(field.classes))]
-            self._tests[key] = self._literal(field, truths)
+            self._tests[key] = self._literal(field, field.of.truths(test))
         return self._tests[key]
 
     def of_type(self, name: str, type_: str) -> int:

@@ -78,29 +78,39 @@ def _class_words(limit: Limit, within: frozenset[int]) -> str:
     """The classes of a field in words: those that it has, or those that it has not where they are fewer words."""
     has = _listed(limit, within)
     without = _listed(limit, limit.possible - within)
-    if without == [f"{limit.name} is absent"]:
-        return f"{limit.name} is present"
-    # `is not` can deny what `is` says, and nothing else.
-    if len(without) == 1 and without[0].startswith(f"{limit.name} is ") and (len(has) > 1 or "other than" in has[0]):
-        return f"{limit.name} is not{without[0].removeprefix(f'{limit.name} is')}"
-    return " or ".join(has)
+    positive = " or ".join([*_is(limit, has[0]), *has[1]])
+    # What `is` says can be denied in few words, an interval cannot.
+    if without[1] or not without[0]:
+        return positive
+    negative = f"{limit.name} {_denied(without[0])}"
+    return negative if len(negative) < len(positive) else positive
 
 
-def _listed(limit: Limit, within: frozenset[int]) -> list[str]:
-    """Statements, one of which holds where a field has one of some classes."""
+def _is(limit: Limit, named: Sequence[str]) -> list[str]:
+    return [f"{limit.name} is {_either(named)}"] if named else []
+
+
+def _denied(named: Sequence[str]) -> str:
+    if list(named) == ["absent"]:
+        return "is present"
+    if len(named) == 1:
+        return f"is not {named[0]}"
+    return f"is neither {named[0]} nor {named[1]}" if len(named) == 2 else f"is none of {', '.join(named)}"
+
+
+def _listed(limit: Limit, within: frozenset[int]) -> tuple[list[str], list[str]]:
+    """Some classes of a field as all that `is` can say of it, and as other statements, such as intervals."""
     classes = limit.of.classes
-    found: list[str] = []
     named: list[str] = []
     for index in sorted(within):
         if classes[index].kind in ("absent", "null"):
             named.append(classes[index].kind)
     truths = [value for index in sorted(within) if classes[index].kind == "boolean" for value in classes[index].values]
     named += ["a boolean"] if len(truths) == 2 else [shown(value) for value in truths]
-    found += _numbers(limit, within, named)
+    found = _numbers(limit, within, named)
     for kind in ("string", "array", "object"):
         named += _constants(limit, within, kind)
-    # One statement for all that `is` can say.
-    return [*([f"{limit.name} is {_either(named)}"] if named else []), *found]
+    return named, found
 
 
 def _constants(limit: Limit, within: frozenset[int], kind: str) -> list[str]:
@@ -155,6 +165,17 @@ def _segments(limit: Limit, within: frozenset[int]) -> list[Segment]:
             found.append((low, high, False, next(whole for whole, is_kept in halves if is_kept)))
         else:
             found.append((low, high, next(iter(kept), None), None))
+    return _joined(found)
+
+
+def _joined(segments: list[Segment]) -> list[Segment]:
+    """The same, with points between kept halves counted to those: 30 to `below 30, a whole number`."""
+    found = list(segments)
+    for at, (low, high, kept, _) in enumerate(segments):
+        beside = {segments[near][3] for near in (at - 1, at + 1) if 0 <= near < len(segments)}
+        whole = float(low).is_integer() if low == high else None
+        if kept and whole in beside - {None}:
+            found[at] = (low, high, False, whole)
     return found
 
 
@@ -187,7 +208,7 @@ def _interval(name: str, low: float, high: float, closed: tuple[bool, bool], who
         text = f"{shown(low)} {above} {name} {below} {shown(high)}"
     if whole is None:
         return text
-    return f"{text} as {'a whole number' if whole else 'a number with a fraction'}"
+    return f"{text} ({'a whole number' if whole else 'a number with a fraction'})"
 
 
 def _either(words: Sequence[str]) -> str:

@@ -368,7 +368,8 @@ class TestMeasures:
         assert done.returncode == 0
         assert "  survived: rules[1] approve_standard_exception: discount_percent lte 15 becomes lt 15" in done.stdout
         facts = '{"discount_percent":15,"margin_percent":15}'
-        assert f"    yes by approve_standard_exception, and changed so review by no rule: {facts}\n" in done.stdout
+        told = f"    yes (STANDARD_EXCEPTION_ALLOWED) becomes review (NO_RULE_MATCHED) for {facts}\n"
+        assert told in done.stdout
 
     def test_what_is_left_out_fails_where_it_is_to(self, file: str) -> None:
         assert run_gate("rulebook", "test", file, "--coverage", "--strict").returncode == 1
