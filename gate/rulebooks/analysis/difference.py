@@ -186,7 +186,7 @@ class Comparer:
         sides = ((before, self._before), (after, self._after))
         given = [encoded.valid for result, encoded in sides if result != REFUSED]
         target = self._encoder.all_of([self._before.results[before], self._after.results[after]])
-        for found, region in enumerate(Regions(self._space, given).of(target)):
+        for found, region in enumerate(Regions(self._encoder, given).of(target)):
             if found == MAX_REGIONS_OF_A_CHANGE or len(regions) == MAX_REGIONS:
                 undecided.append(f"Only {found} regions are listed in which {_named(before)} becomes {_named(after)}.")
                 return

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from gate.rulebooks.analysis.solver import TRUE, Solver
-from gate.rulebooks.analysis.space import Space
+from gate.rulebooks.analysis.space import FieldVariables, Space
 from gate.rulebooks.documents import Condition, DeclaredOutcome, DeclaredRule, RulebookBody
 from gate.rulebooks.evaluation import NEEDS_INPUT, Outcome, is_of_type
 
@@ -99,6 +99,7 @@ class Encoder:
         self.space: Final = space
         self._solver: Final[Solver] = space.solver
         self._made: Final[dict[tuple[int, ...], int]] = {}
+        self._parts: Final[dict[int, tuple[int, ...]]] = {}
 
     def all_of(self, literals: Iterable[int]) -> int:
         """The literal that holds where all of some do."""
@@ -114,6 +115,7 @@ class Encoder:
                 self._solver.add([-made, literal])
             self._solver.add([made, *(-literal for literal in key)])
             self._made[key] = made
+            self._parts[made] = key
         return self._made[key]
 
     def any_of(self, literals: Iterable[int]) -> int:
@@ -146,6 +148,44 @@ class Encoder:
     def condition(self, condition: Condition) -> int:
         """The literal of a condition over fields of the space."""
         return self._condition(condition, "", {}, {})
+
+    def classes_of(self, field: FieldVariables, formulas: Sequence[int]) -> frozenset[int]:
+        """The classes that a field has at the points where some literals of tests and formulas all hold, by their index.
+
+        Raises:
+            NotDecided: It cost too much.
+        """
+        found: set[int] = set()
+        while self._solver.solve([*formulas, *(-field.classes[index] for index in found)]):
+            found |= self._classes_here(field, formulas)
+        return frozenset(found)
+
+    def _classes_here(self, field: FieldVariables, formulas: Sequence[int]) -> set[int]:
+        """Of those classes, some that the field has at the point found last, and at those that differ in it alone."""
+        if not self.space.is_alone(field):
+            return {field.chosen(self._solver).index}
+        # Each literal is worked out once for all classes of the field, a bit each, where the solver would be asked for
+        # one class after the other.
+        every = (1 << len(field.classes)) - 1
+        bits = dict(field.truths)
+        holding = every
+        for literal in formulas:
+            holding &= self._bits(literal, bits, every)
+        return {index for index in range(len(field.classes)) if holding >> index & 1}
+
+    def _bits(self, literal: int, bits: dict[int, int], every: int) -> int:
+        variable = abs(literal)
+        if variable not in bits:
+            if variable in self._parts:
+                found = every
+                for part in self._parts[variable]:
+                    found &= self._bits(part, bits, every)
+                    if not found:
+                        break
+            else:
+                found = every if self._solver.holds(variable) else 0
+            bits[variable] = found
+        return bits[variable] if literal > 0 else every & ~bits[variable]
 
     def _valid(self, body: RulebookBody, fixed: Mapping[str, int]) -> int:
         schema = body["input_schema"]

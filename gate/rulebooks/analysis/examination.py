@@ -190,7 +190,7 @@ class Examiner:
         outcome = self._encoded.body["default_outcome"]
         severity: Severity = "danger" if outcome["decision"] == "yes" else "note"
         try:
-            regions = Regions(self._space, [self._encoded.valid]).of(self._encoded.default)
+            regions = Regions(self._encoder, [self._encoded.valid]).of(self._encoded.default)
             for found, region in enumerate(regions):
                 if found == MAX_DEFAULT_REGIONS:
                     message = f"No rule matches for more facts than those in the {MAX_DEFAULT_REGIONS} regions listed."

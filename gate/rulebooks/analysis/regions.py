@@ -13,7 +13,8 @@ from typing import Final
 
 from gate.encoding.strict_json import JsonObject
 from gate.rulebooks.analysis.classes import FieldClasses
-from gate.rulebooks.analysis.space import FieldVariables, Space
+from gate.rulebooks.analysis.encoding import Encoder
+from gate.rulebooks.analysis.space import FieldVariables
 from gate.rulebooks.analysis.wording import condition_words
 from gate.rulebooks.evaluation import value_at
 
@@ -73,15 +74,16 @@ class Region:
 class Regions:
     """Finds the regions of formulas over a space."""
 
-    def __init__(self, space: Space, given: Sequence[int]) -> None:
+    def __init__(self, encoder: Encoder, given: Sequence[int]) -> None:
         """Looks only where some literals hold, of which no region says anything.
 
         Args:
-            space: The space.
+            encoder: What made the formulas.
             given: The literals, for example that the facts are valid.
         """
-        self._space: Final = space
-        self._solver: Final = space.solver
+        self._encoder: Final = encoder
+        self._space: Final = encoder.space
+        self._solver: Final = encoder.space.solver
         self._given: Final = list(given)
         self._possible: Final[dict[str, frozenset[int]]] = {}
 
@@ -121,24 +123,19 @@ class Regions:
         asked = [literal for literal in needed[name] if literal not in field.classes]
         others = [literal for other, literals in needed.items() if other != name for literal in literals]
         possible = self._possible_of(field)
-        refused: list[int] = []
         # Whether a class may be added does not depend on the others that are: each point has only one.
-        while self._solver.solve([*always, *others, *asked, *(-field.classes[index] for index in refused)]):
-            refused.append(field.chosen(self._solver).index)
+        refused = self._encoder.classes_of(field, [*always, *others, *asked])
         needed[name] = [*asked, *(-field.classes[index] for index in refused)]
         if not needed[name]:
             return None
-        allowed = frozenset(range(len(field.classes))) - frozenset(refused)
+        allowed = frozenset(range(len(field.classes))) - refused
         parts = {index: lit in asked for index, lit in enumerate(field.parts) if lit in asked or -lit in asked}
         items = {index: lit in asked for index, lit in enumerate(field.items) if lit in asked or -lit in asked}
         return Limit(name, field.of, allowed, possible, parts, items)
 
     def _possible_of(self, field: FieldVariables) -> frozenset[int]:
         if field.name not in self._possible:
-            found: set[int] = set()
-            while self._solver.solve([*self._given, *(-field.classes[index] for index in found)]):
-                found.add(field.chosen(self._solver).index)
-            self._possible[field.name] = frozenset(found)
+            self._possible[field.name] = self._encoder.classes_of(field, self._given)
         return self._possible[field.name]
 
     def _outside(self, limit: Limit) -> Iterator[int]:

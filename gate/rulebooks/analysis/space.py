@@ -36,6 +36,7 @@ class FieldVariables:
         classes: A literal for each class; exactly one holds.
         parts: A literal for each part: the field is a string that contains it.
         items: A literal for each item: the field is an array that has it.
+        truths: The classes with which a variable holds, as bits, of each variable that they alone decide.
         parent: The nearest field above it; None where there is none.
     """
 
@@ -47,6 +48,7 @@ class FieldVariables:
         self.classes: Final = [solver.variable() for _ in of.classes]
         self.parts: Final = [solver.variable() for _ in of.parts]
         self.items: Final = [solver.variable() for _ in of.items]
+        self.truths: Final = {literal: 1 << index for index, literal in enumerate(self.classes)}
         _exactly_one(self.classes, solver)
         # Facts are the easier to read, the fewer there are.
         solver.prefer(self.absent)
@@ -150,6 +152,10 @@ class Space:
         """The fields below a field."""
         return [self.fields[below] for below in self._below[name]]
 
+    def is_alone(self, field: FieldVariables) -> bool:
+        """Whether a field may have any of its classes whatever else holds, and nothing is asked of it but its class."""
+        return not (field.parts or field.items or field.parent or self._below[field.name])
+
     def facts(self) -> JsonObject:
         """Facts at the point that the solver found last."""
         facts: JsonObject = {}
@@ -195,6 +201,8 @@ class Space:
                 self.solver.add([-one, answer, -literal])
             else:
                 self.solver.add([-one, literal if truth else -literal])
+        if len(holding) + len(failing) == len(truths):
+            field.truths[literal] = sum(1 << index for index in holding)
         return literal
 
     def _bind(self, field: FieldVariables) -> None:
