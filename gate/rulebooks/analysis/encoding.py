@@ -150,7 +150,7 @@ class Encoder:
         return self._condition(condition, "", {}, {})
 
     def classes_of(self, field: FieldVariables, formulas: Sequence[int]) -> frozenset[int]:
-        """The classes that a field has at the points where some literals of tests and formulas all hold, by their index.
+        """The classes that a field has at points where some literals of tests and formulas all hold, by their index.
 
         Raises:
             NotDecided: It cost too much.
