@@ -33,6 +33,9 @@ TYPES: Final = ("number", "integer", "string", "boolean", "array", "object", "nu
 FIELDS: Final = ("a", "a.b", "a.b.c", "a.c", "ab", "n", "b")
 """Paths that begin others, and a name that begins another without being its parent."""
 
+FAMILIES: Final = (("a",), ("a", "a.b"), ("a", "a.b", "a.b.c"), ("a", "a.b", "a.c", "n"), ("n", "ab"), FIELDS)
+"""Fields that rulebooks are often about, so that their tests meet."""
+
 _GREATEST: Final = 1.7976931348623157e308
 
 NUMBERS: Final[tuple[tuple[Any, ...], ...]] = (
@@ -157,8 +160,14 @@ class _Author:
 
     def vocabulary(self, most: int) -> _Pools:
         """Fields, each with the constants that its tests name."""
-        count = min(most, self.one_of((2, 1, 2, 3, 4)))
-        return {field: self._pool() for field in self.some_of(FIELDS, count)}
+        family = self.one_of((FIELDS, *FAMILIES))
+        pools: _Pools = {}
+        for path in sorted(self.some_of(family, min(most, self.one_of((2, 1, 2, 3, 4))))):
+            above, _, name = path.rpartition(".")
+            # What the constants of the object around it have in this place.
+            held = tuple(each[name] for each in pools.get(above, ()) if isinstance(each, dict) and name in each)
+            pools[path] = held if held and self.one_of((True, True, False)) else self._pool()
+        return pools
 
     def _pool(self) -> tuple[Any, ...]:
         """A few constants that belong together, so that the tests of a field meet."""
@@ -202,7 +211,8 @@ class _Author:
         for path in self.some_of(known, self.one_of((0, 0, 1, 1, 2))):
             # An object leaves facts valid that have the fields below it.
             holds_others = any(other.startswith(f"{path}.") for other in known)
-            properties[path] = {"type": self.one_of(("object",) if holds_others and self.one_of((0, 1)) else TYPES)}
+            fitting = ("object",) if holds_others else _types_of(self.pools.get(path, ()))
+            properties[path] = {"type": self.one_of(self.one_of((fitting or TYPES, TYPES)))}
         return {"required": self.some_of(known, self.one_of((0, 0, 1, 1, 2))), "properties": properties}
 
     def _condition(self, most: int, depth: int) -> Body:
@@ -221,8 +231,7 @@ class _Author:
 
     def _comparison(self, pool: tuple[Any, ...]) -> Body:
         """An operator with a constant that it can mean something with, and sometimes with one that it cannot."""
-        suited = tuple(operator for operator in OPERATORS if _suits(operator, pool))
-        operator = self.one_of(self.one_of((suited,) * 7 + (OPERATORS,)))
+        operator = self.one_of(self.one_of((_suited(pool),) * 7 + (OPERATORS,)))
         constants = (*pool, *pool, *pool, *SCALARS)
         if operator in PRESENCE:
             return {"operator": operator}
@@ -285,10 +294,19 @@ class _Author:
             rule["rule_id"] = free[-1]
 
 
-def _suits(operator: str, pool: tuple[Any, ...]) -> bool:
-    if operator in ORDER:
-        return any(type(value) in (int, float) for value in pool)
-    return operator not in PARTS or any(isinstance(value, str | list) for value in pool)
+def _suited(pool: tuple[Any, ...]) -> tuple[str, ...]:
+    """Operators that can mean something with constants, those more often that are about their types."""
+    suited = (*PRESENCE, *EQUALITY, *LISTS)
+    if any(type(value) in (int, float) for value in pool):
+        suited += (*ORDER, *ORDER)
+    if any(isinstance(value, str | list) for value in pool):
+        suited += (*PARTS, *PARTS, *PARTS)
+    return suited
+
+
+def _types_of(pool: tuple[Any, ...]) -> tuple[str, ...]:
+    types = {bool: "boolean", str: "string", list: "array", dict: "object", type(None): "null"}
+    return tuple(dict.fromkeys(types.get(type(value), kind) for value in pool for kind in ("integer", "number")))
 
 
 def _tests_of(condition: Body) -> list[Body]:
