@@ -199,7 +199,7 @@ def _runs(segments: Sequence[Segment], whole: bool | None) -> Iterator[tuple[flo
 def _interval(name: str, low: float, high: float, closed: tuple[bool, bool], whole: bool | None) -> str:
     above, below = ("<=" if inclusive else "<" for inclusive in closed)
     if math.isinf(low) and math.isinf(high):
-        text = "is a number"
+        text = f"{name} is a number"
     elif math.isinf(low):
         text = f"{name} {below} {shown(high)}"
     elif math.isinf(high):
