@@ -238,7 +238,8 @@ class _Reader:
         self.lines.setdefault(path, self.line)
         value: Json = {} if isinstance(event, MappingStartEvent) else []
         if isinstance(event, ScalarEvent):
-            value = _scalar(event, self.line)
+            # A value that is left out is noticed where the next one begins.
+            value = _scalar(event, self.line if event.value else self.lines[path])
         elif len(self._open) == self.max_depth:
             raise _refused(
                 f"It nests deeper than {self.max_depth} levels of lists and mappings; flatten it.", self.line

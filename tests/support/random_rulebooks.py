@@ -166,7 +166,8 @@ class _Author:
             above, _, name = path.rpartition(".")
             # What the constants of the object around it have in this place.
             held = tuple(each[name] for each in pools.get(above, ()) if isinstance(each, dict) and name in each)
-            pools[path] = held if held and self.one_of((True, True, False)) else self._pool()
+            is_held = bool(held) and self._draw(_below(3)) > 0
+            pools[path] = held if is_held else self._pool()
         return pools
 
     def _pool(self) -> tuple[Any, ...]:
@@ -296,7 +297,7 @@ class _Author:
 
 def _suited(pool: tuple[Any, ...]) -> tuple[str, ...]:
     """Operators that can mean something with constants, those more often that are about their types."""
-    suited = (*PRESENCE, *EQUALITY, *LISTS)
+    suited: tuple[str, ...] = (*PRESENCE, *EQUALITY, *LISTS)
     if any(type(value) in (int, float) for value in pool):
         suited += (*ORDER, *ORDER)
     if any(isinstance(value, str | list) for value in pool):

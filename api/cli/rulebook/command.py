@@ -19,7 +19,6 @@ from api.cli.rulebook.lines import LEGEND, has_not, nodes, tree_lines
 from api.cli.rulebook.proposals import propose_cases
 from api.cli.rulebook.testing import run_tests
 from gate.encoding.strict_json import MAX_VALUES, MAX_VERIFY_DEPTH
-from gate.encoding.yaml_text import rewrite_yaml, write_yaml
 from gate.errors import FieldError, OperatorError
 from gate.rulebooks.advice import find_warnings
 from gate.rulebooks.documents import Annotations, DeclaredOutcome
@@ -111,7 +110,7 @@ def convert(
     if to is Form.WIRE:
         print_json(rulebook.body)
     elif to is Form.YAML:
-        print_text(rewrite_yaml(document.text) if document.is_yaml else write_yaml(document.value))
+        print_text(document.to_yaml())
     else:
         print_json(document.value)
         if document.comments:

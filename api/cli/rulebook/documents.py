@@ -10,7 +10,7 @@ from typing import Final
 from api.cli.options import read_file
 from gate.encoding.positions import line_of_refusal, lines_of, outwards
 from gate.encoding.strict_json import Json, parse
-from gate.encoding.yaml_text import read_yaml
+from gate.encoding.yaml_text import read_yaml, rewrite_yaml, write_yaml
 from gate.errors import FieldError, MaterialRefused
 
 # The line of what is refused is looked for in texts up to this size: in larger ones it takes seconds.
@@ -54,6 +54,19 @@ class DocumentFile:
     value: Json
     yaml_lines: Mapping[str, int] | None = None
     comments: Mapping[int, str] = field(default_factory=dict)
+
+    def to_yaml(self) -> str:
+        """Its value as YAML; of YAML with its comments.
+
+        Raises:
+            MaterialRefused: YAML_INVALID: it would be too large, or lose a comment.
+        """
+        try:
+            return rewrite_yaml(self.text) if self.is_yaml else write_yaml(self.value)
+        except MaterialRefused as error:
+            raise MaterialRefused(
+                error.code, f"{_place(self.name, error)} cannot be written as YAML. {error.message}"
+            ) from error
 
     @property
     def is_yaml(self) -> bool:
@@ -112,6 +125,10 @@ def _read_yaml(name: str, content: bytes, max_depth: int, max_values: int) -> Do
     try:
         read = read_yaml(content, max_depth=max_depth, max_values=max_values)
     except MaterialRefused as error:
-        at = f"{name}:{error.details['line']}" if "line" in error.details else name
-        raise MaterialRefused(error.code, f"{at} is no usable YAML. {error.message}") from error
+        raise MaterialRefused(error.code, f"{_place(name, error)} is no usable YAML. {error.message}") from error
     return DocumentFile(name, content.decode(), read.value, read.lines, read.comments)
+
+
+def _place(name: str, error: MaterialRefused) -> str:
+    """A file, and the line in it that an error is about."""
+    return f"{name}:{error.details['line']}" if "line" in error.details else name

@@ -324,3 +324,49 @@ class TestRegister:
         done = register("-", stdin=json.dumps(sample_rulebook() | {"version": 7}))
         assert printed(done, code=1)["errors"][0]["field"] == "version"
         assert instance.ledger.rulebooks.versions(scope.scope_id, "pricing_exception", limit=1) == []
+
+
+class TestYaml:
+    """Rulebooks and facts in YAML, and converting them."""
+
+    @pytest.fixture
+    def authored(self, tmp_path: Path) -> str:
+        """The sample rulebook in YAML, with a comment."""
+        file = tmp_path / "pricing.yaml"
+        converted = run_gate("rulebook", "convert", written(tmp_path, sample_rulebook()), "--to", "yaml")
+        file.write_text(f"# Sales owns it.\n{converted.stdout}")
+        return str(file)
+
+    def test_both_forms_have_one_hash(self, authored: str) -> None:
+        assert run_gate("rulebook", "hash", authored).stdout.strip() == HASH
+        assert run_gate("rulebook", "hash", "-", stdin=Path(authored).read_text()).stdout.strip() == HASH
+        assert printed(run_gate("rulebook", "convert", authored)) == sample_rulebook()
+
+    def test_comments_stay_in_yaml_and_are_named_where_json_has_none(self, authored: str) -> None:
+        assert run_gate("rulebook", "convert", authored, "--to", "yaml").stdout == Path(authored).read_text()
+        done = run_gate("rulebook", "convert", authored, "--to", "json")
+        assert json.loads(done.stdout) == sample_rulebook()
+        assert done.stderr == f"{authored}:1: JSON has no comments, so 1 comment is left out from here on.\n"
+
+    def test_errors_name_their_line(self, authored: str) -> None:
+        file = Path(authored)
+        file.write_text(file.read_text().replace("operator: lt,", "operator: below,"))
+        (line,) = [number for number, text in enumerate(file.read_text().splitlines(), 1) if "below," in text]
+        done = run_gate("rulebook", "check", authored)
+        assert (done.returncode, f"{authored}:{line}: error: rules[0].condition.operator: " in done.stdout) == (1, True)
+        file.write_text("a: 1\na: 2\n")
+        done = run_gate("rulebook", "check", authored)
+        assert done.returncode == 2
+        assert f"{authored}:2 is no usable YAML. The field 'a' appears twice" in done.stderr
+
+    def test_a_comment_that_cannot_be_kept_is_named(self, authored: str) -> None:
+        file = Path(authored)
+        file.write_text(file.read_text().replace("{field: margin_percent,", "{field: margin_percent, # lost\n     ", 1))
+        done = run_gate("rulebook", "convert", authored, "--to", "yaml")
+        assert done.returncode == 2
+        assert "cannot be written as YAML. The comment would be lost" in done.stderr
+
+    def test_facts_may_be_yaml(self, authored: str, tmp_path: Path) -> None:
+        facts = tmp_path / "facts.yaml"
+        facts.write_text("discount_percent: 10\nmargin_percent: 22\n")
+        assert run_gate("rulebook", "explain", authored, "--facts", str(facts)).stdout.startswith("yes: APPROVE")
