@@ -3,6 +3,7 @@
     parts        what is measured, a module each
     measure      subjects in turn, round by round, and the figures of each
     subjects     the gate and the bare route under load; `servers`, `load` and `samples` serve them
+    policies     rulebooks of a given size
     lakes, stored    large lakes and ledgers, made fast
     dashboard    the dashboard over a large lake, and browsers and sessions that use it
     structure    how the house is built: rooms, floors, arrows, `Any`

@@ -16,6 +16,7 @@ import orjson
 
 from bench.parts import (
     adapters,
+    analysis,
     audit,
     benchmarks,
     dashboard,
@@ -45,6 +46,7 @@ PARTS: Final = {
     "memory": memory,
     "vectorized": vectorized,
     "audit": audit,
+    "analysis": analysis,
     "lake": lake,
     "detection": detection,
     "benchmarks": benchmarks,
