@@ -56,7 +56,7 @@ def write_cases(path: Path, rulebook: str, cases: Sequence[Case], about: str) ->
         about: A comment for readers.
 
     Raises:
-        OperatorError: FILE_EXISTS or FILE_UNWRITABLE.
+        OperatorError: FILE_UNWRITABLE.
     """
     if str(path) == "-":
         print_text(write_yaml(document_of(rulebook, cases, about)))
@@ -69,7 +69,7 @@ def write_cases(path: Path, rulebook: str, cases: Sequence[Case], about: str) ->
         with path.open("x", encoding="utf-8") as written:
             written.write(text)
     except FileExistsError as error:
-        raise OperatorError("FILE_EXISTS", f"{path} is there already; name a new file.") from error
+        raise OperatorError("FILE_UNWRITABLE", f"{path} is there already; name a new file.") from error
     except OSError as error:
         raise OperatorError("FILE_UNWRITABLE", f"{path} cannot be written: {error.strerror}.") from error
     note(f"Wrote {counted(len(cases), 'case')} to {path}.")

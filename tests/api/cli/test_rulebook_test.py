@@ -388,7 +388,7 @@ class TestMeasures:
         assert (mutation["percent"], mutation["survived"]) == ("100 %", [])
         assert coverage["rulebook"] == mutation["rulebook"] == report["files"][0]["rulebook"]
         again = run_gate("rulebook", "test", file, "--write-missing", missing)
-        assert (again.returncode, "is there already; name a new file. (FILE_EXISTS)" in again.stderr) == (2, True)
+        assert (again.returncode, "is there already; name a new file. (FILE_UNWRITABLE)" in again.stderr) == (2, True)
         done = run_gate("rulebook", "test", file, missing, "--write-missing", str(folder / "none.yaml"))
         assert "The cases leave no hole, so --write-missing wrote nothing.\n" in done.stderr
         assert not (folder / "none.yaml").exists()
