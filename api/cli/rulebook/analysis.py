@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _STYLES = {"danger": "red", "warning": "yellow", "note": ""}
 _DEFAULTS_SHOWN = 3
+_NONE: list[str] = []
 
 
 def analyse(
@@ -35,6 +36,10 @@ def analyse(
     ] = None,
     scope: Annotated[str | None, typer.Option(help="The scope that has the version of --against.")] = None,
     adapter: AdapterName = None,
+    accept: Annotated[
+        list[str],
+        typer.Option("--accept", help="A danger that you know and accept, by its name: KIND:FIELD or KIND:RULE."),
+    ] = _NONE,
     every: Annotated[
         bool, typer.Option("--all", help="Also list every region of facts that falls to the default outcome.")
     ] = False,
@@ -53,6 +58,10 @@ def analyse(
     rulebook = read.valid(as_json=as_json)
     other = None if against is None else _other(against, scope, rulebook, home, database_url, as_json=as_json)
     found = analysed(rulebook.body, None if other is None else other.body, facts_of(adapter))
+    found = found.accepting(accept)
+    names = {finding.name for finding in found.findings}
+    if unknown := [name for name in accept if name not in names]:
+        raise OperatorError("FINDING_UNKNOWN", f"There is no finding {unknown[0]}; leave --accept {unknown[0]} out.")
     if as_json:
         print_json(found.to_dict())
     else:
@@ -93,7 +102,12 @@ def _print_findings(read: RulebookFile, found: Analysis, *, every: bool) -> None
 
 
 def _print_finding(at: str, finding: Finding) -> None:
-    say(f"{at}: {finding.severity}: {finding.message}", style=_STYLES[finding.severity])
+    if finding.accepted:
+        say(f"{at}: accepted: {finding.message}", style="dim")
+    else:
+        say(f"{at}: {finding.severity}: {finding.message}", style=_STYLES[finding.severity])
+    if finding.severity == "danger" and not finding.accepted:
+        say(f"    named {finding.name}")
     if finding.witness is not None:
         say(f"    for example {compact(finding.witness)}")
 
@@ -126,7 +140,7 @@ def _print_summary(read: RulebookFile, found: Analysis) -> None:
     difference = found.difference
     for sentence in (*found.undecided, *(() if difference is None else difference.undecided)):
         say(f"not decided: {sentence}", style="yellow")
-    severities: list[str] = [finding.severity for finding in found.findings]
+    severities: list[str] = [finding.severity for finding in found.findings if not finding.accepted]
     severities += [] if difference is None else [region.severity for region in difference.regions]
     counts = [
         f"{severities.count(severity)} {noun if severities.count(severity) == 1 else f'{noun}s'}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from gate.encoding.strict_json import JsonObject
 
@@ -12,6 +12,9 @@ Severity: TypeAlias = Literal["danger", "warning", "note"]
 
 class Inconsistent(AssertionError):
     """The evaluator does not confirm a witness: a defect of the analysis, which must not pass for an answer."""
+
+
+_OF_A_FIELD: Final = "input_schema.properties."
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class Finding:
         path: The place in the rulebook: `rules[0].condition.all[1]`.
         message: The finding as sentences.
         witness: Facts that show it; None where no facts do.
+        accepted: Whether a person has accepted it; it is then no danger.
     """
 
     kind: str
@@ -34,6 +38,14 @@ class Finding:
     path: str
     message: str
     witness: JsonObject | None = None
+    accepted: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name by which it is accepted: its kind and its field, rule or place, `approves_without_fact:tags`."""
+        field = self.path.removeprefix(_OF_A_FIELD)
+        subject = field if field != self.path else self.rule_ids[0] if self.rule_ids else self.path
+        return f"{self.kind}:{subject}"
 
     def to_dict(self) -> dict[str, object]:
         """The finding as a JSON object."""
@@ -44,4 +56,6 @@ class Finding:
             "path": self.path,
             "message": self.message,
             "witness": self.witness,
+            "name": self.name,
+            "accepted": self.accepted,
         }

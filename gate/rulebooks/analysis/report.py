@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import cast
 
 from gate.encoding.strict_json import JsonObject
@@ -37,11 +38,16 @@ class Analysis:
 
     @property
     def dangerous(self) -> bool:
-        """Whether a finding, or a region of the difference, is a danger."""
-        severities = [finding.severity for finding in self.findings]
+        """Whether a finding that nobody accepted, or a region of the difference, is a danger."""
+        severities = [finding.severity for finding in self.findings if not finding.accepted]
         if self.difference is not None:
             severities += [region.severity for region in self.difference.regions]
         return "danger" in severities
+
+    def accepting(self, names: Collection[str]) -> Analysis:
+        """The analysis with the findings of some names accepted."""
+        findings = (replace(finding, accepted=finding.name in names) for finding in self.findings)
+        return replace(self, findings=tuple(findings))
 
     def to_dict(self) -> dict[str, object]:
         """The analysis as a JSON object; schemas/rulebook-analysis.schema.json."""

@@ -19,6 +19,7 @@ from tests.support.command_line import run_gate
 from tests.support.rulebooks import compare, outcome, rule, rulebook, stricter_rulebook
 from tests.support.samples import sample_rulebook
 
+SHIPPED: Final = sorted(resources.path("data", "rulebooks").rglob("*.json"))
 ORDERS: Final = str(resources.path("data", "rulebooks", "refund_order_policy.json"))
 
 
@@ -128,3 +129,25 @@ def test_only_some_regions_that_fall_to_the_default_are_shown(every: bool) -> No
     done = run_gate("rulebook", "analyse", ORDERS, "--adapter", "refund_facts", *(["--all"] if every else []))
     assert done.stdout.count("No rule matches for ") == (4 if every else 3)
     assert ("1 more region of facts without a matching rule; --all lists them." in done.stdout) is not every
+
+
+def test_a_known_danger_is_accepted_by_its_name_and_for_as_long_as_it_is_there() -> None:
+    at, name = ("rulebook", "analyse", ORDERS, "--adapter", "refund_facts"), "approves_without_fact:some_item_returned"
+    done = run_gate(*at)
+    assert (done.returncode, f"    named {name}\n" in done.stdout) == (1, True)
+    done = run_gate(*at, "--accept", name)
+    assert (done.returncode, "accepted: Facts without some_item_returned are approved" in done.stdout) == (0, True)
+    report = reported(run_gate(*at, "--accept", name, "--json"), 0)
+    assert [finding["name"] for finding in report["findings"] if finding["accepted"]] == [name]
+    done = run_gate(*at, "--accept", "approves_without_fact:amount")
+    assert (done.returncode, "There is no finding approves_without_fact:amount;" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
+def test_the_rulebooks_of_the_product_have_no_danger_but_the_one_that_is_known(file: Path) -> None:
+    known = ["approves_without_fact:some_item_returned"] if file.name == "refund_order_policy.json" else []
+    adapter = ["--adapter", "refund_facts"] if known else []
+    done = run_gate(
+        "rulebook", "analyse", str(file), *adapter, *(part for name in known for part in ("--accept", name))
+    )
+    assert (done.returncode, "0 dangers, 0 warnings" in done.stdout) == (0, True)
