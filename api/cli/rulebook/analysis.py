@@ -48,12 +48,16 @@ def analyse(
     as_json: Json = False,
 ) -> None:
     """Show what a rulebook does for all facts, not only those that were tried: rules that never match or contend, tests
-    that decide nothing, approvals that absence can win; with --against, every region of facts whose result changes.
+    that decide nothing, approvals that leaving a fact out can win; with --against, all regions whose result changes.
 
     Exit codes: 0 nothing dangerous; 1 a danger, or something that could not be decided; 2 unusable input.
     """
     from gate.rulebooks.analysis import analyse as analysed
 
+    if scope is not None and against is None:
+        raise OperatorError(
+            "USAGE_INVALID", "--scope says where a version is registered; name the version with --against."
+        )
     read = read_rulebook(file)
     rulebook = read.valid(as_json=as_json)
     other = None if against is None else _other(against, scope, rulebook, home, database_url, as_json=as_json)

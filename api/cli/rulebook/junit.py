@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Final
 from xml.etree import ElementTree
 
 from api.cli.output import visible
@@ -11,14 +12,19 @@ from api.cli.rulebook.lines import failure_lines
 from api.cli.rulebook.runs import CaseRun, FileRun, UnusableFile
 from gate.errors import OperatorError
 
+_BEGINNING: Final = b"<?xml"
+
 
 def write_junit(path: Path, runs: Sequence[FileRun | UnusableFile]) -> None:
     """Writes the results to a file, in place of an earlier one.
 
     Raises:
-        OperatorError: FILE_UNWRITABLE.
+        OperatorError: FILE_UNWRITABLE: also where the file is there and holds anything but JUnit XML.
     """
     try:
+        if path.is_file() and not path.read_bytes().startswith(_BEGINNING):
+            message = f"{path} holds something other than JUnit XML, and is kept; name another file."
+            raise OperatorError("FILE_UNWRITABLE", message)
         path.write_bytes(junit(runs))
     except OSError as error:
         raise OperatorError("FILE_UNWRITABLE", f"{path} cannot be written: {error.strerror}.") from error

@@ -34,6 +34,8 @@ def propose_cases(
 
     Each expects the rulebook's answer of today. Read them, and correct those that are not as they should be.
     """
+    if str(file) == "-":
+        raise OperatorError("USAGE_INVALID", "Cases name the file of their rulebook; name a file instead of stdin.")
     rulebook = read_rulebook(file).valid(as_json=as_json)
     try:
         cases = boundary_cases(rulebook)

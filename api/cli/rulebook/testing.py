@@ -54,8 +54,6 @@ def run_tests(
     runs = [run_file(file) for file in files]
     usable = [each for each in runs if isinstance(each, FileRun)]
     measured = measure_all(usable, coverage=coverage or write_missing is not None, mutation=mutation)
-    if write_missing is not None:
-        _write_missing(write_missing, measured)
     if as_json:
         print_json(report(runs, measured))
     else:
@@ -72,6 +70,8 @@ def run_tests(
     incomplete = any(each.warnings for each in usable) or not all(one.complete for one in measured)
     if len(usable) < len(runs):
         raise typer.Exit(2)
+    if write_missing is not None:
+        _write_missing(write_missing, measured)
     raise typer.Exit(int(any(each.failures for each in usable) or (strict and incomplete)))
 
 

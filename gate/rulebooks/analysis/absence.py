@@ -154,17 +154,17 @@ class Absences:
         value = shown(value_at(whole, field))
         rules = tuple(one.rule_id for one in (approved, otherwise) if one.rule_id is not None)
         by = "the default outcome" if approved.rule_id is None else approved.rule_id
-        instead = f"{otherwise.decision} by {otherwise.rule_id or 'the default outcome'}"
+        instead = f"the decision is {otherwise.decision}, by {otherwise.rule_id or 'the default outcome'}"
         path = f"input_schema.properties.{field}"
         if kind == "absent":
             message = (
-                f"Facts without {field} are approved by {by}; with {field} {value}, the same facts get {instead}. Make "
+                f"Facts without {field} are approved by {by}; with {field} {value}, {instead}. Make "
                 f"{field} required, or let no rule approve where it is absent."
             )
             return Finding("approves_without_fact", "danger", rules, path, message, partial)
         message = (
-            f"Facts with {_CALLED[kind]} as {field} are approved by {by}; with {field} {value}, the same facts get "
-            f"{instead}. Declare the type of {field} in input_schema.properties."
+            f"Facts with {_CALLED[kind]} as {field} are approved by {by}; with {field} {value}, {instead}. Declare the "
+            f"type of {field} in input_schema.properties."
         )
         return Finding("approves_wrong_type", "danger", rules, path, message, partial)
 

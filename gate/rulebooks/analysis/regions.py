@@ -111,6 +111,12 @@ class Regions:
             for literal in field.literals(place)
         }  # fmt: skip
         always = [-target, *self._given]
+        for field, place in fields:
+            # That a text or an array lacks something holds of all other values too: their region is wider.
+            if field.parts or field.items:
+                others = [literal for literal in literals if literal != field.classes[place.index]]
+                if not self._solver.solve([*always, *others]):
+                    del literals[field.classes[place.index]]
         core = self._solver.smallest_core(literals, always)
         needed: dict[str, list[int]] = {}
         for literal in core:

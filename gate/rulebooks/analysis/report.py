@@ -22,7 +22,7 @@ class Analysis:
     """What holds of a rulebook for all facts.
 
     Attributes:
-        findings: The findings, the most dangerous first.
+        findings: The findings: undeclared fields, then the most dangerous first.
         difference: How it differs from the rulebook that it was compared against; None where it was compared with none.
         undecided: What is not decided, as sentences.
     """
@@ -79,9 +79,15 @@ def analyse(
         findings, undecided = _examine(body)
     except NotDecided as error:
         undecided = [f"Nothing about the rulebook is decided: {error}."]
-    findings.sort(key=lambda finding: ("danger", "warning", "note").index(finding.severity))
+    findings.sort(key=_order)
     difference = None if against is None else compare(against, body)
     return Analysis(tuple(findings), difference, tuple(undecided))
+
+
+def _order(finding: Finding) -> tuple[bool, int, bool]:
+    """Causes before what comes of them: a misspelt field first, and tests that decide nothing before rules."""
+    severity = ("danger", "warning", "note").index(finding.severity)
+    return finding.kind != "undeclared_field", severity, not finding.kind.startswith("test_")
 
 
 def compare(before: RulebookBody, after: RulebookBody) -> Difference:

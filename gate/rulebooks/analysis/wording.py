@@ -57,6 +57,9 @@ def _limit_words(limit: Limit) -> list[str]:
         for value, wanted in ((values[index], wanted) for index, wanted in answers.items())
     ]
     within = limit.allowed & limit.possible
+    if _is_absent(limit, within):
+        # Unlike not_contains, which is false there.
+        asked = [f"{limit.name} is absent or {words.removeprefix(f'{limit.name} ')}" for words in asked]
     if True in limit.parts.values():
         within &= _of_kind(limit, "string")
         if within >= limit.possible & _of_kind(limit, "string"):
@@ -82,7 +85,8 @@ def _class_words(limit: Limit, within: frozenset[int]) -> str:
     # What `is` says can be denied in few words, an interval cannot.
     if without[1] or not without[0]:
         return positive
-    negative = f"{limit.name} {_denied(without[0])}"
+    may_be_absent = _is_absent(limit, within)
+    negative = f"{limit.name} {'is absent, or ' if may_be_absent else ''}{_denied(without[0], bare=may_be_absent)}"
     return negative if len(negative) < len(positive) else positive
 
 
@@ -90,12 +94,17 @@ def _is(limit: Limit, named: Sequence[str]) -> list[str]:
     return [f"{limit.name} is {_either(named)}"] if named else []
 
 
-def _denied(named: Sequence[str]) -> str:
+def _is_absent(limit: Limit, within: frozenset[int]) -> bool:
+    return any(limit.of.classes[index].kind == "absent" for index in within)
+
+
+def _denied(named: Sequence[str], *, bare: bool) -> str:
     if list(named) == ["absent"]:
         return "is present"
+    verb = "" if bare else "is "
     if len(named) == 1:
-        return f"is not {named[0]}"
-    return f"is neither {named[0]} nor {named[1]}" if len(named) == 2 else f"is none of {', '.join(named)}"
+        return f"{verb}not {named[0]}"
+    return f"{verb}neither {named[0]} nor {named[1]}" if len(named) == 2 else f"{verb}none of {', '.join(named)}"
 
 
 def _listed(limit: Limit, within: frozenset[int]) -> tuple[list[str], list[str]]:

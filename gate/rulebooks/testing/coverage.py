@@ -212,7 +212,7 @@ def _decisions(rule_id: str, path: str, within: str, condition: Condition) -> It
             "decides_alone",
             rule_id,
             f"{path}.{name}[{index}]",
-            f"{condition_words(child)} decides the {name} of {len(children)} in {rule_id} alone",
+            f"{condition_words(child)} alone decides the {name} ({len(children)} conditions) in {rule_id}",
             (among_open, alone),
         )
 

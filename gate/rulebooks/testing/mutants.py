@@ -302,5 +302,5 @@ def _declarations_dropped(body: RulebookBody) -> Iterator[Mutant]:
     for name, declared in schema["properties"].items():
         rest = {other: its for other, its in schema["properties"].items() if other != name}
         changed: RulebookBody = {**body, "input_schema": {**schema, "properties": rest}}
-        sentence = f"input_schema: {name} need no longer be of type {declared['type']}"
+        sentence = f"input_schema: {name} is no longer checked to be of type {declared['type']}"
         yield Mutant("declaration_dropped", f"input_schema.properties.{name}", None, sentence, changed)

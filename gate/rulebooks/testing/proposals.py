@@ -57,7 +57,7 @@ def missing_cases(rulebook: Rulebook, coverage: Coverage | None, mutation: Mutat
             if facts is not None:
                 found.append((hole.goal.description, facts.facts))
     for survivor in () if mutation is None else mutation.survived:
-        found.append((f"differs if {survivor.mutant.description}", survivor.facts))
+        found.append((f"kills: {survivor.mutant.description}", survivor.facts))
     return _proposed(rulebook, found)
 
 

@@ -86,12 +86,12 @@ def test_a_case_meets_the_goals_of_the_rules_that_it_tries() -> None:
 
 
 def test_a_child_decides_alone_where_two_cases_differ_in_nothing_else() -> None:
-    alone = "amount lte 50 decides the all of 2 in approve alone"
+    alone = "amount lte 50 alone decides the all (2 conditions) in approve"
     assert alone not in met(covered(APPROVED))
     assert alone not in met(covered(APPROVED, {"amount": 51}))
     both = covered(APPROVED, {"amount": 51, "vip": True})
     assert result_of(both, alone).met_by == ("case 0", "case 1")
-    within = "vip eq true decides the any of 2 in approve alone"
+    within = "vip eq true alone decides the any (2 conditions) in approve"
     assert within not in met(covered({"amount": 1, "vip": True, "age": 8}, {"amount": 1}))
     assert result_of(covered({"amount": 1}, APPROVED), within).met_by == ("case 0", "case 1")
     half = result_of(covered(APPROVED), within)

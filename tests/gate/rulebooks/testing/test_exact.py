@@ -45,8 +45,8 @@ def test_goals_that_no_facts_can_meet_are_proved_impossible() -> None:
     judged = measure(original, []).judged(ExactFinder(Questions(original.body)))
     assert [result.goal.description for result in judged.impossible] == [
         "shadowed matches",
-        "amount lt 50 decides the all of 2 in shadowed alone",
-        "vip eq true decides the all of 2 in shadowed alone",
+        "amount lt 50 alone decides the all (2 conditions) in shadowed",
+        "vip eq true alone decides the all (2 conditions) in shadowed",
         "amount lt 50 is true in shadowed",
     ]
 
