@@ -389,9 +389,20 @@ def _malformed(error: MarkedYAMLError, end: int) -> MaterialRefused:
     late = found is None or found.index >= end or "simple key" in (error.context or "")
     mark = began if began is not None and late else found
     words = (error.problem or error.context or "it cannot be read").replace("\n", " ").strip().removesuffix(".")
-    if "'\\t'" in words:
-        words = "a tab stands where YAML needs blanks"
-    return _refused(f"It is not YAML: {words}.", None if mark is None else mark.line + 1)
+    hint = next((hint for part, hint in _HINTS.items() if part in words), f"The parser says: {words}.")
+    return _refused(hint, None if mark is None else mark.line + 1)
+
+
+# The library's words, and what authors should look for.
+_HINTS: Final = {
+    "'\\t'": "This line is indented with a tab; use spaces.",
+    "mapping values are not allowed": "A second colon, or a wrong indentation; put text that has ': ' in quotes.",
+    "expected <block end>": "The indentation does not match the lines above.",
+    "could not find expected ':'": "A colon is missing after a key, or the indentation is wrong.",
+    "unexpected end of stream": "A quote is not closed.",
+    "stream end": "A bracket or brace is not closed.",
+    "cannot start any token": "A text cannot begin with this character; put it in quotes.",
+}
 
 
 def _refused(message: str, line: int | None = None) -> MaterialRefused:

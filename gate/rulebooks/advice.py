@@ -15,15 +15,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import islice
-from typing import Final
+from typing import Final, cast
 
 from gate.encoding.shapes import MAX_ERRORS, json_type
 from gate.encoding.strict_json import JsonObject
 from gate.errors import FieldError
 from gate.labels import OUTPUT_MATERIAL
 from gate.rulebooks.conditions import tests_of
-from gate.rulebooks.documents import DeclaredOutcome, DeclaredRule, RulebookBody
-from gate.rulebooks.evaluation import compile_rulebook
+from gate.rulebooks.documents import Condition, DeclaredOutcome, DeclaredRule, RulebookBody
+from gate.rulebooks.evaluation import compile_rulebook, is_of_type
+from gate.rulebooks.explanation import shown
 
 
 def find_warnings(body: RulebookBody, adapter_facts: JsonObject | None = None) -> list[FieldError]:
@@ -41,6 +42,7 @@ def _warnings(body: RulebookBody, adapter_facts: JsonObject | None) -> Iterator[
         yield from _approval_of_nothing(body)
     yield from _contradictory_outcomes(body)
     yield from _equal_priorities(body["rules"])
+    yield from _requirements_never_read(body) if adapter_facts is None else ()
     yield from undeclared_fields(body) if adapter_facts is None else _fields_never_made(body, adapter_facts)
     yield from _approvals_of_absence(body) if adapter_facts is None else ()
     yield from _silent_or_never_true(body)
@@ -168,6 +170,22 @@ def _folded(field: str) -> str:
     return field.replace("_", "").replace("-", "").casefold()
 
 
+def _requirements_never_read(body: RulebookBody) -> Iterator[FieldError]:
+    """Required fields that nothing declares or reads: requests without them wait, whatever they are."""
+    schema = body["input_schema"]
+    used = {*schema["properties"], *(node.condition["field"] for _, node in tests_of(body))}
+    closest = ClosestName()
+    for index, name in enumerate(schema["required"]):
+        if name not in used and not any(other.startswith(f"{name}.") for other in used):
+            meant = closest.find(name, sorted(used))
+            do = "Declare it, or leave it out." if meant is None else f"Did you mean {meant!r}?"
+            yield FieldError(
+                f"input_schema.required[{index}]",
+                "unread_requirement",
+                f"{name!r} is required, but nothing declares or reads it. Facts without it get NEEDS_INPUT. {do}",
+            )
+
+
 def _fields_never_made(body: RulebookBody, adapter_facts: JsonObject) -> Iterator[FieldError]:
     read = [(f"input_schema.required[{index}]", name) for index, name in enumerate(body["input_schema"]["required"])]
     read += [(f"{node.path}.field", node.condition["field"]) for _, node in tests_of(body)]
@@ -229,11 +247,14 @@ def _approvals_of_absence(body: RulebookBody) -> Iterator[FieldError]:
             )
 
 
+_NUMBERS: Final = ("integer", "number")
+_ORDERING: Final = ("gt", "gte", "lt", "lte")
 _NEGATIVE: Final = ("neq", "not_in", "not_contains")
 
 
 def _silent_or_never_true(body: RulebookBody) -> Iterator[FieldError]:
     required = frozenset(body["input_schema"]["required"])
+    declared = body["input_schema"]["properties"]
     for rule, node in tests_of(body):
         test = node.condition
         operator, field = test["operator"], test["field"]
@@ -246,10 +267,38 @@ def _silent_or_never_true(body: RulebookBody) -> Iterator[FieldError]:
                 f"{operator} is false where {field!r} is absent, so this rule then falls silent; "
                 f"make the field required, or add a rule for not_exists.",
             )
-        if operator in ("gt", "gte", "lt", "lte") and json_type(test.get("value")) not in ("integer", "number"):
+        if operator in _ORDERING and json_type(test["value"]) not in _NUMBERS:
+            value = _a_value(test["value"])
+            yield FieldError(node.path, "never_holds", f"{operator} holds between numbers only, and not with {value}.")
+        elif field in declared and not _fits(test, declared[field]["type"]):
+            code, word = ("always_holds", "always") if operator in _NEGATIVE else ("never_holds", "never")
+            where = f" where {field!r} is there" if operator in _NEGATIVE else ""
             yield FieldError(
-                node.path, "never_holds", f"{operator} holds between numbers only; its value is no number."
+                node.path,
+                code,
+                f"{field!r} is declared as {declared[field]['type']}, and no such value can meet the {operator} with "
+                f"{_a_value(test['value'])}: the test {word} holds{where}.",
             )
+
+
+def _fits(test: Condition, type_: str) -> bool:
+    """Whether a value of a declared type can equal the constant of a test, contain it, or be ordered with it."""
+    operator = test["operator"]
+    if operator in ("exists", "not_exists"):
+        return True
+    if operator in _ORDERING:
+        return type_ in _NUMBERS
+    if operator in ("contains", "not_contains"):
+        return type_ == "array" or (type_ == "string" and isinstance(test["value"], str))
+    values = cast("list[object]", test["value"]) if operator in ("in", "not_in") else [test["value"]]
+    return not values or any(is_of_type(value, type_) for value in values)
+
+
+def _a_value(value: object) -> str:
+    """A constant for people, with its type."""
+    named = {"string": "the text", "integer": "the number", "number": "the number", "array": "the array"}
+    kind = json_type(value)
+    return f"{named[kind]} {shown(value)}" if kind in named else "an object" if kind == "object" else shown(value)
 
 
 # --- Rules and outcomes -----------------------------------------------------------------------------------------------

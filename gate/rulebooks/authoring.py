@@ -47,6 +47,9 @@ def read_authored(document: object) -> Authored:
     """Reads a rulebook in its authoring form, of which Rulebook v1 is a part."""
     body = cast("RulebookBody", _stripped(document))
     errors = shape("rulebook-authoring-v1").errors(document) or find_errors(body)
+    if isinstance(document, dict) and "cases" in document and "rules" not in document:
+        message = "This is a file of cases; name its rulebook, or run `gate rulebook test` on it."
+        errors = [FieldError("", "cases", message)]
     if errors:
         return Authored(body, {}, errors)
     annotations = _annotations_of(cast("JsonObject", document))

@@ -117,7 +117,7 @@ def _read_json(name: str, content: bytes, max_depth: int, max_values: int) -> Do
         searched = " at line " not in message and len(content) <= _SEARCHED
         line = line_of_refusal(content.decode(errors="replace")) if searched else None
         at = name if line is None else f"{name}:{line}"
-        raise MaterialRefused(error.code, f"{at} is no usable JSON. {message}") from error
+        raise MaterialRefused(error.code, f"{at} is not valid JSON. {message}") from error
     return DocumentFile(name, content.decode(), value)
 
 
@@ -125,7 +125,7 @@ def _read_yaml(name: str, content: bytes, max_depth: int, max_values: int) -> Do
     try:
         read = read_yaml(content, max_depth=max_depth, max_values=max_values)
     except MaterialRefused as error:
-        raise MaterialRefused(error.code, f"{_place(name, error)} is no usable YAML. {error.message}") from error
+        raise MaterialRefused(error.code, f"{_place(name, error)} is not valid YAML. {error.message}") from error
     return DocumentFile(name, content.decode(), read.value, read.lines, read.comments)
 
 

@@ -10,7 +10,7 @@ The shape stands in schemas/rulebook-cases-v1.schema.json; unique names and the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NotRequired, TypedDict, cast
 
 from gate.encoding.shapes import MAX_ERRORS, shape
@@ -89,7 +89,9 @@ def read_cases(document: object) -> CaseFile:
     Raises:
         MaterialRefused: CASES_INVALID, with an error for each member at fault.
     """
-    errors = shape("rulebook-cases-v1").errors(document)
+    if isinstance(document, dict) and "rules" in document and "cases" not in document:
+        raise MaterialRefused("CASES_INVALID", "This is a rulebook. Name a file of cases, which names its rulebook.")
+    errors = [_hinted(error) for error in shape("rulebook-cases-v1").errors(document)]
     # What a schema cannot say needs the shape, so it is looked at only where there is one.
     if not errors:
         valid = cast("_Document", document)
@@ -101,6 +103,14 @@ def read_cases(document: object) -> CaseFile:
         )
     cases = tuple(Case(case["name"], case["facts"], case["expect"]) for case in valid["cases"])
     return CaseFile(valid["rulebook"], cases)
+
+
+def _hinted(error: FieldError) -> FieldError:
+    """An error, with the name that was probably meant for what a rulebook calls `decision`."""
+    if error.code != "unknown_field" or not error.field.endswith(".expect.decision"):
+        return error
+    message = "The decision is expected as `verdict`, and the rulebook's own verdict as `application_verdict`."
+    return replace(error, message=message)
 
 
 def _repeated_names(cases: list[_DeclaredCase]) -> Iterator[FieldError]:

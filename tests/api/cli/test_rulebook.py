@@ -86,7 +86,7 @@ class TestCheck:
         file.write_text(text.replace('"priority": 50,', '"priority": 50,\n"priority": 50,', 1))
         twice = 1 + file.read_text().splitlines().index('"priority": 50,')
         done = run_gate("rulebook", "check", str(file))
-        assert (done.returncode, f"{file}:{twice} is no usable JSON" in done.stderr) == (2, True), done.stderr
+        assert (done.returncode, f"{file}:{twice} is not valid JSON" in done.stderr) == (2, True), done.stderr
         file.write_text(text.replace('"priority": 50,', '"priority": 10'))
         done = run_gate("rulebook", "check", str(file))
         assert (done.returncode, "at line" in done.stderr, f"{file} is no" in done.stderr) == (2, True, True)
@@ -357,7 +357,7 @@ class TestYaml:
         file.write_text("a: 1\na: 2\n")
         done = run_gate("rulebook", "check", authored)
         assert done.returncode == 2
-        assert f"{authored}:2 is no usable YAML. The field 'a' appears twice" in done.stderr
+        assert f"{authored}:2 is not valid YAML. The field 'a' appears twice" in done.stderr
 
     def test_a_comment_that_cannot_be_kept_is_named(self, authored: str) -> None:
         file = Path(authored)

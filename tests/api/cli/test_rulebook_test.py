@@ -178,7 +178,7 @@ cases:
         file = folder / "cases" / "pricing.yaml"
         for old, new, told in (
             ("verdict: no", "verdict: maybe", ":5: error: cases[0].expect.verdict: It must be one of yes, no, review."),
-            ("verdict: no", "verdict: &a no", ":5 is no usable YAML. "),
+            ("verdict: no", "verdict: &a no", ":5 is not valid YAML. "),
             ("name: fails", "name: no is text", ":6: error: cases[1].name: cases[0] has the same name"),
         ):
             file.write_text(self.CASES.replace(old, new))
@@ -232,9 +232,9 @@ class TestUnusable:
     @pytest.mark.parametrize(
         ("content", "told"),
         [
-            ('{"rulebook": "x",\n "cases": [}', "is no usable JSON. It is not JSON: Expecting value at line 2"),
-            ('{"rulebook": "x",\n "rulebook": "y"}', ":2 is no usable JSON. The field 'rulebook' appears twice"),
-            ('{"a": 1,\n "b": 1e400}', ":2 is no usable JSON. The number 1e400 is too large"),
+            ('{"rulebook": "x",\n "cases": [}', "is not valid JSON. It is not JSON: Expecting value at line 2"),
+            ('{"rulebook": "x",\n "rulebook": "y"}', ":2 is not valid JSON. The field 'rulebook' appears twice"),
+            ('{"a": 1,\n "b": 1e400}', ":2 is not valid JSON. The number 1e400 is too large"),
             (f"{'[' * 40}{']' * 40}", "nests deeper than 33 levels"),
             (f"[{'1,' * 1_000_001}1]", "more than 1000000 commas and brackets"),
         ],
@@ -445,3 +445,33 @@ def test_the_cases_of_a_rulebook_of_the_product_hold_and_leave_nothing_out(file:
     (coverage,), (mutation,) = report["coverage"], report["mutation"]
     assert (coverage["percent"], mutation["percent"], mutation["undecided"]) == ("100 %", "100 %", [])
     assert report["files"][0]["rulebook"]["hash"] in {own.rulebook.hash for own in own_rulebooks()}
+
+
+class TestWhatIsKept:
+    """Files that a slip of the author must not cost."""
+
+    def test_results_are_not_written_over_anything_else(self, folder: Path) -> None:
+        file = cases(folder, HOLDS)
+        before = Path(file).read_text()
+        done = run_gate("rulebook", "test", file, "--junit", file)
+        assert (done.returncode, f"{file} holds something other than JUnit XML, and is kept" in done.stderr) == (
+            2,
+            True,
+        )
+        assert Path(file).read_text() == before
+        xml = str(folder / "junit.xml")
+        assert [run_gate("rulebook", "test", file, "--junit", xml).returncode for _ in range(2)] == [0, 0]
+
+    def test_the_error_of_a_file_is_shown_before_missing_cases_are_written(self, folder: Path) -> None:
+        done = run_gate("rulebook", "test", str(folder / "none.yaml"), "--write-missing", str(folder / "new.yaml"))
+        assert (done.returncode, "none.yaml cannot be read" in done.stdout, done.stderr) == (2, True, "")
+
+    def test_a_rulebook_is_no_file_of_cases_and_cases_are_no_rulebook(self, folder: Path) -> None:
+        done = run_gate("rulebook", "test", str(folder / "rulebooks" / "pricing.json"))
+        assert (done.returncode, "This is a rulebook. Name a file of cases" in done.stdout) == (2, True)
+        done = run_gate("rulebook", "check", cases(folder, HOLDS))
+        assert (done.returncode, "This is a file of cases; name its rulebook" in done.stdout) == (1, True)
+
+    def test_cases_of_stdin_have_no_rulebook_to_name(self) -> None:
+        done = run_gate("rulebook", "cases", "-", stdin=json.dumps(sample_rulebook()))
+        assert (done.returncode, "name a file instead of stdin" in done.stderr) == (2, True)

@@ -60,6 +60,7 @@ def test_warnings_name_rules_that_can_fall_silent_and_facts_that_would_be_refuse
         ("silent_when_absent", "rules[0].condition.any[4].not.not"),
         ("output_material", "input_schema.properties.action"),
         ("output_material", "input_schema.required[2]"),
+        ("unread_requirement", "input_schema.required[2]"),
     }
 
 
@@ -261,3 +262,39 @@ def test_every_valid_rulebook_can_be_looked_over(body: dict[str, Any]) -> None:
     found = find_warnings(parse(canonical(body)))
     assert len(found) <= 50
     assert all(warning.message.endswith((".", "?")) for warning in found)
+
+
+@pytest.mark.parametrize(
+    ("test", "type_", "code", "message"),
+    [
+        (compare("x", "eq", "5"), "number", "never_holds", "the eq with the text \"5\": the test never holds."),
+        (compare("x", "in", ["a", None]), "integer", "never_holds", "the test never holds."),
+        (compare("x", "eq", 1.5), "integer", "never_holds", "the number 1.5"),
+        (compare("x", "contains", 5), "string", "never_holds", "the contains with the number 5"),
+        (compare("x", "gt", 5), "string", "never_holds", "'x' is declared as string"),
+        (compare("x", "neq", True), "string", "always_holds", "the test always holds where 'x' is there."),
+        (compare("x", "not_in", [1]), "string", "always_holds", "the array [1]"),
+    ],
+)  # fmt: skip
+def test_a_test_that_the_declared_type_decides_is_warned_of(test: Any, type_: str, code: str, message: str) -> None:
+    body = over({"x": type_}, rule("r1", test))
+    (found,) = [warning for warning in find_warnings(body) if warning.code in ("never_holds", "always_holds")]
+    assert (found.code, found.field) == (code, "rules[0].condition")
+    assert message in found.message
+
+
+@pytest.mark.parametrize(
+    "test",
+    [compare("x", "eq", 5), compare("x", "in", ["a", 5]), compare("x", "in", []), compare("x", "exists")],
+)
+def test_a_test_that_the_declared_type_leaves_open_is_not(test: Any) -> None:
+    body = over({"x": "number"}, rule("r1", test))
+    assert {"never_holds", "always_holds"}.isdisjoint(warning.code for warning in find_warnings(body))
+
+
+def test_a_required_field_that_nothing_uses_is_named_with_the_one_that_was_meant() -> None:
+    body = over({"country": "string", "order.total": "number"}, rule("r1", compare("country", "eq", "AT")))
+    body["input_schema"]["required"] = ["county", "order"]
+    (found,) = [warning for warning in find_warnings(body) if warning.code == "unread_requirement"]
+    assert found.field == "input_schema.required[0]"
+    assert found.message.endswith("Did you mean 'country'?")
