@@ -238,7 +238,10 @@ class _Constants:
             if test["operator"] in ("in", "not_in"):
                 for item in cast("list[Json]", test["value"]):
                     self._add(item)
-            elif test["operator"] not in ("exists", "not_exists", "contains", "not_contains"):
+            elif test["operator"] in ("eq", "neq"):
+                self._add(test["value"])
+            elif test["operator"] in ("gt", "gte", "lt", "lte") and kind_of(test["value"]) == "number":
+                # Ordering holds between numbers only, so that another constant tells no values apart.
                 self._add(test["value"])
 
     def __len__(self) -> int:
