@@ -42,7 +42,6 @@ LEAST: Final[Mapping[str, Mapping[str, Any]]] = {
     "vectorized": {"_QUICK_ROWS": 2_000, "_QUICK_ROUNDS": 1, "_ROWS_ONE_BY_ONE": 200},
     "audit": {"_QUICK_DECISIONS": 8, "_QUICK_ROUNDS": 1},
     "lake": {"_QUICK_DECISIONS": 8, "_QUICK_ROUNDS": 1},
-    "analysis": {"_QUICK_RULES": 4, "_POINTS": 100},
     "detection": {"_QUICK_SEEDS": 1, "_DECISIONS": 8},
 }
 

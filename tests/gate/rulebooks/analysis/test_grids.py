@@ -29,7 +29,7 @@ def axes_of(bodies: Sequence[Any]) -> Axes:
         raise
 
 
-@settings(max_examples=examples(size(200, 10_000)), suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=examples(size(100, 10_000)), suppress_health_check=[HealthCheck.filter_too_much])
 @given(st.data())
 def test_no_facts_show_a_class_that_the_grid_does_not_have(data: st.DataObject) -> None:
     bodies: Sequence[Any] = data.draw(pairs())
@@ -44,7 +44,7 @@ def test_no_facts_show_a_class_that_the_grid_does_not_have(data: st.DataObject) 
             assert axes.signature({name: value}) in classes[name], (name, value)
 
 
-@settings(max_examples=examples(size(60, 2_000)), suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=examples(size(30, 2_000)), suppress_health_check=[HealthCheck.filter_too_much])
 @given(st.data())
 def test_facts_of_one_class_have_one_outcome(data: st.DataObject) -> None:
     bodies: Sequence[Any] = data.draw(pairs())
@@ -63,7 +63,7 @@ def test_facts_of_one_class_have_one_outcome(data: st.DataObject) -> None:
             assert (told["status"], told["matched_rule_id"]) == (outcome.status, outcome.matched_rule_id)
 
 
-@settings(max_examples=examples(size(60, 2_000)), suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=examples(size(30, 2_000)), suppress_health_check=[HealthCheck.filter_too_much])
 @given(rulebooks())
 def test_the_grid_holds_each_class_once_in_facts_that_can_be_sent(body: Any) -> None:
     assert find_errors(body) == []

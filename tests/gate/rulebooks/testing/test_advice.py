@@ -113,7 +113,7 @@ class TestExpectations:
         assert len(warnings(rulebook(), expecting)) == 1
 
 
-@settings(max_examples=examples(size(60, 300)), deadline=None)
+@settings(max_examples=examples(size(30, 300)), deadline=None)
 @given(rulebooks(), facts())
 def test_an_answer_of_the_rulebook_is_never_impossible(body: dict[str, Any], values: dict[str, Any]) -> None:
     found = load(parse(canonical(body)))
@@ -121,7 +121,7 @@ def test_an_answer_of_the_rulebook_is_never_impossible(body: dict[str, Any], val
     assert [each for each in find_case_warnings(found.body, cases) if each.code != "unknown_fact"] == []
 
 
-@settings(max_examples=examples(size(60, 300)), deadline=None)
+@settings(max_examples=examples(size(30, 300)), deadline=None)
 @given(rulebooks(), facts())
 def test_a_fact_that_is_warned_of_changes_nothing(body: dict[str, Any], values: dict[str, Any]) -> None:
     found = load(parse(canonical(body)))

@@ -114,7 +114,7 @@ def test_a_field_that_is_only_required_or_only_tested_for_presence_is_absent_onc
     assert [one.field for one in boundary_values(body) if one.value is ABSENT] == ["needed", "seen"]
 
 
-@settings(max_examples=examples(size(40, 2_000)))
+@settings(max_examples=examples(size(20, 2_000)))
 @given(rulebooks())
 def test_values_of_a_test_are_distinct_and_of_the_declared_type(body: Any) -> None:
     types = {name: declared["type"] for name, declared in body["input_schema"]["properties"].items()}

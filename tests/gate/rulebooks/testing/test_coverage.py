@@ -189,7 +189,7 @@ def gives(body: Any, given: Any, wanted: Wanted) -> bool:
     )
 
 
-@settings(max_examples=examples(size(40, 2_000)))
+@settings(max_examples=examples(size(20, 2_000)))
 @given(st.data())
 def test_goals_are_met_as_explanations_show_it(data: st.DataObject) -> None:
     body = data.draw(rulebooks())

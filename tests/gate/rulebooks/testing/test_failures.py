@@ -140,7 +140,7 @@ def test_expectations_that_no_rule_fits() -> None:
         assert [reason.text for reason in found[1:]] == [text]
 
 
-@settings(max_examples=examples(size(60, 300)), deadline=None)
+@settings(max_examples=examples(size(30, 300)), deadline=None)
 @given(rulebooks(), facts())
 def test_a_rule_is_shown_with_the_tests_that_decided_it(body: dict[str, Any], values: dict[str, Any]) -> None:
     found = load(parse(canonical(body)))

@@ -39,7 +39,7 @@ def check(body: Any, mutants: Iterable[Mutant]) -> None:
     assert [hash_ for hash_, number in Counter(hashes).items() if number > 1] == []
 
 
-@settings(max_examples=examples(size(40, 2_000)))
+@settings(max_examples=examples(size(20, 2_000)))
 @given(rulebooks())
 def test_mutants_are_valid_and_all_different(body: Any) -> None:
     before = copy.deepcopy(body)

@@ -147,7 +147,7 @@ def test_mutants_beyond_the_bounds_are_not_tried_and_the_report_says_so(monkeypa
     assert scored(*GRID).cut is True
 
 
-@settings(max_examples=examples(size(40, 2_000)))
+@settings(max_examples=examples(size(20, 2_000)))
 @given(st.data())
 def test_a_mutant_is_killed_where_any_case_does_not_hold_on_it(data: st.DataObject) -> None:
     body: Any = data.draw(rulebooks())

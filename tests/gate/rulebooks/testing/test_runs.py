@@ -80,7 +80,7 @@ def test_results_come_in_the_order_of_the_cases() -> None:
     assert [(result.case.name, result.held) for result in run(pricing(), cases)] == [("b", False), ("a", True)]
 
 
-@settings(max_examples=examples(size(80, 400)), deadline=None)
+@settings(max_examples=examples(size(40, 400)), deadline=None)
 @given(rulebooks(), facts())
 def test_a_case_made_from_the_answer_of_a_rulebook_holds(body: dict[str, Any], values: dict[str, Any]) -> None:
     rulebook = load(parse(canonical(body)))

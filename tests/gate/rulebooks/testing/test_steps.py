@@ -40,7 +40,7 @@ def test_a_number_moves_by_one_natural_step(
     assert [moved(number, direction, whole=whole) for direction in DIRECTIONS] == [below, above]
 
 
-@settings(max_examples=examples(size(100, 5_000)))
+@settings(max_examples=examples(size(50, 5_000)))
 @given(json_numbers(), st.booleans(), st.sampled_from(DIRECTIONS))
 def test_a_step_leads_in_its_direction_and_stays_in_json(number: float, whole: bool, direction: Direction) -> None:
     near = moved(number, direction, whole=whole)
@@ -73,7 +73,7 @@ def test_a_whole_number_beside_a_fraction_is_the_next_one() -> None:
     assert [beside(2.5, direction, [2.5], whole=True) for direction in DIRECTIONS] == [2, 3]
 
 
-@settings(max_examples=examples(size(100, 5_000)))
+@settings(max_examples=examples(size(50, 5_000)))
 @given(st.lists(json_numbers(), min_size=2, max_size=5), st.booleans())
 def test_what_is_beside_a_threshold_is_between_it_and_the_next(numbers: list[float], whole: bool) -> None:
     thresholds = sorted(set(numbers))
