@@ -10,7 +10,6 @@ from typing import Final
 from api.cli.options import read_file
 from gate.encoding.positions import line_of_refusal, lines_of, outwards
 from gate.encoding.strict_json import Json, parse
-from gate.encoding.yaml_text import read_yaml, rewrite_yaml, write_yaml
 from gate.errors import FieldError, MaterialRefused
 
 # The line of what is refused is looked for in texts up to this size: in larger ones it takes seconds.
@@ -61,6 +60,8 @@ class DocumentFile:
         Raises:
             MaterialRefused: YAML_INVALID: it would be too large, or lose a comment.
         """
+        from gate.encoding.yaml_text import rewrite_yaml, write_yaml
+
         try:
             return rewrite_yaml(self.text) if self.is_yaml else write_yaml(self.value)
         except MaterialRefused as error:
@@ -122,6 +123,9 @@ def _read_json(name: str, content: bytes, max_depth: int, max_values: int) -> Do
 
 
 def _read_yaml(name: str, content: bytes, max_depth: int, max_values: int) -> DocumentFile:
+    # Loaded where it is used: reading JSON does not wait for the reader of YAML.
+    from gate.encoding.yaml_text import read_yaml
+
     try:
         read = read_yaml(content, max_depth=max_depth, max_values=max_values)
     except MaterialRefused as error:

@@ -14,7 +14,6 @@ from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json
 from api.cli.output import counted, note, print_json, print_text
 from api.cli.rulebook.documents import YAML_SUFFIXES
 from api.cli.rulebook.files import File, read_rulebook
-from gate.encoding.yaml_text import write_yaml
 from gate.errors import OperatorError
 from gate.rulebooks.analysis import NotDecided
 from gate.rulebooks.testing.cases import Case
@@ -60,6 +59,9 @@ def write_cases(path: Path, rulebook: str, cases: Sequence[Case], about: str) ->
     Raises:
         OperatorError: FILE_UNWRITABLE.
     """
+    # Loaded where it is used, as when reading.
+    from gate.encoding.yaml_text import write_yaml
+
     if str(path) == "-":
         print_text(write_yaml(document_of(rulebook, cases, about)))
         return

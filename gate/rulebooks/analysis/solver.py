@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from pysat.solvers import Minisat22
-
 MAX_CONFLICTS: Final = 50_000
 """How many conflicts one question may cost: seconds at most."""
 
@@ -34,6 +32,9 @@ class Solver:
             conflicts: How many conflicts a question may cost.
             together: How many conflicts all questions may cost.
         """
+        # Loaded where it is used: what only reads rulebooks does not wait for it.
+        from pysat.solvers import Minisat22
+
         self._solver: Final[Any] = Minisat22()
         self._each: Final = conflicts
         self._together: Final = together
