@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,10 +103,14 @@ class Window:
         """Waits until the focus is on an element whose name and text begin so."""
         self.page.wait_for_function(f"beginning => ({_FOCUSED})().startsWith(beginning)", arg=beginning)
 
-    def violations(self, *rules: str) -> list[str]:
+    def violations(self, *rules: str, without: Sequence[str] = ()) -> list[str]:
         """What axe finds serious or critical, by all of its rules or by some: rule, element, and why."""
         self.page.evaluate(_AXE.read_text(encoding="utf-8"))
-        options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
+        options = {
+            "resultTypes": ["violations"],
+            "rules": {rule: {"enabled": False} for rule in without},
+            **({"runOnly": list(rules)} if rules else {}),
+        }
         found = self.page.evaluate("options => axe.run(document, options)", options)
         return [
             f"{rule['id']}: {node['html'][:160]}: {node['failureSummary'][:200]}"
