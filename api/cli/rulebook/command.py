@@ -25,6 +25,7 @@ from gate.rulebooks.documents import Annotations, DeclaredOutcome
 from gate.rulebooks.evaluation import Explained
 from gate.rulebooks.explanation import ExplainedRule, explain_rules
 from gate.rulebooks.rulebook import Rulebook
+from gate.rulebooks.testing.advice import find_fact_warnings
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -184,15 +185,21 @@ def explain(
     if facts is None:
         _print_rules(rulebook, read, as_json)
         return
-    given = read_document(facts, max_depth=MAX_VERIFY_DEPTH, max_values=MAX_VALUES).value
+    document = read_document(facts, max_depth=MAX_VERIFY_DEPTH, max_values=MAX_VALUES)
+    given = document.value
     if not isinstance(given, dict):
         raise OperatorError("FACTS_INVALID", f"{facts} holds no object; facts are an object of named values.")
     explained = rulebook.evaluator.explain(given)
     rules = explain_rules(rulebook.body, explained.evaluation)
+    warnings = document.findings(find_fact_warnings(rulebook.body, given))
     if as_json:
-        print_json(_document(explained, rules, read.annotations))
-    else:
-        _print_explained(explained, rules, read.annotations)
+        print_json(
+            _document(explained, rules, read.annotations) | {"warnings": [finding.to_dict() for finding in warnings]}
+        )
+        return
+    _print_explained(explained, rules, read.annotations)
+    for finding in warnings:
+        say(f"{document.name}:{finding.line}: warning: {finding.fault.field}: {finding.fault.message}", style="yellow")
 
 
 def _but(warnings: list[FieldError]) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 from api.cli.rulebook.documents import Finding, read_document
 from api.cli.rulebook.files import read_rulebook
 from gate.encoding.strict_json import MAX_VALUES
-from gate.errors import GateError, MaterialRefused
+from gate.errors import FieldError, GateError, MaterialRefused, OperatorError
 from gate.rulebooks.rulebook import Rulebook, load
 from gate.rulebooks.testing.advice import find_case_warnings
 from gate.rulebooks.testing.cases import MAX_FACTS_DEPTH, read_cases
@@ -94,6 +94,10 @@ def run_file(path: Path) -> FileRun | UnusableFile:
     at = at.absolute() if str(at) == "-" else at
     try:
         authored = read_rulebook(at)
+    except OperatorError as error:
+        # What is at fault is the name that the file of cases gives.
+        fault = FieldError("rulebook", error.code, error.message)
+        return UnusableFile(name, error, name, document.findings([fault]))
     except GateError as error:
         return UnusableFile(name, error, str(at))
     if errors := authored.authored.errors:

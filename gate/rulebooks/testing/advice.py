@@ -26,6 +26,13 @@ def find_case_warnings(body: RulebookBody, cases: Sequence[Case]) -> list[FieldE
     return list(islice(_warnings(body, cases), MAX_ERRORS))
 
 
+def find_fact_warnings(body: RulebookBody, facts: JsonObject) -> list[FieldError]:
+    """The warnings about the facts of a valid rulebook that it does not know, at most `MAX_ERRORS`, by their paths."""
+    known, closest = _KnownFields(body), ClosestName()
+    unknown = islice(known.unknown_in(facts), MAX_ERRORS)
+    return [FieldError(path, "unknown_fact", known.why_unknown(path, closest)) for path in unknown]
+
+
 def _warnings(body: RulebookBody, cases: Sequence[Case]) -> Iterator[FieldError]:
     closest = ClosestName()
     yield from _unknown_facts(body, cases, closest)

@@ -205,6 +205,14 @@ class TestExplain:
         )
         assert shown["rules"][1]["tree"]["reason"] == "1 of 2 inside is false"
 
+    def test_a_misspelt_fact_is_told(self, tmp_path: Path) -> None:
+        facts = written(tmp_path, {"discount_percent": 1, "margn_percent": 22}, "facts.json")
+        told = run_gate("rulebook", "explain", SAMPLE, "--facts", facts).stdout.splitlines()[-1]
+        assert told.startswith(f"{facts}:{line_of(facts, 'margn_percent')}: warning: margn_percent: ")
+        assert told.endswith("so this fact changes nothing. Did you mean 'margin_percent'?")
+        (warning,) = printed(run_gate("rulebook", "explain", SAMPLE, "--facts", facts, "--json"))["warnings"]
+        assert (warning["field"], warning["code"]) == ("margn_percent", "unknown_fact")
+
     def test_no_sign_contradicts_the_verdict_below_a_not(self, tmp_path: Path) -> None:
         body = sample_rulebook()
         test = {"field": "tags", "operator": "contains", "value": "fraud"}

@@ -248,11 +248,17 @@ class TestUnusable:
         assert told in done.stdout
 
     def test_a_rulebook_that_is_not_there(self, folder: Path) -> None:
-        (entry,) = reported(run_gate("rulebook", "test", cases(folder, HOLDS, rulebook="none.json"), "--json"), 2)[
-            "files"
-        ]
-        assert (entry["error"]["code"], entry["error"]["errors"]) == ("FILE_UNREADABLE", [])
-        assert "none.json cannot be read" in entry["error"]["message"]
+        file = cases(folder, HOLDS, rulebook="none.json")
+        (entry,) = reported(run_gate("rulebook", "test", file, "--json"), 2)["files"]
+        (fault,) = entry["error"]["errors"]
+        assert (entry["error"]["code"], fault["line"], fault["field"]) == (
+            "FILE_UNREADABLE",
+            line_of(file, '"rulebook"'),
+            "rulebook",
+        )
+        told = run_gate("rulebook", "test", file).stdout
+        assert told.startswith(f"{file}:{fault['line']}: error: rulebook: ")
+        assert told.endswith("none.json cannot be read: No such file or directory.\n")
 
     def test_files_that_are_too_large(self, folder: Path) -> None:
         file = folder / "cases" / "large.json"
