@@ -74,13 +74,13 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _interrupt)
     machine = _machine()
     print(", ".join(f"{name} {value}" for name, value in machine.items()))
-    results = _kept(machine)
+    results = _kept()
     for name in arguments.parts or PARTS:
         part = PARTS[name]
         result = part.run(quick=arguments.quick)
         print(f"\n{part.show(result)}", flush=True)
-        results[name] = {"quick": arguments.quick, **result}
-        _RESULTS.write_bytes(orjson.dumps({"machine": machine, **results}, option=orjson.OPT_INDENT_2) + b"\n")
+        results[name] = {"machine": machine, "quick": arguments.quick, **result}
+        _RESULTS.write_bytes(orjson.dumps(results, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def _first_sentence(part: ModuleType) -> str:
@@ -96,13 +96,13 @@ def _machine() -> dict[str, Any]:
     }
 
 
-def _kept(machine: dict[str, Any]) -> dict[str, Any]:
-    """The parts measured before, if that was on such a machine."""
+def _kept() -> dict[str, Any]:
+    """The parts measured before, each with the machine that it was measured on."""
     try:
         results: dict[str, Any] = orjson.loads(_RESULTS.read_bytes())
     except (FileNotFoundError, orjson.JSONDecodeError):
         return {}
-    return {name: results[name] for name in PARTS if name in results} if results.get("machine") == machine else {}
+    return {name: results[name] for name in PARTS if name in results}
 
 
 def _interrupt(_signal: int, _frame: object) -> NoReturn:
