@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
 from gate.encoding.canonical import canonical
+from gate.encoding.strict_json import MAX_SAFE_INTEGER
 from gate.rulebooks.conditions import tests_of as nodes_of
 from gate.rulebooks.evaluation import ABSENT, is_of_type, predicate_of
 from gate.rulebooks.testing.boundaries import BoundaryValue, boundary_values
@@ -129,4 +132,35 @@ def test_values_of_a_test_are_distinct_and_of_the_declared_type(body: Any) -> No
         assert len({canonical(one.value) for one in ones}) == len(ones)
         if nodes[path]["operator"] in ("eq", "neq", "contains", "not_contains") and nodes[path]["field"] not in types:
             holds = predicate_of(nodes[path])
-            assert {holds(one.value) for one in ones} == {True, False} or nodes[path]["value"] in (None, "")
+            assert (
+                {holds(one.value) for one in ones} == {True, False}
+                or nodes[path]["value"] in (None, "")
+                or is_hemmed_in(nodes[path], nodes.values())
+            )
+
+
+def is_hemmed_in(test: Any, tests: Iterable[Any]) -> bool:
+    """Whether there is no number beside that of a test, but for numbers that other tests of its field compare with."""
+    number = test["value"]
+    if not is_number(number):
+        return False
+    listed = [other["value"] for other in tests if other["field"] == test["field"] and "value" in other]
+    numbers = {item for each in listed for item in (each if isinstance(each, list) else [each]) if is_number(item)}
+    beside = {math.nextafter(number, direction) for direction in (-math.inf, math.inf)}
+    return all(near in numbers or abs(number) <= MAX_SAFE_INTEGER < abs(near) for near in beside)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def test_a_number_between_its_neighbours_has_no_value_beside_it() -> None:
+    body = rulebook(
+        rule("one", compare("a", "eq", MAX_SAFE_INTEGER)), rule("two", compare("a", "eq", MAX_SAFE_INTEGER - 1))
+    )
+    found = [(one.path, one.value) for one in boundary_values(body) if one.path is not None]
+    assert found == [
+        ("rules[0].condition", MAX_SAFE_INTEGER),
+        ("rules[1].condition", MAX_SAFE_INTEGER - 2),
+        ("rules[1].condition", MAX_SAFE_INTEGER - 1),
+    ]
