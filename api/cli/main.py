@@ -71,6 +71,8 @@ _COMMANDS: Final = {
 
 # The libraries of the extra `workbench` that commands load; it needs the extra `server` as well.
 _WORKBENCH: Final = frozenset({"altair", "bokeh", "isal", "jinja2", "panel", "polars", "pyarrow"})
+# Those of the extra `authoring` that are loaded only where they are used.
+_AUTHORING: Final = frozenset({"pysat", "ruamel"})
 
 
 class _Commands(TyperGroup):
@@ -122,7 +124,11 @@ def _extra_missing(error: ModuleNotFoundError, extra: _Extra = _Extra.SERVER) ->
     library = (error.name or "").partition(".")[0]
     if library in ("", "gate", "api"):
         raise error
-    name = _Extra.WORKBENCH.value[0] if library in _WORKBENCH else extra.value[0]
+    if library in _WORKBENCH:
+        extra = _Extra.WORKBENCH
+    elif library in _AUTHORING:
+        extra = _Extra.AUTHORING
+    name = extra.value[0]
     return OperatorError(
         "EXTRA_MISSING",
         f"This command needs {error.name}, which is in the extra `{name}`. Install it in a checkout with: "
