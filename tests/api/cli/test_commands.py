@@ -1220,12 +1220,17 @@ class TestUpgrade:
         assert (done.returncode, "LEDGER_SCHEMA_UNFIT" in done.stderr) == (2, True)
 
 
-# Runs each command line of a list on a base install: without the libraries that a server needs besides.
-BASE_INSTALL: Final = """
+# What a server needs besides the base install.
+OF_A_SERVER: Final = [
+    "flask", "sqlalchemy", "alembic", "granian", "jsonschema_rs", "cachetools", "structlog", "msgspec",
+    "prometheus_client", "psycopg",
+]  # fmt: skip
+
+# Runs each command line of a list on an install without some libraries.
+LESSER_INSTALL: Final = """
 import contextlib, io, json, sys
 
-HIDDEN = {"flask", "sqlalchemy", "alembic", "granian", "jsonschema_rs", "cachetools", "structlog", "msgspec",
-          "prometheus_client", "psycopg"}
+HIDDEN, commands = json.load(sys.stdin)
 
 class Hide:
     def find_spec(self, name, path=None, target=None):
@@ -1236,7 +1241,7 @@ sys.meta_path.insert(0, Hide())
 from api.cli.main import main
 
 ran = []
-for arguments in json.load(sys.stdin):
+for arguments in commands:
     sys.argv = ["gate", *arguments]
     with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
         try:
@@ -1252,9 +1257,16 @@ json.dump(ran, sys.stdout)
 
 def on_the_base_install(folder: Path, commands: Iterable[Sequence[str]]) -> list[tuple[Any, str, str]]:
     """What each command ended with and printed to stdout and stderr, run in a folder."""
+    return on_an_install_without(OF_A_SERVER, folder, commands)
+
+
+def on_an_install_without(
+    hidden: Sequence[str], folder: Path, commands: Iterable[Sequence[str]]
+) -> list[tuple[Any, str, str]]:
+    """The same on an install that lacks some libraries."""
     done = subprocess.run(
-        [sys.executable, "-c", BASE_INSTALL],
-        input=json.dumps([list(command) for command in commands]),
+        [sys.executable, "-c", LESSER_INSTALL],
+        input=json.dumps([hidden, [list(command) for command in commands]]),
         capture_output=True,
         text=True,
         check=True,
@@ -1317,6 +1329,28 @@ def test_a_command_that_loads_a_library_only_when_run_says_what_is_missing(
         "gate: This command needs sqlalchemy, which is in the extra `server`. Install it in a checkout with: "
         "pip install '.[server]' (EXTRA_MISSING)\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("library", "command"),
+    [
+        ("pysat", ["rulebook", "analyse", "RULEBOOK"]),
+        ("ruamel", ["rulebook", "convert", "--to", "yaml", "RULEBOOK"]),
+        ("jsonschema_rs", ["rulebook", "check", "RULEBOOK"]),
+    ],
+)
+def test_a_command_that_lacks_a_library_for_authors_names_their_extra(
+    tmp_path: Path, library: str, command: list[str]
+) -> None:
+    rulebook = str(ROOT / "data" / "rulebooks" / "pricing_exception.json")
+    words = [rulebook if word == "RULEBOOK" else word for word in command]
+    ((code, printed, told),) = on_an_install_without([library], tmp_path, [words])
+    assert (code, printed) == (2, "")
+    assert re.fullmatch(
+        rf"gate: This command needs {library}[a-z._]*, which is in the extra `authoring`\. "
+        r"Install it in a checkout with: pip install '\.\[authoring\]' \(EXTRA_MISSING\)\n",
+        told,
+    ), told
 
 
 def test_a_base_install_lists_its_commands_and_verifies(tmp_path: Path) -> None:
