@@ -143,7 +143,7 @@ def test_reports_equal_the_recount_however_much_the_lake_holds(shared: Instance,
         assert len(found) == 1
 
 
-@pytest.mark.parametrize("seed", range(10, 13))
+@pytest.mark.parametrize("seed", range(10, size(12, 13)))
 def test_a_short_chain_in_the_order_of_no_clock_is_recounted(shared: Instance, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - for tests to be the same each time
     site = AnomalousSite(shared, [f"short-{seed}"], chance, weeks=5 + 3 * (seed % 2))
@@ -242,14 +242,20 @@ def otherwise(snapshot: Snapshot, directory: Path, parts: int, seed: int) -> Sna
     )
 
 
-def test_rows_in_another_order_and_in_other_files_give_the_same_bytes(exported: FollowedLake, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def reported(exported: FollowedLake) -> dict[str, Any]:
+    """The report over it."""
+    return anomalies(only(exported).snapshot, PRICING, min_sample=5, **EVERYTHING).to_dict()
+
+
+def test_rows_in_another_order_and_in_other_files_give_the_same_bytes(
+    exported: FollowedLake, reported: dict[str, Any], tmp_path: Path
+) -> None:
     reading = only(exported)
     others = [otherwise(reading.snapshot, tmp_path / str(seed), parts, seed) for parts, seed in ((1, 1), (5, 2))]
-    found = {
-        rfc8785.dumps(anomalies(snapshot, PRICING, min_sample=5, **EVERYTHING).to_dict())
-        for snapshot in (reading.snapshot, *others)
-    }
-    assert len(found) == 1
+    expected = rfc8785.dumps(reported)
+    for snapshot in others:
+        assert rfc8785.dumps(anomalies(snapshot, PRICING, min_sample=5, **EVERYTHING).to_dict()) == expected
 
 
 _TELLING: Final = """
@@ -261,8 +267,7 @@ print(anomalies(snapshot, "pricing", min_sample=5, threshold=0, max_items=200).b
 """
 
 
-def test_one_thread_and_several_give_the_same_report(exported: FollowedLake) -> None:
-    here = anomalies(only(exported).snapshot, PRICING, min_sample=5, **EVERYTHING).body["anomaly_hash"]
+def test_one_thread_and_several_give_the_same_report(exported: FollowedLake, reported: dict[str, Any]) -> None:
     # This process has one of the two, and hashes by chance.
     threads = "2" if pl.thread_pool_size() == 1 else "1"
     told = subprocess.run(
@@ -272,4 +277,4 @@ def test_one_thread_and_several_give_the_same_report(exported: FollowedLake) -> 
         text=True,
         check=True,
     )
-    assert told.stdout.strip() == here
+    assert told.stdout.strip() == reported["anomaly_hash"]

@@ -197,7 +197,7 @@ class TestPairs:
     """Two histories of which the same is told."""
 
     @pytest.mark.heavy
-    @pytest.mark.parametrize("seed", range(size(5, 8)))
+    @pytest.mark.parametrize("seed", range(size(3, 8)))
     def test_histories_that_are_told_alike_give_the_same_bytes_whatever_is_done(
         self, seed: int, tmp_path: Path
     ) -> None:

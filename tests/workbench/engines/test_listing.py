@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 from gate.ids import parse_timestamp
+from tests.support.torture import size
 from tests.workbench.engines.edges import refused
 from tests.workbench.made_up import DAY, HOUR, MONDAY, MadeUp
 from tests.workbench.mixed import DAYS, POLICIES, RULES, STATUSES, TARGETS, mixed, snapshots
@@ -126,9 +127,9 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Snapshot]:
 
 def test_every_criterion_finds_what_a_recount_finds(lakes: Sequence[Snapshot]) -> None:
     chance = random.Random(3)  # noqa: S311 - for tests to be the same each time
-    for criteria in (*single(), *(drawn(chance) for _ in range(20))):
+    for criteria in (*single(), *(drawn(chance) for _ in range(size(10, 20)))):
         expected = [row for row in ROWS if meets(row, criteria)]
-        for snapshot in chance.sample(lakes, 2):
+        for snapshot in chance.sample(lakes, size(1, 2)):
             found = find_decisions(snapshot, criteria, ALL)
             assert found.frame.to_dicts() == [{name: row[name] for name in found.frame.columns} for row in expected]
             assert (found.total, found.next_before, found.targets_kept) == (len(expected), None, True)

@@ -348,7 +348,7 @@ def test_requests_at_the_limits_can_be_exported(instance: Instance, lakes: Path)
     assert_exportable(instance, lakes, author)
 
 
-@settings(max_examples=examples(size(3, 5)), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(size(2, 5)), suppress_health_check=list(HealthCheck))
 @given(HISTORIES)
 def test_whatever_is_accepted_can_be_exported(
     instance: Instance, lakes: Path, history: list[tuple[Body, list[tuple[Kind, Body]]]]

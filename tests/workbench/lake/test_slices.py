@@ -17,6 +17,7 @@ from gate.errors import OperatorError
 from gate.ids import timestamp
 from gate.policy.effectiveness import Standing, together
 from tests.independent import recount
+from tests.support.torture import size
 from tests.workbench.made_up import DAY, MONDAY, WEEK, MadeUp
 from tests.workbench.mixed import DAYS, POLICIES, mixed, snapshots
 from workbench.engines.anomalies.report import anomalies
@@ -64,7 +65,7 @@ def counted(body: dict[str, Any]) -> dict[str, Any]:
 
 
 @given(since=moments, until=moments, verdict=verdicts)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=size(6, 12), deadline=None)
 def test_a_slice_is_counted_like_a_chain_of_its_decisions_alone(
     held: Sequence[Snapshot], since: datetime | None, until: datetime | None, verdict: str | None
 ) -> None:
@@ -77,17 +78,28 @@ def test_a_slice_is_counted_like_a_chain_of_its_decisions_alone(
         assert (sliced.position, sliced.scope) == (snapshot.position, snapshot.scope)
 
 
+@pytest.fixture(scope="module")
+def wholes(held: Sequence[Snapshot]) -> Sequence[tuple[dict[str, Standing], list[int]]]:
+    """What is counted of each without a slice."""
+    return [(_standings(snapshot), _heights(snapshot)) for snapshot in held]
+
+
 @given(middle=moments.filter(bool))
-@settings(max_examples=5, deadline=None)
-def test_two_halves_add_up(held: Sequence[Snapshot], middle: datetime) -> None:
-    for snapshot in held:
+@settings(max_examples=size(3, 5), deadline=None)
+def test_two_halves_add_up(
+    held: Sequence[Snapshot], wholes: Sequence[tuple[dict[str, Standing], list[int]]], middle: datetime
+) -> None:
+    for snapshot, (whole, heights) in zip(held, wholes, strict=True):
         parts = [snapshot.slice(until=middle), snapshot.slice(since=middle)]
         found = [_standings(part) for part in parts]
-        whole = _standings(snapshot)
         assert {name: together([of.get(name, Standing()) for of in found]) for name in whole} == whole
-        for table in ("decisions", "outcomes", "executions", "erasures", "metrics", "facts"):
-            heights = [part.table(table).collect().height for part in (*parts, snapshot)]
-            assert heights[0] + heights[1] == heights[2]
+        assert list(map(sum, zip(*map(_heights, parts), strict=True))) == heights
+
+
+def _heights(snapshot: Snapshot) -> list[int]:
+    """How many rows each table has."""
+    tables = ("decisions", "outcomes", "executions", "erasures", "metrics", "facts")
+    return [snapshot.table(table).collect().height for table in tables]
 
 
 def _standings(snapshot: Snapshot) -> dict[str, Standing]:
