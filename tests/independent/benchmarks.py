@@ -148,12 +148,13 @@ def benchmarks(
     scope: str,
     policy_id: str,
     *,
+    rows: Mapping[str, Mapping[str, Coded]] | None = None,
     policy_version: str | None = None,
     limit: int | None = None,
     min_cohort_scopes: int = 5,
     min_cohort_decisions: int = 50,
 ) -> Json:
-    """The report of a scope, over the freeze of a month."""
+    """The report of a scope, over the freeze of a month; `rows` are what is frozen of it, where that is known."""
     entries = scopes[scope]
     now = [(each, each.outcomes[-1][1]["outcome_status"] if each.outcomes else None) for each in told(entries)]
 
@@ -171,7 +172,7 @@ def benchmarks(
     present, _ = chosen(now)
     dates = sorted(decision.record["created_at"] for decision, _ in own)
     decisions, approved, terminal, succeeded = counts_of(own)
-    rows = frozen(scopes, choices, month)
+    rows = frozen(scopes, choices, month) if rows is None else rows
     others = [rows[other][policy_id] for other in rows if other != scope and policy_id in rows[other]]
     return report(
         {

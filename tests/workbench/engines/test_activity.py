@@ -14,6 +14,7 @@ import pytest
 from gate.errors import OperatorError
 from gate.ids import parse_timestamp
 from tests.independent import recount
+from tests.support.torture import size
 from tests.workbench.engines.edges import refused
 from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, WEEK, MadeUp
 from tests.workbench.mixed import DAYS, POLICIES, UNUSED, mixed, rulebook, snapshots
@@ -78,7 +79,8 @@ ASKED: Final = [(policy_id, version) for policy_id in POLICIES for version in (N
 @pytest.mark.parametrize(("policy_id", "version"), ASKED)
 def test_every_number_is_that_of_a_recount(lakes: Sequence[Snapshot], policy_id: str, version: str | None) -> None:
     decisions = told(policy_id, version)
-    for snapshot in lakes:
+    # In the short form two of the lakes for each, so that each lake is asked for every other one.
+    for snapshot in size(lakes[ASKED.index((policy_id, version)) % 2 :: 2], lakes):
         require_equal(activity(snapshot, policy_id, version), decisions)
 
 

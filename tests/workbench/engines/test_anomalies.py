@@ -44,11 +44,13 @@ class Planted:
     Attributes:
         ids: The decisions with each thing that was planted.
         snapshot: The scope, half of it in the lake.
+        reports: The reports about it by policy, each made once.
     """
 
     def __init__(self, instance: Instance, lake: Path) -> None:
         self.now = SINCE
         self.ids: dict[str, list[str]] = {}
+        self.reports: dict[str, AnomalyReport] = {}
         scope = instance.ledger.directory.create_scope("planted", "unlimited", SINCE)
         key, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS, None, SINCE)
         self._authority: Authority = instance.ledger.directory.authenticate(key, SINCE)
@@ -170,8 +172,10 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
     opened.close()
 
 
-def asked(planted: Planted, policy_id: str, **more: Any) -> AnomalyReport:
-    return anomalies(planted.snapshot, policy_id, min_sample=10, **{"max_items": 200, **more})
+def asked(planted: Planted, policy_id: str) -> AnomalyReport:
+    if policy_id not in planted.reports:
+        planted.reports[policy_id] = anomalies(planted.snapshot, policy_id, min_sample=10, max_items=200)
+    return planted.reports[policy_id]
 
 
 def place(report: AnomalyReport, kind: str, subject: str | None = None) -> int:

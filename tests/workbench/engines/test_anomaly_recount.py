@@ -126,7 +126,7 @@ def go_on(site: Any, _: Lake) -> None:
 def test_reports_equal_the_recount_however_much_the_lake_holds(shared: Instance, tmp_path: Path) -> None:
     chance = random.Random(1)  # noqa: S311 - for tests to be the same each time
     site = grown(shared, "parts", 1, *size((130, 170), (180, 240)), timedelta(0))
-    lake = FollowedLake(site, tmp_path, 40)
+    lake = FollowedLake(site, tmp_path, size(70, 40))
     for stages in ((nothing, export_a_part, export, compact_a_part), (go_on, compact)):
         found: set[str] = set()
         for change in stages:
