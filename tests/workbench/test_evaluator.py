@@ -146,7 +146,7 @@ def test_declared_types_accept_what_the_scalar_evaluator_accepts(type_: str | No
         same(rulebook(rule("hit", condition), required=required, **declared), ROWS)
 
 
-@settings(max_examples=examples(size(30, 60)))
+@settings(max_examples=examples(size(15, 60)))
 @given(rulebooks_and_facts(), st.lists(any_facts(), max_size=6), st.booleans())
 def test_it_says_of_every_row_what_the_scalar_and_the_naive_one_say(
     drawn: tuple[dict[str, Any], dict[str, Any]], others: list[dict[str, Any]], in_columns: bool
@@ -164,7 +164,7 @@ def test_it_says_of_every_row_what_the_scalar_and_the_naive_one_say(
         ]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(size(20, 40)))
 @given(st.lists(json_values(2), min_size=1, max_size=12), json_values(1))
 def test_an_array_contains_its_members_and_nothing_else(values: list[Any], value: Any) -> None:
     drawn = [*values, [value], [values, value], [[value]], [*values, value]]

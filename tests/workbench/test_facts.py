@@ -99,7 +99,7 @@ def test_no_decisions_take_columns_without_rows() -> None:
     assert extracted(stored([]).lazy(), ["f"]).height == 0
 
 
-@settings(max_examples=examples(size(20, 40)))
+@settings(max_examples=examples(size(10, 40)))
 @given(rulebooks())
 def test_the_fields_of_a_rulebook_are_those_it_declares_requires_or_tests(body: Any) -> None:
     found: set[str] = set(body["input_schema"]["required"]) | set(body["input_schema"]["properties"])
@@ -217,7 +217,7 @@ def planted(draw: st.DrawFn) -> tuple[dict[str, Any], list[str]]:
     return facts, [".".join(path) for path in paths]
 
 
-@settings(max_examples=examples(size(50, 120)))
+@settings(max_examples=examples(size(25, 120)))
 @given(planted(), st.lists(PATHS.map(".".join), max_size=6))
 def test_nothing_beneath_a_withheld_path_is_left(drawn: tuple[dict[str, Any], list[str]], others: list[str]) -> None:
     facts, paths = drawn
@@ -237,7 +237,7 @@ def test_nothing_beneath_a_withheld_path_is_left(drawn: tuple[dict[str, Any], li
     assert SECRET not in str(extracted(stored([facts], (), paths).lazy(), fields, paths).rows())
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(size(15, 30)))
 @given(st.lists(st.none() | any_facts(), max_size=6), st.sets(st.sampled_from(FIELDS)))
 def test_columns_that_are_missing_are_read_from_the_json(rows: list[dict[str, Any] | None], already: set[str]) -> None:
     rows = [as_read(row) for row in rows]
@@ -318,7 +318,7 @@ PATCHES = st.recursive(
 )
 
 
-@settings(max_examples=examples(size(25, 50)))
+@settings(max_examples=examples(size(13, 50)))
 @given(
     st.lists(st.none() | any_facts(), max_size=5),
     st.dictionaries(st.sampled_from(["amount", "owner", "order", "deep", "tags", "risk", "nothing"]), PATCHES)

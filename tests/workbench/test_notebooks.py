@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gate.errors import OperatorError
+from tests.support.tiers import examples
+from tests.support.torture import size
 from workbench.notebooks import Notebook, as_ipynb, as_percent, load, notebooks, written_for
 
 LAKE: Final = Path("/srv/gate/lake")
@@ -167,7 +169,7 @@ def test_a_hostile_name_is_a_string_and_nothing_else(name: str) -> None:
     require_strings(name, name, f"/srv/{name}/lake")
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(size(15, 30)))
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_every_name_is_a_string_and_nothing_else(scope: str, policy: str) -> None:
     require_strings(scope, policy, "/srv/lake")

@@ -20,7 +20,7 @@ from gate.adapters.manifest import Adapter, load_adapter, manifest_hash
 from gate.adapters.registry import BUILTIN, find_adapter, registered
 from gate.encoding import resources
 from gate.errors import OperatorError
-from tests.gate.adapters.seal import seal
+from tests.gate.adapters.seal import main, seal
 from tests.independent import verifier
 from tests.support.adapters import cases_of, registered_as
 
@@ -176,19 +176,28 @@ def test_a_damaged_one_is_left_out_and_the_others_are_registered(folder: Path, m
 
 @pytest.mark.heavy
 @ADAPTERS
-def test_a_released_adapter_is_sealed_already(folder: Path, adapter: Adapter) -> None:
+def test_a_released_adapter_is_sealed_already(
+    folder: Path, adapter: Adapter, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = folder / f"{adapter.name.replace('@', '-')}.json"
     before = file.read_bytes()
     assert seal(folder, adapter.name) == {
         name: adapter.manifest[name] for name in ("implementation_hash", "manifest_hash")
     }
     assert file.read_bytes() == before
-    command = [sys.executable, "-m", seal.__module__, adapter.name]
-    run = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False)
-    assert (run.returncode, run.stderr) == (
-        1,
-        f"{adapter.name} is released, and stays as it is; give what you change a version of its own.\n",
+    monkeypatch.setattr(sys, "argv", ["seal", adapter.name])
+    assert main() == 1
+    assert capsys.readouterr().err == (
+        f"{adapter.name} is released, and stays as it is; give what you change a version of its own.\n"
     )
+
+
+@pytest.mark.heavy
+def test_the_command_that_seals_tells_how_it_ended() -> None:
+    command = [sys.executable, "-m", seal.__module__, "refund_facts@1.0.0"]
+    run = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert run.stderr.startswith("refund_facts@1.0.0 is released, and stays as it is; ")
 
 
 def test_a_changed_adapter_is_loaded_once_it_is_sealed_again(folder: Path) -> None:

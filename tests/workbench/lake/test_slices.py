@@ -110,7 +110,7 @@ def _standings(snapshot: Snapshot) -> dict[str, Standing]:
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.__name__)
 def test_a_slice_of_everything_is_everything(engine: Callable[..., Any], held: Sequence[Snapshot]) -> None:
-    for snapshot in held:
+    for snapshot in size(held[ENGINES.index(engine) % 2 :: 2], held):
         whole = engine(snapshot, POLICY).to_dict()
         assert engine(snapshot.slice(), POLICY).to_dict() == whole
         assert engine(snapshot.slice(since=date(2020, 1, 1), until=date(2030, 1, 1)), POLICY).to_dict() == whole
@@ -129,7 +129,8 @@ def _looked_at(engine: Callable[..., Any], snapshot: Snapshot) -> int:
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.__name__)
 def test_every_engine_looks_at_the_decisions_of_the_slice(engine: Callable[..., Any], held: Sequence[Snapshot]) -> None:
     expected = [1 for of in recount.told(CHAIN.entries) if _is_chosen(of) and (of.outcomes or engine is not confidence)]
-    for snapshot in held:
+    # In the short form every other one, and those that the test of a slice of everything leaves out.
+    for snapshot in size(held[1 - ENGINES.index(engine) % 2 :: 2], held):
         by_verdict = [_looked_at(engine, snapshot.slice(verdict=verdict)) for verdict in recount.VERDICTS]
         assert all(by_verdict)
         assert sum(by_verdict) == _looked_at(engine, snapshot)
