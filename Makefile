@@ -40,8 +40,13 @@ notebooks: $(if $(GATE_LAKE),install,demo)
 # Runs tests, and lint and types beside them, which print afterwards where they find something; either fails the target.
 define test_and_lint
 @mkdir -p build; $(MAKE) --no-print-directory lint > build/lint.txt 2>&1 & lint=$$!; \
+	  $(MAKE) --no-print-directory .venv/.compiled; \
 	  $(BIN)/pytest $(1); tests=$$?; wait $$lint; linted=$$?; test $$linted = 0 || cat build/lint.txt; exit $$((tests + linted))
 endef
+
+# Compiles what the tests load, once after each install: each of their processes would do it for itself.
+.venv/.compiled: .venv/.installed
+	@$(BIN)/pytest --collect-only > /dev/null 2>&1; touch $@
 
 # Each file is one process's: what its tests share is made once. tests/support/tiers.py has the order.
 FILES := --dist=loadfile --no-loadscope-reorder

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -57,15 +58,14 @@ def mark(items: Iterable[pytest.Item]) -> None:
 def order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """The same tests, the longest files first: a file is one process's, and none is to be left over at the end.
 
-    In a file, those on PostgreSQL come last, so that what its tests share is made once for each database.
+    Files of tests/end_to_end, whose tests wait for servers much of their time, take turns with others, whose tests
+    hardly wait. In a file, those on PostgreSQL come last, so that what its tests share is made once for each database.
     """
     heavy = Counter(item.path for item in items if item.get_closest_marker(HEAVY))
-    places = {path: place for place, path in enumerate(dict.fromkeys(item.path for item in items))}
-
-    def place(item: pytest.Item) -> tuple[bool, int, int, bool]:
-        return not _is_end_to_end(item.path), -heavy[item.path], places[item.path], _uses_postgres(item)
-
-    return sorted(items, key=place)
+    longest_first = sorted(dict.fromkeys(item.path for item in items), key=lambda path: -heavy[path])
+    turns = {end_to_end: count() for end_to_end in (True, False)}
+    places = {path: (next(turns[_is_end_to_end(path)]), not _is_end_to_end(path)) for path in longest_first}
+    return sorted(items, key=lambda item: (places[item.path], _uses_postgres(item)))
 
 
 # Files are few, and tests are many.
