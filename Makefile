@@ -71,9 +71,9 @@ browser:
 
 # The long forms of the tests that kill, cut off, crowd, time and feed nonsense to real servers, of properties and of benchmarks; an hour or more.
 torture: install
-	@GATE_TORTURE=1 $(BIN)/pytest -s tests/api/http tests/api/description $(addprefix tests/api/routes/test_,packets.py replays.py) \
+	@GATE_TORTURE=1 $(BIN)/pytest -s tests/api/http tests/api/description $(addprefix tests/api/routes/test_,adapters.py packets.py replays.py) \
 	  tests/bench tests/notebooks tests/workbench $(addprefix tests/gate/adapters/test_,attacks.py leftovers.py) tests/gate/client \
-	  $(addprefix tests/gate/,decisions ledger policy records rulebooks verify) \
+	  $(addprefix tests/gate/,decisions encoding ledger policy proof records rulebooks verify) \
 	  tests/upgrade/test_make.py \
 	  $(addprefix tests/end_to_end/test_,analytics_process.py concurrency.py contract_fuzzing.py crashes.py erasures.py key_timing.py \
 	    postgres_faults.py)

@@ -29,11 +29,14 @@ from tests.support.memory import in_memory
 from tests.support.postgres import Postgres, postgres_server
 from tests.support.samples import LimitClock
 from tests.support.statements import share_compiled
+from tests.support.torture import size
 from workbench.analytics import Analytics
 from workbench.lake.entries import Personal
 
 # A shared machine may pause at any moment; how long an example takes proves nothing.
-settings.register_profile("gate", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "gate", max_examples=size(60, 200), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("gate")
 
 
@@ -50,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
         # Each commit waits for the disk, which takes a tenth of the run.
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
     if tiers.choose(config.option.markexpr):
-        settings.register_profile("check", settings.get_profile("gate"), max_examples=40)
+        settings.register_profile("check", settings.get_profile("gate"), max_examples=30)
         settings.load_profile("check")
 
 
