@@ -45,8 +45,6 @@ def pytest_configure(config: pytest.Config) -> None:
     tiers.watch()
     told.shorten(config)
     share_compiled()
-    # A test process keeps one processor busy already.
-    os.environ.setdefault("POLARS_MAX_THREADS", "1")
     # Nothing here speaks TLS with anyone, and each HTTP client would read all public authorities, which takes 18 ms.
     config.add_cleanup(_one_authority())
     if (memory := in_memory()) is not None:
