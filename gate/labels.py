@@ -13,6 +13,8 @@ EXECUTION: Final = "decision_execution_v1"
 OUTCOME: Final = "decision_outcome_v1"
 CRM_SYNC: Final = "decision_crm_sync_v1"
 ERASURE: Final = "decision_erasure_v1"
+MIGRATION_ENTRY: Final = "decision_migration_v1"
+ROUTE: Final = "decision_route_v1"
 CONFIDENCE: Final = "decision_confidence_v1"
 EFFECTIVENESS: Final = "policy_effectiveness_v1"
 BENCHMARKS: Final = "policy_benchmarks_v1"
@@ -26,6 +28,7 @@ COMPATIBILITY_POLICY: Final = "compatibility_policy_v1"
 GOLDEN_REPLAY: Final = "rulebook_v1_golden_replay_v1"
 HISTORICAL_REPLAY: Final = "historical_rulebook_replay_v1"
 MIGRATION: Final = "rulebook_migration_v1"
+MIGRATION_EVIDENCE: Final = "rulebook_migration_evidence_v1"
 
 CHAIN: Final = "decision_chain_v1"
 CHECKPOINT: Final = "decision_checkpoint_v1"
@@ -47,7 +50,7 @@ VERDICT_AUTHORITY: Final = "declarative_rulebook"
 CUSTOMER_CODE: Final = "rejected"
 
 VIEWS: Final = ("minimal", "standard", "full")
-ENTRY_TYPES: Final = ("decision", "execution", "outcome", "crm_sync", "erasure")
+ENTRY_TYPES: Final = ("decision", "execution", "outcome", "crm_sync", "erasure", "migration", "route")
 
 OUTPUT_MATERIAL: Final = frozenset(
     {

@@ -127,6 +127,7 @@ class _FixtureIndex(TypedDict):
 
 class _ReplayIndex(TypedDict):
     files: list[_ListedFile]
+    corpus_hash: str
 
 
 class _ReplayFile(TypedDict):
@@ -210,6 +211,11 @@ def contract_index() -> ContractIndex:
 def fixtures() -> list[Fixture]:
     """The conformance fixtures, in the order of their index."""
     return [_read("conformance", file["path"]) for file in _fixture_index()["fixtures"]]
+
+
+def corpus_hash() -> str:
+    """The hash of the golden replay corpus: that of the list of its files' hashes."""
+    return _replay_index()["corpus_hash"]
 
 
 def golden_cases() -> list[GoldenCase]:

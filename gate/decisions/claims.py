@@ -24,7 +24,7 @@ from gate.errors import GateError, IdempotencyConflict, LimitReached, RequestRef
 from gate.ids import month_end, parse_timestamp
 from gate.ledger.access.caller import Caller
 from gate.ledger.chain.entries import Entries, StoredEntry
-from gate.ledger.chain.writer import Appended, CapReached, Claim, Claimed, NewEntry
+from gate.ledger.chain.writer import Appended, CapReached, Claim, Claimed, NewEntry, RouteMoved
 
 MAX_IDEMPOTENCY_KEY: Final = 300
 """How many characters a key may have."""
@@ -112,7 +112,8 @@ def settle(
         entries: Where entries are appended.
         caller: Who asks.
         claim: The request's key.
-        prepare: Makes the entry, and the document in it; raises GateError where the request cannot be answered.
+        prepare: Makes the entry, and the document in it; raises GateError where the request cannot be answered. It is
+            called again where a route that it went by has moved.
 
     Raises:
         AccessForbidden: The key may no longer do this.
@@ -120,14 +121,11 @@ def settle(
         LimitReached: SVC_API_MONTHLY_CAP_EXCEEDED.
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was acknowledged.
     """
-    try:
-        entry, document = prepare()
-    except GateError:
-        caller.confirm()
-        if (used := used_before(entries, caller.scope_id, claim)) is not None:
-            return used
-        raise
+    prepared = _prepared(entries, caller, claim, prepare)
     while True:
+        if isinstance(prepared, Used):
+            return prepared
+        entry, document = prepared
         # Only under the head's lock is it certain that nothing changed between looking the key up and appending.
         outcome = entries.append(replace(entry, access_epoch=caller.authority.access_epoch))
         if isinstance(outcome, Appended):
@@ -136,8 +134,24 @@ def settle(
             return Used(claim, outcome)
         if isinstance(outcome, CapReached):
             raise cap_reached(outcome.cap, parse_timestamp(entry.link.created_at))
-        # Access changed. If the key still holds, the same entry is offered again under the new epoch.
+        if isinstance(outcome, RouteMoved):
+            prepared = _prepared(entries, caller, claim, prepare)
+        else:
+            # Access changed. If the key still holds, the same entry is offered again under the new epoch.
+            caller.confirm()
+
+
+def _prepared(
+    entries: Entries, caller: Caller, claim: Claim | None, prepare: Callable[[], tuple[NewEntry, Document]]
+) -> tuple[NewEntry, Document] | Used:
+    """What `prepare` makes, or what the key stands for where it refuses; raises as `settle`."""
+    try:
+        return prepare()
+    except GateError:
         caller.confirm()
+        if (used := used_before(entries, caller.scope_id, claim)) is not None:
+            return used
+        raise
 
 
 def used_before(entries: Entries, scope_id: str, claim: Claim | None) -> Used | None:

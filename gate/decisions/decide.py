@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 import orjson
 
 from gate.adapters.invocation import TrustedAdapters
 from gate.clock import new_id
 from gate.decisions.claims import DECIDE, Used, entry_of, not_as_made, read_claim, settle, used_before
+from gate.decisions.routes import Routing
 from gate.decisions.signing import Signing
 from gate.decisions.sources import Sources
 from gate.decisions.stored import appended_record, found_by, is_as_made, stored_record, stored_request
@@ -24,6 +25,7 @@ from gate.ids import timestamp
 from gate.ledger import Ledger
 from gate.ledger.access.authority import Authority
 from gate.ledger.access.caller import Caller
+from gate.ledger.chain.changes import ActiveRoute
 from gate.ledger.chain.writer import Claim, NewEntry
 from gate.ledger.rulebooks import Registered
 from gate.proof.chain import link_material
@@ -78,7 +80,7 @@ class DecisionGate:
             adapters: The adapters that requests may invoke.
         """
         self.signing: Final = Signing(signers, clock)
-        self.sources: Final = Sources(ledger.rulebooks, adapters, self.signing)
+        self.sources: Final = Sources(ledger.rulebooks, ledger.changes, adapters, self.signing)
         self._ledger = ledger
         self._clock = clock
         self._schema_url = schema_url
@@ -114,19 +116,23 @@ class DecisionGate:
         input_hash = content_hash(input_material(body), plain=plain)
         with caller.confirming():
             claim = read_claim(DECIDE, "", idempotency_key, input_hash)
+        routing = Routing(self.sources.routes, caller.scope_id)
 
-        def decided() -> tuple[NewEntry, tuple[Record, Sequence[FieldError]]]:
+        def decided() -> _Decided:
             if refusal is not None:
                 raise refusal
             request = read_request(body, input_hash, plain=plain)
-            rulebook, registered, facts, warnings = self._basis(caller, request, claim)
+            return routing.decide(request.rulebook_ref, lambda route: by(route, request))
+
+        def by(route: ActiveRoute | None, request: DecisionRequest) -> _Decided:
+            rulebook, registered, facts, warnings = self._basis(caller, request, claim, route)
             signers, now = self.signing()
             explained = rulebook.evaluator.explain(facts.values)
             identity = Identity(new_id("dec", now), request_id, idempotency_key, timestamp(now))
             record = build_record(
                 request, rulebook, registered.metadata, facts, explained, identity, signers, schema_url=self._schema_url
             )
-            return _entry(caller.scope_id, request, record, claim), (record, warnings)
+            return _entry(caller.scope_id, request, record, claim, route), (record, warnings)
 
         settled = settle(self._ledger.entries, caller, claim, decided)
         if isinstance(settled, Used):
@@ -152,7 +158,7 @@ class DecisionGate:
         return is_linked(entry, stored_record(entry))
 
     def _basis(
-        self, caller: Caller, request: DecisionRequest, claim: Claim | None
+        self, caller: Caller, request: DecisionRequest, claim: Claim | None, route: ActiveRoute | None
     ) -> tuple[Rulebook, Registered, Facts, Sequence[FieldError]]:
         """The basis of a decision: its rulebook, the registration that the record cites, and the facts; and the
         warnings about the rulebook where this request registers it.
@@ -163,7 +169,7 @@ class DecisionGate:
                 f"Mode {request.mode} is advisory, and no advisory upstream is configured; use mode "
                 "rulebook for a binding verdict.",
             )
-        rulebook = self.sources.rulebook(caller.scope_id, request)
+        rulebook = self.sources.rulebook(caller.scope_id, request, route)
         invocation = self.sources.invocation(request)
         dependency = None if invocation is None else invocation.adapter.dependency
         registered = self.sources.registered(caller.scope_id, rulebook, dependency)
@@ -194,7 +200,12 @@ class DecisionGate:
         return max(0, authority.monthly_cap - used)
 
 
-def _entry(scope_id: str, request: DecisionRequest, record: Record, claim: Claim | None) -> NewEntry:
+_Decided: TypeAlias = tuple[NewEntry, tuple[Record, Sequence[FieldError]]]
+
+
+def _entry(
+    scope_id: str, request: DecisionRequest, record: Record, claim: Claim | None, route: ActiveRoute | None
+) -> NewEntry:
     return NewEntry(
         scope_id=scope_id,
         entry_id=record["decision_id"],
@@ -205,5 +216,6 @@ def _entry(scope_id: str, request: DecisionRequest, record: Record, claim: Claim
             {name: value for name, value in request.body.items() if name != "rulebook"}, plain=request.plain
         ),
         claim=claim,
+        route_epoch=None if route is None else route.epoch,
         decided=found_by(record),
     )

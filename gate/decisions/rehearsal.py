@@ -118,7 +118,7 @@ class Rehearsal:
         return summary(stored.record, replayed, asked.mode, view)
 
     def counterfactuals(self, stored: StoredDecision, asked: CounterfactualsRequest, view: str) -> Counterfactuals:
-        """What the scope's latest version of the rulebook says to each scenario; the answer is that of
+        """What the scope's current version of the rulebook says to each scenario; the answer is that of
         `counterfactuals.simulate`.
 
         Raises:
@@ -211,7 +211,7 @@ class Rehearsal:
             return None
         if dependency is None or request.adapter is None or dependency["adapter_id"] != request.adapter["adapter_id"]:
             raise mismatch(
-                "the latest registered version of the rulebook takes its facts from another source than "
+                "the current version of the rulebook takes its facts from another source than "
                 "the stored request; send your own input"
             )
         invocation = self._sources.adapters.pinned(dependency, request.adapter["input"])
@@ -220,8 +220,15 @@ class Rehearsal:
         return invocation
 
     def _current(self, scope_id: str, lineage: Lineage) -> tuple[Rulebook, Registration]:
-        """What the scope would decide by now: the version of the rulebook that it registered last."""
-        latest = self._ledger.rulebooks.latest(scope_id, lineage.policy_id)
+        """What the scope would decide by now: the version that the rulebook's route leads to; where there is no route,
+        the one that was registered last.
+        """
+        registry = self._ledger.rulebooks
+        route = self._sources.routes.active(scope_id, lineage.policy_id).route
+        if route is not None:
+            latest = registry.find(scope_id, route["to"]["hash"])
+        else:
+            latest = registry.latest(scope_id, lineage.policy_id)
         if latest is None:
             raise mismatch(f"no version of {lineage.policy_id} is registered")
         return self._sources.registered_rulebook(scope_id, latest.hash), latest.metadata

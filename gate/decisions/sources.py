@@ -8,12 +8,14 @@ from typing import Final
 
 from gate.adapters.invocation import Invocation, TrustedAdapters
 from gate.decisions.claims import cap_reached
+from gate.decisions.routes import Routes
 from gate.decisions.signing import Signing
 from gate.encoding.canonical import content_hash
 from gate.errors import FieldError, RulebookRefused, ServiceUnavailable, member
 from gate.ids import timestamp
 from gate.ledger.access.authority import Scope
 from gate.ledger.access.caller import Caller
+from gate.ledger.chain.changes import ActiveRoute, Changes
 from gate.ledger.chain.writer import CapReached
 from gate.ledger.rulebooks import OperatorAct, Registered, RulebookRegistry, version_conflict
 from gate.records.attestation import registration
@@ -31,21 +33,28 @@ class Sources:
     Attributes:
         adapters: The adapters that requests may invoke.
         cache: Rulebooks that were validated and compiled before, by their hash.
+        routes: Where rulebook ids lead in each scope.
     """
 
-    def __init__(self, registry: RulebookRegistry, adapters: TrustedAdapters, signing: Signing) -> None:
-        """Takes the scopes' registered rulebooks, the adapters, and what signs a registration."""
+    def __init__(
+        self, registry: RulebookRegistry, changes: Changes, adapters: TrustedAdapters, signing: Signing
+    ) -> None:
+        """Takes the scopes' registered rulebooks and routes, the adapters, and what signs a registration."""
         self.adapters: Final = adapters
         self.cache: Final = RulebookCache()
+        self.routes: Final = Routes(changes)
         self._registry = registry
         self._signing = signing
 
-    def rulebook(self, scope_id: str, request: DecisionRequest, *, root: str = "") -> Rulebook:
+    def rulebook(
+        self, scope_id: str, request: DecisionRequest, route: ActiveRoute | None = None, *, root: str = ""
+    ) -> Rulebook:
         """The rulebook that a request sends, or refers to in its scope.
 
         Args:
             scope_id: The scope.
             request: The request.
+            route: Where the rulebook id leads that it refers to without a version; the route in force where None.
             root: What to call the request in the paths of errors; nothing where empty.
 
         Raises:
@@ -54,10 +63,16 @@ class Sources:
         """
         if request.rulebook_ref is None:
             return self.cache.load(request.rulebook, root=member(root, "rulebook"), plain=request.plain)
-        return self.referenced(scope_id, request.rulebook_ref)
+        return self.referenced(scope_id, request.rulebook_ref, route)
 
-    def referenced(self, scope_id: str, reference: RulebookPointer) -> Rulebook:
-        """The registered rulebook that a reference names: {hash}, or {rulebook_id, version}.
+    def referenced(self, scope_id: str, reference: RulebookPointer, route: ActiveRoute | None = None) -> Rulebook:
+        """The registered rulebook that a reference names: {hash}, {rulebook_id, version}, or {rulebook_id} for the
+        version that its route leads to.
+
+        Args:
+            scope_id: The scope.
+            reference: The reference.
+            route: As `rulebook` takes it.
 
         Raises:
             RulebookRefused: RULEBOOK_REF_UNKNOWN.
@@ -65,8 +80,11 @@ class Sources:
         """
         if "hash" in reference:
             registered = self._registry.find(scope_id, reference["hash"])
-        else:
+        elif "version" in reference:
             registered = self._registry.find_version(scope_id, reference["rulebook_id"], reference["version"])
+        else:
+            found = (route or self.routes.active(scope_id, reference["rulebook_id"])).route
+            registered = None if found is None else self._registry.find(scope_id, found["to"]["hash"])
         if registered is None:
             raise self._unknown(scope_id, reference)
         return self.registered_rulebook(scope_id, registered.hash)
@@ -75,7 +93,7 @@ class Sources:
         """RULEBOOK_REF_UNKNOWN, with the versions that a caller may have meant."""
         if "hash" in reference:
             return _unknown_reference(f"No rulebook with the hash {reference['hash']} is registered in this scope.")
-        rulebook_id, version = reference["rulebook_id"], reference["version"]
+        rulebook_id, version = reference["rulebook_id"], reference.get("version")
         versions = self._registry.versions(scope_id, rulebook_id, limit=_VERSIONS_TOLD + 1)
         if not versions:
             return _unknown_reference(
@@ -83,10 +101,16 @@ class Sources:
             )
         told = versions[:_VERSIONS_TOLD]
         older = ", and older ones" if len(versions) > len(told) else ""
+        there = f"Registered versions, newest first: {', '.join(told)}{older}."
+        if version is None:
+            return RulebookRefused(
+                "RULEBOOK_REF_UNKNOWN",
+                f"{rulebook_id} has no route in this scope, so that its id alone names no version. {there} Name a "
+                f"version in rulebook_ref, or have the operator apply a migration with `gate migrate`.",
+                details={"registered_versions": told},
+            )
         return _unknown_reference(
-            f"{rulebook_id} {version} is not registered in this scope. Registered versions, newest first: "
-            f"{', '.join(told)}{older}.",
-            registered_versions=told,
+            f"{rulebook_id} {version} is not registered in this scope. {there}", registered_versions=told
         )
 
     def registered_rulebook(self, scope_id: str, hash_: str) -> Rulebook:

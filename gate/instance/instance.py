@@ -14,8 +14,10 @@ from gate.adapters.invocation import TrustedAdapters
 from gate.adapters.registry import damaged, registered
 from gate.adapters.worker import Workers
 from gate.clock import utc_now
+from gate.contract.published import corpus_hash
 from gate.decisions.decide import DecisionGate
 from gate.decisions.lifecycle import Lifecycle
+from gate.decisions.migrations import ApprovalRules, Migrations
 from gate.errors import OperatorError
 from gate.ids import timestamp
 from gate.instance.checkpoints import Checkpoints
@@ -113,6 +115,14 @@ class Instance:
     def gate(self, clock: Callable[[], datetime] = utc_now) -> DecisionGate:
         """The gate over this instance's ledger and keys."""
         return DecisionGate(self.ledger, self.signers, clock, self.settings.schema_url, self.adapters)
+
+    def migrations(self, clock: Callable[[], datetime] = utc_now) -> Migrations:
+        """What people do with the migrations of this instance's scopes."""
+        rules = ApprovalRules(
+            self_approval=self.settings.migration_approval == "author",
+            max_new_share=int(self.settings.migration_stale_percent) / 100,
+        )
+        return Migrations(self.ledger, self.gate(clock).sources, clock, corpus_hash(), rules)
 
     def lifecycle(self, clock: Callable[[], datetime] = utc_now) -> Lifecycle:
         """What takes reports about this instance's decisions."""

@@ -51,6 +51,8 @@ TAKES: Final[Mapping[str, tuple[str, str | list[str]]]] = {
     "checkpoint_log": ("the path of a file", "/srv/gate-checkpoints/checkpoints.jsonl"),
     "personal_fields": ("a list of strings", ["inputs.customer.email", "target_object_id"]),
     "adapter_isolation": ("a list of strings", ["clock_stopped", "network_namespace"]),
+    "migration_approval": ("another_user or author", "another_user"),
+    "migration_stale_percent": ("a whole number from 0 to 100", "5"),
 }
 """What each setting takes, as a person is told, and an example."""
 
@@ -73,6 +75,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         personal_fields: What the export leaves out: facts as `inputs.<path>`, or columns of the lake by their names.
         adapter_isolation: Measures without which no adapter runs, of those in gate/adapters/containment.py; the
             baseline is always required.
+        migration_approval: Who may approve a migration: another_user, never its author; or author, who may as well.
+        migration_stale_percent: By how many percent the decisions of a rulebook may grow after its evidence was made,
+            before that is stale.
     """
 
     home: Path
@@ -87,6 +92,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     checkpoint_log: Path | None = None
     personal_fields: tuple[str, ...] = ()
     adapter_isolation: tuple[str, ...] = ()
+    migration_approval: Literal["another_user", "author"] = "another_user"
+    migration_stale_percent: Annotated[str, msgspec.Meta(pattern=r"^(100|[1-9]?[0-9])\Z")] = "5"
 
     @property
     def ledger_url(self) -> str:

@@ -31,6 +31,7 @@ from gate.ledger.access.dismissals import Dismissals
 from gate.ledger.access.operator_log import OperatorLog
 from gate.ledger.access.scopes import Directory
 from gate.ledger.access.users import Users
+from gate.ledger.chain.changes import Changes
 from gate.ledger.chain.entries import Entries
 from gate.ledger.chain.erasures import Erasures
 from gate.ledger.chain.outcomes import OutcomeCounts
@@ -52,6 +53,7 @@ class Ledger:
         entries: The chains' entries.
         decisions: What decisions are searched by.
         erasures: What takes personal data out of decisions.
+        changes: The chains' entries about migrations and routes, and the routes in force.
         audited: The ledger as its audit reads it.
         outcomes: The counts of latest outcomes.
         reservations: The idempotency keys in use.
@@ -71,6 +73,7 @@ class Ledger:
         self.entries: Final = Entries(store)
         self.decisions: Final = Decisions(store)
         self.erasures: Final = Erasures(store)
+        self.changes: Final = Changes(store)
         self.audited: Final = AuditedLedger(store)
         self.outcomes: Final = OutcomeCounts(store)
         self.reservations: Final = Reservations(store)

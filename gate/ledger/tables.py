@@ -23,6 +23,7 @@ from sqlalchemy import (
     String,
     Table,
     TypeDecorator,
+    text,
 )
 
 
@@ -94,8 +95,8 @@ rulebook_annotations: Final = Table(
 )
 
 # The scope's head: locked by every append, in the transaction that writes. It gives out the positions, which are the
-# order of everything; and it says what an append has to respect: the plan with its monthly cap, and the epoch of the
-# scope's access, which every change of its keys and plan moves on.
+# order of everything; and it says what an append has to respect: the plan with its monthly cap, and the epochs of
+# the scope's access and of its routes: every change of its keys and plan moves the first on, every route the second.
 chain_heads: Final = Table(
     "chain_heads",
     metadata,
@@ -107,6 +108,7 @@ chain_heads: Final = Table(
     Column("plan", String(20), nullable=False),
     Column("monthly_cap", _BIG),
     Column("access_epoch", _BIG, nullable=False),
+    Column("route_epoch", _BIG, nullable=False, server_default=text("0")),
 )
 
 # Records made, by month. A row a month, so that a clock that was set wrong and back finds its count again.
@@ -158,6 +160,30 @@ decisions: Final = Table(
     Column("created_at", _TIME, nullable=False),
     Index("decisions_by_verdict", "scope_id", "verdict", "position"),
     sqlite_with_rowid=False,
+)
+
+# The entries of the chain that change how a scope decides, by what they are about: a migration's id, or the rulebook
+# of a route. Derived from the entries, and held against them whenever a chain is checked.
+changes: Final = Table(
+    "changes",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("position", _BIG, primary_key=True, autoincrement=False),
+    Column("entry_type", String(20), nullable=False),
+    Column("subject", String(160), nullable=False),
+    Index("changes_by_subject", "scope_id", "entry_type", "subject", "position"),
+    sqlite_with_rowid=False,
+)
+
+# What the entries of migrations cite by its hash: manifests, candidates and evidence.
+migration_documents: Final = Table(
+    "migration_documents",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("hash", _HASH, primary_key=True),
+    Column("kind", String(20), nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("stored_at", _TIME, nullable=False),
 )
 
 # The last outcome of each decision in chain order, with what the decision is counted under.

@@ -44,7 +44,7 @@ class DecisionContext(TypedDict, total=False):
 
 
 class RulebookPointer(TypedDict, total=False):
-    """A registered rulebook instead of its body: {rulebook_id, version} or {hash}."""
+    """A registered rulebook instead of its body: {rulebook_id, version}, {hash}, or {rulebook_id} by its route."""
 
     rulebook_id: str
     version: str

@@ -44,7 +44,7 @@ ADVISORY_CONTRACT: dict[str, Any] = {
     "production_binding_required": True,
 }
 
-ENTRY_TYPES = ("decision", "execution", "outcome", "crm_sync", "erasure")
+ENTRY_TYPES = ("decision", "execution", "outcome", "crm_sync", "erasure", "migration", "route")
 
 HASH_TEXT = re.compile(r"[0-9a-f]{64}")
 TIMESTAMP_TEXT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gate.instance.audit.beside import check_beside
+from gate.instance.audit.changes import check_changes
 from gate.instance.audit.finding import Finding, tampered
 from gate.instance.audit.processes import Task, judge_in_processes
 from gate.instance.audit.registrations import check_registrations
@@ -61,6 +62,8 @@ def check_chains(
       The state of the key that signed a record is no matter of the chain.
     - Every link, root and position must follow from the one before, up to the head.
     - A record's rulebook must be registered as the record cites it, and every registration be as it was made.
+    - A migration or a route must follow from those before it: what it rests on was proposed, and approved where it had
+      to be; a decision by a route must be of the version that the route led to at its position.
     - Each idempotency key must be claimed by the entry that was made with it, and no other key by any entry.
     - The rows that decisions are searched by, latest outcomes and their counts must be what the entries give.
     - No row may name a position beyond the chain's end.
@@ -147,6 +150,9 @@ def _end(instance: Instance, trust: Trust, audit: Audit, end: Head, keyed: int) 
     if end != audit.head:
         what = "The chain's head is not what its last link gives."
         return tampered(audit.head.size, what, audit.head.chain_id, table=chain_heads.name)
-    return check_registrations(instance.ledger.audited, scope_id, trust) or check_beside(
-        instance.ledger.audited, scope_id, audit.head.size, keyed
+    ledger = instance.ledger.audited
+    return (
+        check_registrations(ledger, scope_id, trust)
+        or check_changes(ledger, scope_id, audit.head.size)
+        or check_beside(ledger, scope_id, audit.head.size, keyed)
     )

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from gate.decisions.erasure import is_confirmed
 from gate.decisions.stored import is_link_of, whole_record
+from gate.instance.audit.changes import routed_fault
 from gate.instance.audit.finding import Finding, beside, read_stored, tampered
 from gate.instance.audit.material import Entry, Material, entry_tampered
 from gate.instance.audit.registrations import Registration, signature_holds
@@ -42,6 +43,8 @@ def decision_finding(entry: Entry, link: Link, material: Material) -> Finding | 
         return found
     fault = _erased_fault(record, entry.request, material)
     if fault is not None:
+        return entry_tampered(row, fault)
+    if fault := routed_fault(record, entry.request, row.position, material):
         return entry_tampered(row, fault)
     if row.entry_id != record["decision_id"] or not is_link_of(link, record):
         return entry_tampered(row, "The link is not that of the stored record.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gate.errors import GateError
+from gate.instance.audit.changes import change_fault, index_finding
 from gate.instance.audit.decision import decision_finding
 from gate.instance.audit.finding import Finding, beside, tampered
 from gate.instance.audit.material import DECISION, ERASURE, KIND_OF, Entry, Material, entry_tampered, link_of, misshapen
@@ -12,6 +13,7 @@ from gate.instance.audit.report import erasure_fault, latest_finding, report_fau
 from gate.ledger.tables import claims, decisions
 from gate.proof import chain
 from gate.proof.chain import Head, Link
+from gate.records.changes import CHANGE_KINDS
 from gate.records.receipts import OUTCOMES
 
 
@@ -50,14 +52,17 @@ def _finding(entry: Entry, link: Link, material: Material) -> Finding | None:
     if entry.fault is not None:
         return entry_tampered(row, entry.fault)
     if row.entry_type == DECISION:
-        return decision_finding(entry, link, material) or _claim_finding(entry, material)
-    kind = KIND_OF.get(row.entry_type)
+        found = decision_finding(entry, link, material) or _claim_finding(entry, material)
+        return found or (index_finding(entry, None, material) if row.position in material.changes else None)
+    kind, change = KIND_OF.get(row.entry_type), CHANGE_KINDS.get(row.entry_type)
     if row.request is not None or row.confidence is not None:
         fault: str | None = (
             f"It is of type {row.entry_type}, and has a request or a confidence, which only decisions have."
         )
     elif row.entry_type == ERASURE:
         fault = erasure_fault(entry, link, material)
+    elif change is not None:
+        fault = change_fault(entry, link, change)
     elif kind is None:
         fault = f"No entry is of type {row.entry_type!r}."
     else:
@@ -67,6 +72,8 @@ def _finding(entry: Entry, link: Link, material: Material) -> Finding | None:
     if row.position in material.searchable:
         what = f"The table decisions has a row for position {row.position}, and no decision is there."
         return beside(row.position, what, row.position, table=decisions.name)
+    if change is not None or row.position in material.changes:
+        return index_finding(entry, change, material)
     return _claim_finding(entry, material) or (latest_finding(entry, material) if kind is OUTCOMES else None)
 
 

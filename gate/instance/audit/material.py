@@ -44,6 +44,8 @@ class Material:
         registrations: The registrations of the rulebooks that decided, by their hashes.
         claims: The rows of the idempotency keys that entries were made with, by their digests.
         searchable: What decisions are searched by, by their positions.
+        changes: What migrations and routes are found by, type and subject, by their positions.
+        routes: The routes of the rulebook ids that decisions refer to without a version: position and hash.
         latest: The rows of latest outcomes, by their decisions.
         dates: When the first and the last outcome of a decision was reported, of those whose latest is in the stretch.
     """
@@ -55,6 +57,8 @@ class Material:
     registrations: dict[str, Registration] = field(default_factory=dict)
     claims: dict[bytes, ClaimRow] = field(default_factory=dict)
     searchable: dict[Any, Mapping[str, Any]] = field(default_factory=dict)
+    changes: dict[Any, tuple[Any, Any]] = field(default_factory=dict)
+    routes: dict[str, list[tuple[int, Any]]] = field(default_factory=dict)
     latest: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     dates: dict[str, tuple[Any, Any]] = field(default_factory=dict)
 

@@ -15,6 +15,7 @@ from cachetools import LRUCache
 
 from gate.decisions.erasure import erasure_hash, is_leaf_of_erasure
 from gate.errors import GateError
+from gate.instance.audit.changes import route_timelines, routed_by
 from gate.instance.audit.entry import entry_finding
 from gate.instance.audit.finding import Finding, read_stored, tampered
 from gate.instance.audit.material import DECISION, ERASURE, KIND_OF, About, Entry, Material, read_entry
@@ -114,6 +115,8 @@ class Auditor:
         material.claims = seen.claimed([entry.digest for entry in page if entry.digest is not None])
         hashes = {hash_ for entry in decided if _may_be_stored(hash_ := entry.document.get("policy_hash"))}
         material.registrations = self._registrations.cited(seen, scope_id, hashes)
+        material.changes = seen.changes(after, page[-1].row.position)
+        material.routes = route_timelines(seen, {named for entry in decided if (named := routed_by(entry.request))})
         erased = [entry.row.decision_id for entry in decided if "erased" in entry.document]
         material.erasures = _erasures(seen, erased)
         for entry in decided:

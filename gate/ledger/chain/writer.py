@@ -1,7 +1,8 @@
 """The one way into the chains: entries are linked and written in groups, each under the lock of its scope's head.
 
 What only the head can say is decided here, in the transaction that writes: the position, whether an idempotency key was
-claimed before, whether the caller's access is still what it was, and whether the month's cap is used up.
+claimed before, whether the caller's access and the scope's routes are still what they were, and whether the month's cap
+is used up.
 """
 
 from __future__ import annotations
@@ -83,6 +84,7 @@ class NewEntry:
         request: The request's JSON bytes, for a decision.
         claim: The idempotency key that it claims.
         access_epoch: The epoch at which the caller's access was looked up; None where nobody's access matters.
+        route_epoch: The epoch at which the route was looked up that named the rulebook; None where none did.
         decided: What a decision is found by and counted under; None for other entries.
         outcome: What an outcome adds to the counts; None for other entries.
     """
@@ -94,6 +96,7 @@ class NewEntry:
     request: bytes | None = None
     claim: Claim | None = None
     access_epoch: int | None = None
+    route_epoch: int | None = None
     decided: Decided | None = None
     outcome: outcomes.ReportedOutcome | None = None
 
@@ -127,13 +130,18 @@ class AccessChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class RouteMoved:
+    """A route of the scope changed since the rulebook was looked up by one: decide again."""
+
+
+@dataclass(frozen=True, slots=True)
 class CapReached:
     """The scope has made as many records in the entry's month as its plan allows."""
 
     cap: int
 
 
-AppendResult: TypeAlias = Appended | Claimed | AccessChanged | CapReached
+AppendResult: TypeAlias = Appended | Claimed | AccessChanged | RouteMoved | CapReached
 
 
 class AppendObserver(Protocol):
@@ -213,6 +221,7 @@ class _ScopeHead:
     chain: Head
     monthly_cap: int | None
     access_epoch: int
+    route_epoch: int
 
 
 _LOCK_HEAD: Final = Statement(
@@ -224,6 +233,7 @@ _LOCK_HEAD: Final = Statement(
         chain_heads.c.link_hash,
         chain_heads.c.monthly_cap,
         chain_heads.c.access_epoch,
+        chain_heads.c.route_epoch,
     )
     .where(chain_heads.c.scope_id == bindparam("scope"))
     .with_for_update()
@@ -306,6 +316,9 @@ def _write(
             answers.append(AccessChanged())
         elif digest is not None and digest in taken:
             answers.append(taken[digest])
+        elif entry.route_epoch not in (None, head.route_epoch):
+            # The position orders decisions and routes: an entry after a route must not be of the version before it.
+            answers.append(RouteMoved())
         elif cap is not None and (counts[month] or 0) >= cap:
             answers.append(CapReached(cap))
         else:
@@ -380,8 +393,8 @@ def _look_up(
         ]
     )
     heads = {
-        scope_id: _ScopeHead(Head(chain_id, size, merkle_root, link_hash), monthly_cap, access_epoch)
-        for scope_id, chain_id, size, merkle_root, link_hash, monthly_cap, access_epoch in head_rows
+        scope_id: _ScopeHead(Head(chain_id, size, merkle_root, link_hash), *respected)
+        for scope_id, chain_id, size, merkle_root, link_hash, *respected in head_rows
     }
     taken = {bytes(digest): Claimed(position, input_hash) for digest, position, input_hash in claim_rows}
     known = {row[0]: row for row in link_rows}

@@ -42,10 +42,12 @@ from gate.ledger.stores.store import Store
 from gate.ledger.tables import (
     Utf8,
     chain_heads,
+    changes,
     claims,
     decisions,
     entries,
     latest_outcomes,
+    migration_documents,
     outcome_counts,
     rulebooks,
     scopes,
@@ -61,7 +63,18 @@ _LOST_SHOWN: Final = 20
 
 
 # Those with the most to lose first.
-_OF_SCOPES: Final = (entries, scopes, chain_heads, rulebooks, decisions, claims, latest_outcomes, outcome_counts)
+_OF_SCOPES: Final = (
+    entries,
+    scopes,
+    chain_heads,
+    rulebooks,
+    changes,
+    migration_documents,
+    decisions,
+    claims,
+    latest_outcomes,
+    outcome_counts,
+)
 
 
 class AuditedEntry(NamedTuple):
@@ -102,6 +115,23 @@ class StoredRegistration(NamedTuple):
     body: Any
     registration: Any
     registered_at: Any
+
+
+class ChangeRow(NamedTuple):
+    """A row of the changes, with the body of the entry that it finds."""
+
+    position: Any
+    entry_type: Any
+    subject: Any
+    body: Any
+
+
+class DocumentRow(NamedTuple):
+    """A document that the entries of migrations cite."""
+
+    hash: Any
+    kind: Any
+    body: Any
 
 
 class ClaimRow(NamedTuple):
@@ -203,6 +233,35 @@ class Snapshot:
         """The rows that decisions are searched by, of the positions after one and up to another, by their position."""
         rows = self._connection.execute(_SEARCHABLE, {**self._scope, "after": after, "to": up_to})
         return {row["position"]: dict(row) for row in rows.mappings()}
+
+    def changes(self, after: int, up_to: int) -> dict[Any, tuple[Any, Any]]:
+        """What the changes of the positions after one and up to another are found by, type and subject, by position."""
+        rows = self._connection.execute(_CHANGES, {**self._scope, "after": after, "to": up_to})
+        return {position: (entry_type, subject) for position, entry_type, subject in rows}
+
+    def found_changes(self, up_to: int) -> Iterator[ChangeRow]:
+        """All changes up to a position, in the order of the chain, one after the other."""
+        for row in self._stream(_FOUND_CHANGES, {"to": up_to}):
+            found = ChangeRow(*row)
+            yield found._replace(body=unpack(found.body))
+
+    def routes(self, rulebook_ids: Sequence[str]) -> Iterator[ChangeRow]:
+        """The routes of some rulebook ids, in the order of the chain."""
+        if rulebook_ids:
+            for row in self._stream(_ROUTES, {"each": rulebook_ids}):
+                found = ChangeRow(*row)
+                yield found._replace(body=unpack(found.body))
+
+    def documents(self) -> Iterator[DocumentRow]:
+        """The documents that the entries of migrations cite, one after the other."""
+        for row in self._stream(_DOCUMENTS, {}):
+            found = DocumentRow(*row)
+            yield found._replace(body=unpack(found.body))
+
+    def stray_change(self) -> Stray | None:
+        """A row of the changes that finds no entry of its type."""
+        row = self._connection.execute(_STRAY_CHANGE, self._scope).one_or_none()
+        return None if row is None else Stray(changes.name, row[0], _shown(row[1]))
 
     def claimed(self, digests: Sequence[bytes]) -> dict[bytes, ClaimRow]:
         """The claims with these digests."""
@@ -370,6 +429,33 @@ _REGISTRATIONS: Final = (
     .order_by(rulebooks.c.rulebook_id, rulebooks.c.version)
     .limit(bindparam("limit"))
 )
+_OF_CHANGE: Final = (changes.c.scope_id == entries.c.scope_id) & (changes.c.position == entries.c.position)
+_CHANGES: Final = _scoped(changes, changes.c.position, changes.c.entry_type, changes.c.subject).where(
+    changes.c.position > bindparam("after"), changes.c.position <= bindparam("to")
+)
+_CHANGE_ROW: Final = _scoped(
+    changes, changes.c.position, changes.c.entry_type, changes.c.subject, _raw(entries.c.body)
+).join(entries, _OF_CHANGE)
+_FOUND_CHANGES: Final = _CHANGE_ROW.where(changes.c.position <= bindparam("to")).order_by(changes.c.position)
+_ROUTES: Final = _CHANGE_ROW.where(changes.c.entry_type == "route", changes.c.subject.in_(_EACH)).order_by(
+    changes.c.position
+)
+_DOCUMENTS: Final = _scoped(
+    migration_documents,
+    migration_documents.c.hash,
+    migration_documents.c.kind,
+    _raw(migration_documents.c.body),
+).order_by(migration_documents.c.hash)
+_STRAY_CHANGE: Final = (
+    select(changes.c.position, changes.c.subject)
+    .select_from(changes.outerjoin(entries, _OF_CHANGE))
+    .where(
+        changes.c.scope_id == bindparam("scope"),
+        or_(entries.c.position.is_(None), entries.c.entry_type != changes.c.entry_type),
+    )
+    .order_by(changes.c.position)
+    .limit(1)
+)
 _COUNT_CLAIMS: Final = _scoped(claims, func.count()).where(claims.c.position <= bindparam("to"))
 _CLAIMS: Final = (
     _CLAIM_ROW.where(claims.c.claim > bindparam("after", type_=LargeBinary))
@@ -388,6 +474,7 @@ _BEYOND: Final = [
     for table, key in (
         (entries, entries.c.entry_id),
         (decisions, decisions.c.position),
+        (changes, changes.c.subject),
         (claims, claims.c.claim),
     )
     for outside in (table.c.position > bindparam("to"), table.c.position < 1)

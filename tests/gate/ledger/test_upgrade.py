@@ -135,6 +135,8 @@ def test_an_upgraded_ledger_is_that_of_this_release(
         "users",
         "user_scopes",
         "anomaly_dismissals",
+        "changes",
+        "migration_documents",
     ):
         assert after[name] == [], name
     assert after.keys() == expected.keys()
@@ -207,11 +209,11 @@ def test_an_upgrade_that_fails_leaves_the_ledger_as_it_was(settings: Settings, s
     before = rows_of(store)
     # The last table that an upgrade makes.
     with store.write() as connection:
-        connection.execute(text("CREATE TABLE anomaly_dismissals (in_the_way INTEGER)"))
+        connection.execute(text("CREATE TABLE migration_documents (in_the_way INTEGER)"))
     with pytest.raises(ServiceUnavailable):
         upgrade_ledger(settings, utc_now())
     with store.write() as connection:
-        connection.execute(text("DROP TABLE anomaly_dismissals"))
+        connection.execute(text("DROP TABLE migration_documents"))
     assert (schema.revision(store), rows_of(store)) == (revision, before)
     assert upgrade_ledger(settings, utc_now()) == revision
 

@@ -1,0 +1,632 @@
+"""What people do with migrations: propose, approve, reject, apply and roll back; each is an entry of the scope's chain.
+
+    migrations.propose(scope, ada, proposal, note)               the evidence, under the author's name
+    migrations.approve(scope, ben, migration_id, evidence_hash)  somebody else, against that very evidence
+    migrations.apply(scope, ada, migration_id)                   from here on the rulebook id leads to the candidate
+    migrations.rollback(scope, ben, rulebook_id)                 and back, on the evidence of the earlier apply
+
+Whether something may be done is decided under the lock of the scope's head, where nobody appends meanwhile: of two
+approvals at once, the second finds the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, cast
+
+from gate.clock import new_id
+from gate.decisions.sources import Sources
+from gate.encoding.canonical import canonical, content_hash
+from gate.errors import AccessForbidden, OperatorError
+from gate.ids import timestamp
+from gate.ledger import Ledger
+from gate.ledger.access.authority import Scope
+from gate.ledger.access.users import Act, User, may
+from gate.ledger.chain.changes import Change, ChangeReader
+from gate.ledger.rulebooks import version_conflict
+from gate.ledger.stores.store import has_utf8
+from gate.migration.approval import MAX_NEW_SHARE, Today, find_gate_faults, find_staleness, needs_approval
+from gate.migration.routes import rollback_target
+from gate.migration.standing import Standing, require_open, standing, unknown
+from gate.records.changes import (
+    MAX_NOTE,
+    MIGRATIONS,
+    ROUTES,
+    Actor,
+    Candidate,
+    Event,
+    MigrationEntry,
+    RouteEntry,
+    Version,
+    migration_entry,
+    route_entry,
+)
+from gate.rulebooks.documents import AdapterDependency, Annotations
+from gate.rulebooks.rulebook import Rulebook, load
+
+MANIFEST: Final = "manifest"
+CANDIDATE: Final = "candidate"
+EVIDENCE: Final = "evidence"
+"""The kinds of documents that the entries of migrations cite."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRules:
+    """What the operator's settings say of approvals.
+
+    Attributes:
+        self_approval: Whether authors may approve, also their own migrations.
+        max_new_share: How many more decisions of a rulebook there may be than its evidence saw, as a share of those.
+    """
+
+    self_approval: bool = False
+    max_new_share: float = MAX_NEW_SHARE
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedRulebook:
+    """A candidate as its author has it in a file.
+
+    Attributes:
+        rulebook: The rulebook, without annotations.
+        annotations: The author's comments.
+        dependency: The adapter that makes its facts, as `Sources.register` takes it; None where callers send them.
+    """
+
+    rulebook: Rulebook
+    annotations: Annotations
+    dependency: AdapterDependency | None
+
+    @property
+    def candidate(self) -> Candidate:
+        """As entries name it."""
+        rulebook = self.rulebook
+        return {"rulebook_id": rulebook.rulebook_id, "version": rulebook.version, "hash": rulebook.hash}
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What an author proposes.
+
+    Attributes:
+        manifest: The migration's manifest.
+        rulebooks: Its candidates.
+        evidence: The evidence about them.
+    """
+
+    manifest: Mapping[str, Any]
+    rulebooks: Sequence[ProposedRulebook]
+    evidence: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMigration:
+    """A migration as it is stored.
+
+    Attributes:
+        standing: Where it stands.
+        manifest: Its manifest, as it was proposed last.
+        evidence: The evidence of that proposal.
+        entries: All entries about it, in the order of the chain.
+        routes: The routes that cite it.
+    """
+
+    standing: Standing
+    manifest: Mapping[str, Any]
+    evidence: Mapping[str, Any]
+    entries: Sequence[MigrationEntry]
+    routes: Sequence[RouteEntry]
+
+
+class Migrations:
+    """The migrations of scopes."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        sources: Sources,
+        clock: Callable[[], datetime],
+        corpus_hash: str,
+        rules: ApprovalRules | None = None,
+    ) -> None:
+        """Composes it.
+
+        Args:
+            ledger: Where entries are kept.
+            sources: What registers a candidate when it is applied.
+            clock: The current moment, in UTC.
+            corpus_hash: The hash of this release's golden corpus.
+            rules: What the settings say of approvals.
+        """
+        self._ledger = ledger
+        self._sources = sources
+        self._clock = clock
+        self._corpus_hash = corpus_hash
+        self._rules = rules or ApprovalRules()
+
+    def propose(self, scope: Scope, user: User, proposal: Proposal, note: str) -> Standing:
+        """Proposes a migration, or proposes it again with new evidence.
+
+        Args:
+            scope: The scope.
+            user: The author, who is signed in.
+            proposal: The proposal; its evidence was just made.
+            note: What the author says about it; may be empty.
+
+        Raises:
+            AccessForbidden: MIGRATION_FORBIDDEN: the user may not draft in the scope.
+            OperatorError: MIGRATION_NOT_OPEN, MIGRATION_STATUS_INVALID, EVIDENCE_INVALID, EVIDENCE_STALE or
+                MIGRATION_APPROVAL_REQUIRED.
+            RulebookRefused: RULEBOOK_VERSION_CONFLICT: a candidate's version names another rulebook.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+        """
+        _require_act(user, scope, "draft")
+        _require_note(note)
+        manifest, evidence = proposal.manifest, proposal.evidence
+        migration_id: str = manifest["migration_id"]
+        _require_proposed(manifest)
+        candidates = sorted((of.candidate for of in proposal.rulebooks), key=lambda of: of["rulebook_id"])
+        _require_about(evidence, manifest, candidates)
+        if manifest["approval"]["status"] == "not_required" and needs_approval(manifest, evidence):
+            raise OperatorError(
+                "MIGRATION_APPROVAL_REQUIRED",
+                f"The manifest of {migration_id} says that no approval is required, and the evidence does not prove "
+                f"that nothing changes. Set approval.status to pending, and propose it again.",
+            )
+        for of in proposal.rulebooks:
+            self._require_free(scope, of.rulebook)
+        now = self._clock()
+        with self._ledger.changes.changing(scope.scope_id, scope.name, now) as change:
+            found = self._standing(change, migration_id)
+            if found is not None:
+                require_open(found, migration_id, to="proposed")
+            self._require_fresh(change, evidence, migration_id)
+            change.store(MANIFEST, content_hash(manifest), canonical(manifest))
+            for of in proposal.rulebooks:
+                change.store(CANDIDATE, of.rulebook.hash, canonical(_candidate_document(of)))
+            change.store(EVIDENCE, evidence["evidence_hash"], canonical(evidence))
+            entry = migration_entry(
+                entry_id=new_id("mig", now),
+                migration_id=migration_id,
+                event="proposed",
+                manifest_hash=content_hash(manifest),
+                evidence_hash=evidence["evidence_hash"],
+                candidates=candidates,
+                actor=_actor(user),
+                note=note,
+                recorded_at=timestamp(now),
+            )
+            return self._append(change, entry)
+
+    def approve(self, scope: Scope, user: User, migration_id: str, evidence_hash: str, note: str) -> Standing:
+        """Approves a migration on its evidence.
+
+        Args:
+            scope: The scope.
+            user: The approver, who is signed in.
+            migration_id: The migration.
+            evidence_hash: The evidence that the approver read.
+            note: What the approver says about it; may be empty.
+
+        Raises:
+            AccessForbidden: MIGRATION_FORBIDDEN: the user may not approve in the scope, or is the author.
+            OperatorError: MIGRATION_UNKNOWN, MIGRATION_NOT_OPEN, EVIDENCE_MISMATCH, EVIDENCE_STALE or
+                MIGRATION_GATE_FAILED.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+        """
+        return self._decide(scope, user, migration_id, "approved", evidence_hash, note)
+
+    def reject(self, scope: Scope, user: User, migration_id: str, note: str) -> Standing:
+        """Rejects a migration, or takes an approval back before it is applied.
+
+        Raises:
+            AccessForbidden: MIGRATION_FORBIDDEN: the user may not approve in the scope.
+            OperatorError: MIGRATION_UNKNOWN or MIGRATION_NOT_OPEN.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+        """
+        return self._decide(scope, user, migration_id, "rejected", None, note)
+
+    def apply(self, scope: Scope, user: User, migration_id: str, note: str) -> list[RouteEntry]:
+        """Routes the migration's rulebook ids to its candidates, all of them at one moment.
+
+        Other open migrations of the same rulebook ids are superseded: their evidence compares with a version that is
+        no longer in force.
+
+        Args:
+            scope: The scope.
+            user: Who applies it: anyone who may draft or approve in the scope.
+            migration_id: The migration.
+            note: What they say about it; may be empty.
+
+        Raises:
+            AccessForbidden: MIGRATION_FORBIDDEN.
+            OperatorError: MIGRATION_UNKNOWN, MIGRATION_NOT_OPEN, MIGRATION_NOT_APPROVED, EVIDENCE_STALE,
+                MIGRATION_GATE_FAILED or MIGRATION_WITHOUT_ROUTE.
+            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+        """
+        _require_act(user, scope, "draft", "approve")
+        _require_note(note)
+        stored = self.migration(scope, migration_id)
+        candidates = [self._candidate(scope, of["hash"]) for of in stored.standing.proposed["candidates"]]
+        if not candidates:
+            raise OperatorError(
+                "MIGRATION_WITHOUT_ROUTE",
+                f"The migration {migration_id} names no rulebook, so that there is no route to change. A release "
+                f"brings other evaluators and adapters along.",
+            )
+        self._require_applicable(stored)
+        # Registered before the route, in transactions of their own: a registration that no route follows does no harm.
+        for of in candidates:
+            self._sources.register_file(scope, of.rulebook, of.annotations, of.dependency)
+        now = self._clock()
+        with self._ledger.changes.changing(scope.scope_id, scope.name, now) as change:
+            # Once more under the lock: it may have been rejected, or applied, since.
+            found = self._standing(change, migration_id)
+            if found is None or found.proposed != stored.standing.proposed:
+                raise OperatorError(
+                    "MIGRATION_NOT_OPEN",
+                    f"The migration {migration_id} was proposed anew in this moment; look at it again.",
+                )
+            self._require_applicable(StoredMigration(found, stored.manifest, stored.evidence, (), ()))
+            self._require_fresh(change, stored.evidence, migration_id)
+            routes = [
+                self._route(change, of.candidate, "apply", found, user, note, now)
+                for of in sorted(candidates, key=lambda of: of.rulebook.rulebook_id)
+            ]
+            self._supersede(change, found, user, now)
+        return routes
+
+    def rollback(self, scope: Scope, user: User, rulebook_id: str, note: str) -> RouteEntry:
+        """Routes a rulebook id back to the version that was applied before the one in force.
+
+        Args:
+            scope: The scope.
+            user: Who rolls back: anyone who may draft or approve in the scope.
+            rulebook_id: The rulebook id.
+            note: What they say about it; may be empty.
+
+        Raises:
+            AccessForbidden: MIGRATION_FORBIDDEN.
+            OperatorError: ROUTE_UNKNOWN or ROLLBACK_IMPOSSIBLE.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+        """
+        _require_act(user, scope, "draft", "approve")
+        _require_note(note)
+        now = self._clock()
+        with self._ledger.changes.changing(scope.scope_id, scope.name, now) as change:
+            routes = change.routes(rulebook_id)
+            if not routes:
+                raise OperatorError(
+                    "ROUTE_UNKNOWN",
+                    f"The scope {scope.name} has no route of {rulebook_id!r}. `gate migrate status` shows all routes.",
+                )
+            target, current = rollback_target(routes), routes[-1]
+            if target is None:
+                raise OperatorError(
+                    "ROLLBACK_IMPOSSIBLE",
+                    f"{rulebook_id} {current['to']['version']} was applied first, so that there is no version to go "
+                    f"back to. Apply a migration to another version.",
+                )
+            entry = route_entry(
+                entry_id=new_id("rte", now),
+                rulebook_id=rulebook_id,
+                before=current["to"],
+                after=target["to"],
+                cause="rollback",
+                migration_id=target["migration_id"],
+                approval_hash=target["approval_hash"],
+                evidence_hash=target["evidence_hash"],
+                actor=_actor(user),
+                note=note,
+                recorded_at=timestamp(now),
+            )
+            self._append_route(change, entry)
+        return entry
+
+    def migration(self, scope: Scope, migration_id: str) -> StoredMigration:
+        """A migration of a scope.
+
+        Raises:
+            OperatorError: MIGRATION_UNKNOWN.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        with self._ledger.changes.reading(scope.scope_id) as reader:
+            entries = reader.migrations(migration_id)
+            cited = [route for route in reader.routes() if route["migration_id"] == migration_id] if entries else []
+            found = standing(entries, cited)
+            if found is None:
+                raise unknown(migration_id)
+            manifest = _document(reader, found.proposed["manifest_hash"])
+            evidence = _document(reader, found.evidence_hash)
+        if content_hash(manifest) != found.proposed["manifest_hash"] or not is_evidence(evidence, found.evidence_hash):
+            raise damaged(f"documents of the migration {migration_id}")
+        return StoredMigration(found, manifest, evidence, entries, cited)
+
+    def migrations(self, scope: Scope) -> list[Standing]:
+        """All migrations of a scope, those proposed last first.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        with self._ledger.changes.reading(scope.scope_id) as reader:
+            return _standings(reader.migrations(), reader.routes())
+
+    def routes(self, scope: Scope) -> dict[str, list[RouteEntry]]:
+        """All routes of a scope, in the order of the chain, by rulebook id.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        with self._ledger.changes.reading(scope.scope_id) as reader:
+            return _by_rulebook(reader.routes())
+
+    def staleness(self, scope: Scope, evidence: Mapping[str, Any]) -> list[str]:
+        """Why evidence is stale now, as `approval.find_staleness` says.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        with self._ledger.changes.reading(scope.scope_id) as reader:
+            return find_staleness(evidence, self._today(reader, evidence), self._rules.max_new_share)
+
+    def candidates(self, scope: Scope, standing_: Standing) -> list[ProposedRulebook]:
+        """The candidates of a migration.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        return [self._candidate(scope, of["hash"]) for of in standing_.proposed["candidates"]]
+
+    def _candidate(self, scope: Scope, hash_: str) -> ProposedRulebook:
+        with self._ledger.changes.reading(scope.scope_id) as reader:
+            document = _document(reader, hash_)
+        rulebook = load(document.get("rulebook"))
+        if rulebook.hash != hash_:
+            raise damaged(f"candidate {hash_}")
+        return ProposedRulebook(rulebook, document["annotations"], document["adapter_dependency"])
+
+    def _decide(
+        self, scope: Scope, user: User, migration_id: str, event: Event, evidence_hash: str | None, note: str
+    ) -> Standing:
+        _require_act(user, scope, *(("approve", "draft") if self._rules.self_approval else ("approve",)))
+        _require_note(note)
+        now = self._clock()
+        with self._ledger.changes.changing(scope.scope_id, scope.name, now) as change:
+            found = require_open(self._standing(change, migration_id), migration_id, to=event)
+            if event == "approved":
+                self._require_approvable(change, user, found, str(evidence_hash))
+            entry = migration_entry(
+                entry_id=new_id("mig", now),
+                migration_id=migration_id,
+                event=event,
+                manifest_hash=found.proposed["manifest_hash"],
+                evidence_hash=found.evidence_hash,
+                candidates=found.proposed["candidates"],
+                actor=_actor(user),
+                note=note,
+                recorded_at=timestamp(now),
+            )
+            return self._append(change, entry)
+
+    def _require_approvable(self, change: Change, user: User, found: Standing, evidence_hash: str) -> None:
+        if found.author == user.name and not self._rules.self_approval:
+            raise AccessForbidden(
+                "MIGRATION_FORBIDDEN",
+                f"{user.name} proposed the migration {found.migration_id}, and nobody approves a migration of their "
+                f"own; ask another user with the role approver.",
+            )
+        if evidence_hash != found.evidence_hash:
+            raise OperatorError(
+                "EVIDENCE_MISMATCH",
+                f"The latest evidence of {found.migration_id} is {found.evidence_hash}, and not {evidence_hash}. Read "
+                f"its report, and approve that hash.",
+            )
+        evidence = _document(change, found.evidence_hash)
+        _require_gate(evidence, found.migration_id)
+        self._require_fresh(change, evidence, found.migration_id)
+
+    def _require_applicable(self, stored: StoredMigration) -> None:
+        found, migration_id = stored.standing, stored.standing.migration_id
+        if found.applied or found.status in ("rejected", "superseded"):
+            raise OperatorError(
+                "MIGRATION_NOT_OPEN",
+                f"The migration {migration_id} was {found.sentence()}, so that it cannot be applied.",
+            )
+        if found.approval is None and needs_approval(stored.manifest, stored.evidence):
+            raise OperatorError(
+                "MIGRATION_NOT_APPROVED",
+                f"The migration {migration_id} is not approved. Another user approves it with `gate migrate approve "
+                f"{migration_id} --evidence {found.evidence_hash}`.",
+            )
+        _require_gate(stored.evidence, migration_id)
+
+    def _require_fresh(self, reader: ChangeReader, evidence: Mapping[str, Any], migration_id: str) -> None:
+        stale = find_staleness(evidence, self._today(reader, evidence), self._rules.max_new_share)
+        if stale:
+            raise OperatorError(
+                "EVIDENCE_STALE",
+                f"The evidence of {migration_id} is stale. {' '.join(stale)} Propose the migration again with `gate "
+                f"migrate propose`, and have it approved on the new evidence.",
+            )
+
+    def _today(self, reader: ChangeReader, evidence: Mapping[str, Any]) -> Today:
+        active: dict[str, Version | None] = {}
+        decided_since = {}
+        for of in evidence["rulebooks"]:
+            routes = reader.routes(of["rulebook_id"])
+            active[of["rulebook_id"]] = routes[-1]["to"] if routes else None
+            after = of["history"]["read_at"]["chain_position"]
+            decided_since[of["rulebook_id"]] = reader.count_decided(of["rulebook_id"], after=after)
+        ours = evidence["corpus"]["published"]
+        return Today(active, self._corpus_hash if ours else None, decided_since)
+
+    def _require_free(self, scope: Scope, rulebook: Rulebook) -> None:
+        """Requires that the version of a candidate names no other rulebook."""
+        known = self._ledger.rulebooks.find_version(scope.scope_id, rulebook.rulebook_id, rulebook.version)
+        if known is not None and known.hash != rulebook.hash:
+            raise version_conflict(rulebook, known.hash)
+
+    def _standing(self, reader: ChangeReader, migration_id: str) -> Standing | None:
+        entries = reader.migrations(migration_id)
+        cited = [route for route in reader.routes() if route["migration_id"] == migration_id] if entries else []
+        return standing(entries, cited)
+
+    def _route(
+        self, change: Change, candidate: Candidate, cause: str, found: Standing, user: User, note: str, now: datetime
+    ) -> RouteEntry:
+        routes = change.routes(candidate["rulebook_id"])
+        approval = found.approval
+        entry = route_entry(
+            entry_id=new_id("rte", now),
+            rulebook_id=candidate["rulebook_id"],
+            before=routes[-1]["to"] if routes else None,
+            after={"version": candidate["version"], "hash": candidate["hash"]},
+            cause="apply",
+            migration_id=found.migration_id,
+            approval_hash=None if approval is None else approval["migration_hash"],
+            evidence_hash=found.evidence_hash,
+            actor=_actor(user),
+            note=note,
+            recorded_at=timestamp(now),
+        )
+        self._append_route(change, entry)
+        return entry
+
+    def _supersede(self, change: Change, applied_: Standing, user: User, now: datetime) -> None:
+        ids = {of["rulebook_id"] for of in applied_.proposed["candidates"]}
+        for found in _standings(change.migrations(), change.routes()):
+            about = {of["rulebook_id"] for of in found.proposed["candidates"]}
+            if found.migration_id != applied_.migration_id and found.state in ("proposed", "approved") and ids & about:
+                entry = migration_entry(
+                    entry_id=new_id("mig", now),
+                    migration_id=found.migration_id,
+                    event="superseded",
+                    manifest_hash=found.proposed["manifest_hash"],
+                    evidence_hash=found.evidence_hash,
+                    candidates=found.proposed["candidates"],
+                    actor=_actor(user),
+                    note=f"{applied_.migration_id} was applied.",
+                    recorded_at=timestamp(now),
+                )
+                self._append(change, entry)
+
+    def _append(self, change: Change, entry: MigrationEntry) -> Standing:
+        change.append(MIGRATIONS, entry)
+        details = {"evidence_hash": entry["evidence_hash"], "by": entry["actor"]["id"]}
+        change.log(f"migration.{entry['event']}", entry["migration_id"], **details)
+        found = self._standing(change, entry["migration_id"])
+        return cast("Standing", found)
+
+    def _append_route(self, change: Change, entry: RouteEntry) -> None:
+        change.append(ROUTES, entry)
+        change.log(
+            "route.applied" if entry["cause"] == "apply" else "route.rolled_back",
+            entry["rulebook_id"],
+            version=entry["to"]["version"],
+            migration_id=entry["migration_id"],
+            by=entry["actor"]["id"],
+        )
+
+
+def is_evidence(evidence: Mapping[str, Any], hash_: str) -> bool:
+    """Whether a document is the evidence of a hash."""
+    rest = {name: value for name, value in evidence.items() if name != "evidence_hash"}
+    return evidence.get("evidence_hash") == hash_ == content_hash(rest)
+
+
+def _standings(entries: Iterable[MigrationEntry], routes: Iterable[RouteEntry]) -> list[Standing]:
+    by_id: dict[str, list[MigrationEntry]] = {}
+    for entry in entries:
+        by_id.setdefault(entry["migration_id"], []).append(entry)
+    cited: dict[str, list[RouteEntry]] = {}
+    for route in routes:
+        cited.setdefault(route["migration_id"], []).append(route)
+    found = [standing(of, cited.get(migration_id, [])) for migration_id, of in by_id.items()]
+    there = [of for of in found if of is not None]
+    return sorted(there, key=lambda of: of.proposed["migration_entry_id"], reverse=True)
+
+
+def _by_rulebook(routes: Iterable[RouteEntry]) -> dict[str, list[RouteEntry]]:
+    found: dict[str, list[RouteEntry]] = {}
+    for route in routes:
+        found.setdefault(route["rulebook_id"], []).append(route)
+    return dict(sorted(found.items()))
+
+
+def _document(reader: ChangeReader, hash_: str) -> Any:
+    found = reader.document(hash_)
+    if found is None:
+        raise damaged(f"document {hash_}")
+    return found
+
+
+def damaged(what: str) -> OperatorError:
+    """The error where a document that the chain cites is not there as it was stored."""
+    return OperatorError(
+        "MIGRATION_DAMAGED",
+        f"In the ledger, the {what} is missing or was changed after it was stored; run `gate chain check`.",
+    )
+
+
+def _candidate_document(of: ProposedRulebook) -> dict[str, object]:
+    return {"rulebook": of.rulebook.body, "annotations": of.annotations, "adapter_dependency": of.dependency}
+
+
+def _actor(user: User) -> Actor:
+    # Names are never given to another user.
+    return {"type": "user", "id": user.name}
+
+
+def _require_act(user: User, scope: Scope, *acts: Act) -> None:
+    role = user.roles.get(scope.scope_id)
+    if not any(may(role, act) for act in acts):
+        needed = {"draft": "author", "approve": "approver"}
+        roles = " or ".join(needed[act] for act in acts if act in needed)
+        has = "no role" if role is None else f"the role {role}"
+        raise AccessForbidden(
+            "MIGRATION_FORBIDDEN",
+            f"{user.name} has {has} in the scope {scope.name}, and this needs the role {roles}. An operator grants it "
+            f"with `gate users grant`.",
+        )
+
+
+def _require_note(note: str) -> None:
+    if len(note) > MAX_NOTE or not has_utf8(note):
+        raise OperatorError(
+            "NOTE_INVALID", f"The note must have at most {MAX_NOTE} characters in UTF-8; write a shorter one."
+        )
+
+
+def _require_proposed(manifest: Mapping[str, Any]) -> None:
+    if manifest["status"] != "proposed":
+        raise OperatorError(
+            "MIGRATION_STATUS_INVALID",
+            f"The manifest of {manifest['migration_id']} has the status {manifest['status']}; set it to proposed. "
+            f"Approvals are made with `gate migrate approve`, and not in the file.",
+        )
+
+
+def _require_about(evidence: Mapping[str, Any], manifest: Mapping[str, Any], candidates: Sequence[Candidate]) -> None:
+    """Requires that evidence is about a manifest and its candidates."""
+    about = [{"rulebook_id": of["rulebook_id"], **of["candidate"]} for of in evidence["rulebooks"]]
+    if (
+        not is_evidence(evidence, evidence["evidence_hash"])
+        or evidence["manifest_hash"] != content_hash(manifest)
+        or sorted(about, key=lambda of: of["rulebook_id"]) != list(candidates)
+    ):
+        raise OperatorError(
+            "EVIDENCE_INVALID",
+            f"The evidence is not about the manifest of {manifest['migration_id']} and its candidates; make it anew.",
+        )
+
+
+def _require_gate(evidence: Mapping[str, Any], migration_id: str) -> None:
+    if faults := find_gate_faults(evidence):
+        raise OperatorError(
+            "MIGRATION_GATE_FAILED",
+            f"The migration {migration_id} does not pass the gate. {' '.join(faults[:5])} Mend the candidate or the "
+            f"manifest, and propose it again.",
+        )

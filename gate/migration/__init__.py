@@ -1,0 +1,8 @@
+"""Migrations of rulebooks: how a change is proved on the past, approved against that proof, and undone.
+
+    standing     where a migration stands: proposed, approved, rejected, superseded, applied
+    approval     whether evidence is still of today, whether it passes the gate, and whether a person has to approve
+    routes       which version a rulebook id leads to, and where a rollback goes
+
+The entries of the chain are in `gate.records.changes`; who may do what, and when, in `gate.decisions.migrations`.
+"""
