@@ -179,6 +179,42 @@ ERASURES: Final[Table] = {
     **_OF_CHAIN,
 }
 
+_OF_ACT: Final[Table] = {
+    "actor": Column(pl.String, "Who did it, as JSON: {type, id}."),
+    "note": Column(pl.String, "What they said about it; null where nothing.", personal=True),
+    "recorded_at": Column(TIME, "When."),
+    **_OF_CHAIN,
+}
+
+MIGRATIONS: Final[Table] = {
+    **_OF_ENTRY,
+    "migration_entry_id": Column(pl.String, "The entry's own id."),
+    "migration_id": Column(pl.String, "The migration that it is about."),
+    "event": Column(pl.Enum(["proposed", "approved", "rejected", "superseded"]), "What became of it."),
+    "manifest_hash": Column(pl.String, "The hash of its manifest."),
+    "evidence_hash": Column(pl.String, "The hash of the evidence that the event rests on."),
+    "candidates": Column(
+        pl.List(pl.Struct({"rulebook_id": pl.String, "version": pl.String, "hash": pl.String})),
+        "The versions that it proposes.",
+    ),
+    **_OF_ACT,
+}
+
+ROUTES: Final[Table] = {
+    **_OF_ENTRY,
+    "route_entry_id": Column(pl.String, "The entry's own id."),
+    "policy_id": Column(pl.String, "The rulebook id that leads elsewhere from this position on."),
+    "policy_version": Column(pl.String, "The version that it leads to."),
+    "policy_hash": Column(pl.String, "The hash of that version."),
+    "from_version": Column(pl.String, "The version that it led to before; null for the first route."),
+    "from_hash": Column(pl.String, "The hash of that version."),
+    "cause": Column(pl.Enum(["apply", "rollback"]), "Whether a migration was applied, or taken back."),
+    "migration_id": Column(pl.String, "The migration that was applied, or that it goes back to."),
+    "approval_hash": Column(pl.String, "The approval that it rests on; null where none was needed."),
+    "evidence_hash": Column(pl.String, "The evidence that it rests on."),
+    **_OF_ACT,
+}
+
 FACTS: Final[Table] = {
     **_OF_ENTRY,
     "created_at": Column(TIME, "When it was decided."),
@@ -267,6 +303,8 @@ TABLES: Final[Mapping[str, Table]] = MappingProxyType(
         "outcomes": OUTCOMES,
         "crm_syncs": CRM_SYNCS,
         "erasures": ERASURES,
+        "migrations": MIGRATIONS,
+        "routes": ROUTES,
         "facts": FACTS,
         "rulebooks": RULEBOOKS,
         "cases": CASES,
@@ -281,9 +319,16 @@ ENTRY_TABLES: Final[Mapping[str, str]] = MappingProxyType(
         "outcome": "outcomes",
         "crm_sync": "crm_syncs",
         "erasure": "erasures",
+        "migration": "migrations",
+        "route": "routes",
     }
 )
 """The table of each type of entry."""
+
+CHANGE_IDS: Final[Mapping[str, str]] = MappingProxyType(
+    {"migrations": "migration_entry_id", "routes": "route_entry_id"}
+)
+"""The tables of entries that are about no decision, with the column of their own id, which their leaf has instead."""
 
 
 TIME_COLUMNS: Final[Mapping[str, str]] = MappingProxyType(
@@ -293,6 +338,8 @@ TIME_COLUMNS: Final[Mapping[str, str]] = MappingProxyType(
         "outcomes": "reported_at",
         "crm_syncs": "reported_at",
         "erasures": "erased_at",
+        "migrations": "recorded_at",
+        "routes": "recorded_at",
         "facts": "created_at",
         "rulebooks": "first_used_at",
         "cases": "created_at",

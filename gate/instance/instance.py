@@ -120,7 +120,7 @@ class Instance:
         """What people do with the migrations of this instance's scopes."""
         rules = ApprovalRules(
             self_approval=self.settings.migration_approval == "author",
-            max_new_share=int(self.settings.migration_stale_percent) / 100,
+            max_new_share=self.settings.migration_stale_percent / 100,
         )
         return Migrations(self.ledger, self.gate(clock).sources, clock, corpus_hash(), rules)
 

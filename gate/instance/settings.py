@@ -36,7 +36,7 @@ receipt_signing = "ed25519"
 registry_signing = "ed25519"
 """
 
-TAKES: Final[Mapping[str, tuple[str, str | list[str]]]] = {
+TAKES: Final[Mapping[str, tuple[str, str | int | list[str]]]] = {
     "database_url": ("the address of a ledger", "postgresql://gate@db.example.com/gate"),
     "base_url": (
         "an address that begins with http:// or https://, without white space and without a slash at the end",
@@ -52,7 +52,7 @@ TAKES: Final[Mapping[str, tuple[str, str | list[str]]]] = {
     "personal_fields": ("a list of strings", ["inputs.customer.email", "target_object_id"]),
     "adapter_isolation": ("a list of strings", ["clock_stopped", "network_namespace"]),
     "migration_approval": ("another_user or author", "another_user"),
-    "migration_stale_percent": ("a whole number from 0 to 100", "5"),
+    "migration_stale_percent": ("a whole number from 0 to 1000", 5),
 }
 """What each setting takes, as a person is told, and an example."""
 
@@ -93,7 +93,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     personal_fields: tuple[str, ...] = ()
     adapter_isolation: tuple[str, ...] = ()
     migration_approval: Literal["another_user", "author"] = "another_user"
-    migration_stale_percent: Annotated[str, msgspec.Meta(pattern=r"^(100|[1-9]?[0-9])\Z")] = "5"
+    migration_stale_percent: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 5
 
     @property
     def ledger_url(self) -> str:
@@ -178,7 +178,7 @@ def _read(name: str, kind: Any, value: object, *, is_text: bool) -> object:
         except ValueError as error:
             raise ValueError(f"must be {takes}, as JSON") from error
     try:
-        found = msgspec.convert(value, kind, dec_hook=_path)
+        found = msgspec.convert(value, kind, strict=not is_text, dec_hook=_path)
     except msgspec.ValidationError as error:
         raise ValueError(f"{_is(value)}must be {takes}" if is_list else f"must be {takes}") from error
     if name == "adapter_isolation" and (unknown := [measure for measure in found if measure not in MEASURES]):
@@ -215,7 +215,7 @@ def _variable(name: str) -> str | None:
     return next((variable for variable in os.environ if variable.lower() == f"gate_{name}"), None)
 
 
-def _assigned(name: str, example: str | list[str]) -> str:
+def _assigned(name: str, example: str | int | list[str]) -> str:
     text = f"'{json.dumps(example)}'" if isinstance(example, list) else example
     return f"GATE_{name.upper()}={text}"
 

@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 
 import polars as pl
 
-from workbench.columns import TIME_COLUMNS, schema
+from workbench.columns import ENTRY_TABLES, TIME_COLUMNS, schema
 from workbench.lake.cases import (
     DECISION_COLUMNS,
     EXECUTION_COLUMNS,
@@ -174,7 +174,7 @@ class Compactor:
         """The chain's root at a position that the lake holds."""
         if position == manifest.position:
             return str(manifest.merkle_root)
-        for table in ("decisions", "executions", "outcomes", "crm_syncs", "erasures"):
+        for table in ENTRY_TABLES.values():
             found = self._read(manifest, table, position - 1, position, ("position", "merkle_root"))
             if found.height:
                 return str(found["merkle_root"][0])

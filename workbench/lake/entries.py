@@ -18,7 +18,7 @@ import msgspec
 import polars as pl
 import pyarrow as pa
 from isal import isal_zlib
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from gate.encoding.canonical import canonical
 from gate.errors import OperatorError
@@ -230,11 +230,45 @@ class _Erasure(Struct, gc=False):
     erased: list[str]
 
 
+class _Version(Struct, gc=False):
+    version: str
+    hash: str
+
+
+class _Candidate(Struct, gc=False):
+    rulebook_id: str
+    version: str
+    hash: str
+
+
+class _Migration(Struct, gc=False):
+    migration_id: str
+    event: str
+    manifest_hash: str
+    evidence_hash: str
+    candidates: list[_Candidate]
+    actor: Raw
+    note: str
+
+
+class _Route(Struct, gc=False):
+    to: _Version
+    cause: str
+    migration_id: str
+    evidence_hash: str
+    actor: Raw
+    note: str
+    approval_hash: str | None = None
+    before: _Version | None = field(name="from", default=None)
+
+
 _RECORD: Final = msgspec.json.Decoder(_Record)
 _EXECUTION: Final = msgspec.json.Decoder(_Execution)
 _OUTCOME: Final = msgspec.json.Decoder(_Outcome)
 _CRM_SYNC: Final = msgspec.json.Decoder(_CrmSync)
 _ERASURE: Final = msgspec.json.Decoder(_Erasure)
+_MIGRATION: Final = msgspec.json.Decoder(_Migration)
+_ROUTE: Final = msgspec.json.Decoder(_Route)
 # The state of an action that changed its target.
 _CHANGING: Final = frozenset({"executed", "reverted"})
 _UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -437,12 +471,44 @@ def _erasure_columns(rows: Sequence[FollowedEntry]) -> Columns:
     }
 
 
+def _migration_columns(rows: Sequence[FollowedEntry]) -> Columns:
+    bodies = _decoded(_MIGRATION, rows)
+    return {
+        **_members(bodies, _Migration),
+        "candidates": [[msgspec.to_builtins(of) for of in body.candidates] for body in bodies],
+        **_of_act(rows, bodies),
+        "migration_entry_id": [row.entry_id for row in rows],
+    }
+
+
+def _route_columns(rows: Sequence[FollowedEntry]) -> Columns:
+    bodies = _decoded(_ROUTE, rows)
+    return {
+        **_members(bodies, _Route),
+        **_of_act(rows, bodies),
+        "route_entry_id": [row.entry_id for row in rows],
+        "policy_hash": [body.to.hash for body in bodies],
+        "from_version": [None if body.before is None else body.before.version for body in bodies],
+        "from_hash": [None if body.before is None else body.before.hash for body in bodies],
+    }
+
+
+def _of_act(rows: Sequence[FollowedEntry], bodies: Sequence[_Migration] | Sequence[_Route]) -> Columns:
+    return {
+        "actor": [_text(body.actor) for body in bodies],
+        "note": [body.note or None for body in bodies],
+        "recorded_at": [row.created_at for row in rows],
+    }
+
+
 # Rows of decisions are made separately, because their facts are read from the same records.
 _COLUMNS: Final[Mapping[str, Callable[[Sequence[FollowedEntry]], Columns]]] = {
     "execution": _execution_columns,
     "outcome": _outcome_columns,
     "crm_sync": _crm_sync_columns,
     "erasure": _erasure_columns,
+    "migration": _migration_columns,
+    "route": _route_columns,
 }
 
 

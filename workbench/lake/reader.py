@@ -22,7 +22,7 @@ from polars.datatypes import DataTypeClass
 from gate.errors import OperatorError
 from gate.policy.bounds import OneOf, moment, require
 from gate.policy.questions import VERDICTS
-from workbench.columns import ENTRY_TABLES, TABLES, TIME_COLUMNS, schema
+from workbench.columns import CHANGE_IDS, ENTRY_TABLES, TABLES, TIME_COLUMNS, schema
 from workbench.facts import columns_of
 from workbench.lake.cases import (
     DECISION_COLUMNS,
@@ -106,7 +106,8 @@ class Snapshot:
     def slice(self, since: date | None = None, until: date | None = None, verdict: str | None = None) -> Snapshot:
         """The same chain with some of its decisions, and what was reported about these; every engine runs on it.
 
-        `position` and `merkle_root` stay those of the whole chain, and so do its rulebooks, `files` and `sql`.
+        `position` and `merkle_root` stay those of the whole chain, and so do its rulebooks, migrations, routes, `files`
+        and `sql`.
 
         Args:
             since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
@@ -147,6 +148,8 @@ class Snapshot:
             # The tail repeats rulebooks that the lake holds.
             return self._rows(name, self.manifest.of(name)).unique("policy_hash", keep="first", maintain_order=True)
         rows = self._rows(name, self.manifest.of(name))
+        if name in CHANGE_IDS:
+            return rows
         return self.within(rows) if name == "decisions" else self._about(rows, "decision_position")
 
     def at(self, table: str, positions: pl.Series) -> pl.LazyFrame:

@@ -22,7 +22,7 @@ from gate.errors import OperatorError
 from gate.ledger import Ledger
 from gate.ledger.reads.tail import FollowedScope
 from gate.proof import chain
-from workbench.columns import ENTRY_TABLES, schema
+from workbench.columns import CHANGE_IDS, ENTRY_TABLES, schema
 from workbench.facts import columns_of
 from workbench.lake.cases import measured, unreported, updated
 from workbench.lake.entries import Personal, chunks, concat, frames
@@ -183,7 +183,7 @@ def _links(snapshot: Snapshot, entry_type: str, after: int, up_to: int) -> pl.Da
         .select(
             "position",
             pl.lit(entry_type).alias("entry_type"),
-            "decision_id",
+            pl.col(CHANGE_IDS.get(table, "decision_id")).alias("decision_id"),
             "record_hash",
             receipt,
             "leaf_hash",

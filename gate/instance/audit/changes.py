@@ -133,11 +133,7 @@ class _Documents:
         """Takes a document; what is wrong with it, as a sentence."""
         try:
             body = read_stored(row.body, f"document {row.hash}")[0]
-            holds = {
-                MANIFEST: lambda: content_hash(body) == row.hash,
-                CANDIDATE: lambda: content_hash(body["rulebook"]) == row.hash,
-                EVIDENCE: lambda: is_evidence(body, row.hash),
-            }.get(row.kind, lambda: False)()
+            holds = _is_document(row, body)
             if holds:
                 self._keep(row, body)
         except (GateError, KeyError, TypeError, AttributeError):
@@ -155,6 +151,13 @@ class _Documents:
             equal = [of["difference"] and {"equal": of["difference"]["equal"]} for of in body["rulebooks"]]
             rulebooks = [{"difference": difference} for difference in equal]
             self.unapproved[row.hash] = {"rulebooks": rulebooks, "corpus": {"ok": body["corpus"]["ok"]}}
+
+
+def _is_document(row: DocumentRow, body: Any) -> bool:
+    if row.kind == EVIDENCE:
+        return is_evidence(body, row.hash)
+    hashed = {MANIFEST: body, CANDIDATE: body.get("rulebook")}
+    return row.kind in hashed and content_hash(hashed[row.kind]) == row.hash
 
 
 class _Changes:

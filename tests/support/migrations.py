@@ -1,0 +1,140 @@
+"""Migrations as tests make them: users who sign them, manifests, and evidence that says no more than a test needs."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gate.clock import utc_now
+from gate.contract.published import corpus_hash
+from gate.decisions.migrations import ApprovalRules, Migrations, Proposal, ProposedRulebook
+from gate.encoding.canonical import content_hash
+from gate.instance.instance import Instance
+from gate.labels import MIGRATION, MIGRATION_EVIDENCE
+from gate.ledger.access.authority import Scope
+from gate.ledger.access.users import User
+from gate.migration.standing import Standing
+from gate.records.changes import RouteEntry, Version
+from gate.rulebooks.rulebook import Rulebook, load
+from tests.support.samples import sample_rulebook
+
+
+def candidate(version: str, margin: float = 15, **changes: Any) -> Rulebook:
+    """The sample rulebook under another version, with another margin."""
+    body = sample_rulebook()
+    body["version"] = version
+    for rule in body["rules"]:
+        for test in rule["condition"].get("all", [rule["condition"]]):
+            if test["field"] == "margin_percent":
+                test["value"] = margin
+    return load({**body, **changes})
+
+
+def manifest(migration_id: str, rulebooks: Sequence[Rulebook], *, approval: str = "pending") -> dict[str, Any]:
+    """A manifest that proposes some rulebooks."""
+    listed = [{"rulebook_id": of.rulebook_id, "path": f"{of.rulebook_id}.json"} for of in rulebooks]
+    return {
+        "schema_version": MIGRATION,
+        "migration_id": migration_id,
+        "status": "proposed",
+        "compatibility_class": "rulebook",
+        "candidate": {"rulebooks": listed},
+        "expected_drift": {"policy": "none" if approval == "not_required" else "requires_approval"},
+        "approval": {"status": approval},
+    }
+
+
+def evidence(
+    of: Mapping[str, Any],
+    rulebooks: Sequence[Rulebook],
+    bases: Mapping[str, Version | None],
+    position: int,
+    decisions: int,
+    *,
+    equal: bool = False,
+    failures: Sequence[str] = (),
+    unexpected: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """Evidence about a manifest, with as much in it as an approval looks at."""
+    found: dict[str, Any] = {
+        "evidence_version": MIGRATION_EVIDENCE,
+        "migration_id": of["migration_id"],
+        "manifest_hash": content_hash(of),
+        "rulebooks": [
+            {
+                "rulebook_id": rulebook.rulebook_id,
+                "base": bases[rulebook.rulebook_id],
+                "candidate": {"version": rulebook.version, "hash": rulebook.hash},
+                "difference": None if bases[rulebook.rulebook_id] is None else {"equal": equal},
+                "tests": {"failures": [{"message": message} for message in failures]},
+                "history": {"decisions": decisions, "read_at": {"chain_position": position}},
+            }
+            for rulebook in rulebooks
+        ],
+        "corpus": {
+            "published": True,
+            "corpus_hash": corpus_hash(),
+            "ok": not unexpected,
+            "unexpected": list(unexpected),
+            "errors": [],
+        },
+    }
+    return {**found, "evidence_hash": content_hash(found)}
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A scope with an author and an approver, and what they do."""
+
+    instance: Instance
+    scope: Scope
+    author: User
+    approver: User
+    max_new_share: float = 0.05
+
+    @property
+    def migrations(self) -> Migrations:
+        """What people do with migrations."""
+        rules = ApprovalRules(max_new_share=self.max_new_share)
+        return Migrations(self.instance.ledger, self.instance.gate().sources, utc_now, corpus_hash(), rules)
+
+    def proposal(self, migration_id: str, *rulebooks: Rulebook, approval: str = "pending", **found: Any) -> Proposal:
+        """A proposal with evidence of now."""
+        made = manifest(migration_id, rulebooks, approval=approval)
+        with self.instance.ledger.changes.reading(self.scope.scope_id) as reader:
+            bases: dict[str, Version | None] = {}
+            decisions = 0
+            for rulebook in rulebooks:
+                routes = reader.routes(rulebook.rulebook_id)
+                bases[rulebook.rulebook_id] = routes[-1]["to"] if routes else None
+                decisions = reader.count_decided(rulebook.rulebook_id, after=0)
+        position = self.instance.ledger.entries.head(self.scope.scope_id).size
+        about = evidence(made, rulebooks, bases, position, decisions, **found)
+        return Proposal(copy.deepcopy(made), [ProposedRulebook(of, {}, None) for of in rulebooks], about)
+
+    def propose(self, migration_id: str, *rulebooks: Rulebook, **found: Any) -> Standing:
+        """Proposes rulebooks."""
+        return self.migrations.propose(self.scope, self.author, self.proposal(migration_id, *rulebooks, **found), "")
+
+    def approve(self, standing: Standing) -> Standing:
+        """Approves what was proposed."""
+        return self.migrations.approve(self.scope, self.approver, standing.migration_id, standing.evidence_hash, "")
+
+    def route(self, migration_id: str, rulebook: Rulebook) -> RouteEntry:
+        """Proposes, approves and applies a rulebook."""
+        self.approve(self.propose(migration_id, rulebook))
+        (route,) = self.migrations.apply(self.scope, self.author, migration_id, "")
+        return route
+
+
+def user(name: str, scope: Scope, role: str | None) -> User:
+    """A user who is signed in; adding one to the ledger would hash a password, which takes a tenth of a second."""
+    roles = {} if role is None else {scope.scope_id: role}
+    return User(f"usr_{name}", name, roles, {scope.scope_id: scope.name}, "", None, None, None, 0)
+
+
+def desk(instance: Instance, scope: Scope) -> Desk:
+    """An author and an approver for a scope."""
+    return Desk(instance, scope, user("ada", scope, "author"), user("ben", scope, "approver"))
