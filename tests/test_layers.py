@@ -28,7 +28,19 @@ FLOORS = (
 )
 """The rooms of gate/, from the ground up: a room knows those on lower floors, and nothing of its neighbours."""
 
-PURE = ("errors", "labels", "ids", "encoding", "rulebooks", "proof", "records", "verify", "policy", "contract", "migration")
+PURE = (
+    "errors",
+    "labels",
+    "ids",
+    "encoding",
+    "rulebooks",
+    "proof",
+    "records",
+    "verify",
+    "policy",
+    "contract",
+    "migration",
+)
 """The rooms that take values and return values."""
 
 SHIPPED = ROOT / "gate" / "encoding" / "resources.py"

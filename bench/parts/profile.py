@@ -202,7 +202,7 @@ def _decide(setting: _Setting, idempotency_key: str, lap: Callable[[str], None])
         request, rulebook, registered.metadata, facts, explained, identity, signers, schema_url=schema_url
     )
     lap("record (hashes, two signatures)")
-    entry = _entry(scope_id, request, record, claim)
+    entry = _entry(scope_id, request, record, claim, None)
     lap("entry (bytes to store)")
     caller = Caller(setting.instance.ledger.directory, authority, "decide", utc_now)
     settled = settle(setting.instance.ledger.entries, caller, claim, lambda: (entry, record))

@@ -14,7 +14,6 @@ import orjson
 from gate.adapters.invocation import TrustedAdapters
 from gate.clock import new_id
 from gate.decisions.claims import DECIDE, Used, entry_of, not_as_made, read_claim, settle, used_before
-from gate.decisions.routes import Routing
 from gate.decisions.signing import Signing
 from gate.decisions.sources import Sources
 from gate.decisions.stored import appended_record, found_by, is_as_made, stored_record, stored_request
@@ -27,6 +26,7 @@ from gate.ledger.access.authority import Authority
 from gate.ledger.access.caller import Caller
 from gate.ledger.chain.changes import ActiveRoute
 from gate.ledger.chain.writer import Claim, NewEntry
+from gate.ledger.routes import Routing
 from gate.ledger.rulebooks import Registered
 from gate.proof.chain import link_material
 from gate.records.documents import DecisionBody, Record

@@ -8,7 +8,6 @@ from typing import Final
 
 from gate.adapters.invocation import Invocation, TrustedAdapters
 from gate.decisions.claims import cap_reached
-from gate.decisions.routes import Routes
 from gate.decisions.signing import Signing
 from gate.encoding.canonical import content_hash
 from gate.errors import FieldError, RulebookRefused, ServiceUnavailable, member
@@ -17,6 +16,7 @@ from gate.ledger.access.authority import Scope
 from gate.ledger.access.caller import Caller
 from gate.ledger.chain.changes import ActiveRoute, Changes
 from gate.ledger.chain.writer import CapReached
+from gate.ledger.routes import Routes
 from gate.ledger.rulebooks import OperatorAct, Registered, RulebookRegistry, version_conflict
 from gate.records.attestation import registration
 from gate.records.documents import Registration, RulebookPointer

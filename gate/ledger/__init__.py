@@ -9,6 +9,7 @@
     schema                     the version that this release reads (`HEAD`), and those it upgrades (`OLDER`)
     schema_versions            one step up each
     rulebooks                  the registry of each scope
+    routes                     where rulebook ids lead, as a process remembers it
     stores                     SQLite and PostgreSQL as the same few verbs
     chain                      the only writer: claims, caps, links and rows in one transaction
     access                     scopes, keys, limits, users, the operator log

@@ -7,6 +7,7 @@
     attestation       the rulebook attestation and the registration of a rulebook
     views             minimal, standard and full projections
     receipts          execution receipts, outcomes and CRM syncs, with their hashes
+    changes           the chain's entries about migrations and routes, with their hashes
     report_request    a report about a decision checked, before a receipt is made of it
     packet            the Decision Packet
 

@@ -140,7 +140,8 @@ class _Comparison:
         for keyword in _BRANCHES:
             yield from self._branches(old, new, keyword, where, direction)
         for keyword in _CONDITIONS:
-            if _bare(old.get(keyword)) != _bare(new.get(keyword)):
+            before, after = _bare(old.get(keyword)), _bare(new.get(keyword))
+            if before != after and not (direction == _SENT and keyword != "if" and _requires_less(before, after)):
                 yield f"{where}: its condition under {keyword} changed."
 
     def _named(self, name: str, old: Json, new: Json, direction: str) -> Iterator[str]:
@@ -233,6 +234,14 @@ def _bare(condition: Any) -> Any:
     if isinstance(condition, dict):
         return {name: _bare(value) for name, value in condition.items() if name != "description"}
     return [_bare(item) for item in condition] if isinstance(condition, list) else condition
+
+
+def _requires_less(before: Any, after: Any) -> bool:
+    """Whether all that changed is that fewer members are required, which every earlier request satisfies."""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return False
+    others = [{name: value for name, value in of.items() if name != "required"} for of in (before, after)]
+    return others[0] == others[1] and set(after.get("required", ())) < set(before.get("required", ()))
 
 
 def _types(schema: Json) -> set[str]:

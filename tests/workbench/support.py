@@ -16,6 +16,7 @@ from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
+from tests.support.migrations import candidate, desk
 from tests.support.samples import sample_request, sample_rulebook
 from workbench.lake.compaction import Compactor
 from workbench.lake.entries import Personal
@@ -193,6 +194,10 @@ class Chain:
         """Erases a decision's facts."""
         self.now += self._step
         erase(self._instance.ledger, decision_id, "asked for", self.now)
+
+    def route(self, scope: Scope, version: str) -> None:
+        """Proposes, approves and applies a version of the sample rulebook: three entries."""
+        desk(self._instance, scope).route(f"prices_{version}", candidate(version))
 
     def grow(self, decisions: int = 12) -> None:
         """Appends so many decisions with some of everything: reports at once, and late ones about the first half."""

@@ -18,7 +18,10 @@ ROW_GROUP: Final = 65_536
 
 # How the rows of a file are sorted: by policy first, so that a reader of one policy skips the others.
 _ORDER: Final = ("policy_id", "position")
-_ORDERS: Final[Mapping[str, Sequence[str]]] = {"metrics": ("policy_id", "name", "position")}
+_ORDERS: Final[Mapping[str, Sequence[str]]] = {
+    "metrics": ("policy_id", "name", "position"),
+    "migrations": ("migration_id", "position"),
+}
 
 
 class _Packing(TypedDict):
@@ -55,7 +58,8 @@ class Files:
         directory = directory_of(self._lake, self._manifest.scope_id) / f"month={month}"
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         name = f"{table}-{first:012d}-{last:012d}-{self._manifest.generation + 1}.parquet"
-        content = _parquet(frame.sort(_ORDERS.get(table, _ORDER)))
+        order = _ORDERS.get(table, _ORDER)
+        content = _parquet(frame.sort(order), order[0])
         write_durably(directory / name, content)
         self._directories.add(directory)
         return LakeFile(
@@ -109,10 +113,10 @@ def _positions(frame: pl.DataFrame) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def _parquet(frame: pl.DataFrame) -> bytes:
-    """Row groups end where a policy ends."""
+def _parquet(frame: pl.DataFrame, by: str) -> bytes:
+    """Row groups end where a policy ends, or whatever else the rows are sorted by."""
     content = BytesIO()
-    groups = _row_groups(frame["policy_id"])
+    groups = _row_groups(frame[by])
     arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
     # Small files are merged soon, and dictionaries take longer to build than they save in writing.
     small = frame.height < _SMALL_GROUP
@@ -124,7 +128,7 @@ def _parquet(frame: pl.DataFrame) -> bytes:
 
 
 def _row_groups(policies: pl.Series) -> Sequence[tuple[int, int]]:
-    """Where each row group starts, and its length, in rows that are sorted by policy."""
+    """Where each row group starts, and its length, in rows that are sorted by what is in this column."""
     groups: list[tuple[int, int]] = []
     start = length = 0
     for run in policies.rle().struct.field("len").to_list():

@@ -15,7 +15,7 @@ Json: TypeAlias = Any
 """A JSON value that the document says no more of, as `json.loads` gives it: look at it before you use it."""
 
 ConfidenceLevel = Literal["high", "medium", "low", "insufficient"]
-EntryType = Literal["decision", "execution", "outcome", "crm_sync", "erasure"]
+EntryType = Literal["decision", "execution", "outcome", "crm_sync", "erasure", "migration", "route"]
 ExecutionFlag = Literal["DECISION_NOT_APPROVED", "ACTION_BINDING_MISMATCH", "ACTION_TAKEN_MISMATCH"]
 ExecutionStatus = Literal["executed", "queued", "skipped", "failed", "blocked", "reviewed", "reverted"]
 KeySource = Literal["server", "registry", "public_key", "hmac_secret", "request", "none"]
@@ -35,14 +35,16 @@ View = Literal["minimal", "standard", "full"]
 
 
 class RulebookRef(TypedDict):
-    """A rulebook that the scope has registered, instead of its body: {rulebook_id, version} or {hash}."""
+    """A rulebook that the scope has registered, instead of its body: {rulebook_id, version} or {hash}; {rulebook_id}
+    alone names the version that its route leads to.
+    """
 
     hash: NotRequired[str]
     """H of a registered rulebook, lower-case hex."""
     rulebook_id: NotRequired[str]
     """Its rulebook_id."""
     version: NotRequired[str]
-    """Its version."""
+    """Its version; the one that the route of rulebook_id leads to where absent."""
 
 
 class AdapterInvocation(TypedDict):
@@ -97,7 +99,9 @@ class DecisionRequest(TypedDict):
     rulebook: NotRequired[Mapping[str, Json]]
     """A Rulebook v1 object: see rulebook-v1.schema.json."""
     rulebook_ref: NotRequired[RulebookRef]
-    """A rulebook that the scope has registered, instead of its body: {rulebook_id, version} or {hash}."""
+    """A rulebook that the scope has registered, instead of its body: {rulebook_id, version} or {hash}; {rulebook_id}
+    alone names the version that its route leads to.
+    """
     binding_mode: NotRequired[str]
     """direct_declarative_rulebook or trusted_adapter_facts_then_declarative_rulebook; anything else is refused with
     RULEBOOK_BINDING_MODE_UNSUPPORTED.

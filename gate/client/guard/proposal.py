@@ -355,19 +355,21 @@ def _policy(rulebook: str | Mapping[str, object]) -> tuple[dict[str, str], dict[
     """
     if isinstance(rulebook, str):
         rulebook_id, separator, version = rulebook.partition("@")
-        if not (rulebook_id and separator and version):
-            raise _unusable("rulebook", "Write a reference in text as rulebook_id@version.")
-        rulebook = {"rulebook_id": rulebook_id, "version": version}
+        if not rulebook_id or (separator and not version):
+            raise _unusable(
+                "rulebook", "Write a reference in text as rulebook_id@version, or as rulebook_id alone for its route."
+            )
+        rulebook = {"rulebook_id": rulebook_id, "version": version} if separator else {"rulebook_id": rulebook_id}
     if not isinstance(rulebook, Mapping):
-        raise _unusable("rulebook", "It must be rulebook_id@version, a reference, or a rulebook.")
+        raise _unusable("rulebook", "It must be rulebook_id@version, rulebook_id, a reference, or a rulebook.")
     named_id = rulebook.get("rulebook_id")
     if not isinstance(named_id, str):
         raise _unusable("rulebook", "It has no rulebook_id; add it. The intent is named by it, whatever the version.")
     if "rules" in rulebook:
         return {"rulebook_id": named_id}, {"rulebook": dict(rulebook)}
     members = dict(rulebook)
-    if not {"version", "hash"} & members.keys() or not members.keys() <= _REFERENCE:
-        raise _unusable("rulebook", "A reference has a rulebook_id with a version, a hash, or both, and nothing else.")
+    if not members.keys() <= _REFERENCE:
+        raise _unusable("rulebook", "A reference has a rulebook_id, at most a version and a hash, and nothing else.")
     named = {name: value for name, value in members.items() if isinstance(value, str)}
     if len(named) < len(members):
         raise _unusable("rulebook", "The fields of a reference must be strings.")

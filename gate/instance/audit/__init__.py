@@ -12,6 +12,7 @@ A finding names the table, the row and what an operator does about it; an audit 
     entry            one entry, held against its link, its key and its rows, by its type:
     decision         a record, its request and its registration
     report           what was reported about a decision, and its erasure
+    changes          migrations and routes, and the decisions that were made by a route
     registrations    the registered rulebooks, and the ones that records cite
     beside           rows of no entry, rows beyond the chain's end, and counts
     processes        stretches judged in several processes

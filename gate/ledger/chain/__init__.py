@@ -5,6 +5,7 @@
     writer          one group's transaction: finds used idempotency keys, caps, links, rows, latest outcomes
     outcomes        the latest outcome of each decision and their counts, kept by that transaction
     erasures        the one update of a record, with its entry
+    changes         migrations and routes, with the documents that they cite
     reservations    idempotency keys in use at this moment
 
 Positions, links and hashes are computed by `gate.proof.chain`; what a used key means is decided in `decisions.claims`.

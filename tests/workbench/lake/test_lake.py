@@ -20,6 +20,7 @@ from gate.clock import utc_now
 from gate.errors import OperatorError
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
+from tests.support.migrations import desk
 from tests.support.samples import EXECUTED, sample_request
 from tests.support.scopes import scope_of_old
 from tests.support.torture import size
@@ -97,6 +98,7 @@ def test_every_entry_of_every_type_is_exported_once(
 ) -> None:
     chain.grow()
     chain.erase(chain.decided[3])
+    chain.route(scope, "1")
     manifest = export(batch=7)
     found = snapshot()
     head = instance.ledger.entries.head(scope.scope_id)
@@ -111,6 +113,32 @@ def test_every_entry_of_every_type_is_exported_once(
         name: schema(name) for name in TABLES if name != "facts"
     }
     assert len({file.month for file in manifest.files}) > 1
+    assert faults(instance, lake, scope) == []
+
+
+def test_migrations_and_routes_are_rows_of_their_own(
+    chain: Chain, lake: Path, export: Step, snapshot: Callable[[], Snapshot], instance: Instance, scope: Scope
+) -> None:
+    chain.route(scope, "1")
+    export()
+    at = desk(instance, scope)
+    chain.route(scope, "2")
+    back = at.migrations.rollback(scope, at.approver, "pricing_exception", "too many")
+    export()
+    found = rows(snapshot())
+    entries = at.migrations.migration(scope, "prices_2").entries
+    migrations = found["migrations"].filter(pl.col("migration_id") == "prices_2").to_dicts()
+    same = ("migration_entry_id", "event", "manifest_hash", "evidence_hash", "candidates")
+    assert [{name: row[name] for name in same} for row in migrations] == [
+        {name: entry[name] for name in same}  # type: ignore[literal-required]
+        for entry in entries
+    ]
+    assert [orjson.loads(row["actor"]) for row in migrations] == [entry["actor"] for entry in entries]
+    routes = found["routes"].to_dicts()
+    told = [(row["cause"], row["from_version"], row["policy_version"], row["note"]) for row in routes]
+    assert told == [("apply", None, "1", None), ("apply", "1", "2", None), ("rollback", "2", "1", "too many")]
+    assert (routes[2]["route_entry_id"], routes[2]["approval_hash"]) == (back["route_entry_id"], back["approval_hash"])
+    assert snapshot().slice(since=utc_now() + timedelta(days=1)).table("routes").collect().height == 3
     assert faults(instance, lake, scope) == []
 
 
@@ -631,6 +659,7 @@ def test_a_lake_with_a_column_of_another_type_is_said_to_be_damaged(
 ) -> None:
     chain.grow(6)
     chain.erase(chain.decided[2])
+    chain.route(scope, "1")
     export()
     manifest = forged(lake, compact(), table, lambda frame: frame.with_columns(pl.col("position").cast(pl.Int32)))
     followed = instance.ledger.tail.scope(scope.scope_id)

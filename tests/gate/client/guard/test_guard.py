@@ -1066,9 +1066,7 @@ class TestArguments:
             guarding(gate, **said)
         assert [fault.field for fault in refused.value.errors] == [field]
 
-    @pytest.mark.parametrize(
-        "rulebook", ["pricing_exception", "@1", "pricing_exception@", 7, {}, {"version": "1"}, {"hash": "0" * 64}]
-    )
+    @pytest.mark.parametrize("rulebook", ["", "@1", "pricing_exception@", 7, {}, {"version": "1"}, {"hash": "0" * 64}])
     def test_an_unusable_rulebook_is_named(self, gate: Client, rulebook: Any) -> None:
         with pytest.raises(RequestRefused) as refused:
             gate.guard(rulebook, YES, action="a", target=("crm", "deal"))
@@ -1150,6 +1148,13 @@ class TestArguments:
         by_hash = {"rulebook_id": "pricing_exception", "hash": first.record["policy_hash"]}
         with gate.guard(by_hash, YES, action="approve_discount", target=("crm", "by-hash")) as permit:
             assert permit.record["policy_id"] == "pricing_exception"
+        # Its id alone names the version that its route leads to, and there is no route yet.
+        with (
+            pytest.raises(GateUnavailable) as refused,
+            gate.guard("pricing_exception", YES, action="approve_discount", target=("crm", "by-route")),
+        ):
+            raise AssertionError("the body ran")
+        assert refused.value.code == "RULEBOOK_REF_UNKNOWN"
         wrong = {"rulebook_id": "price_exception"}, {"version": "2026-06-12"}
         for named in wrong:
             with (
