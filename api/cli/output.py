@@ -125,11 +125,16 @@ def ask(question: str) -> bool | None:
     return typer.confirm(visible(question), err=True)
 
 
-def ask_secret(question: str) -> str | None:
-    """A secret that is typed twice on the terminal, which does not show it; None where there is no terminal."""
+def ask_secret(question: str, *, twice: bool = True) -> str | None:
+    """A secret that is typed on the terminal, which does not show it; None where there is no terminal.
+
+    Args:
+        question: What is asked for.
+        twice: Whether it is new, and so typed a second time.
+    """
     if not sys.stdin.isatty():
         return None
-    return str(typer.prompt(visible(question), hide_input=True, confirmation_prompt=True, err=True))
+    return str(typer.prompt(visible(question), hide_input=True, confirmation_prompt=twice, err=True))
 
 
 @contextmanager

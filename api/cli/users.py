@@ -7,7 +7,7 @@ other processes can see.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +17,7 @@ from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at, 
 from api.cli.output import ask_secret, minute, print_json, say, table
 from gate.clock import utc_now
 from gate.errors import OperatorError
+from gate.instance.keys import write_private
 from gate.ledger.access.users import ROLES, User, Users
 
 app = typer.Typer(
@@ -171,6 +172,36 @@ def set_password(
     _tell(user, f"Set the password of the user {name} and ended all sessions.", as_json=as_json)
 
 
+@app.command("sign-in")
+def sign_in(
+    name: Name,
+    token_file: Annotated[
+        Path, typer.Option(help="Where the session's token is written, with mode 0600.", show_default=False)
+    ],
+    hours: Annotated[int, typer.Option(help="After so many hours the session is over.", min=1, max=24)] = 8,
+    password_file: PasswordFile = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Sign a user in for commands that people sign, such as `gate migrate approve`, and write a token for them."""
+    with instance_at(home, database_url) as instance:
+        users = instance.ledger.users
+        user = users.sign_in(name, _password(name, password_file, twice=False), utc_now())
+        token, expires_at = users.begin_session(user, timedelta(hours=hours), utc_now())
+    try:
+        write_private(token_file, f"{token}\n".encode())
+    except OSError as error:
+        raise OperatorError("FILE_UNWRITABLE", f"{token_file} cannot be written: {error.strerror}.") from error
+    if as_json:
+        print_json({"name": user.name, "token_file": str(token_file), "expires_at": expires_at})
+        return
+    say(
+        f"Signed in as {user.name} until {expires_at}. Use --token-file {token_file} in the commands of `gate "
+        f"migrate`; `gate users sign-out {user.name}` ends the session."
+    )
+
+
 @app.command("sign-out")
 def sign_out(name: Name, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """End all sessions of a user."""
@@ -209,13 +240,13 @@ def _shown(user: User) -> dict[str, object]:
     }
 
 
-def _password(name: str, file: Path | None) -> str:
-    """A new password: typed on the terminal, or else the first line of a file or of stdin.
+def _password(name: str, file: Path | None, *, twice: bool = True) -> str:
+    """A password: typed on the terminal, twice where it is new, or else the first line of a file or of stdin.
 
     Raises:
         OperatorError: FILE_UNREADABLE, PASSWORD_MISSING or PASSWORD_UNFIT.
     """
-    if file in (None, Path("-")) and (typed := ask_secret(f"Password of {name}")) is not None:
+    if file in (None, Path("-")) and (typed := ask_secret(f"Password of {name}", twice=twice)) is not None:
         return typed
     line = read_file(file or Path("-")).partition(b"\n")[0].removesuffix(b"\r")
     if not line:

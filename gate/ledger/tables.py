@@ -264,6 +264,16 @@ users: Final = Table(
     Column("epoch", _BIG, nullable=False),
 )
 
+# Those who signed in on the command line, by the hash of the token in their file.
+user_sessions: Final = Table(
+    "user_sessions",
+    metadata,
+    Column("token_hash", _HASH, primary_key=True),
+    Column("user_id", _ID, nullable=False),
+    Column("epoch", _BIG, nullable=False),
+    Column("expires_at", _TIME, nullable=False),
+)
+
 user_scopes: Final = Table(
     "user_scopes",
     metadata,

@@ -13,6 +13,8 @@ Passwords are stored as argon2id hashes, which no function here hands out.
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -33,7 +35,7 @@ from gate.ledger.access.names import RULE, is_name, same_but_for_case
 from gate.ledger.access.operator_log import in_workbench, lock, record, was_recorded
 from gate.ledger.access.passwords import hash_password, matches
 from gate.ledger.stores.store import Store, unheard_of
-from gate.ledger.tables import scopes, user_scopes, users
+from gate.ledger.tables import scopes, user_scopes, user_sessions, users
 
 ROLES: Final = ("viewer", "author", "approver")
 
@@ -340,6 +342,49 @@ class Users:
                 raise _refused()
             return _signed_in(connection, found, now, self._unlogged.take(name))
 
+    def begin_session(self, user: User, lifetime: timedelta, now: datetime) -> tuple[str, str]:
+        """Begins a session of the command line for a user who just signed in.
+
+        Args:
+            user: The user.
+            lifetime: After how long it is over.
+            now: The current moment.
+
+        Returns:
+            The session's token, which is stored nowhere, and when the session is over, a UTC timestamp.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        token, expires_at = f"{_SESSION_PREFIX}_{secrets.token_urlsafe(32)}", timestamp(now + lifetime)
+        row = {"token_hash": _token_hash(token), "user_id": user.user_id, "epoch": user.epoch}
+        with self._store.write() as connection:
+            connection.execute(delete(user_sessions).where(user_sessions.c.expires_at <= timestamp(now)))
+            connection.execute(insert(user_sessions).values(**row, expires_at=expires_at))
+            record(connection, "user.session_begun", user.name, {"expires_at": expires_at}, now)
+        return token, expires_at
+
+    def of_session(self, token: str, now: datetime) -> User:
+        """The user of a session of the command line, as the ledger has them now.
+
+        Raises:
+            AccessRefused: SESSION_OVER: it is unknown or over, or the user was changed, disabled or signed out since.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        query = select(user_sessions).where(user_sessions.c.token_hash == _token_hash(token))
+        with self._store.read() as connection:
+            row = connection.execute(query).one_or_none()
+        user = None
+        if row is not None and timestamp(now) < row.expires_at:
+            user = self.current(row.user_id, row.epoch, now)
+        if user is None:
+            raise AccessRefused(
+                "SESSION_OVER",
+                "The token is of no session, or its session is over: it expired, or the user's password, roles or "
+                "state changed. Sign in again with `gate users sign-in`.",
+            )
+        return user
+
     def current(self, user_id: str, epoch: int, now: datetime) -> User | None:
         """The user of a session as the ledger has it now; None where the session is over.
 
@@ -386,6 +431,13 @@ class Users:
             if row is None:
                 raise _nobody(name)
             yield connection, _with_id(connection, row.user_id)
+
+
+_SESSION_PREFIX: Final = "dgs"
+
+
+def _token_hash(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 _USERS: Final[Select[Any]] = (

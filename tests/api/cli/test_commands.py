@@ -185,6 +185,7 @@ def test_a_table_of_usual_names_fits_a_hundred_columns(gate: Gate, made: dict[st
         ["users", "disable"],
         ["users", "enable"],
         ["users", "password"],
+        ["users", "sign-in"],
         ["users", "sign-out"],
         ["signing-keys", "list"],
         ["signing-keys", "rotate"],

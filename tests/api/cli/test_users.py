@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any, Final
@@ -176,6 +177,42 @@ def test_a_user_is_disabled_enabled_and_signed_out(gate: Gate, home: Path) -> No
         "user.signed_out",
         "user.enabled",
     ]
+
+
+def of_session(home: Path, token: str) -> str:
+    """Whose session a token is of, or the code of the refusal."""
+    with closing(open_instance(load_settings(home))) as instance:
+        try:
+            return instance.ledger.users.of_session(token, utc_now()).name
+        except AccessRefused as error:
+            return error.code
+
+
+def test_a_session_of_the_command_line_ends_with_whatever_ends_the_others(
+    gate: Gate, home: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+
+    def signed_in(*options: str) -> str:
+        made = printed(gate("users", "sign-in", "ada", "--token-file", str(file), *options, "--json", stdin=PASSWORD))
+        assert (made["name"], file.stat().st_mode & 0o777) == ("ada", 0o600)
+        return file.read_text().strip()
+
+    token = signed_in()
+    assert of_session(home, token) == "ada"
+    assert of_session(home, f"{token}x") == of_session(home, "") == "SESSION_OVER"
+    # Nothing that is stored is the token.
+    assert not any(token.encode() in stored.read_bytes() for stored in home.glob("ledger.db*"))
+    gate("users", "sign-out", "ada")
+    assert of_session(home, token) == "SESSION_OVER"
+    token = signed_in("--hours", "1")
+    with closing(open_instance(load_settings(home))) as instance, pytest.raises(AccessRefused):
+        instance.ledger.users.of_session(token, utc_now() + timedelta(hours=1))
+    gate("users", "disable", "ada")
+    assert of_session(home, token) == "SESSION_OVER"
+    assert code_of(gate("users", "sign-in", "ada", "--token-file", str(file), "--json", stdin=PASSWORD)) == (
+        "SIGN_IN_REFUSED"
+    )
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,7 @@ def test_an_upgraded_ledger_is_that_of_this_release(
         "anomaly_dismissals",
         "changes",
         "migration_documents",
+        "user_sessions",
     ):
         assert after[name] == [], name
     assert after.keys() == expected.keys()
@@ -209,11 +210,11 @@ def test_an_upgrade_that_fails_leaves_the_ledger_as_it_was(settings: Settings, s
     before = rows_of(store)
     # The last table that an upgrade makes.
     with store.write() as connection:
-        connection.execute(text("CREATE TABLE migration_documents (in_the_way INTEGER)"))
+        connection.execute(text("CREATE TABLE user_sessions (in_the_way INTEGER)"))
     with pytest.raises(ServiceUnavailable):
         upgrade_ledger(settings, utc_now())
     with store.write() as connection:
-        connection.execute(text("DROP TABLE migration_documents"))
+        connection.execute(text("DROP TABLE user_sessions"))
     assert (schema.revision(store), rows_of(store)) == (revision, before)
     assert upgrade_ledger(settings, utc_now()) == revision
 

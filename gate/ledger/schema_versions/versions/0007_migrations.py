@@ -1,4 +1,4 @@
-"""Migrations of rulebooks, their documents, and the routes that they change."""
+"""Migrations of rulebooks, their documents, the routes that they change, and sessions of the command line."""
 
 from __future__ import annotations
 
@@ -32,6 +32,13 @@ def upgrade() -> None:
         sa.Column("kind", sa.String(20), nullable=False),
         sa.Column("body", sa.LargeBinary, nullable=False),
         sa.Column("stored_at", sa.String(24), nullable=False),
+    )
+    op.create_table(
+        "user_sessions",
+        sa.Column("token_hash", sa.String(64), primary_key=True),
+        sa.Column("user_id", sa.String(64), nullable=False),
+        sa.Column("epoch", _BIG, nullable=False),
+        sa.Column("expires_at", sa.String(24), nullable=False),
     )
 
 
