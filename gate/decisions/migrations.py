@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, cast
+from typing import Any, Final, TypedDict, cast
 
 from gate.clock import new_id
 from gate.decisions.sources import Sources
@@ -529,6 +529,65 @@ class Migrations:
             migration_id=entry["migration_id"],
             by=entry["actor"]["id"],
         )
+
+
+class MigrationSummary(TypedDict):
+    """A migration in a list."""
+
+    migration_id: str
+    state: str
+    status: str
+    candidates: list[Candidate]
+    manifest_hash: str
+    evidence_hash: str
+    proposed_by: str
+    proposed_at: str
+    decided_by: str | None
+    decided_at: str | None
+
+
+def migration_summary(found: Standing) -> MigrationSummary:
+    """A migration as lists show it."""
+    decided = found.decided
+    return {
+        "migration_id": found.migration_id,
+        "state": found.state,
+        "status": found.status,
+        "candidates": found.proposed["candidates"],
+        "manifest_hash": found.proposed["manifest_hash"],
+        "evidence_hash": found.evidence_hash,
+        "proposed_by": found.author,
+        "proposed_at": found.proposed["recorded_at"],
+        "decided_by": None if decided is None else decided["actor"]["id"],
+        "decided_at": None if decided is None else decided["recorded_at"],
+    }
+
+
+def migration_document(stored: StoredMigration, stale: Sequence[str]) -> dict[str, Any]:
+    """A migration with its manifest, which says where it stands, and all entries about it.
+
+    Args:
+        stored: The migration.
+        stale: Why its evidence is stale, as sentences.
+    """
+    found = stored.standing
+    approval = dict(stored.manifest["approval"])
+    if found.decided is not None and found.status in ("approved", "rejected"):
+        approval |= {"status": found.status}
+        approval |= {"approved_by": found.decided["actor"]["id"], "approved_at": found.decided["recorded_at"]}
+        approval |= {"notes": found.decided["note"]} if found.decided["note"] else {}
+    return {
+        **migration_summary(found),
+        "manifest": {**stored.manifest, "status": found.status, "approval": approval},
+        "entries": list(stored.entries),
+        "routes": list(stored.routes),
+        "stale": list(stale),
+    }
+
+
+def routes_document(routes: Mapping[str, Sequence[RouteEntry]]) -> dict[str, Any]:
+    """{count, routes}: the route of each rulebook id that is in force, by rulebook id."""
+    return {"count": len(routes), "routes": [of[-1] for of in routes.values()]}
 
 
 def is_evidence(evidence: Mapping[str, Any], hash_: str) -> bool:

@@ -1,5 +1,6 @@
 """Migrations of rulebooks: how a change is proved on the past, approved against that proof, and undone.
 
+    evidence     everything that a person who approves has to know, as one document with a hash
     standing     where a migration stands: proposed, approved, rejected, superseded, applied
     approval     whether evidence is still of today, whether it passes the gate, and whether a person has to approve
     routes       which version a rulebook id leads to, and where a rollback goes

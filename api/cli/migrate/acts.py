@@ -1,0 +1,115 @@
+"""gate migrate approve, reject, apply, rollback: what people do with migrations, each under their name in the chain."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from api.cli.migrate.signing import Note, ScopeName, TokenFile, UserName, signed_in
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
+from api.cli.output import print_json, say
+from gate.records.changes import RouteEntry
+
+MigrationId = Annotated[str, typer.Argument(help="The migration's id.", show_default=False)]
+
+
+def approve(
+    migration_id: MigrationId,
+    scope: ScopeName,
+    evidence: Annotated[
+        str, typer.Option("--evidence", help="The hash of the evidence that you read.", show_default=False)
+    ],
+    user: UserName = None,
+    token_file: TokenFile = None,
+    note: Note = "",
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Approve a migration on its evidence. Its author cannot; evidence that is stale by now cannot be approved."""
+    with instance_at(home, database_url) as instance:
+        found = instance.ledger.directory.scope(scope)
+        who = signed_in(instance, user, token_file)
+        standing = instance.migrations().approve(found, who, migration_id, evidence, note)
+    if as_json:
+        print_json({"migration_id": migration_id, "status": standing.status, "entry": standing.approval})
+    else:
+        say(
+            f"Approved {migration_id} as {who.name}. It decides nothing yet: `gate migrate apply {migration_id} "
+            f"--scope {scope}` routes to it."
+        )
+
+
+def reject(
+    migration_id: MigrationId,
+    scope: ScopeName,
+    user: UserName = None,
+    token_file: TokenFile = None,
+    note: Note = "",
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Reject a migration, or take its approval back before it is applied."""
+    with instance_at(home, database_url) as instance:
+        found = instance.ledger.directory.scope(scope)
+        who = signed_in(instance, user, token_file)
+        standing = instance.migrations().reject(found, who, migration_id, note)
+    if as_json:
+        print_json({"migration_id": migration_id, "status": standing.status, "entry": standing.decided})
+    else:
+        say(f"Rejected {migration_id} as {who.name}. Its author can propose it again.")
+
+
+def apply(
+    migration_id: MigrationId,
+    scope: ScopeName,
+    user: UserName = None,
+    token_file: TokenFile = None,
+    note: Note = "",
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Route the rulebook ids of an approved migration to its candidates, from the next decision on."""
+    with instance_at(home, database_url) as instance:
+        found = instance.ledger.directory.scope(scope)
+        who = signed_in(instance, user, token_file)
+        routes = instance.migrations().apply(found, who, migration_id, note)
+    if as_json:
+        print_json({"migration_id": migration_id, "routes": routes})
+        return
+    for route in routes:
+        say(f"{route['rulebook_id']}: {_moved(route)}.", style="green")
+    say(
+        f"In force from the next decision on. To go back: `gate migrate rollback {routes[0]['rulebook_id']} --scope "
+        f"{scope}`."
+    )
+
+
+def rollback(
+    rulebook_id: Annotated[str, typer.Argument(help="The rulebook id.", show_default=False)],
+    scope: ScopeName,
+    user: UserName = None,
+    token_file: TokenFile = None,
+    note: Note = "",
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Route a rulebook id back to the version that was applied before the one in force, from the next decision on."""
+    with instance_at(home, database_url) as instance:
+        found = instance.ledger.directory.scope(scope)
+        who = signed_in(instance, user, token_file)
+        route = instance.migrations().rollback(found, who, rulebook_id, note)
+    if as_json:
+        print_json({"rulebook_id": rulebook_id, "route": route})
+        return
+    say(f"{rulebook_id}: {_moved(route)}.", style="green")
+    say(f"In force from the next decision on. It rests on the evidence of {route['migration_id']}.")
+
+
+def _moved(route: RouteEntry) -> str:
+    before = route["from"]
+    return f"{'no version' if before is None else before['version']} -> {route['to']['version']}"

@@ -1,0 +1,22 @@
+"""gate migrate: the subcommands."""
+
+from __future__ import annotations
+
+import typer
+
+from api.cli.migrate.acts import apply, approve, reject, rollback
+from api.cli.migrate.reading import list_migrations, show, status
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Prove a change of a rulebook on past decisions, have it approved, route to it, and go back.",
+)
+
+app.command()(approve)
+app.command()(reject)
+app.command()(apply)
+app.command()(rollback)
+app.command("list")(list_migrations)
+app.command()(show)
+app.command()(status)

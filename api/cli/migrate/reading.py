@@ -1,0 +1,121 @@
+"""gate migrate list, show, status: what a scope's migrations and routes are."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from api.cli.migrate.acts import MigrationId
+from api.cli.migrate.signing import ScopeName
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
+from api.cli.output import minute, print_json, records, say, table
+from gate.decisions.migrations import migration_document, migration_summary, routes_document
+
+
+def list_migrations(
+    scope: ScopeName,
+    state: Annotated[
+        str | None,
+        typer.Option("--state", help="Only those that are proposed, approved, rejected, superseded or applied."),
+    ] = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """List a scope's migrations, those proposed last first."""
+    with instance_at(home, database_url) as instance:
+        found = instance.migrations().migrations(instance.ledger.directory.scope(scope))
+    shown = [migration_summary(of) for of in found if state in (None, of.state)]
+    if as_json:
+        print_json({"migrations": shown})
+        return
+    rows = [
+        [
+            of["migration_id"],
+            of["state"],
+            ", ".join(f"{each['rulebook_id']} {each['version']}" for each in of["candidates"]),
+            of["proposed_by"],
+            minute(of["proposed_at"]),
+            of["decided_by"],
+        ]
+        for of in shown
+    ]
+    table(["migration", "state", "candidates", "author", "proposed (UTC)", "decided by"], rows, wraps=("candidates",))
+
+
+def show(
+    migration_id: MigrationId,
+    scope: ScopeName,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Show a migration: its manifest, where it stands, and whether its evidence is still of today."""
+    with instance_at(home, database_url) as instance:
+        of = instance.ledger.directory.scope(scope)
+        migrations = instance.migrations()
+        stored = migrations.migration(of, migration_id)
+        document = migration_document(stored, migrations.staleness(of, stored.evidence))
+    if as_json:
+        print_json(document)
+        return
+    standing = stored.standing
+    records(
+        ["migration", "state", "summary", "candidates", "manifest", "evidence"],
+        [
+            [
+                migration_id,
+                standing.sentence(),
+                stored.manifest.get("summary"),
+                ", ".join(f"{each['rulebook_id']} {each['version']}" for each in standing.proposed["candidates"]),
+                standing.proposed["manifest_hash"],
+                standing.evidence_hash,
+            ]
+        ],
+    )
+    for entry in stored.entries:
+        said = f": {entry['note']}" if entry["note"] else ""
+        say(f"  {minute(entry['recorded_at'])}  {entry['event']} by {entry['actor']['id']}{said}")
+    for route in stored.routes:
+        said = f": {route['note']}" if route["note"] else ""
+        done = "applied" if route["cause"] == "apply" else "rolled back to"
+        say(f"  {minute(route['recorded_at'])}  {done} by {route['actor']['id']}{said}")
+    for sentence in document["stale"]:
+        say(f"stale: {sentence}", style="yellow")
+
+
+def status(
+    scope: ScopeName,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Show the routes of a scope, and the migrations that wait for somebody."""
+    with instance_at(home, database_url) as instance:
+        of = instance.ledger.directory.scope(scope)
+        migrations = instance.migrations()
+        routes = migrations.routes(of)
+        waiting = [found for found in migrations.migrations(of) if found.state in ("proposed", "approved")]
+    if as_json:
+        waits = [migration_summary(found) for found in waiting]
+        print_json({**routes_document(routes), "waiting": waits})
+        return
+    if routes:
+        rows = [
+            [
+                rulebook_id,
+                of[-1]["to"]["version"],
+                of[-1]["cause"],
+                of[-1]["migration_id"],
+                of[-1]["actor"]["id"],
+                minute(of[-1]["recorded_at"]),
+            ]
+            for rulebook_id, of in routes.items()
+        ]
+        table(["rulebook", "version", "by", "migration", "who", "since (UTC)"], rows)
+    else:
+        say(f"The scope {scope} has no route yet: requests name a version of each rulebook.")
+    for found in waiting:
+        for_whom = "an approver" if found.state == "proposed" else "being applied"
+        say(f"{found.migration_id} was {found.sentence()}, and waits for {for_whom}.")

@@ -1,0 +1,51 @@
+"""Who signs what a command does: a user who gives a password, or the session of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.cli.options import read_file
+from api.cli.output import ask_secret
+from gate.clock import utc_now
+from gate.errors import OperatorError
+from gate.instance.instance import Instance
+from gate.ledger.access.users import User
+
+UserName = Annotated[
+    str | None, typer.Option("--user", help="Who does it; the password is asked for.", show_default=False)
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option("--token-file", help="The session's token, as `gate users sign-in` wrote it.", show_default=False),
+]
+Note = Annotated[str, typer.Option("--note", help="What to keep in the chain beside it, for whoever reads it later.")]
+ScopeName = Annotated[str, typer.Option("--scope", help="The scope.", show_default=False)]
+
+
+def signed_in(instance: Instance, name: str | None, token_file: Path | None) -> User:
+    """The user who does what a command is about.
+
+    Raises:
+        OperatorError: USAGE_INVALID, FILE_UNREADABLE or PASSWORD_MISSING.
+        AccessRefused: SIGN_IN_REFUSED or SESSION_OVER.
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+    """
+    users = instance.ledger.users
+    if (name is None) == (token_file is None):
+        raise OperatorError(
+            "USAGE_INVALID",
+            "Say who does it: --user NAME, which asks for the password, or --token-file FILE of a session.",
+        )
+    if token_file is not None:
+        return users.of_session(read_file(token_file).decode("utf-8", "replace").strip(), utc_now())
+    password = ask_secret(f"Password of {name}", twice=False)
+    if password is None:
+        raise OperatorError(
+            "PASSWORD_MISSING",
+            "There is no terminal to ask for the password on. Sign in with `gate users sign-in`, and name the token's "
+            "file with --token-file.",
+        )
+    return users.sign_in(str(name), password, utc_now())
