@@ -257,12 +257,12 @@ def _one_of(column: pl.Expr, values: Sequence[str] | Sequence[float]) -> pl.Expr
 def _contains(fact: _Fact, value: Json) -> _Holds:
     """Whether the fact is an array with such a member, or a string with such a part."""
     part = string_of(fact.field).str.contains(pl.lit(value), literal=True) if isinstance(value, str) else False
-    member = False if (is_array := fact.is_of("array")) is False else _has_member(fact.field, _text(value))
+    member = False if (is_array := fact.is_of("array")) is False else has_member(fact.field, _text(value))
     return _any([_all([fact.is_of("string"), part]), _all([is_array, member])])
 
 
 @lru_cache(maxsize=1024)
-def _has_member(field: str, text: str) -> pl.Expr:
+def has_member(field: str, text: str) -> pl.Expr:
     """Whether a field, which is an array, has a member of that canonical text.
 
     It is the same expression whenever it is asked for: of equal ones that call Python, Polars would work out each.

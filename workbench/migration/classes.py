@@ -1,0 +1,171 @@
+"""Classes of values as columns: where a fact stands among the constants of rulebooks, for every row at once.
+
+The exact analysis divides the values of a field into classes that no test tells apart (`gate.rulebooks.analysis`). Here
+a class is a number in a column, and a region of the analysis an expression over such columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from gate.encoding.canonical import canonical
+from gate.rulebooks.analysis.classes import FieldClasses
+from gate.rulebooks.analysis.regions import Limit, Region
+from gate.rulebooks.analysis.wording import condition_words
+from gate.rulebooks.conditions import tests_of
+from gate.rulebooks.documents import RulebookBody
+from workbench.evaluator import has_member
+from workbench.facts import json_of, number_of, string_of, type_of
+
+CODE: Final = pl.Int16
+
+
+def class_column(field: str) -> str:
+    """The name of the column with the class of a field."""
+    return f"{field}:class"
+
+
+def classes_of(field: str, bodies: Iterable[RulebookBody]) -> FieldClasses:
+    """The classes of a field, as the tests and declarations of some rulebooks divide its values.
+
+    Raises:
+        NotDecided: The tests have too many constants.
+    """
+    bodies = list(bodies)
+    tests = [node.condition for body in bodies for _, node in tests_of(body)]
+    declared = (body["input_schema"]["properties"].get(field) for body in bodies)
+    types = [property_["type"] for property_ in declared if property_ is not None]
+    return FieldClasses([test for test in tests if test["field"] == field], types, has_members=False)
+
+
+def class_words(field: str, of: FieldClasses, index: int) -> str:
+    """A class of a field in words: `50 < amount <= 100`."""
+    every = frozenset(range(len(of.classes)))
+    return condition_words([Limit(field, of, frozenset({index}), every, {}, {})])
+
+
+def class_code(field: str, of: FieldClasses) -> pl.Expr:
+    """The class of a field, as its place in `of.classes`; null where the fact is not known or was withheld."""
+    constants: dict[str, dict[str, int]] = {"string": {}, "array": {}, "object": {}}
+    others: dict[str, int] = {}
+    for index, one in enumerate(of.classes):
+        if one.kind in constants:
+            for value in one.values:
+                constants[one.kind][value if isinstance(value, str) else canonical(value).decode()] = index
+            if one.is_open:
+                others[one.kind] = index
+        elif one.kind == "boolean":
+            others[f"boolean {one.values[0]}"] = index
+        elif one.kind in ("absent", "null"):
+            others[one.kind] = index
+    kind, number = type_of(field), number_of(field)
+    at = {name: pl.lit(index, CODE) for name, index in others.items()}
+    numbers = number.map_batches(partial(_spans, *_table(of)), CODE, is_elementwise=True)
+    return (
+        pl.when(kind == "number")
+        .then(numbers)
+        .when(kind == "string")
+        .then(_constant(string_of(field), constants["string"], others["string"]))
+        .when(kind == "absent")
+        .then(at["absent"])
+        .when(kind == "boolean")
+        .then(pl.when(number == 1).then(at["boolean True"]).otherwise(at["boolean False"]))
+        .when(kind == "null")
+        .then(at["null"])
+        .when(kind == "array")
+        .then(_constant(json_of(field), constants["array"], others["array"]))
+        .when(kind == "object")
+        .then(_constant(json_of(field), constants["object"], others["object"]))
+        .otherwise(None)
+        .cast(CODE)
+        .alias(class_column(field))
+    )
+
+
+def _constant(text: pl.Expr, codes: Mapping[str, int], other: int) -> pl.Expr:
+    if not codes:
+        return pl.lit(other, CODE)
+    return text.replace_strict(list(codes), list(codes.values()), default=other, return_dtype=CODE)
+
+
+_Numbers = npt.NDArray[np.float64]
+_Codes = npt.NDArray[np.int16]
+
+
+def _table(of: FieldClasses) -> tuple[_Numbers, _Codes]:
+    """The points at which numbers are cut, and the class of each stretch: of the interval below a point, of the point,
+    and so on, each twice: of numbers with a fraction, and of whole ones.
+    """
+    numbers = [(index, span) for index, one in enumerate(of.classes) for span in one.spans]
+    cuts = sorted({span.low for _, span in numbers if span.is_point})
+    place = {cut: at for at, cut in enumerate(cuts)}
+    table = np.full((2 * len(cuts) + 1, 2), -1, dtype=np.int16)
+    for index, span in numbers:
+        if span.is_point:
+            table[2 * place[span.low] + 1] = index
+            continue
+        at = 0 if span.low == -math.inf else 2 * (place[span.low] + 1)
+        if span.whole is None:
+            table[at] = index
+        else:
+            table[at, int(span.whole)] = index
+    return np.array(cuts, dtype=np.float64), table
+
+
+def _spans(cuts: _Numbers, table: _Codes, numbers: pl.Series) -> pl.Series:
+    values = numbers.fill_null(0.0).to_numpy()
+    below, up_to = np.searchsorted(cuts, values, "left"), np.searchsorted(cuts, values, "right")
+    whole = (values == np.floor(values)).astype(np.int8)
+    codes = table[below + up_to, whole]
+    return pl.Series(numbers.name, codes, CODE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RegionColumns:
+    """The regions of a difference as expressions over columns of classes.
+
+    Attributes:
+        columns: The columns that they need, made of those of the facts.
+        holds: For each region, whether the facts of a row are within its limits, made of these columns alone.
+    """
+
+    columns: Sequence[pl.Expr]
+    holds: Sequence[pl.Expr]
+
+
+def region_columns(regions: Sequence[Region]) -> RegionColumns:
+    """The regions of a difference as expressions; they may overlap."""
+    columns: dict[str, pl.Expr] = {}
+    holds = []
+    for region in regions:
+        conditions = [condition for limit in region.limits for condition in _within(limit, columns)]
+        holds.append(pl.all_horizontal(conditions) if conditions else pl.lit(value=True))
+    return RegionColumns(list(columns.values()), holds)
+
+
+def _within(limit: Limit, columns: dict[str, pl.Expr]) -> Iterator[pl.Expr]:
+    """Whether a limit holds; the columns that it needs are added to those that are there."""
+    field = limit.name
+
+    def column(name: str, made: pl.Expr) -> pl.Expr:
+        # No field's name has a colon.
+        columns.setdefault(name, made.alias(name))
+        return pl.col(name)
+
+    code = column(f"{field}:region", class_code(field, limit.of))
+    yield code.is_in(pl.Series(sorted(limit.allowed), dtype=CODE).implode())
+    for index, wanted in limit.parts.items():
+        contains = string_of(field).str.contains(pl.lit(limit.of.parts[index]), literal=True)
+        yield column(f"{field}:part:{index}", contains.fill_null(value=False)) == wanted
+    for index, wanted in limit.items.items():
+        is_array = type_of(field) == "array"
+        has = has_member(field, canonical(limit.of.items[index]).decode()) & is_array
+        yield column(f"{field}:item:{index}", has.fill_null(value=False)) == wanted
