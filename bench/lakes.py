@@ -321,7 +321,7 @@ def _whole(decisions: pl.DataFrame) -> pl.DataFrame:
         "target_system": pl.lit("crm"),
         "target_object_id": pl.concat_str(pl.lit("deal-"), number),
         "request_id": pl.concat_str(pl.lit("req"), token),
-        **{name: pl.lit("0" * 64) for name in types if name.endswith(("_hash", "_root"))},
+        **{name: pl.lit("0" * 64) for name in types if _is_hashed(name)},
     }
     missing = [
         filled.get(name, pl.lit(None)).cast(dtype).alias(name)
@@ -329,6 +329,11 @@ def _whole(decisions: pl.DataFrame) -> pl.DataFrame:
         if name not in decisions.columns
     ]
     return decisions.with_columns(missing).select(types.names())
+
+
+def _is_hashed(name: str) -> bool:
+    """Whether a column of decisions holds a hash; none of them was made from an adapter's facts."""
+    return name.endswith(("_hash", "_root")) and not name.startswith("adapter_")
 
 
 def _resolved(decisions: pl.DataFrame, drawn: _Drawn, random: np.random.Generator) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -37,7 +37,7 @@ from workbench.migration.classes import class_code, classes_of, region_columns
 from workbench.migration.figures import FAILED, REASONS, Asked, Figures, asked_of, positions_of, with_ids
 from workbench.migration.tally import Codes, Tally, Told
 
-STRETCH: Final = 250_000
+STRETCH: Final = 500_000
 """How many chain positions are looked at at a time."""
 
 MAX_FIELDS: Final = 20
