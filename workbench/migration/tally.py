@@ -27,16 +27,16 @@ CHANGED: Final = ("was", "base", "then")
 _COUNTED: Final = ("decisions", "valued")
 _CELLS: Final = pl.Schema(
     {
-        "policy_version": pl.String,
-        "week": pl.Date,
-        "was": pl.Int32,
-        "base": pl.Int32,
-        "then": pl.Int32,
-        "outcome_status": pl.String,
-        "reason": pl.Int8,
-        "decisions": pl.Int64,
-        "valued": pl.Int64,
-        "positions": pl.List(pl.Int64),
+        "policy_version": pl.String(),
+        "week": pl.Date(),
+        "was": pl.Int32(),
+        "base": pl.Int32(),
+        "then": pl.Int32(),
+        "outcome_status": pl.String(),
+        "reason": pl.Int8(),
+        "decisions": pl.Int64(),
+        "valued": pl.Int64(),
+        "positions": pl.List(pl.Int64()),
     }
 )
 
