@@ -120,12 +120,17 @@ def _sentence(error: jsonschema_rs.ValidationError) -> tuple[str, str]:
 FORMS: Final[Mapping[str, str]] = {
     r"^[0-9a-f]{64}$": "64 characters of 0-9 a-f: a SHA-256 in lower-case hex",
     r"^[a-z][a-z0-9_.:-]{1,119}$": "2 to 120 characters of a-z 0-9 _ . : -, starting with a letter",
+    r"^[a-z][a-z0-9_.:-]{1,159}$": "2 to 160 characters of a-z 0-9 _ . : -, starting with a letter",
     r"^[A-Z][A-Z0-9_]{1,79}$": "2 to 80 characters of A-Z 0-9 _, starting with a letter",
     r"^[A-Za-z_][A-Za-z0-9_.-]{0,159}$": "1 to 160 characters of A-Z a-z 0-9 _ . -, starting with a letter or _",
     r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,119}$": (
         "1 to 120 characters of A-Z a-z 0-9 _ . : -, starting with a letter or digit"
     ),
     r"^\S([\s\S]*\S)?$": "text without white space at either end",
+    r"^[^./\\\u0000-\u001F\u007F][^/\\\u0000-\u001F\u007F]*(/[^./\\\u0000-\u001F\u007F][^/\\\u0000-\u001F\u007F]*)*$": (
+        "a path below the manifest's folder: names separated by /, none of which begins with a dot, without \\ and "
+        "control characters"
+    ),
     r"^https?://[^\s]+$": "a web address that begins with http:// or https://, without white space",
     r"^[A-Z]{3}$": "three capital letters",
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$": "a day written YYYY-MM-DD",

@@ -1,5 +1,9 @@
 """Migrations of rulebooks: how a change is proved on the past, approved against that proof, and undone.
 
+    manifest     rulebook_migration_v1: what is to come, the drift that is expected, and its approval
+    folder       the edge: reading a manifest and the files that it names, from its folder alone
+    corpus       a golden replay corpus, held against its own hashes
+    drift        the dry run: a candidate over a corpus, and where it drifts
     evidence     everything that a person who approves has to know, as one document with a hash
     standing     where a migration stands: proposed, approved, rejected, superseded, applied
     approval     whether evidence is still of today, whether it passes the gate, and whether a person has to approve
