@@ -53,7 +53,7 @@ _COMMANDS: Final = {
     "users": ("api.cli.users", _Extra.SERVER, "Add people who use the workbench, and grant them roles in scopes."),
     "signing-keys": ("api.cli.signing_keys", _Extra.SERVER, "List, rotate, retire and revoke signing keys."),
     "rulebook": ("api.cli.rulebook.command", _Extra.AUTHORING, "Check, test and analyse rulebook files."),
-    "migrate": ("api.cli.migrate.command", _Extra.WORKBENCH, "Prove, approve, apply and undo changes of rulebooks."),
+    "migrate": ("api.cli.migrate.command", _Extra.AUTHORING, "Prove, approve, apply and undo changes of rulebooks."),
     "adapters": ("api.cli.adapters", _Extra.SERVER, "List the trusted adapters of this release, and run one."),
     "verify": ("api.cli.verify", _Extra.NONE, "Verify an exported decision record offline."),
     "verify-packet": ("api.cli.verify_packet", _Extra.NONE, "Verify an exported packet offline."),

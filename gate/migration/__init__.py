@@ -3,6 +3,7 @@
     manifest     rulebook_migration_v1: what is to come, the drift that is expected, and its approval
     folder       the edge: reading a manifest and the files that it names, from its folder alone
     corpus       a golden replay corpus, held against its own hashes
+    freezing     corpora of one's own: cases as they are decided now, with their hashes
     drift        the dry run: a candidate over a corpus, and where it drifts
     evidence     everything that a person who approves has to know, as one document with a hash
     standing     where a migration stands: proposed, approved, rejected, superseded, applied

@@ -1,7 +1,11 @@
 """gate migrate: a change of a rulebook, proved on the past, approved, routed, and undone.
 
-command      the subcommands
-acts         approve, reject, apply, rollback: what people sign
-reading      list, show, status
-signing      who signs: a password, or the token of a session
+    command      the subcommands
+    check        `check`: the dry run of a manifest over a golden replay corpus
+    acts         approve, reject, apply, rollback: what people sign
+    reading      list, show, status
+    signing      who signs: a password, or the token of a session
+    lines        what a dry run found, as lines for people
+
+Only `check` needs no instance. docs/migrations.md is the guide, docs/migration-manifest.md describes the manifest.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from api.cli.migrate.acts import apply, approve, reject, rollback
+from api.cli.migrate.check import check
 from api.cli.migrate.reading import list_migrations, show, status
 
 app = typer.Typer(
@@ -13,6 +14,7 @@ app = typer.Typer(
     help="Prove a change of a rulebook on past decisions, have it approved, route to it, and go back.",
 )
 
+app.command()(check)
 app.command()(approve)
 app.command()(reject)
 app.command()(apply)

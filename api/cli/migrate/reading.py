@@ -10,7 +10,6 @@ from api.cli.migrate.acts import MigrationId
 from api.cli.migrate.signing import ScopeName
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import minute, print_json, records, say, table
-from gate.decisions.migrations import migration_document, migration_summary, routes_document
 
 
 def list_migrations(
@@ -24,6 +23,8 @@ def list_migrations(
     as_json: Json = False,
 ) -> None:
     """List a scope's migrations, those proposed last first."""
+    from gate.decisions.migrations import migration_summary
+
     with instance_at(home, database_url) as instance:
         found = instance.migrations().migrations(instance.ledger.directory.scope(scope))
     shown = [migration_summary(of) for of in found if state in (None, of.state)]
@@ -52,6 +53,8 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a migration: its manifest, where it stands, and whether its evidence is still of today."""
+    from gate.decisions.migrations import migration_document
+
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
         migrations = instance.migrations()
@@ -92,6 +95,8 @@ def status(
     as_json: Json = False,
 ) -> None:
     """Show the routes of a scope, and the migrations that wait for somebody."""
+    from gate.decisions.migrations import migration_summary, routes_document
+
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
         migrations = instance.migrations()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,8 +11,11 @@ from api.cli.options import read_file
 from api.cli.output import ask_secret
 from gate.clock import utc_now
 from gate.errors import OperatorError
-from gate.instance.instance import Instance
-from gate.ledger.access.users import User
+
+# Checking a manifest needs no ledger.
+if TYPE_CHECKING:
+    from gate.instance.instance import Instance
+    from gate.ledger.access.users import User
 
 UserName = Annotated[
     str | None, typer.Option("--user", help="Who does it; the password is asked for.", show_default=False)

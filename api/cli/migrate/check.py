@@ -1,0 +1,113 @@
+"""gate migrate check: the dry run of a migration over a golden replay corpus. Needs no instance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.cli.migrate.lines import MOST_LISTED, advice, drift_line, summary
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json
+from api.cli.output import print_json, progress, say
+from gate.adapters.invocation import TrustedAdapters
+from gate.adapters.registry import damaged, registered
+from gate.adapters.worker import Workers
+from gate.encoding.strict_json import JsonObject
+from gate.errors import OperatorError
+from gate.migration.drift import CorpusResult, MakeFacts, check_drift
+from gate.migration.folder import Migration, read_migration
+from gate.migration.manifest import NamedAdapter
+from gate.rulebooks.facts import Facts
+
+
+def check(
+    manifest: Annotated[
+        Path,
+        typer.Argument(metavar="MANIFEST", help="The manifest of the migration, in JSON or YAML.", show_default=False),
+    ],
+    corpus: Annotated[
+        Path | None,
+        typer.Option(
+            "--corpus",
+            metavar="INDEX",
+            help="The index of a golden replay corpus; else the one that the manifest names, or the published one.",
+            show_default=False,
+        ),
+    ] = None,
+    allow_drift: Annotated[
+        bool,
+        typer.Option(
+            "--allow-drift",
+            help="Exit with 0 if the drift is exactly the expected one, although it is not approved yet.",
+        ),
+    ] = False,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Decide the fixtures of a corpus by a migration's candidate, and show which of them drift.
+
+    A fixture is concerned if its rulebook or its adapter is one of the candidate's, or if the candidate names an
+    evaluator. It drifts if the candidate decides it otherwise than the corpus states: another outcome, another
+    rulebook, another hash.
+
+    The gate passes if nothing drifts. It also passes if exactly the fixtures and fields of expected_drift drift, no
+    more and no fewer, and the manifest is approved: status and approval.status are both approved. Unexpected drift
+    always fails.
+
+    Exit codes: 0 passed, or as expected with --allow-drift; 1 not passed; 2 the manifest, the candidate or the corpus
+    is unusable, and nothing was decided.
+    """
+    read = read_migration(manifest, corpus=corpus)
+    result = _checked(read, as_json=as_json)
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        _tell(result, allow_drift=allow_drift)
+    passed = result.gate_passed or (allow_drift and result.as_expected)
+    raise typer.Exit(0 if passed else 1)
+
+
+def _checked(read: Migration, *, as_json: bool) -> CorpusResult:
+    manifest, total = read.manifest, len(read.corpus.cases)
+    with _workers() as make_facts, progress("Fixtures", total, as_json=as_json) as tell:
+        return check_drift(read.candidate, read.corpus, manifest.expected, manifest.approved, make_facts, progress=tell)
+
+
+@contextmanager
+def _workers() -> Iterator[MakeFacts]:
+    """What makes facts by the adapters of this release, in contained workers, which start with the first call."""
+    adapters = TrustedAdapters(registered(), Workers(registered()), damaged=damaged())
+    asked = False
+
+    def make(adapter: NamedAdapter, given: JsonObject) -> Facts:
+        nonlocal asked
+        # Where no worker can run, every fixture would drift.
+        if not asked and (reason := adapters.measures().reason) is not None:
+            raise OperatorError(
+                "ADAPTERS_UNAVAILABLE",
+                f"Adapters cannot run here, so fixtures with adapters cannot be decided: {reason}. "
+                f"docs/adapters.md says what a machine needs.",
+            )
+        asked = True
+        return adapters.facts(adapters.invocation({**adapter._asdict(), "input": given}))
+
+    try:
+        yield make
+    finally:
+        adapters.close()
+
+
+def _tell(result: CorpusResult, *, allow_drift: bool) -> None:
+    for drift in result.drift[:MOST_LISTED]:
+        say(drift_line(drift), style="red" if drift.unexpected else "yellow")
+    if len(result.drift) > MOST_LISTED:
+        say(f"... and {len(result.drift) - MOST_LISTED:,} more; --json lists all of them.")
+    for error in result.errors:
+        say(error, style="red")
+    say(summary(result), style="green" if result.gate_passed else "red")
+    for line in advice(result, allow_drift=allow_drift):
+        say(line)
