@@ -25,7 +25,7 @@ from gate.ledger import Ledger
 from gate.ledger.access.authority import Scope
 from gate.ledger.access.users import Act, User, may
 from gate.ledger.chain.changes import Change, ChangeReader
-from gate.ledger.rulebooks import version_conflict
+from gate.ledger.rulebooks import Registered, version_conflict
 from gate.ledger.stores.store import has_utf8
 from gate.migration.approval import MAX_NEW_SHARE, Today, find_gate_faults, find_staleness, needs_approval
 from gate.migration.routes import rollback_target
@@ -362,6 +362,56 @@ class Migrations:
         """
         with self._ledger.changes.reading(scope.scope_id) as reader:
             return _by_rulebook(reader.routes())
+
+    def base(self, scope: Scope, rulebook_id: str) -> Registered | None:
+        """The version that a rulebook id leads to; None where it has no route.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        route = self._ledger.changes.active(scope.scope_id, rulebook_id).route
+        return None if route is None else self._ledger.rulebooks.find(scope.scope_id, route["to"]["hash"])
+
+    def rulebook(self, scope: Scope, registered: Registered) -> Rulebook:
+        """A registered rulebook.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it is not stored as it was registered.
+        """
+        return self._sources.registered_rulebook(scope.scope_id, registered.hash)
+
+    def dependency(
+        self, scope: Scope, rulebook: Rulebook, adapters: Sequence[AdapterDependency]
+    ) -> AdapterDependency | None:
+        """The adapter that makes the facts of a candidate; None where callers send them.
+
+        A version that is registered keeps its adapter. Else it is that of the version in force, in the version that the
+        migration names of it; and for a first route, the one adapter that the migration names.
+
+        Args:
+            scope: The scope.
+            rulebook: The candidate.
+            adapters: The adapters that the migration names.
+
+        Raises:
+            OperatorError: MIGRATION_ADAPTER_UNCLEAR: several could be meant.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        known = self._ledger.rulebooks.find(scope.scope_id, rulebook.hash)
+        if known is not None:
+            return known.metadata.get("adapter_dependency")
+        base = self.base(scope, rulebook.rulebook_id)
+        if base is not None:
+            bound = base.metadata.get("adapter_dependency")
+            same = [of for of in adapters if bound is not None and of["adapter_id"] == bound["adapter_id"]]
+            return same[0] if same else bound
+        if len(adapters) > 1:
+            raise OperatorError(
+                "MIGRATION_ADAPTER_UNCLEAR",
+                f"The migration names several adapters, and {rulebook.rulebook_id} has no version in force that says "
+                f"which of them makes its facts. Register it first with `gate rulebook register --adapter`.",
+            )
+        return adapters[0] if adapters else None
 
     def staleness(self, scope: Scope, evidence: Mapping[str, Any]) -> list[str]:
         """Why evidence is stale now, as `approval.find_staleness` says.

@@ -73,12 +73,12 @@ def check(
 
 def _checked(read: Migration, *, as_json: bool) -> CorpusResult:
     manifest, total = read.manifest, len(read.corpus.cases)
-    with _workers() as make_facts, progress("Fixtures", total, as_json=as_json) as tell:
+    with workers() as make_facts, progress("Fixtures", total, as_json=as_json) as tell:
         return check_drift(read.candidate, read.corpus, manifest.expected, manifest.approved, make_facts, progress=tell)
 
 
 @contextmanager
-def _workers() -> Iterator[MakeFacts]:
+def workers() -> Iterator[MakeFacts]:
     """What makes facts by the adapters of this release, in contained workers, which start with the first call."""
     adapters = TrustedAdapters(registered(), Workers(registered()), damaged=damaged())
     asked = False

@@ -6,6 +6,7 @@ import typer
 
 from api.cli.migrate.acts import apply, approve, reject, rollback
 from api.cli.migrate.check import check
+from api.cli.migrate.proving import dry_run, propose
 from api.cli.migrate.reading import list_migrations, show, status
 
 app = typer.Typer(
@@ -15,6 +16,8 @@ app = typer.Typer(
 )
 
 app.command()(check)
+app.command("dry-run")(dry_run)
+app.command()(propose)
 app.command()(approve)
 app.command()(reject)
 app.command()(apply)
