@@ -413,12 +413,15 @@ class Migrations:
             )
         return adapters[0] if adapters else None
 
-    def staleness(self, scope: Scope, evidence: Mapping[str, Any]) -> list[str]:
-        """Why evidence is stale now, as `approval.find_staleness` says.
+    def staleness(self, scope: Scope, stored: StoredMigration) -> list[str]:
+        """Why a migration's evidence is stale now, as `approval.find_staleness` says; nothing is of one that is closed.
 
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
+        if stored.standing.state not in ("proposed", "approved"):
+            return []
+        evidence = stored.evidence
         with self._ledger.changes.reading(scope.scope_id) as reader:
             return find_staleness(evidence, self._today(reader, evidence), self._rules.max_new_share)
 

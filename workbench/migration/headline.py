@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from workbench.engines.wording import counted, decided_by, joined
-from workbench.migration.sentences import percent, rate
+from workbench.migration.sentences import rate
 
 Level: TypeAlias = Literal["danger", "warning", "good", "note"]
 
@@ -146,6 +146,8 @@ LOST: Mapping[str, str] = {
 def corpus_line(corpus: _Part) -> Line:
     """What the dry run over the corpus found."""
     counts = corpus["counts"]
+    if not counts["concerned"]:
+        return Line(f"No fixture of the corpus {corpus['corpus']} concerns the candidate.")
     if corpus["ok"]:
         touched = f"{counts['concerned']:,} of {counted(counts['fixtures'], 'fixture')} concerned"
         return Line(f"The corpus {corpus['corpus']} does not drift: {touched}.", "good")

@@ -34,7 +34,8 @@ _TEMPLATES: Final = Path(__file__).parent / "templates"
 _WIDTH: Final = 880
 _MATRIX_WIDTH: Final = 480
 _ROWS: Final = 40
-_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~])")
+# What means something within a line; an underscore between letters does not.
+_MARKDOWN: Final = re.compile(r"([\\`*\[\]<|~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 
 _Part = Mapping[str, Any]
 
@@ -144,7 +145,7 @@ def _shown(of: _Part) -> dict[str, Any]:
         "money": history["money"],
         "metric": history["metric"],
         "versions": history["versions"][:_ROWS],
-        "facts": history["facts"],
+        "facts": list(_changed_facts(history)),
         "missing": history["missing_facts"],
         "findings": findings[:_ROWS],
         "coverage": _coverage(of["tests"]),
@@ -160,11 +161,20 @@ def _figures(of: _Part) -> Iterator[Markup]:
     frame = pl.DataFrame(told, schema={"verdict": pl.String, "then_verdict": pl.String, "decisions": pl.Int64})
     changed = history["verdict_changed"]["decisions"]
     finding = f"{counted(changed, 'decision')} of {history['redecided']:,} would get another verdict"
-    chart = counterfactuals.verdicts(frame, finding, ["On the diagonal the verdict stays."])
+    was = "Verdict as it was" if of["base"] is None else "Verdict of the version in force"
+    chart = counterfactuals.verdicts(frame, finding, ["On the diagonal the verdict stays."], was=was)
     yield Markup(to_svg(chart, width=_MATRIX_WIDTH))  # noqa: S704 - nothing but shapes and texts
     if history["changed"]["decisions"]:
         weekly = weekly_changes(history["weeks"], "What would have changed, week by week", [])
         yield Markup(to_svg(weekly, width=_WIDTH))  # noqa: S704
+
+
+def _changed_facts(history: _Part) -> Iterator[dict[str, Any]]:
+    """The facts by whose classes something changes, with these classes."""
+    for fact in history["facts"]:
+        classes = [of for of in fact["classes"] if of["changed"]]
+        if classes:
+            yield {**fact, "classes": classes}
 
 
 def _earlier(history: _Part) -> str:
