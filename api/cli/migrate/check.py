@@ -105,9 +105,11 @@ def _tell(result: CorpusResult, *, allow_drift: bool) -> None:
     for drift in result.drift[:MOST_LISTED]:
         say(drift_line(drift), style="red" if drift.unexpected else "yellow")
     if len(result.drift) > MOST_LISTED:
-        say(f"... and {len(result.drift) - MOST_LISTED:,} more; --json lists all of them.")
-    for error in result.errors:
+        say(f"... and {len(result.drift) - MOST_LISTED:,} more fixtures; --json lists all of them.")
+    for error in result.errors[:MOST_LISTED]:
         say(error, style="red")
+    if len(result.errors) > MOST_LISTED:
+        say(f"... and {len(result.errors) - MOST_LISTED:,} more faults; --json lists all of them.")
     say(summary(result), style="green" if result.gate_passed else "red")
     for line in advice(result, allow_drift=allow_drift):
         say(line)

@@ -262,7 +262,13 @@ class TestPeople:
         write(tmp_path, {"m.json": manifest(candidate=candidate), **files})
         told = lines(str(tmp_path / "m.json"))
         assert len(concerned) > 100
-        assert told[100] == f"... and {len(concerned) - 100} more; --json lists all of them."
+        assert told[100] == f"... and {len(concerned) - 100} more fixtures; --json lists all of them."
+
+    def test_only_so_many_faults_are_listed_as_anyone_reads(self, tmp_path: Path) -> None:
+        unknown = [f"deals.n{number}" for number in range(120)]
+        told = lines(proposed(tmp_path, refactored(), expected_drift=expecting(*DEALS, *unknown)))
+        assert told[5].startswith("The expected fixture deals.n0 is not one of those looked at;")
+        assert told[105] == "... and 20 more faults; --json lists all of them."
 
     def test_what_comes_from_files_cannot_steer_a_terminal(self, tmp_path: Path) -> None:
         file = proposed(tmp_path, sample_rulebook(), status="\u001b[31m", summary="x")
