@@ -54,13 +54,11 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a migration: its manifest, where it stands, and whether its evidence is still of today."""
-    from gate.decisions.migrations import migration_document
-
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
         migrations = instance.migrations()
         stored = migrations.migration(of, migration_id)
-        document = migration_document(stored, migrations.staleness(of, stored))
+        document = migrations.document(of, stored)
     if as_json:
         print_json(document)
         return
@@ -101,14 +99,13 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Report the evidence of a migration: as Markdown here, or as HTML, Markdown or JSON in a file."""
-    from gate.decisions.migrations import migration_document
     from workbench.migration.report import as_markdown, write_report
 
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
         migrations = instance.migrations()
         stored = migrations.migration(of, migration_id)
-        document = migration_document(stored, migrations.staleness(of, stored))
+        document = migrations.document(of, stored)
     if output is not None:
         write_report(output, document, stored.evidence)
         note(f"Wrote the report of {migration_id} to {output}.")
