@@ -48,7 +48,6 @@ from workbench.lake.fresh import fresh
 from workbench.lake.lease import BUSY, lease
 from workbench.lake.reader import Snapshot
 from workbench.lake.upkeep import bring_up
-from workbench.migration.report import as_html, as_markdown
 
 MAX_QUESTION: Final = 64 * 1024
 """The longest question, in bytes."""
@@ -111,6 +110,9 @@ class Analytics:
                 "SVC_REPORT_UNAVAILABLE",
                 f"The scope has no migration {question.migration_id!r} to report on; check the id.",
             )
+        # Loaded where it is used: what draws takes longer to load than all else here.
+        from workbench.migration.report import as_html, as_markdown
+
         document = self._migrations.document(scope, stored)
         return (as_html if question.format == "html" else as_markdown)(document, stored.evidence)
 
