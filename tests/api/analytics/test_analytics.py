@@ -32,8 +32,9 @@ from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.ledger.tables import entries
-from gate.policy.questions import EffectivenessQuestion, ReportDocument
+from gate.policy.questions import EffectivenessQuestion, MigrationReportQuestion, ReportDocument
 from tests.end_to_end.site import wait_until
+from tests.support.migrations import candidate, desk
 from tests.support.reports import give_reports
 from tests.support.samples import same_json, sample_request
 from tests.workbench.support import Chain
@@ -147,6 +148,7 @@ def served(laid_out: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         for scope in scopes:
             key, _ = directory.create_key(scope, FULL_ACCESS, None, utc_now())
             Chain(instance, directory.authenticate(key, utc_now())).grow(6)
+        desk(instance, scopes[0]).propose("prices_1", candidate("1"), failures=["It fails. " * 100] * 400)
         with instance.ledger.store.write() as connection:
             connection.execute(update(entries).where(entries.c.scope_id == scopes[1].scope_id).values(body=b"x"))
         with TemporaryDirectory() as short, analytics_process(home, Path(short), os.getpid()) as address:
@@ -171,6 +173,21 @@ def test_an_answer_is_the_one_that_was_made(
     told, made = (dict(reports.answer(served.scope.scope_id, question)) for reports in (served.asked, served.direct))
     assert same_json(told, made)
     assert decisions(told) == counted
+
+
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_the_page_of_evidence_that_is_longer_than_any_question_is_answered(served: Served, form: str) -> None:
+    question = MigrationReportQuestion(migration_id="prices_1", format=form)
+    told, made = (reports.answer(served.scope.scope_id, question) for reports in (served.asked, served.direct))
+    assert told == made
+    assert len(str(told["text"])) > 4 * MAX_QUESTION
+
+
+def test_a_migration_that_the_scope_does_not_have_has_no_page(served: Served) -> None:
+    for scope_id, migration_id in ((served.scope.scope_id, "prices_2"), ("no such scope", "prices_1")):
+        question = MigrationReportQuestion(migration_id=migration_id, format="html")
+        error = refused(lambda scope_id=scope_id, question=question: served.asked.answer(scope_id, question))  # type: ignore[misc]
+        assert (error.code, migration_id in error.message) == ("SVC_REPORT_UNAVAILABLE", True)
 
 
 @pytest.mark.parametrize("name", ["damaged", "none"])
