@@ -36,6 +36,7 @@ from api.routes import (
     decisions,
     documents,
     lifecycle,
+    migrations,
     operations,
     packets,
     policies,
@@ -76,6 +77,7 @@ _BLUEPRINTS: Final = (
     contract.blueprint,
     documents.blueprint,
     policies.blueprint,
+    migrations.blueprint,
     chains.blueprint,
     service.blueprint,
 )
@@ -154,7 +156,9 @@ def attach(
     app.extensions["gate.operations"] = Operations(
         log, metrics, watched, instance.settings.metrics_token, lambda: _gauges(instance, watched)
     )
-    app.extensions["gate"] = State(instance, instance.gate(), instance.lifecycle(), instance.limiter, reports)
+    app.extensions["gate"] = State(
+        instance, instance.gate(), instance.lifecycle(), instance.limiter, instance.migrations(), reports
+    )
 
 
 def _analytics() -> Reports:

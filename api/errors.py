@@ -40,6 +40,7 @@ _BY_CODE: Final[dict[str, tuple[int, str]]] = {
     "SVC_CHAIN_NOT_FOUND": (404, "not_found"),
     "SVC_POLICY_BUNDLE_NOT_FOUND": (404, "not_found"),
     "SVC_RULEBOOK_NOT_FOUND": (404, "not_found"),
+    "SVC_MIGRATION_NOT_FOUND": (404, "not_found"),
     "SVC_POLICY_PATTERN_NOT_FOUND": (404, "not_found"),
     "SVC_API_NOT_FOUND": (404, "not_found"),
     "SVC_API_METHOD_NOT_ALLOWED": (405, "method_not_allowed"),

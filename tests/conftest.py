@@ -189,7 +189,7 @@ def _application() -> Flask:
 @pytest.fixture
 def client(instance: Instance, log: BytesIO, _application: Flask) -> FlaskClient:
     """An HTTP client of the application."""
-    analytics = Analytics(instance.ledger, instance.settings.lake_directory, Personal())
+    analytics = Analytics(instance.ledger, instance.settings.lake_directory, Personal(), instance.migrations())
     attach(_application, instance, log=open_log(stream=log), analytics=analytics)
     return _application.test_client()
 

@@ -9,6 +9,7 @@ from workbench import Criteria, decision_names, find_decisions, held_decisions
     facts        facts in columns: the JSON type and the value of each field that rulebooks read
     evaluator    a rulebook as one expression over these columns
     engines      a module for each question, and the reports that they answer
+    migration    what the evidence of migrations says, as documents
     charts       what these reports look like, for who plots them
     analytics    the process that keeps the lake up to the ledger and answers the service's reports
     dashboard    the pages in a browser, a process of its own

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from multiprocessing.connection import Connection, Listener
 from pathlib import Path
@@ -23,6 +24,7 @@ import orjson
 import polars as pl
 
 from gate.clock import utc_now
+from gate.decisions.migrations import Migrations
 from gate.errors import GateError, OperatorError, ServiceUnavailable
 from gate.ledger import Ledger
 from gate.policy.questions import (
@@ -31,6 +33,7 @@ from gate.policy.questions import (
     BenchmarksQuestion,
     EffectivenessQuestion,
     LakeQuestion,
+    MigrationReportQuestion,
     ReportDocument,
     Reports,
     load_question,
@@ -62,18 +65,26 @@ _RESOLVE_SECONDS: Final = 300.0
 _ANYTHING: Final = (Exception, pl.exceptions.PanicException)
 
 
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """The scope that a question is about."""
+
+    scope_id: str
+
+
 class Analytics:
     """Answers questions over a ledger and its lake."""
 
-    def __init__(self, ledger: Ledger, lake: Path, personal: Personal) -> None:
-        """Takes the ledger, the lake's directory, and what the lake leaves out."""
+    def __init__(self, ledger: Ledger, lake: Path, personal: Personal, migrations: Migrations) -> None:
+        """Takes the ledger, the lake's directory, what the lake leaves out, and the migrations, which it reads."""
         self._ledger = ledger
         self._lake = lake
         self._personal = personal
+        self._migrations = migrations
         self._turns = threading.BoundedSemaphore(_REPORTS_AT_ONCE)
 
     def answer(self, scope_id: str, question: LakeQuestion) -> ReportDocument:
-        """The report that answers a question about the decisions of a scope.
+        """The report that answers a question about the decisions or a migration of a scope.
 
         Raises:
             ServiceUnavailable: SVC_REPORT_UNAVAILABLE or SVC_STORAGE_UNAVAILABLE.
@@ -89,6 +100,21 @@ class Analytics:
                 case BenchmarksQuestion():
                     with _frozen_readable():
                         return benchmarks.answer(self._snapshot(scope_id, facts=False), question).to_dict()
+                case MigrationReportQuestion():
+                    return {"text": self._migration_report(_Asking(scope_id), question)}
+
+    def _migration_report(self, scope: _Asking, question: MigrationReportQuestion) -> str:
+        stored = self._migrations.find(scope, question.migration_id)
+        if stored is None:
+            raise ServiceUnavailable(
+                "SVC_REPORT_UNAVAILABLE",
+                f"The scope has no migration {question.migration_id!r} to report on; check the id.",
+            )
+        # Loaded where it is used: what draws takes longer to load than all else here.
+        from workbench.migration.report import as_html, as_markdown
+
+        document = self._migrations.document(scope, stored)
+        return (as_html if question.format == "html" else as_markdown)(document, stored.evidence)
 
     def _snapshot(self, scope_id: str, *, facts: bool = True) -> Snapshot:
         return fresh(self._ledger, self._lake, scope_id, self._personal, facts=facts)

@@ -56,7 +56,7 @@ def main() -> None:
         log.failed("start", error)
         sys.exit(2)
     serve(
-        Analytics(instance.ledger, settings.lake_directory, personal),
+        Analytics(instance.ledger, settings.lake_directory, personal, instance.migrations()),
         Follower(instance.ledger, settings.lake_directory, personal),
         address,
         log,

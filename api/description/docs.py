@@ -153,7 +153,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The body of a request or a response."""
+    """The body of a request or a response in one media type."""
 
     media_type: str
     schemas: tuple[Schema, ...]
@@ -167,7 +167,7 @@ class Answer:
     status: str
     description: Markup
     headers: tuple[Member, ...]
-    body: Body | None
+    bodies: tuple[Body, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +313,7 @@ class _Layout:
             summary=operation["summary"],
             description=prose(operation["description"]),
             parameters=tuple(self._parameter(parameter) for parameter in parameters),
-            request=self._body(request["content"]) if request else None,
+            request=self._bodies(request["content"])[0] if request else None,
             request_note=inline(request["description"]) if request else Markup(),
             request_required=bool(request and request["required"]),
             curl=self._curl(path, method, operation, parameters),
@@ -348,20 +348,22 @@ class _Layout:
 
     def _answers(self, operation: spec.Operation) -> Iterator[Answer]:
         for status, response in operation["responses"].items():
-            content = response.get("content", {})
-            body = self._body(content) if content else None
-            if body and not body.examples and body.schemas and body.schemas[0].name == "Error":
+            bodies = self._bodies(response.get("content", {}))
+            if any(not body.examples and body.schemas and body.schemas[0].name == "Error" for body in bodies):
                 continue
             headers = {name: self._resolved(header) for name, header in response["headers"].items()}
             yield Answer(
                 status=status,
                 description=inline(response["description"].split("\n\n")[0]),
                 headers=tuple(self._member(name, header, required=False) for name, header in headers.items()),
-                body=body,
+                bodies=bodies,
             )
 
-    def _body(self, content: Mapping[str, spec.MediaType]) -> Body:
-        ((media_type, media),) = content.items()
+    def _bodies(self, content: Mapping[str, spec.MediaType]) -> tuple[Body, ...]:
+        """The bodies that an answer may have, one a media type; a request has one."""
+        return tuple(self._body(media_type, media) for media_type, media in content.items())
+
+    def _body(self, media_type: str, media: spec.MediaType) -> Body:
         schema = media["schema"]
         parts = self._resolved(schema).get("anyOf", [schema])
         return Body(

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 import orjson
 from flask import Response, g, has_request_context, request
+from werkzeug.datastructures import MIMEAccept
 from werkzeug.exceptions import RequestTimeout
 
 from gate.clock import new_id, utc_now
@@ -272,6 +273,28 @@ def query_cursor() -> int | None:
     if re.fullmatch(r"[0-9]{1,18}", text):
         return int(text)
     raise _unusable("cursor", "format", "must be the next_cursor of an earlier answer.")
+
+
+def query_entry_cursor(prefix: str) -> str | None:
+    """The id of a chain entry that `cursor` names, as the `next_cursor` of an earlier answer gave it, or None.
+
+    Args:
+        prefix: What ids of such entries begin with, before the underscore.
+
+    Raises:
+        RequestRefused: SVC_API_QUERY_INVALID.
+    """
+    text = query_text("cursor")
+    if text is None or re.fullmatch(rf"{prefix}_[0-9a-f]{{32}}", text):
+        return text
+    raise _unusable("cursor", "format", "must be the next_cursor of an earlier answer.")
+
+
+def accepted(*media_types: str) -> str:
+    """The media type that the caller prefers of those that an operation answers; the first where none is accepted."""
+    # Parameters of a media type, such as a charset, choose nothing here.
+    plain = [(one.partition(";")[0].strip(), quality) for one, quality in request.accept_mimetypes]
+    return MIMEAccept(plain).best_match(media_types, default=media_types[0])
 
 
 def _unusable(name: str, code: str, what: str) -> RequestRefused:

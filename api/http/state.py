@@ -14,6 +14,7 @@ from api.http.metrics import Metrics
 from api.http.readiness import Readiness
 from gate.decisions.decide import DecisionGate
 from gate.decisions.lifecycle import Lifecycle
+from gate.decisions.migrations import Migrations
 from gate.errors import ServiceUnavailable
 from gate.instance.instance import Instance
 from gate.ledger.access.limits import RateLimiter
@@ -43,6 +44,7 @@ class State:
         gate: Decides over it.
         lifecycle: Takes what callers report of decisions.
         limiter: Counts requests.
+        migrations: The migrations of scopes, which the service only reads.
         reports: Answers what is counted elsewhere.
     """
 
@@ -50,6 +52,7 @@ class State:
     gate: DecisionGate
     lifecycle: Lifecycle
     limiter: RateLimiter
+    migrations: Migrations
     reports: Reports = NO_REPORTS
 
 

@@ -5,6 +5,7 @@
     replays                      replay, diff, counterfactuals
     verification, packets        proof for those who hold a record, and everything of a decision in one document
     reports                      what outcomes say of policies
+    migrations                   the migrations and routes of a scope, to read
     registries, policies, adapters, contract, chains    what is published
     documents                    the service's description: /openapi.json, /docs.json, /docs
     service, operations          what the service is set up to do, and probes and metrics for operators

@@ -14,18 +14,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, TypedDict, cast
+from typing import Any, Final, Protocol, TypedDict, cast
 
 from gate.clock import new_id
 from gate.decisions.sources import Sources
 from gate.encoding.canonical import canonical, content_hash
-from gate.errors import AccessForbidden, OperatorError
+from gate.errors import AccessForbidden, OperatorError, ServiceUnavailable
 from gate.ids import timestamp
 from gate.ledger import Ledger
 from gate.ledger.access.authority import Scope
 from gate.ledger.access.users import Act, User, may
 from gate.ledger.chain.changes import Change, ChangeReader
-from gate.ledger.rulebooks import version_conflict
+from gate.ledger.rulebooks import Registered, version_conflict
 from gate.ledger.stores.store import has_utf8
 from gate.migration.approval import MAX_NEW_SHARE, Today, find_gate_faults, find_staleness, needs_approval
 from gate.migration.routes import rollback_target
@@ -118,6 +118,14 @@ class StoredMigration:
     evidence: Mapping[str, Any]
     entries: Sequence[MigrationEntry]
     routes: Sequence[RouteEntry]
+
+
+class InScope(Protocol):
+    """Whoever reads in a scope: the scope itself, or a caller's authority."""
+
+    @property
+    def scope_id(self) -> str:
+        """The scope's internal id."""
 
 
 class Migrations:
@@ -326,11 +334,22 @@ class Migrations:
             self._append_route(change, entry)
         return entry
 
-    def migration(self, scope: Scope, migration_id: str) -> StoredMigration:
+    def migration(self, scope: InScope, migration_id: str) -> StoredMigration:
         """A migration of a scope.
 
         Raises:
             OperatorError: MIGRATION_UNKNOWN.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        found = self.find(scope, migration_id)
+        if found is None:
+            raise unknown(migration_id)
+        return found
+
+    def find(self, scope: InScope, migration_id: str) -> StoredMigration | None:
+        """A migration of a scope; None where the scope has none of that id.
+
+        Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
         with self._ledger.changes.reading(scope.scope_id) as reader:
@@ -338,14 +357,23 @@ class Migrations:
             cited = [route for route in reader.routes() if route["migration_id"] == migration_id] if entries else []
             found = standing(entries, cited)
             if found is None:
-                raise unknown(migration_id)
+                return None
             manifest = _document(reader, found.proposed["manifest_hash"])
             evidence = _document(reader, found.evidence_hash)
         if content_hash(manifest) != found.proposed["manifest_hash"] or not is_evidence(evidence, found.evidence_hash):
             raise damaged(f"documents of the migration {migration_id}")
         return StoredMigration(found, manifest, evidence, entries, cited)
 
-    def migrations(self, scope: Scope) -> list[Standing]:
+    def standing(self, scope: InScope, migration_id: str) -> Standing | None:
+        """Where a migration of a scope stands; None where the scope has none of that id.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        with self._ledger.changes.reading(scope.scope_id) as reader:
+            return self._standing(reader, migration_id)
+
+    def migrations(self, scope: InScope) -> list[Standing]:
         """All migrations of a scope, those proposed last first.
 
         Raises:
@@ -354,23 +382,81 @@ class Migrations:
         with self._ledger.changes.reading(scope.scope_id) as reader:
             return _standings(reader.migrations(), reader.routes())
 
-    def routes(self, scope: Scope) -> dict[str, list[RouteEntry]]:
-        """All routes of a scope, in the order of the chain, by rulebook id.
+    def routes(self, scope: InScope, rulebook_id: str | None = None) -> dict[str, list[RouteEntry]]:
+        """The routes of a scope, in the order of the chain, by rulebook id.
+
+        Args:
+            scope: The scope.
+            rulebook_id: The one rulebook id to look for; None for all.
 
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
         with self._ledger.changes.reading(scope.scope_id) as reader:
-            return _by_rulebook(reader.routes())
+            return _by_rulebook(reader.routes(rulebook_id))
 
-    def staleness(self, scope: Scope, evidence: Mapping[str, Any]) -> list[str]:
-        """Why evidence is stale now, as `approval.find_staleness` says.
+    def base(self, scope: Scope, rulebook_id: str) -> Registered | None:
+        """The version that a rulebook id leads to; None where it has no route.
 
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
-        with self._ledger.changes.reading(scope.scope_id) as reader:
-            return find_staleness(evidence, self._today(reader, evidence), self._rules.max_new_share)
+        route = self._ledger.changes.active(scope.scope_id, rulebook_id).route
+        return None if route is None else self._ledger.rulebooks.find(scope.scope_id, route["to"]["hash"])
+
+    def rulebook(self, scope: Scope, registered: Registered) -> Rulebook:
+        """A registered rulebook.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it is not stored as it was registered.
+        """
+        return self._sources.registered_rulebook(scope.scope_id, registered.hash)
+
+    def dependency(
+        self, scope: Scope, rulebook: Rulebook, adapters: Sequence[AdapterDependency]
+    ) -> AdapterDependency | None:
+        """The adapter that makes the facts of a candidate; None where callers send them.
+
+        A version that is registered keeps its adapter. Else it is that of the version in force, in the version that the
+        migration names of it; and for a first route, the one adapter that the migration names.
+
+        Args:
+            scope: The scope.
+            rulebook: The candidate.
+            adapters: The adapters that the migration names.
+
+        Raises:
+            OperatorError: MIGRATION_ADAPTER_UNCLEAR: several could be meant.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        known = self._ledger.rulebooks.find(scope.scope_id, rulebook.hash)
+        if known is not None:
+            return known.metadata.get("adapter_dependency")
+        base = self.base(scope, rulebook.rulebook_id)
+        if base is not None:
+            bound = base.metadata.get("adapter_dependency")
+            same = [of for of in adapters if bound is not None and of["adapter_id"] == bound["adapter_id"]]
+            return same[0] if same else bound
+        if len(adapters) > 1:
+            raise OperatorError(
+                "MIGRATION_ADAPTER_UNCLEAR",
+                f"The migration names several adapters, and {rulebook.rulebook_id} has no version in force that says "
+                f"which of them makes its facts. Register it first with `gate rulebook register --adapter`.",
+            )
+        return adapters[0] if adapters else None
+
+    def document(self, scope: InScope, stored: StoredMigration) -> dict[str, Any]:
+        """A migration as `migration_document` says. The evidence of one that is no longer open is of its own day.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        stale: Sequence[str] = ()
+        if stored.standing.state in ("proposed", "approved"):
+            with self._ledger.changes.reading(scope.scope_id) as reader:
+                today = self._today(reader, stored.evidence)
+            stale = find_staleness(stored.evidence, today, self._rules.max_new_share)
+        return migration_document(stored, stale)
 
     def candidates(self, scope: Scope, standing_: Standing) -> list[ProposedRulebook]:
         """The candidates of a migration.
@@ -568,7 +654,7 @@ def migration_document(stored: StoredMigration, stale: Sequence[str]) -> dict[st
 
     Args:
         stored: The migration.
-        stale: Why its evidence is stale, as sentences.
+        stale: Why its evidence is stale, as sentences; empty where it is not, or where that no longer matters.
     """
     found = stored.standing
     approval = dict(stored.manifest["approval"])
@@ -622,11 +708,12 @@ def _document(reader: ChangeReader, hash_: str) -> Any:
     return found
 
 
-def damaged(what: str) -> OperatorError:
+def damaged(what: str) -> ServiceUnavailable:
     """The error where a document that the chain cites is not there as it was stored."""
-    return OperatorError(
-        "MIGRATION_DAMAGED",
-        f"In the ledger, the {what} is missing or was changed after it was stored; run `gate chain check`.",
+    return ServiceUnavailable(
+        "SVC_STORAGE_UNAVAILABLE",
+        f"In the ledger, the {what} is missing or was changed after it was stored; the operator must run `gate chain "
+        f"check`.",
     )
 
 

@@ -102,7 +102,8 @@ def make_evidence(
         "migration_id": manifest["migration_id"],
         "manifest_hash": content_hash(manifest),
         "rulebooks": sorted(rulebooks, key=lambda of: of["rulebook_id"]),
-        "corpus": dict(corpus),
+        # Whether the gate passes depends on the approval, which rests on this.
+        "corpus": {name: value for name, value in corpus.items() if name != "gate_passed"},
     }
     # Hashed as it is stored: what JSON makes the same is the same evidence.
     evidence: Evidence = {**found, "evidence_hash": content_hash(found)}  # type: ignore[typeddict-item]

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict, cast
 
-from gate.contract.published import GoldenCaseBody
+from gate.contract.published import GoldenCaseBody, GoldenExpectation
 from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import JsonObject
 from gate.labels import CANONICALIZATION, EVALUATOR, HASH_ALGORITHM, HISTORICAL_REPLAY
@@ -65,7 +65,7 @@ def freeze_case(
         "title": named["title"],
         "covers": named.get("covers", ["case"]),
         "rulebook": {"rulebook_id": rulebook.rulebook_id, "version": rulebook.version},
-        "expected": {**observe(rulebook, values)},
+        "expected": cast("GoldenExpectation", observe(rulebook, values)),
         "frozen": {
             "rulebook_hash": rulebook.hash,
             "input_hash": input_hash,

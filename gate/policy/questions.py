@@ -7,6 +7,7 @@
 A question is checked when it is made, and handed on unchanged: from the query string or an engine's arguments, over the
 socket to the analytics process, to the counts and the report. The lake answers effectiveness, anomalies, alerts and
 benchmarks; confidence is answered by the ledger's counts or the lake, counterfactuals by the lake, in notebooks alone.
+A migration's report is drawn there as well, from the evidence in the ledger.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from gate.policy.bounds import Bound, OneOf, Share, Text, Whole, facts_patch, mo
 from gate.policy.confidence import MIN_SAMPLE
 
 VERDICTS: Final = ("yes", "no", "review")
+FORMATS: Final = ("markdown", "html")
 
 MAX_LIMIT: Final = 1_000_000
 """The highest `limit`."""
@@ -57,7 +59,7 @@ _SAMPLE: Final = Whole(1, MAX_SAMPLE)
 _BOUND: Final = "bound"
 
 ReportDocument: TypeAlias = Mapping[str, object]
-"""A report: a JSON object that ends in its own hash."""
+"""A report: a JSON object that ends in its own hash; {text} where the question asks for a page."""
 
 Default = TypeVar("Default")
 
@@ -237,11 +239,35 @@ class CounterfactualsQuestion(PolicyQuestion):
         return facts_patch(self.patch)
 
 
-LakeQuestion: TypeAlias = EffectivenessQuestion | AnomaliesQuestion | AlertsQuestion | BenchmarksQuestion
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationReportQuestion(Question):
+    """How does the evidence of a migration read as a page? The answer is {text}.
+
+    Attributes:
+        migration_id: The migration.
+        format: markdown or html.
+    """
+
+    report: ClassVar[str] = "migration"
+
+    migration_id: str = field(metadata={_BOUND: Text()})
+    format: str = field(metadata={_BOUND: OneOf(FORMATS)})
+
+
+LakeQuestion: TypeAlias = (
+    EffectivenessQuestion | AnomaliesQuestion | AlertsQuestion | BenchmarksQuestion | MigrationReportQuestion
+)
 """The questions that the analytics process answers."""
 
 _BY_REPORT: Final[Mapping[str, type[LakeQuestion]]] = {
-    kind.report: kind for kind in (EffectivenessQuestion, AnomaliesQuestion, AlertsQuestion, BenchmarksQuestion)
+    kind.report: kind
+    for kind in (
+        EffectivenessQuestion,
+        AnomaliesQuestion,
+        AlertsQuestion,
+        BenchmarksQuestion,
+        MigrationReportQuestion,
+    )
 }
 
 

@@ -124,6 +124,7 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(page: str, ran: Call
         "README.md": require_shown,
         "docs/client.md": require_shown,
         "docs/guard.md": require_shown,
+        "docs/migration-manifest.md": require_shown,
         "docs/api.md": require_answers,
         "docs/confidence.md": require_notes,
     }

@@ -9,14 +9,23 @@ from typing import Any
 
 from gate.clock import utc_now
 from gate.contract.published import corpus_hash
-from gate.decisions.migrations import ApprovalRules, Migrations, Proposal, ProposedRulebook
+from gate.decisions.migrations import ApprovalRules, Migrations, Proposal, ProposedRulebook, StoredMigration
 from gate.encoding.canonical import content_hash
 from gate.instance.instance import Instance
 from gate.labels import MIGRATION, MIGRATION_EVIDENCE
 from gate.ledger.access.authority import Scope
 from gate.ledger.access.users import User
-from gate.migration.standing import Standing
-from gate.records.changes import RouteEntry, Version
+from gate.migration.standing import Standing, standing
+from gate.records.changes import (
+    Actor,
+    Candidate,
+    Event,
+    MigrationEntry,
+    RouteEntry,
+    Version,
+    migration_entry,
+    route_entry,
+)
 from gate.rulebooks.rulebook import Rulebook, load
 from tests.support.samples import sample_rulebook
 
@@ -56,6 +65,7 @@ def evidence(
     equal: bool = False,
     failures: Sequence[str] = (),
     unexpected: Sequence[Mapping[str, Any]] = (),
+    corpus: str | None = None,
 ) -> dict[str, Any]:
     """Evidence about a manifest, with as much in it as an approval looks at."""
     found: dict[str, Any] = {
@@ -75,7 +85,7 @@ def evidence(
         ],
         "corpus": {
             "published": True,
-            "corpus_hash": corpus_hash(),
+            "corpus_hash": corpus or corpus_hash(),
             "ok": not unexpected,
             "unexpected": list(unexpected),
             "errors": [],
@@ -138,3 +148,73 @@ def user(name: str, scope: Scope, role: str | None) -> User:
 def desk(instance: Instance, scope: Scope) -> Desk:
     """An author and an approver for a scope."""
     return Desk(instance, scope, user("ada", scope, "author"), user("ben", scope, "approver"))
+
+
+ADA: Actor = {"type": "user", "id": "ada"}
+BEN: Actor = {"type": "user", "id": "ben"}
+
+
+class Example:
+    """The migrations of the documentation's examples: two of the sample rulebook, approved and applied one after the
+    other, over fixed ids and dates.
+
+    Attributes:
+        stored: Both migrations, the later one first.
+        routes: Their routes, in the order of the chain.
+        changes: All entries, in the order of the chain.
+    """
+
+    def __init__(self) -> None:
+        self.stored: list[StoredMigration] = []
+        self.routes: list[RouteEntry] = []
+        self.changes: list[MigrationEntry | RouteEntry] = []
+        base = None
+        for month, migration_id, version, note in (
+            ("06", "pricing_2026_06", "2026-06-11", ""),
+            ("12", "pricing_2026_12", "2026-12-01", "The seven new approvals are of the winter sale."),
+        ):
+            base = self._apply(f"2026-{month}", migration_id, candidate(version, 15), base, note)
+
+    def _apply(self, month: str, migration_id: str, rulebook: Rulebook, base: Version | None, note: str) -> Version:
+        """Proposes, approves and applies a rulebook; the version that is in force then."""
+        made = manifest(migration_id, [rulebook])
+        bases = {rulebook.rulebook_id: base}
+        found = evidence(made, [rulebook], bases, position=1933, decisions=1204, corpus="c" * 64)
+        named: Candidate = {"rulebook_id": rulebook.rulebook_id, "version": rulebook.version, "hash": rulebook.hash}
+        after: Version = {"version": rulebook.version, "hash": rulebook.hash}
+
+        def entry(event: Event, actor: Actor, said: str, minute: int) -> MigrationEntry:
+            made_entry = migration_entry(
+                entry_id=f"mig_{len(self.changes) + 1:032x}",
+                migration_id=migration_id,
+                event=event,
+                manifest_hash=content_hash(made),
+                evidence_hash=found["evidence_hash"],
+                candidates=[named],
+                actor=actor,
+                note=said,
+                recorded_at=f"{month}-02T09:{minute:02}:00.000Z",
+            )
+            self.changes.append(made_entry)
+            return made_entry
+
+        entries = [entry("proposed", ADA, "", 0), entry("approved", BEN, note, 30)]
+        route = route_entry(
+            entry_id=f"rte_{len(self.changes) + 1:032x}",
+            rulebook_id=rulebook.rulebook_id,
+            before=base,
+            after=after,
+            cause="apply",
+            migration_id=migration_id,
+            approval_hash=entries[1]["migration_hash"],
+            evidence_hash=found["evidence_hash"],
+            actor=ADA,
+            note="",
+            recorded_at=f"{month}-02T09:45:00.000Z",
+        )
+        self.changes.append(route)
+        self.routes.append(route)
+        where = standing(entries, [route])
+        assert where is not None
+        self.stored.insert(0, StoredMigration(where, made, found, entries, [route]))
+        return after

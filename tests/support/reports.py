@@ -21,6 +21,7 @@ from gate.policy.questions import (
     ConfidenceQuestion,
     EffectivenessQuestion,
     LakeQuestion,
+    MigrationReportQuestion,
     Reports,
 )
 from gate.policy.reports import confidence_report, effectiveness_report
@@ -221,6 +222,8 @@ class FixedReports:
                 return alerts_report(
                     (), question, policies=0, more_policies=0, as_of=None, chain_position=0, merkle_root=None
                 )
+            case MigrationReportQuestion():
+                return {"text": f"The report of {question.migration_id} as {question.format}."}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ Altair takes longer to load than everything else here together, and exporting, s
     counterfactuals    verdicts as they were and as they would be
     weekly             verdicts week by week, and how long first outcomes take
     counts             how many decisions each reason and each rule stands behind
+    migrations         what a migration changes, week by week
     metrics            what callers measured, by version
     sparkline          a line the size of a word, without Altair
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from workbench.engines.wording import counted
+
 _Figure = Mapping[str, Any]
 
 
@@ -13,19 +15,15 @@ def percent(share: float | None) -> str:
     if share is None:
         return "-"
     shown = share * 100
-    return f"{shown:.2g} %" if 0 < shown < 0.1 else f"{shown:.1f} %"
+    # A number and its unit stay on one line.
+    return f"{shown:.2g}\u00a0%" if 0 < shown < 0.1 else f"{shown:.1f}\u00a0%"
 
 
 def rate(of: _Figure) -> str:
     """A share with its interval: `2.6 %, 95 % interval 1.8 % to 3.6 %`."""
     if of["share"] is None:
         return "none to judge by"
-    return f"{percent(of['share'])}, 95 % interval {percent(of['low'])} to {percent(of['high'])}"
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun: `1 decision`, `2,000 decisions`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{percent(of['share'])}, 95\u00a0% interval {percent(of['low'])} to {percent(of['high'])}"
 
 
 def _good_newly_blocked(of: _Figure) -> str:

@@ -2,8 +2,9 @@
 
     command      the subcommands
     check        `check`: the dry run of a manifest over a golden replay corpus
+    proving      dry-run, propose: a migration proved on a scope's own past
     acts         approve, reject, apply, rollback: what people sign
-    reading      list, show, status
+    reading      list, show, status, report
     signing      who signs: a password, or the token of a session
     lines        what a dry run found, as lines for people
 

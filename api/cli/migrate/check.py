@@ -73,12 +73,12 @@ def check(
 
 def _checked(read: Migration, *, as_json: bool) -> CorpusResult:
     manifest, total = read.manifest, len(read.corpus.cases)
-    with _workers() as make_facts, progress("Fixtures", total, as_json=as_json) as tell:
+    with workers() as make_facts, progress("Fixtures", total, as_json=as_json) as tell:
         return check_drift(read.candidate, read.corpus, manifest.expected, manifest.approved, make_facts, progress=tell)
 
 
 @contextmanager
-def _workers() -> Iterator[MakeFacts]:
+def workers() -> Iterator[MakeFacts]:
     """What makes facts by the adapters of this release, in contained workers, which start with the first call."""
     adapters = TrustedAdapters(registered(), Workers(registered()), damaged=damaged())
     asked = False
@@ -105,9 +105,11 @@ def _tell(result: CorpusResult, *, allow_drift: bool) -> None:
     for drift in result.drift[:MOST_LISTED]:
         say(drift_line(drift), style="red" if drift.unexpected else "yellow")
     if len(result.drift) > MOST_LISTED:
-        say(f"... and {len(result.drift) - MOST_LISTED:,} more; --json lists all of them.")
-    for error in result.errors:
+        say(f"... and {len(result.drift) - MOST_LISTED:,} more fixtures; --json lists all of them.")
+    for error in result.errors[:MOST_LISTED]:
         say(error, style="red")
+    if len(result.errors) > MOST_LISTED:
+        say(f"... and {len(result.errors) - MOST_LISTED:,} more faults; --json lists all of them.")
     say(summary(result), style="green" if result.gate_passed else "red")
     for line in advice(result, allow_drift=allow_drift):
         say(line)

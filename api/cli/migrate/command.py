@@ -6,7 +6,8 @@ import typer
 
 from api.cli.migrate.acts import apply, approve, reject, rollback
 from api.cli.migrate.check import check
-from api.cli.migrate.reading import list_migrations, show, status
+from api.cli.migrate.proving import dry_run, propose
+from api.cli.migrate.reading import list_migrations, report, show, status
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -15,6 +16,9 @@ app = typer.Typer(
 )
 
 app.command()(check)
+app.command("dry-run")(dry_run)
+app.command()(propose)
+app.command()(report)
 app.command()(approve)
 app.command()(reject)
 app.command()(apply)

@@ -10,7 +10,7 @@ from gate.migration.drift import Answer, CorpusResult, FixtureDrift
 from gate.rulebooks.explanation import shown
 
 MOST_LISTED: Final = 100
-"""How many fixtures are listed for people; `--json` lists all."""
+"""How many fixtures, and how many faults, are listed for people; `--json` lists all."""
 
 
 # What an outcome has besides its verdict and its rule.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from api.cli.migrate.acts import MigrationId
 from api.cli.migrate.signing import ScopeName
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
-from api.cli.output import minute, print_json, records, say, table
+from api.cli.output import minute, note, print_json, print_text, records, say, table
 
 
 def list_migrations(
@@ -53,13 +54,11 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a migration: its manifest, where it stands, and whether its evidence is still of today."""
-    from gate.decisions.migrations import migration_document
-
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
         migrations = instance.migrations()
         stored = migrations.migration(of, migration_id)
-        document = migration_document(stored, migrations.staleness(of, stored.evidence))
+        document = migrations.document(of, stored)
     if as_json:
         print_json(document)
         return
@@ -86,6 +85,34 @@ def show(
         say(f"  {minute(route['recorded_at'])}  {done} by {route['actor']['id']}{said}")
     for sentence in document["stale"]:
         say(f"stale: {sentence}", style="yellow")
+
+
+def report(
+    migration_id: MigrationId,
+    scope: ScopeName,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", help="The file to write: FILE.html, FILE.md or FILE.json.", show_default=False),
+    ] = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Report the evidence of a migration: as Markdown here, or as HTML, Markdown or JSON in a file."""
+    from workbench.migration.report import as_markdown, write_report
+
+    with instance_at(home, database_url) as instance:
+        of = instance.ledger.directory.scope(scope)
+        migrations = instance.migrations()
+        stored = migrations.migration(of, migration_id)
+        document = migrations.document(of, stored)
+    if output is not None:
+        write_report(output, document, stored.evidence)
+        note(f"Wrote the report of {migration_id} to {output}.")
+    elif as_json:
+        print_json(stored.evidence)
+    else:
+        print_text(as_markdown(document, stored.evidence))
 
 
 def status(

@@ -28,6 +28,7 @@ class Names:
         left_out: Header parameters that they have no use for.
         bodies: Bodies that are not called `request`: the component, and the name of the argument.
         alone: Operations that answer with one entry where a query parameter is given: that parameter.
+        forms: Operations that answer in several media types: the functions that ask for each type but one.
         advice: What a caller of Python has to know of an argument besides.
     """
 
@@ -39,6 +40,7 @@ class Names:
     left_out: frozenset[str] = frozenset()
     bodies: Mapping[str, str] = field(default_factory=dict)
     alone: Mapping[str, str] = field(default_factory=dict)
+    forms: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     advice: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -54,8 +56,12 @@ _TYPES: Final = {
     "DecisionRequest.response_view": "View",
     "ExecutionReceipt.flags[]": "ExecutionFlag",
     "ExecutionRequest.execution_status": "ExecutionStatus",
+    "MigrationEntry.event": "MigrationStatus",
+    "MigrationsSummary.state": "MigrationState",
     "OutcomeRequest.outcome_status": "OutcomeStatus",
     "PolicyBundlesEntry.status": "PolicyStatus",
+    "RoutesActor.type": "ActorType",
+    "RoutesEntry.cause": "RouteCause",
     "RuntimeConfig.receipt_signing": "ReceiptSigning",
     "RuntimeConfig.registry_signing": "RegistrySigning",
     "Status.status": "Readiness",
@@ -138,6 +144,14 @@ _TYPES: Final = {
     "EffectivenessReportStanding": "Standing",
     "PolicyAlerts.coverage": "AlertsCoverage",
     "PolicyAlertsAlert": "PolicyAlert",
+    # Migrations.
+    "Migrations": "MigrationList",
+    "MigrationsCandidate": "MigrationCandidate",
+    "MigrationsSummary": "MigrationSummary",
+    "Routes": "RouteList",
+    "RoutesActor": "Actor",
+    "RoutesEntry": "Route",
+    "RoutesVersion": "RulebookVersion",
     # Registries.
     "KeyRegistry": "KeyRegistryDocument",
     "KeyRegistry.keys[]": "PublicKeyEntry",
@@ -229,6 +243,9 @@ _MEANT: Final[Mapping[str, str | Schema]] = {
     "GoldenReplayCases.rulebooks[]": "RulebookV1",
     "GoldenReplayCasesCase.adapter": "TrustedAdapterInvocation",
     "GoldenReplayCasesCase.expected.invalid_fields[]": "DecisionRecordEvaluation.invalid_fields[]",
+    "Migration.routes[]": "RoutesEntry",
+    "MigrationActor": "RoutesActor",
+    "MigrationCandidate": "MigrationsCandidate",
     "OutcomeRecord.action_binding": "DecisionRecordActionBinding",
     "OutcomeRecord.audit_chain": "DecisionRecordAuditChain",
     "PolicyAlertsAlert.anomaly": "AnomalyReportAnomaly",
@@ -263,6 +280,12 @@ NAMES: Final = Names(
         "VerificationRequest": "material",
     },
     alone={"listPolicyBundles": "hash", "listPolicyPatterns": "pattern_id"},
+    forms={
+        "getMigrationReport": {
+            "text/markdown": "get_migration_report_markdown",
+            "text/html": "get_migration_report_html",
+        },
+    },
     advice={
         "idempotency_key": "Without one a fresh one is made, under which this call may be sent again; only a key of "
         "the caller's own makes a retry after a crash safe."

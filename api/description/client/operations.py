@@ -16,7 +16,7 @@ from api.description.client.schemas import Types, Use
 JSON: Final = "application/json"
 
 _METHODS: Final = ("get", "post")
-_MEDIA_TYPES: Final = (JSON, "text/html", "text/plain")
+_MEDIA_TYPES: Final = (JSON, "text/html", "text/markdown", "text/plain")
 _CREDENTIALS: Final[Mapping[tuple[str, ...], str | None]] = {(): None, ("apiKey",): "key", ("metricsToken",): "metrics"}
 _NEEDED: Final = frozenset(
     {"operationId", "tags", "summary", "description", "parameters", "responses", "security", "x-access"}
@@ -86,7 +86,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation.
+    """One operation; where it answers in several media types, with one of them.
 
     Attributes:
         name: Its name in Python.
@@ -130,7 +130,7 @@ def operations(document: spec.Document, types: Types, names: Names) -> dict[str,
     told = [(path, method, each) for path, item in document["paths"].items() for method, each in item.items()]
     for one in told:
         _check(*one, tags)
-    if gone := names.alone.keys() - {each["operationId"] for _, _, each in told}:
+    if gone := {*names.alone, *names.forms} - {each["operationId"] for _, _, each in told}:
         raise Unsupported(f"The document has no operation {', '.join(sorted(gone))}; correct names.py.")
     told.sort(key=lambda one: tags.index(one[2]["tags"][0]))
     reader = _Reader(document, types, names)
@@ -138,7 +138,7 @@ def operations(document: spec.Document, types: Types, names: Names) -> dict[str,
     made: dict[str, list[Operation]] = {}
     for one, body in zip(told, bodies, strict=True):
         tag = document["tags"][tags.index(one[2]["tags"][0])]
-        made.setdefault(f"{tag['name']}: {tag['description']}", []).append(reader.operation(*one, body))
+        made.setdefault(f"{tag['name']}: {tag['description']}", []).extend(reader.operation(*one, body))
     return made
 
 
@@ -151,7 +151,8 @@ class _Reader:
         self._types = types
         self._names = names
 
-    def operation(self, path: str, method: str, told: spec.Operation, body: list[Argument]) -> Operation:
+    def operation(self, path: str, method: str, told: spec.Operation, body: list[Argument]) -> Iterator[Operation]:
+        """The operation, once for each media type that it answers in."""
         name = told["operationId"]
         given = list(self._parameters(path, told))
         by_name = [argument for argument in given if argument.is_by_name]
@@ -159,17 +160,18 @@ class _Reader:
         members = re.findall(r"{(\w+)}", path)
         if in_path.keys() != set(members):
             raise Unsupported(f"{name}: its parameters of the path are not those of {path}.")
-        return Operation(
-            name=re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower(),
-            operation_id=name,
-            method=method.upper(),
-            path=path,
-            summary=told["summary"],
-            description=told["description"],
-            arguments=(*(in_path[member] for member in members), *body, *by_name),
-            answer=self._answer(told),
-            credential=_CREDENTIALS[_schemes(told)],
-        )
+        for function, media_type, media in self._forms(told):
+            yield Operation(
+                name=function,
+                operation_id=name,
+                method=method.upper(),
+                path=path,
+                summary=told["summary"],
+                description=told["description"],
+                arguments=(*(in_path[member] for member in members), *body, *by_name),
+                answer=self._answer(told, media_type, media),
+                credential=_CREDENTIALS[_schemes(told)],
+            )
 
     def body(self, told: spec.Operation) -> Iterator[Argument]:
         """The argument that is the body of an operation, where it has one."""
@@ -215,9 +217,24 @@ class _Reader:
         words = {other.removeprefix(before).partition("/")[0] for other in self._paths if other.startswith(before)}
         return tuple(sorted(word for word in words if word and "{" not in word))
 
-    def _answer(self, told: spec.Operation) -> Answer:
+    def _forms(self, told: spec.Operation) -> Iterator[tuple[str, str, spec.MediaType]]:
+        """The functions of an operation, each with its media type and what the document says of that."""
         name, answer = told["operationId"], told["responses"]["200"]
-        media_type, media = _media(told, answer)
+        function = re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
+        others = self._names.forms.get(name, {})
+        content = answer.get("content", {})
+        if missing := others.keys() - content.keys():
+            raise Unsupported(f"{name} does not answer {', '.join(sorted(missing))}; correct names.py.")
+        first: spec.Response = {
+            **answer,
+            "content": {media_type: media for media_type, media in content.items() if media_type not in others},
+        }
+        yield function, *_media(told, first)
+        for media_type, other in others.items():
+            yield other, *_media(told, {**answer, "content": {media_type: content[media_type]}})
+
+    def _answer(self, told: spec.Operation, media_type: str, media: spec.MediaType) -> Answer:
+        name, answer = told["operationId"], told["responses"]["200"]
         schema, only = media["schema"], self._names.alone.get(name)
         use = Use(f"What is answered: {told['tags'][0]}")
         found = [
@@ -226,7 +243,16 @@ class _Reader:
         ]
         if len(found) != (1 if only is None else 2) or any(" | " in each for each in found):
             raise Unsupported(f"{name} answers {' | '.join(found)}; say in names.py when it answers which.")
-        made = Answer(found[0], found[-1] if only else None, only, answer["description"], media_type, _statuses(told))
+        # What is said of one form is said of its schema.
+        description = schema.get("description") if name in self._names.forms else None
+        made = Answer(
+            found[0],
+            found[-1] if only else None,
+            only,
+            description or answer["description"],
+            media_type,
+            _statuses(told, schema),
+        )
         if made.may_be_an_error and not self._types.always_has(schema, _TELLTALE):
             raise Unsupported(f"{name} gives its answer with an error's status, and without {_TELLTALE}.")
         return made
@@ -267,9 +293,8 @@ def _media(told: spec.Operation, holder: spec.RequestBody | spec.Response) -> tu
     return found.popitem()
 
 
-def _statuses(told: spec.Operation) -> tuple[int, ...]:
+def _statuses(told: spec.Operation, schema: spec.Schema) -> tuple[int, ...]:
     """The statuses with the body of the answer, among them those where it may be an error as well."""
-    schema = _media(told, told["responses"]["200"])[1]["schema"]
     found = []
     for status, answer in told["responses"].items():
         schemas = [media["schema"] for media in answer.get("content", {}).values()]

@@ -59,6 +59,14 @@ class Endpoints:
     get_chain = Endpoint(operations.get_chain)
     get_checkpoint = Endpoint(operations.get_checkpoint)
 
+    # Migrations: Changes of rulebooks that a scope proposes, approves and routes to, to read.
+    list_routes = Endpoint(operations.list_routes)
+    list_migrations = Endpoint(operations.list_migrations)
+    get_migration = Endpoint(operations.get_migration)
+    get_migration_report = Endpoint(operations.get_migration_report)
+    get_migration_report_markdown = Endpoint(operations.get_migration_report_markdown)
+    get_migration_report_html = Endpoint(operations.get_migration_report_html)
+
     # Registries: Public keys, policy bundles, rulebooks and patterns.
     list_receipt_keys = Endpoint(operations.list_receipt_keys)
     list_attestation_keys = Endpoint(operations.list_attestation_keys)
@@ -167,6 +175,14 @@ class AsyncEndpoints:
     # Audit chain: Every record of a scope, linked in order.
     get_chain = AsyncEndpoint(operations.get_chain)
     get_checkpoint = AsyncEndpoint(operations.get_checkpoint)
+
+    # Migrations: Changes of rulebooks that a scope proposes, approves and routes to, to read.
+    list_routes = AsyncEndpoint(operations.list_routes)
+    list_migrations = AsyncEndpoint(operations.list_migrations)
+    get_migration = AsyncEndpoint(operations.get_migration)
+    get_migration_report = AsyncEndpoint(operations.get_migration_report)
+    get_migration_report_markdown = AsyncEndpoint(operations.get_migration_report_markdown)
+    get_migration_report_html = AsyncEndpoint(operations.get_migration_report_html)
 
     # Registries: Public keys, policy bundles, rulebooks and patterns.
     list_receipt_keys = AsyncEndpoint(operations.list_receipt_keys)

@@ -48,6 +48,10 @@ if TYPE_CHECKING:
         GoldenReplays,
         Json,
         KeyRegistryDocument,
+        Migration,
+        MigrationEvidence,
+        MigrationList,
+        MigrationState,
         OutcomeList,
         OutcomeRecord,
         OutcomeReport,
@@ -64,6 +68,7 @@ if TYPE_CHECKING:
         RecordVerificationRequest,
         ReplayRequest,
         ReplayResult,
+        RouteList,
         Rulebook,
         RulebookMetadata,
         RuntimeConfig,
@@ -91,6 +96,10 @@ __all__ = [
     "get_golden_replays",
     "get_livez",
     "get_metrics",
+    "get_migration",
+    "get_migration_report",
+    "get_migration_report_html",
+    "get_migration_report_markdown",
     "get_openapi",
     "get_policy_alerts",
     "get_policy_anomalies",
@@ -109,11 +118,13 @@ __all__ = [
     "list_crm_syncs",
     "list_executions",
     "list_golden_replays",
+    "list_migrations",
     "list_outcomes",
     "list_policy_bundles",
     "list_policy_patterns",
     "list_policy_sources",
     "list_receipt_keys",
+    "list_routes",
     "list_schemas",
     "list_trusted_adapters",
     "replay_decision",
@@ -132,11 +143,13 @@ _NO_DECISION_ID: Final = frozenset(
     {
         "adapters",
         "chains",
+        "migrations",
         "packet",
         "policies",
         "policy-bundles",
         "policy-patterns",
         "receipt-keys",
+        "routes",
         "rulebooks",
         "status",
         "verify",
@@ -1062,6 +1075,167 @@ def get_checkpoint(chain_id: str, *, request_id: str | None = None) -> Call[Chec
     """
     path = f"/api/decision/chains/{member('chain_id', chain_id)}/checkpoint"
     return call("getCheckpoint", "GET", path, request_id=request_id)
+
+
+# Migrations: Changes of rulebooks that a scope proposes, approves and routes to, to read.
+
+
+def list_routes(
+    *, rulebook_id: str | None = None, limit: int | None = None, request_id: str | None = None
+) -> Call[RouteList]:
+    """Routes of rulebook ids.
+
+    The version that each rulebook id of the scope leads to, for requests that name no version: the entry of the
+    chain that says so. Of the one in `rulebook_id`, its earlier routes as well.
+
+    Args:
+        rulebook_id: Only the routes of this rulebook id, with their `history`.
+        limit: With `rulebook_id`: how many routes of its history at most; 20 where absent.
+        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
+            `request_id`.
+
+    Returns:
+        The routes.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    return call(
+        "listRoutes",
+        "GET",
+        "/api/decision/routes",
+        query={"rulebook_id": rulebook_id, "limit": limit},
+        request_id=request_id,
+    )
+
+
+def list_migrations(
+    *,
+    state: MigrationState | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+    request_id: str | None = None,
+) -> Call[MigrationList]:
+    """List migrations.
+
+    The scope's migrations, those proposed last first. One that is proposed again comes first again.
+
+    Args:
+        state: Only migrations in this state.
+        limit: How many at most. None leaves it at 20.
+        cursor: The `next_cursor` of an earlier answer.
+        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
+            `request_id`.
+
+    Returns:
+        A page of them.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    return call(
+        "listMigrations",
+        "GET",
+        "/api/decision/migrations",
+        query={"state": state, "limit": limit, "cursor": cursor},
+        request_id=request_id,
+    )
+
+
+def get_migration(migration_id: str, *, request_id: str | None = None) -> Call[Migration]:
+    """Fetch a migration.
+
+    The manifest of a migration with its status and approval as they are now, every entry of the chain about it, the
+    routes that cite it, and whether its evidence is still of today. A migration of another scope is not found.
+
+    Args:
+        migration_id: `migration_id` of a migration of the caller's scope.
+        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
+            `request_id`.
+
+    Returns:
+        The migration.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    path = f"/api/decision/migrations/{member('migration_id', migration_id)}"
+    return call("getMigration", "GET", path, request_id=request_id)
+
+
+def get_migration_report(migration_id: str, *, request_id: str | None = None) -> Call[MigrationEvidence]:
+    """The report of a migration.
+
+    The evidence of a migration's latest proposal. The header `accept` chooses the form: the evidence itself as JSON,
+    also where no form is accepted, or a page in Markdown or HTML that says the same to people. The pages load
+    nothing and run no script.
+
+    Pages are made apart from deciding: where that cannot be done now, the answer is 503, and the evidence as JSON is
+    answered as ever.
+
+    Args:
+        migration_id: `migration_id` of a migration of the caller's scope.
+        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
+            `request_id`.
+
+    Returns:
+        The evidence, in the form asked for.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    path = f"/api/decision/migrations/{member('migration_id', migration_id)}/report"
+    return call("getMigrationReport", "GET", path, request_id=request_id)
+
+
+def get_migration_report_markdown(migration_id: str, *, request_id: str | None = None) -> Call[str]:
+    """The report of a migration.
+
+    The evidence of a migration's latest proposal. The header `accept` chooses the form: the evidence itself as JSON,
+    also where no form is accepted, or a page in Markdown or HTML that says the same to people. The pages load
+    nothing and run no script.
+
+    Pages are made apart from deciding: where that cannot be done now, the answer is 503, and the evidence as JSON is
+    answered as ever.
+
+    Args:
+        migration_id: `migration_id` of a migration of the caller's scope.
+        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
+            `request_id`.
+
+    Returns:
+        A page in Markdown.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    path = f"/api/decision/migrations/{member('migration_id', migration_id)}/report"
+    return call("getMigrationReport", "GET", path, request_id=request_id, read=text, media_type="text/markdown")
+
+
+def get_migration_report_html(migration_id: str, *, request_id: str | None = None) -> Call[str]:
+    """The report of a migration.
+
+    The evidence of a migration's latest proposal. The header `accept` chooses the form: the evidence itself as JSON,
+    also where no form is accepted, or a page in Markdown or HTML that says the same to people. The pages load
+    nothing and run no script.
+
+    Pages are made apart from deciding: where that cannot be done now, the answer is 503, and the evidence as JSON is
+    answered as ever.
+
+    Args:
+        migration_id: `migration_id` of a migration of the caller's scope.
+        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
+            `request_id`.
+
+    Returns:
+        A page in HTML.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    path = f"/api/decision/migrations/{member('migration_id', migration_id)}/report"
+    return call("getMigrationReport", "GET", path, request_id=request_id, read=text, media_type="text/html")
 
 
 # Registries: Public keys, policy bundles, rulebooks and patterns.

@@ -14,17 +14,21 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 Json: TypeAlias = Any
 """A JSON value that the document says no more of, as `json.loads` gives it: look at it before you use it."""
 
+ActorType = Literal["key", "user", "service"]
 ConfidenceLevel = Literal["high", "medium", "low", "insufficient"]
 EntryType = Literal["decision", "execution", "outcome", "crm_sync", "erasure", "migration", "route"]
 ExecutionFlag = Literal["DECISION_NOT_APPROVED", "ACTION_BINDING_MISMATCH", "ACTION_TAKEN_MISMATCH"]
 ExecutionStatus = Literal["executed", "queued", "skipped", "failed", "blocked", "reviewed", "reverted"]
 KeySource = Literal["server", "registry", "public_key", "hmac_secret", "request", "none"]
+MigrationState = Literal["proposed", "approved", "rejected", "superseded", "applied"]
+MigrationStatus = Literal["proposed", "approved", "rejected", "superseded"]
 Mode = Literal["rulebook", "single", "multi", "runtime"]
 OutcomeStatus = Literal["succeeded", "failed", "partial", "reverted", "pending", "review"]
 PolicyStatus = Literal["active", "historical"]
 Readiness = Literal["ready", "degraded"]
 ReceiptSigning = Literal["ed25519", "hmac-sha256", "off"]
 RegistrySigning = Literal["ed25519", "off"]
+RouteCause = Literal["apply", "rollback"]
 SyncDirection = Literal["writeback", "inbound"]
 SyncStatus = Literal["written", "pending", "failed", "skipped"]
 Verdict = Literal["yes", "no", "review"]
@@ -2559,6 +2563,208 @@ class Chain(TypedDict):
     """The last links, ascending by position, as many as `limit` asks for."""
     verification: ChainVerification
     """Whether the retained links hold and lead to the head."""
+
+
+# What is answered: Migrations.
+
+
+class RulebookVersion(TypedDict):
+    """A version of the rulebook."""
+
+    version: str
+    """Its version label."""
+    hash: str
+    """H of the rulebook."""
+
+
+class Actor(TypedDict):
+    """Who did it."""
+
+    type: ActorType
+    """A user, a key, or the service itself."""
+    id: str
+    """The user's name, or the key's id."""
+
+
+Route = TypedDict(
+    "Route",
+    {
+        # Version of the protocol.
+        "decision_protocol_version": str,
+        # Version of the entry's layout.
+        "decision_route_version": str,
+        # The entry's own id; `decision_id` of its link.
+        "route_entry_id": str,
+        # The rulebook id that leads elsewhere from this entry on.
+        "rulebook_id": str,
+        # The version that it led to before; null for its first route.
+        "from": RulebookVersion | None,
+        # The version that it leads to.
+        "to": RulebookVersion,
+        # Whether a migration was applied, or an earlier version was rolled back to.
+        "cause": RouteCause,
+        # The migration that was applied, or that a rollback goes back to.
+        "migration_id": str,
+        # `migration_hash` of that migration's approval; null where it needed none.
+        "approval_hash": str | None,
+        # The evidence that the route rests on.
+        "evidence_hash": str,
+        # Who did it.
+        "actor": Actor,
+        # What they said about it; may be empty.
+        "note": str,
+        # When; UTC, ISO 8601 with milliseconds.
+        "recorded_at": str,
+        # Hash of the entry without this member; `record_hash` of its link.
+        "route_hash": str,
+    },
+)
+"""The chain's entry by which a rulebook id leads to a version."""
+
+
+class RouteList(TypedDict):
+    """The routes of the caller's scope that are in force, by rulebook id."""
+
+    count: int
+    """How many rulebook ids have a route; of the one asked for, 1 or 0."""
+    routes: list[Route]
+    """The route in force of each rulebook id, in the order of the ids."""
+    history: NotRequired[list[Route]]
+    """All routes of the rulebook id in `rulebook_id`, the newest first, as many as `limit` asks for. Absent where
+    none was asked for.
+    """
+
+
+class MigrationCandidate(TypedDict):
+    """A version of a rulebook that a migration proposes."""
+
+    rulebook_id: str
+    """The rulebook's id."""
+    version: str
+    """Its version label."""
+    hash: str
+    """H of the rulebook."""
+
+
+class MigrationSummary(TypedDict):
+    """A migration, and where it stands."""
+
+    migration_id: str
+    """The id that its author gave it."""
+    state: MigrationState
+    """Its status, or `applied`."""
+    status: MigrationStatus
+    """What was last said of it, as its manifest has it."""
+    candidates: list[MigrationCandidate]
+    """The versions that it proposes, in the order of their rulebook ids."""
+    manifest_hash: str
+    """H of the manifest of its latest proposal."""
+    evidence_hash: str
+    """The evidence of its latest proposal."""
+    proposed_by: str
+    """The name of the user who proposed it."""
+    proposed_at: str
+    """When it was last proposed; UTC, ISO 8601 with milliseconds."""
+    decided_by: str | None
+    """Who approved, rejected or superseded that proposal; null while nobody has."""
+    decided_at: str | None
+    """When; null while nobody has."""
+
+
+class MigrationList(TypedDict):
+    """A page of the migrations of the caller's scope, those proposed last first."""
+
+    count: int
+    """How many are in this page."""
+    migrations: list[MigrationSummary]
+    """The migrations."""
+    next_cursor: str | None
+    """The `cursor` of the next page; null on the last one."""
+
+
+class MigrationEntry(TypedDict):
+    """The chain's entry that a migration was proposed, approved, rejected or superseded."""
+
+    decision_protocol_version: str
+    """Version of the protocol."""
+    decision_migration_version: str
+    """Version of the entry's layout."""
+    migration_entry_id: str
+    """The entry's own id; `decision_id` of its link."""
+    migration_id: str
+    """The migration."""
+    event: MigrationStatus
+    """What became of it."""
+    manifest_hash: str
+    """H of its manifest."""
+    evidence_hash: str
+    """The evidence that the event rests on."""
+    candidates: list[MigrationCandidate]
+    """The versions that it proposes, in the order of their rulebook ids."""
+    actor: Actor
+    """Who did it."""
+    note: str
+    """What they said about it; may be empty."""
+    recorded_at: str
+    """When; UTC, ISO 8601 with milliseconds."""
+    migration_hash: str
+    """Hash of the entry without this member; `record_hash` of its link."""
+
+
+class Migration(TypedDict):
+    """A migration of the caller's scope: its manifest, where it stands, and all entries about it."""
+
+    migration_id: str
+    """The id that its author gave it."""
+    state: MigrationState
+    """Its status, or `applied`."""
+    status: MigrationStatus
+    """What was last said of it."""
+    candidates: list[MigrationCandidate]
+    """The versions that it proposes, in the order of their rulebook ids."""
+    manifest_hash: str
+    """H of the manifest of its latest proposal, as it was proposed."""
+    evidence_hash: str
+    """The evidence of its latest proposal."""
+    proposed_by: str
+    """The name of the user who proposed it."""
+    proposed_at: str
+    """When it was last proposed; UTC, ISO 8601 with milliseconds."""
+    decided_by: str | None
+    """Who approved, rejected or superseded that proposal; null while nobody has."""
+    decided_at: str | None
+    """When; null while nobody has."""
+    manifest: dict[str, Json]
+    """The manifest, rulebook_migration_v1, with `status` and `approval` as they are now."""
+    entries: list[MigrationEntry]
+    """All entries of the chain about it, in the order of the chain."""
+    routes: list[Route]
+    """The routes that cite it, in the order of the chain, as decision-routes.schema.json has them."""
+    stale: list[str]
+    """Why the evidence of an open migration, one that is proposed or approved, is stale now, as sentences; empty
+    where it is not. Nobody can approve or apply a migration whose evidence is stale.
+    """
+
+
+class MigrationEvidence(TypedDict):
+    """The evidence of a migration, rulebook_migration_evidence_v1. It names no moment, place or person: the same
+    manifest, candidates, corpus and history give the same evidence.
+    """
+
+    evidence_version: str
+    """Version of the evidence's layout."""
+    migration_id: str
+    """The migration."""
+    manifest_hash: str
+    """H of the manifest that it is about."""
+    rulebooks: list[dict[str, Json]]
+    """Of each candidate: `base`, the version that was in force, `candidate`, the exact `difference` of the two,
+    `tests` and `history`, what past decisions would have been.
+    """
+    corpus: dict[str, Json]
+    """The drift of the corpus of fixtures."""
+    evidence_hash: str
+    """H of the evidence without this member."""
 
 
 # What is answered: Registries.

@@ -127,7 +127,7 @@ class Served:
         self.address = address
         self.scope = scope
         self.damaged = damaged
-        self.direct = Analytics(instance.ledger, instance.settings.lake_directory, Personal())
+        self.direct = Analytics(instance.ledger, instance.settings.lake_directory, Personal(), instance.migrations())
         self.asked = AnalyticsClient(address)
 
 

@@ -194,6 +194,7 @@ def test_a_table_of_usual_names_fits_a_hundred_columns(gate: Gate, made: dict[st
         ["rulebook", "check"],
         ["rulebook", "hash"],
         ["rulebook", "explain"],
+        ["migrate", "check"],
         ["verify"],
         ["chain", "check"],
         ["chain", "checkpoint"],
@@ -701,7 +702,7 @@ class TestVerifyPacket:
         shutil.copytree(made_once[0], directory / "home")
         headers = {"x-api-key": made["key"]}
         with closing(open_instance(load_settings(directory / "home"))) as instance:
-            analytics = Analytics(instance.ledger, instance.settings.lake_directory, Personal())
+            analytics = Analytics(instance.ledger, instance.settings.lake_directory, Personal(), instance.migrations())
             client = create_app(instance, analytics=analytics).test_client()
             path = made["records"][0]["decision_url"]
             for body in ({"outcome_status": "pending"}, {"outcome_status": "succeeded"}):

@@ -131,6 +131,20 @@ def test_an_answer_of_one_entry_has_an_overload() -> None:
     assert made["endpoints.py"].count("limit: None = None, from_: str | datetime | None = None) -> Shelf: ...") == 2
 
 
+def test_an_answer_in_several_media_types_has_a_function_for_each() -> None:
+    document = small_document()
+    content = document["paths"]["/shelves/{shelf_id}"]["get"]["responses"]["200"]["content"]
+    content["text/markdown"] = {"schema": {"type": "string", "description": "A page."}}
+    forms = {"getShelf": {"text/markdown": "get_shelf_markdown"}}
+    made = sources(document, small_names(forms=forms))
+    asked = "(shelf_id: str, *, limit: int | None = None, from_: str | datetime | None = None)"
+    assert f"def get_shelf{asked} -> Call[Shelf]:" in made["operations.py"]
+    assert f"def get_shelf_markdown{asked} -> Call[str]:" in made["operations.py"]
+    assert made["operations.py"].count("media_type='text/markdown'") == 1
+    assert "Returns:\n        A page.\n" in made["operations.py"]
+    assert made["endpoints.py"].count("operations.get_shelf_markdown") == 2
+
+
 def test_an_object_becomes_a_type(load: Load) -> None:
     module = load("types.py")
     assert get_args(module.Fill) == ("full", "free")

@@ -100,6 +100,7 @@ def test_the_page_shows_every_operation_parameter_and_error_code(page: Page) -> 
             assert operation["summary"] in page.shown
     for parameter in document["components"]["parameters"].values():
         assert parameter["name"] in page.shown
+    assert "application/json, text/markdown, text/html" in page.shown
     assert not [code for code in codes() if code not in page.shown]
     assert not [name for name in document["components"]["schemas"] if f"schema-{name.lower()}" not in page.ids]
 

@@ -15,8 +15,10 @@ from flask.testing import FlaskClient
 from gate.clock import new_id, utc_now
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS
+from gate.rulebooks.rulebook import load
 from tests.contract.frozen import current
 from tests.independent.verifier import canonical_hash
+from tests.support.migrations import desk
 from tests.support.samples import REPORTS, sample_request, sample_rulebook
 
 DOCUMENT: Final = current()
@@ -27,6 +29,7 @@ OPERATIONS: Final = {
     if {"apiKey": []} in operation["security"]
 }
 POLICY: Final = "foreign_pricing"
+MIGRATION: Final = "foreign_pricing_2026_07"
 VERSION: Final = "2026-07-01"
 RULEBOOK: Final = {**sample_rulebook(), "rulebook_id": POLICY, "version": VERSION}
 """What only the other scope decides by."""
@@ -40,6 +43,7 @@ CHOSEN: Final = {
     "policy_version": VERSION,
     "version": VERSION,
     "target_object_id": "deal-1042",
+    "migration_id": MIGRATION,
     "cursor": "1",
 }
 """Ids that callers choose: the same one is asked for before another scope has it, and after."""
@@ -63,9 +67,12 @@ class Scopes:
 
     def __init__(self, client: FlaskClient, instance: Instance) -> None:
         self.client = client
+        self.instance = instance
         directory, now = instance.ledger.directory, utc_now()
-        owner, asking = (directory.create_scope(name, "unlimited", now) for name in ("owner", "asking"))
-        self.owner, self.asking = (directory.create_key(scope, FULL_ACCESS, None, now)[0] for scope in (owner, asking))
+        self.scope, asking = (directory.create_scope(name, "unlimited", now) for name in ("owner", "asking"))
+        self.owner, self.asking = (
+            directory.create_key(scope, FULL_ACCESS, None, now)[0] for scope in (self.scope, asking)
+        )
         # The one that asks holds something of its own.
         self.report_on(self.decide(self.asking, sample_rulebook()), self.asking)
 
@@ -87,6 +94,7 @@ class Scopes:
 
     def own(self) -> dict[str, Any]:
         """Makes what the other scope has no business with; its record."""
+        desk(self.instance, self.scope).route(MIGRATION, load(RULEBOOK))
         record = self.decide(self.owner, RULEBOOK)
         self.report_on(record, self.owner)
         return record

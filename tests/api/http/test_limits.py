@@ -191,7 +191,9 @@ class TestMonthlyCap:
 
         def client(now: datetime) -> FlaskClient:
             app = create_app(instance)
-            app.extensions["gate"] = State(instance, instance.gate(lambda: now), instance.lifecycle(), instance.limiter)
+            app.extensions["gate"] = State(
+                instance, instance.gate(lambda: now), instance.lifecycle(), instance.limiter, instance.migrations()
+            )
             return app.test_client()
 
         return client

@@ -261,7 +261,7 @@ class TestOverRealLedgers:
         )
         assert answer.get_json() == expected
         assert expected["cross_customer"]["status"] == "available"
-        analytics = Analytics(instance.ledger, instance.settings.lake_directory, Personal())
+        analytics = Analytics(instance.ledger, instance.settings.lake_directory, Personal(), instance.migrations())
         another = create_app(instance, analytics=analytics).test_client()
         assert get(another, members.keys[2]).data == answer.data
 

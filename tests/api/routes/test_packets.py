@@ -44,7 +44,7 @@ Packet = dict[str, Any]
 
 def counting(instance: Instance) -> FlaskClient:
     """A client of an application of its own, which makes the reports that packets hold."""
-    analytics = Analytics(instance.ledger, instance.settings.lake_directory, Personal())
+    analytics = Analytics(instance.ledger, instance.settings.lake_directory, Personal(), instance.migrations())
     return create_app(instance, analytics=analytics).test_client()
 
 

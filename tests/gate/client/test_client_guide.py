@@ -53,17 +53,19 @@ def test_every_endpoint_has_one_row_and_every_method_too() -> None:
 def test_a_method_calls_the_endpoint_of_its_row_with_the_arguments_that_the_row_names(
     endpoint: str, method: str, named: str
 ) -> None:
-    name, _, told = words(method)[0].rstrip(")").partition("(")
-    parameters = inspect.signature(METHODS[name]).parameters.values()
-    needed = [each for each in parameters if each.kind is not each.KEYWORD_ONLY]
-    assert told == ", ".join(each.name if each.default is each.empty else f"{each.name}=None" for each in needed)
-    further = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
-    assert [*words(named), "request_id"] == further
-    call = METHODS[name](*({} if each.name in BODIES else each.name for each in needed))
     http, path = words(endpoint)[0].split(" ")
-    assert (call.method, call.path) == (http, re.sub(r"{(\w+)}", r"\1", path))
-    assert call.operation == OPERATIONS[f"{http} {path}"]["operationId"]
-    assert all(callable(getattr(client, name)) for client in (Client, AsyncClient))
+    # An endpoint that answers in several forms has a method for each.
+    for written in words(method):
+        name, _, told = written.rstrip(")").partition("(")
+        parameters = inspect.signature(METHODS[name]).parameters.values()
+        needed = [each for each in parameters if each.kind is not each.KEYWORD_ONLY]
+        assert told == ", ".join(each.name if each.default is each.empty else f"{each.name}=None" for each in needed)
+        further = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+        assert [*words(named), "request_id"] == further
+        call = METHODS[name](*({} if each.name in BODIES else each.name for each in needed))
+        assert (call.method, call.path) == (http, re.sub(r"{(\w+)}", r"\1", path))
+        assert call.operation == OPERATIONS[f"{http} {path}"]["operationId"]
+        assert all(callable(getattr(client, name)) for client in (Client, AsyncClient))
 
 
 def test_every_argument_of_a_client_has_a_row_with_its_variable_and_default() -> None:

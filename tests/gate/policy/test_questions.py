@@ -24,6 +24,7 @@ from gate.policy.questions import (
     CounterfactualsQuestion,
     EffectivenessQuestion,
     LakeQuestion,
+    MigrationReportQuestion,
     Question,
     dump_question,
     load_question,
@@ -62,6 +63,7 @@ questions: st.SearchStrategy[LakeQuestion] = st.one_of(
         min_cohort_scopes=st.integers(5, 1000),
         min_cohort_decisions=st.integers(50, 1_000_000),
     ),
+    st.builds(MigrationReportQuestion, migration_id=st.text(), format=st.sampled_from(["markdown", "html"])),
 )
 
 
@@ -103,6 +105,8 @@ def test_a_question_is_dumped_by_the_name_of_its_report_with_every_member() -> N
         ({"report": "effectiveness", "policy_id": "p", "threshold": 0.5}, TypeError),
         ({"report": "effectiveness", "policy_id": "p", "limit": 0}, OperatorError),
         ({"report": "effectiveness", "policy_id": 7}, OperatorError),
+        ({"report": "migration", "migration_id": "m"}, TypeError),
+        ({"report": "migration", "migration_id": "m", "format": "pdf"}, OperatorError),
     ],
 )
 def test_what_is_no_question_for_the_lake_is_not_loaded(document: dict[str, Any], error: type[Exception]) -> None:

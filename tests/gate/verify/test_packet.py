@@ -20,12 +20,14 @@ from gate.proof import chain
 from gate.proof.chain import Head
 from gate.proof.checkpoint import sign_checkpoint
 from gate.proof.signing import Ed25519Signer, HmacSigner, KeyRegistry
+from gate.records.changes import MIGRATIONS, ROUTES, entry_link
 from gate.records.packet import packet_hash
 from gate.records.record import Signers
 from gate.verify import PacketVerification, Trust, verify_packet
 from gate.verify.packet_result import MAX_FAILURES, STEPS
 from tests.independent import verifier
 from tests.reference.strategies import json_values
+from tests.support.migrations import Example
 from tests.support.samples import (
     ATTESTATION_KEYS,
     NOW,
@@ -73,6 +75,10 @@ VARIANTS: dict[str, tuple[dict[str, Any], Trust]] = {
     "no checkpoint": (make_packet(signer=None), TRUST),
     "hmac": (hmac_packet(), HMAC_TRUST),
 }
+
+
+def independent_failures(packet: Any) -> list[str]:
+    return verifier.packet_failures(packet, RECEIPT_KEYS.to_dict(), attestation_keys=ATTESTATION_KEYS.to_dict())
 
 
 def failing(result: PacketVerification) -> set[str]:
@@ -182,6 +188,52 @@ def test_links_that_no_checkpoint_covers_confirm_nothing() -> None:
     assert (result.verified, result.error) == (True, "REPORTS_UNSIGNED")
     assert (result.checks["audit_chain.erasure"], result.checks["record.erasure"]) == (None, None)
     assert "evaluation was erased; no retained link confirms it." in (result.message or "")
+
+
+def grown(*more: chain.Entry) -> dict[str, Any]:
+    """A packet whose retained links go on with further entries, up to a checkpoint of the last."""
+    packet: dict[str, Any] = make_packet()
+    links = packet["audit_chain"]["retained_links"]
+    for entry in more:
+        links.append(chain.append(chain.head_of(links[-1]), entry))
+    last = links[-1]
+    packet["audit_chain"] |= {"chain_size": last["chain_position"], "merkle_root": last["merkle_root"]}
+    checkpoint = sign_checkpoint(chain.head_of(last), timestamp(NOW), RECEIPT_SIGNER)
+    return rehashed(with_value(packet, CHECKPOINT_PATH, checkpoint))
+
+
+APPROVED, ROUTED = Example().changes[-2:]
+CHANGES = {"migration": entry_link(MIGRATIONS, APPROVED), "route": entry_link(ROUTES, ROUTED)}
+OF_LATER = {
+    "unsigned": chain.Entry("resolution", "dec_1", "a" * 64, None, "pricing_exception", "1", timestamp(NOW)),
+    "with a receipt": chain.Entry("import", "imp_1", "b" * 64, "c" * 64, None, None, timestamp(NOW)),
+}
+
+
+@pytest.mark.parametrize("known", [*CHANGES, "both"])
+def test_links_of_migrations_and_routes_are_links_like_any_other(known: str) -> None:
+    packet = grown(*(CHANGES.values() if known == "both" else [CHANGES[known]]))
+    result = verify_packet(packet, TRUST)
+    assert (result.verified, result.error, failing(result), unchecked(result)) == (True, None, set(), set())
+    assert "audit_chain.entry_types" not in result.checks
+    assert independent_failures(packet) == []
+    assert verifier.unknown_types(packet["audit_chain"]["retained_links"]) == set()
+
+
+@pytest.mark.parametrize("unknown", OF_LATER)
+def test_links_of_a_type_that_this_release_does_not_know_are_noted_and_fail_nothing(unknown: str) -> None:
+    # Between links that it knows, so that these are checked through it.
+    packet = grown(CHANGES["migration"], OF_LATER[unknown], CHANGES["route"])
+    result = verify_packet(packet, TRUST)
+    assert (result.verified, result.error, failing(result)) == (True, None, set())
+    assert unchecked(result) == {"audit_chain.entry_types"}
+    assert independent_failures(packet) == []
+    assert verifier.unknown_types(packet["audit_chain"]["retained_links"]) == {OF_LATER[unknown].entry_type}
+    place = ("audit_chain", "retained_links", -2)
+    for name in ("entry_type", "decision_id", "record_hash", "created_at", "leaf_hash", "link_hash"):
+        forged = rehashed(with_value(packet, (*place, name), "0" * 64))
+        assert not verify_packet(forged, TRUST).verified, name
+        assert independent_failures(forged) != [], name
 
 
 def test_a_checkpoint_that_nobody_trusted_signed_accuses_no_packet() -> None:
@@ -382,7 +434,7 @@ def packet_with(**members: Any) -> Any:
 
 
 def fails_elsewhere(packet: Any) -> bool:
-    return bool(verifier.packet_failures(packet, RECEIPT_KEYS.to_dict(), attestation_keys=ATTESTATION_KEYS.to_dict()))
+    return bool(independent_failures(packet))
 
 
 FLAGS: Place = ("execution_receipts", 0, "flags")

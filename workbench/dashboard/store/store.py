@@ -48,7 +48,7 @@ class Store:
         self._clock: Final = clock
         self._reports: Final = ReportStore(Snapshots(reading(instance.ledger, lake, personal), clock))
         self._healths: Final = Memo(SCOPES)
-        self.ledger: Final = LedgerReads(instance, Analytics(instance.ledger, lake, personal))
+        self.ledger: Final = LedgerReads(instance, Analytics(instance.ledger, lake, personal, instance.migrations()))
         self.dismissals: Final[Dismissals] = instance.ledger.dismissals
 
     def reports(self, access: Access) -> ScopeReports:

@@ -28,6 +28,7 @@ from gate.errors import GateError, MaterialRefused, RequestRefused
 from gate.instance.instance import Instance
 from tests.contract.frozen import current
 from tests.gate.client.api.documents import ROOTS
+from tests.support.migrations import candidate, desk
 from tests.support.samples import EXECUTED, SUCCEEDED, case_text, cases, sample_request
 
 DOCUMENT: Final = json.loads(resources.path("schemas", "openapi.json").read_bytes())
@@ -48,6 +49,13 @@ NAMES: Final = {
     "x-decision-response-view": "view",
 }
 ID: Final = "dec_00000000000000000000000000000001"
+# The functions that ask for another form of an answer than the first one, with its media type.
+FORMS: Final[dict[str, dict[str, Callable[..., Call[str]]]]] = {
+    "getMigrationReport": {
+        "text/markdown": operations.get_migration_report_markdown,
+        "text/html": operations.get_migration_report_html,
+    }
+}
 FOREIGN: Final[list[Any]] = [
     *(math.nan, math.inf, 2**53, -(2**53), Decimal(1), {1, 2}, b"x", object(), "\ud800", {1: 2}),
     datetime(2026, 1, 1, tzinfo=UTC),
@@ -129,6 +137,7 @@ class Wire:
 
     client: FlaskClient
     secrets: dict[str | None, dict[str, str]]
+    instance: Instance
 
     def send(self, call: Call[Any]) -> Answer[Any]:
         headers = {**call.headers, **self.secrets[call.credential]}
@@ -145,7 +154,14 @@ class Wire:
 @pytest.fixture
 def wire(client: FlaskClient, key: str, instance: Instance) -> Wire:
     token = instance.settings.metrics_token.read_text().strip()
-    return Wire(client, {"key": {"x-api-key": key}, "metrics": {"x-metrics-token": token}, None: {}})
+    return Wire(client, {"key": {"x-api-key": key}, "metrics": {"x-metrics-token": token}, None: {}}, instance)
+
+
+def migrated(wire: Wire) -> str:
+    """A migration of the caller's scope that was applied; its id."""
+    (scope,) = wire.instance.ledger.directory.scopes()
+    desk(wire.instance, scope).route("prices_2026_12", candidate("2026-12-01"))
+    return "prices_2026_12"
 
 
 @pytest.fixture
@@ -160,7 +176,8 @@ def record(wire: Wire) -> dict[str, Any]:
 
 class TestDocument:
     def test_every_operation_has_one_function_and_every_function_is_an_operation(self) -> None:
-        assert set(operations.__all__) == set(map(snake, OPERATIONS))
+        forms = {form.__name__ for others in FORMS.values() for form in others.values()}
+        assert set(operations.__all__) == set(map(snake, OPERATIONS)) | forms
         assert len(set(map(snake, OPERATIONS))) == len(OPERATIONS)
 
     @pytest.mark.parametrize("operation", OPERATIONS)
@@ -247,6 +264,22 @@ class TestDocument:
             assert pointers == {(name, pointer.removeprefix("#")) for name, _, pointer in named}
         else:
             assert types in ([str], [dict[str, Any]])
+
+    def test_an_operation_that_answers_in_several_forms_has_a_function_for_each(self) -> None:
+        several = {
+            name: list(told["responses"]["200"]["content"])[1:]
+            for name, (_, _, told) in DESCRIBED.items()
+            if len(told["responses"].get("200", {}).get("content", {})) > 1
+        }
+        assert {name: list(others) for name, others in FORMS.items()} == several
+        for name, others in FORMS.items():
+            first = function(name)(*needed(name))
+            for media_type, form in others.items():
+                call = form(*needed(name), request_id="trace-1")
+                assert (call.operation, call.method, call.path) == (name, first.method, first.path)
+                assert call.headers == {"accept": media_type, "x-request-id": "trace-1"}
+                assert call.read is calls.text
+                assert inspect.signature(form).parameters == inspect.signature(function(name)).parameters
 
 
 class TestPaths:
@@ -466,6 +499,12 @@ ROUND_TRIPS: Final[dict[str, Callable[[dict[str, Any], Wire], Call[Any]]]] = {
     ),
     "getPolicyAlerts": lambda record, wire: operations.get_policy_alerts(open_days=30),
     "getStatus": lambda record, wire: operations.get_status(),
+    "listRoutes": lambda record, wire: operations.list_routes(rulebook_id="pricing_exception", limit=5),
+    "listMigrations": lambda record, wire: operations.list_migrations(
+        state="applied", limit=5, cursor="mig_ffffffffffffffffffffffffffffffff"
+    ),
+    "getMigration": lambda record, wire: operations.get_migration(migrated(wire)),
+    "getMigrationReport": lambda record, wire: operations.get_migration_report(migrated(wire)),
     "listReceiptKeys": lambda record, wire: operations.list_receipt_keys(),
     "listAttestationKeys": lambda record, wire: operations.list_attestation_keys(),
     "listPolicyBundles": lambda record, wire: operations.list_policy_bundles(),
@@ -501,11 +540,19 @@ class TestService:
         call = ROUND_TRIPS[operation](record, wire)
         answer = wire.send(call)
         path, method, _ = DESCRIBED[operation]
-        (media,) = SERVED["paths"][path][method]["responses"][str(answer.status)]["content"].values()
+        media, *_ = SERVED["paths"][path][method]["responses"][str(answer.status)]["content"].values()
         schema = {**media["schema"], "components": SERVED["components"]}
         jsonschema.Draft202012Validator(schema).validate(answer.body)
         assert answer.status == (201 if operation.startswith("report") else 200)
         assert answer.request_id == call.headers.get("x-request-id", answer.request_id)
+
+    def test_a_page_is_answered_as_text(self, wire: Wire) -> None:
+        migration_id = migrated(wire)
+        page = wire.send(operations.get_migration_report_markdown(migration_id))
+        assert page.body.startswith("# Migration ")
+        assert page.headers["content-type"] == "text/markdown; charset=utf-8"
+        page = wire.send(operations.get_migration_report_html(migration_id))
+        assert page.body.startswith("<!DOCTYPE html>")
 
     def test_one_that_is_asked_for_is_answered_alone(self, wire: Wire) -> None:
         bundles = wire.send(operations.list_policy_bundles()).body["policy_bundles"]
@@ -551,7 +598,7 @@ class TestService:
         assert not {"audit_chain", "policy_intelligence", "input"} & packet.keys()
 
     def test_an_endpoint_that_needs_a_credential_is_not_answered_without(self, wire: Wire) -> None:
-        bare = Wire(wire.client, {credential: {} for credential in wire.secrets})
+        bare = Wire(wire.client, {credential: {} for credential in wire.secrets}, wire.instance)
         for operation in OPERATIONS:
             call = function(operation)(*needed(operation))
             if call.credential is not None:

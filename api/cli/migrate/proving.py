@@ -1,0 +1,231 @@
+"""gate migrate dry-run and propose: a migration proved on a scope's own past, and put before an approver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from api.cli.migrate.check import workers
+from api.cli.migrate.signing import Note, ScopeName, TokenFile, UserName, signed_in
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
+from api.cli.output import note as tell
+from api.cli.output import print_json, progress, say
+from api.cli.rulebook.runs import UnusableFile, run_file
+from gate.errors import OperatorError
+from gate.migration.folder import Migration, read_migration
+from gate.rulebooks.testing.cases import Case
+
+# Checking a manifest needs no ledger and no lake.
+if TYPE_CHECKING:
+    from gate.instance.instance import Instance
+    from workbench.migration.headline import Line
+    from workbench.migration.proof import Proof
+
+ManifestFile = Annotated[
+    Path,
+    typer.Argument(metavar="MANIFEST", help="The manifest of the migration, in JSON or YAML.", show_default=False),
+]
+CorpusIndex = Annotated[
+    Path | None,
+    typer.Option(
+        "--corpus", metavar="INDEX", help="The index of another corpus than the manifest's.", show_default=False
+    ),
+]
+CaseFiles = Annotated[
+    list[Path],
+    typer.Option("--cases", help="Repeatable: a file of cases of a candidate, as `gate rulebook test` takes it."),
+]
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        help="Show the money that moves: a metric of outcomes, such as refund_cost, or a fact, as inputs.PATH.",
+        show_default=False,
+    ),
+]
+Since = Annotated[
+    str | None, typer.Option("--since", help="Only decisions from this day on, in UTC: 2026-06-01.", show_default=False)
+]
+_NONE: list[Path] = []
+
+
+def dry_run(
+    manifest: ManifestFile,
+    scope: ScopeName,
+    corpus: CorpusIndex = None,
+    cases: CaseFiles = _NONE,
+    metric: Metric = None,
+    since: Since = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", help="Write the report: FILE.html, FILE.md or FILE.json.", show_default=False),
+    ] = None,
+    decisions: Annotated[
+        Path | None,
+        typer.Option(
+            "--decisions", help="Write every decision that changes: FILE.parquet or FILE.csv.", show_default=False
+        ),
+    ] = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Prove a migration on the scope's own past, and change nothing. Exit code 1 where it cannot pass the gate.
+
+    The candidate decides every stored decision anew, and the fixtures of the corpus; it is compared with the version in
+    force for all facts; its cases are run.
+    """
+    from gate.migration.approval import find_gate_faults
+    from workbench.migration.headline import headline
+    from workbench.migration.report import write_decisions, write_report
+
+    read = read_migration(manifest, corpus=corpus)
+    with instance_at(home, database_url) as instance:
+        proof = _proved(instance, read, scope, cases, metric, since, as_json=as_json)
+    evidence = proof.proposal.evidence
+    document = {"migration_id": read.manifest.migration_id, "state": "draft", "manifest": read.manifest.body}
+    if report is not None:
+        write_report(report, document, evidence)
+    if decisions is not None:
+        write_decisions(decisions, proof.runs)
+    faults = find_gate_faults(evidence)
+    if as_json:
+        print_json(evidence)
+    else:
+        _print(headline(evidence), faults)
+        if report is not None:
+            say(f"Wrote the report to {report}.")
+        if not faults:
+            say(f"Next: `gate migrate propose {manifest} --scope {scope} --user NAME` puts it before an approver.")
+    raise typer.Exit(1 if faults else 0)
+
+
+def propose(
+    manifest: ManifestFile,
+    scope: ScopeName,
+    user: UserName = None,
+    token_file: TokenFile = None,
+    note: Note = "",
+    corpus: CorpusIndex = None,
+    cases: CaseFiles = _NONE,
+    metric: Metric = None,
+    since: Since = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Prove a migration as `dry-run` does, and propose it under your name, with the evidence, to an approver.
+
+    It may be proposed again, with new evidence, until it is applied. Exit code 1 where it cannot pass the gate: it is
+    proposed all the same, and nobody can approve it.
+    """
+    from gate.migration.approval import find_gate_faults
+    from workbench.migration.headline import headline
+
+    read = read_migration(manifest, corpus=corpus)
+    with instance_at(home, database_url) as instance:
+        of = instance.ledger.directory.scope(scope)
+        # Before the work, so that nobody waits in vain.
+        who = signed_in(instance, user, token_file)
+        proof = _proved(instance, read, scope, cases, metric, since, as_json=as_json)
+        standing = instance.migrations().propose(of, who, proof.proposal, note)
+    evidence = proof.proposal.evidence
+    faults = find_gate_faults(evidence)
+    migration_id = read.manifest.migration_id
+    if as_json:
+        print_json({"migration_id": migration_id, "evidence_hash": standing.evidence_hash, "gate_faults": faults})
+    else:
+        _print(headline(evidence), faults)
+        say(f"Proposed {migration_id} as {who.name}. Evidence: {standing.evidence_hash}")
+        if not faults:
+            say(
+                f"Next: another user reads it with `gate migrate report {migration_id} --scope {scope}`, and approves "
+                f"it with `gate migrate approve {migration_id} --scope {scope} --evidence {standing.evidence_hash}`."
+            )
+    raise typer.Exit(1 if faults else 0)
+
+
+_STYLES = {"danger": "red", "warning": "yellow", "good": "green", "note": ""}
+
+
+def _print(lines: Sequence[Line], faults: Sequence[str]) -> None:
+    for line in lines:
+        say(line.text, style=_STYLES[line.level])
+    for fault in faults:
+        say(f"The gate: {fault}", style="red")
+
+
+def _proved(
+    instance: Instance,
+    read: Migration,
+    scope: str,
+    cases: Sequence[Path],
+    metric: str | None,
+    since: str | None,
+    *,
+    as_json: bool,
+) -> Proof:
+    from workbench.lake.entries import Personal
+    from workbench.lake.fresh import fresh
+    from workbench.migration.proof import Wanted, prove
+
+    of = instance.ledger.directory.scope(scope)
+    settings = instance.settings
+    personal = Personal.of(settings.personal_fields)
+    with lake_errors():
+        snapshot = fresh(instance.ledger, settings.lake_directory, of.scope_id, personal)
+    wanted = Wanted(metric, _day(since), None, _cases(read, cases))
+    total = snapshot.position * len(read.rulebooks)
+    with workers() as make_facts, progress("Deciding anew", total, as_json=as_json) as done:
+        return prove(of, read, instance.migrations(), snapshot, make_facts, wanted, told=lambda at, _: done(at))
+
+
+@contextmanager
+def lake_errors() -> Iterator[None]:
+    """Says what to do where the lake is too far behind; the service waits for its export, a command does not."""
+    from gate.errors import ServiceUnavailable
+
+    try:
+        yield
+    except ServiceUnavailable as error:
+        if error.code != "SVC_REPORT_UNAVAILABLE":
+            raise
+        tell("Run `gate lake export`, and then this command again.")
+        raise
+
+
+def _cases(read: Migration, files: Sequence[Path]) -> dict[str, list[Case]]:
+    """The cases of the candidates, by rulebook id; each file names a rulebook of that id.
+
+    Raises:
+        OperatorError: CASES_UNUSABLE.
+    """
+    ids = {of.rulebook.rulebook_id for of in read.rulebooks}
+    found: dict[str, list[Case]] = {}
+    for file in files:
+        run = run_file(file)
+        if isinstance(run, UnusableFile):
+            raise OperatorError(
+                "CASES_UNUSABLE", f"{file} cannot be used: {run.error.message} `gate rulebook test {file}` shows more."
+            )
+        if run.rulebook.rulebook_id not in ids:
+            raise OperatorError(
+                "CASES_UNUSABLE",
+                f"{file} has cases of {run.rulebook.rulebook_id}, and the migration proposes {', '.join(sorted(ids))}.",
+            )
+        found.setdefault(run.rulebook.rulebook_id, []).extend(case.result.case for case in run.cases)
+    return found
+
+
+def _day(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError as error:
+        raise OperatorError("DATE_INVALID", f"{text!r} is not a date; write --since 2026-06-01.") from error

@@ -1,0 +1,168 @@
+"""What a migration comes to, in the few sentences that a person reads first: what changes, for how many, how dangerous
+that is, and how sure it is.
+
+    for line in headline(evidence): print(line.text)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from workbench.engines.wording import counted, decided_by, joined
+from workbench.migration.sentences import rate
+
+Level: TypeAlias = Literal["danger", "warning", "good", "note"]
+
+_Part = Mapping[str, Any]
+_NAMED: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A sentence, or two.
+
+    Attributes:
+        text: The sentence.
+        level: How it should be read: as a danger, a warning, good news, or a note.
+    """
+
+    text: str
+    level: Level = "note"
+
+
+def headline(evidence: Mapping[str, Any]) -> list[Line]:
+    """The sentences of a migration's evidence, those of each rulebook together."""
+    lines = [line for of in evidence["rulebooks"] for line in rulebook_lines(of)]
+    return [*lines, corpus_line(evidence["corpus"])]
+
+
+def rulebook_lines(of: _Part) -> list[Line]:
+    """The sentences about one rulebook."""
+    return [*_what(of), *_how_many(of), *_how_dangerous(of), _cases(of), *_how_sure(of)]
+
+
+def _what(of: _Part) -> Iterator[Line]:
+    base, candidate = of["base"], of["candidate"]["version"]
+    if base is None:
+        yield Line(f"{of['rulebook_id']}: version {candidate} would be the first that its route leads to.")
+    else:
+        yield Line(f"{of['rulebook_id']}: version {candidate} would replace {base['version']}.")
+
+
+def _how_many(of: _Part) -> Iterator[Line]:
+    history, equal = of["history"], of["difference"] is not None and of["difference"]["equal"]
+    if equal:
+        yield Line("It decides all facts as the version in force does; the exact analysis proves it.", "good")
+        return
+    changed, redecided = history["verdict_changed"], history["redecided"]
+    if not redecided:
+        yield Line("No past decision of it can be decided anew, so the past shows nothing.", "warning")
+        return
+    if not history["changed"]["decisions"]:
+        yield Line(f"None of {counted(redecided, 'past decision')} would change.", "good")
+        return
+    verb = "would get another verdict"
+    yield Line(
+        f"Of {counted(redecided, 'past decision')}, {changed['decisions']:,} {verb} ({rate(changed)}).", "warning"
+    )
+    blocked, approved = history["newly_blocked"], history["newly_approved"]["decisions"]
+    if blocked["decisions"]:
+        parts = [f"{blocked[to]:,} {word}" for to, word in (("to_no", "blocked"), ("to_review", "held")) if blocked[to]]
+        yield Line(f"{counted(blocked['decisions'], 'approval')} would be no more: {' and '.join(parts)}.", "warning")
+    if approved:
+        held = "decision that is" if approved == 1 else "decisions that are"
+        yield Line(f"{approved:,} {held} blocked or held would be approved.", "danger")
+    rest = history["changed"]["decisions"] - changed["decisions"]
+    if rest:
+        yield Line(f"{rest:,} more would change in action, reason or rule alone.")
+    for transition in history["transitions"][:1]:
+        before, after = decided_by(transition["rule"]), decided_by(transition["then_rule"])
+        yield Line(
+            f"The most frequent change, {counted(transition['decisions'], 'decision')}: {before} "
+            f"({transition['verdict']}) becomes {after} ({transition['then_verdict']})."
+        )
+
+
+def _how_dangerous(of: _Part) -> Iterator[Line]:
+    difference = of["difference"]
+    if difference is not None and not difference["equal"]:
+        dangers = [region for region in difference["regions"] if region["severity"] == "danger"]
+        if dangers:
+            where = "1 region of facts" if len(dangers) == 1 else f"{len(dangers)} regions of facts"
+            yield Line(
+                f"For all facts, not only past ones: {where} that are now refused or held would be approved.", "danger"
+            )
+        else:
+            yield Line("For all facts: nothing that is refused or held now would be approved.", "good")
+    outcomes = of["history"]["outcomes"]
+    for name in ("good_newly_blocked", "bad_newly_approved", "bad_newly_blocked"):
+        if outcomes[name]["decisions"]:
+            yield Line(outcomes[name]["sentence"], "good" if name == "bad_newly_blocked" else "danger")
+    findings = [finding for finding in of["analysis"]["findings"] if finding["severity"] == "danger"]
+    for finding in findings[:3]:
+        yield Line(f"The analysis of the candidate: {finding['message']}", "danger")
+
+
+def _cases(of: _Part) -> Line:
+    tests = of["tests"]
+    if tests is None:
+        return Line("The author gave no cases.", "warning")
+    if tests["failed"]:
+        return Line(
+            f"{tests['failed']:,} of {counted(tests['cases'], 'case')} fail: {tests['failures'][0]['message']}",
+            "danger",
+        )
+    return Line(f"All {counted(tests['cases'], 'case')} hold.", "good")
+
+
+def _how_sure(of: _Part) -> Iterator[Line]:
+    history, difference = of["history"], of["difference"]
+    for lost in history["not_redecided"]:
+        yield Line(
+            f"{counted(lost['decisions'], 'past decision')} cannot be decided anew: {LOST[lost['reason']]}.", "warning"
+        )
+    lacking = [field for field in history["missing_facts"] if field["required"]]
+    if lacking:
+        named = [f"{field['field']} ({field['decisions']:,})" for field in lacking[:_NAMED]]
+        more = [f"{len(lacking) - _NAMED} more"] if len(lacking) > _NAMED else []
+        yield Line(f"Past decisions lack facts that the candidate requires: {joined([*named, *more])}.", "warning")
+    undecided = [] if difference is None else list(difference["undecided"])
+    for sentence in [*undecided, *of["analysis"]["undecided"], *history["undecided"]]:
+        yield Line(f"Not decided: {sentence}", "warning")
+    if history["newly_approved"]["decisions"]:
+        yield Line(history["outcomes"]["unknowable"])
+
+
+LOST: Mapping[str, str] = {
+    "facts_erased": "their facts were erased",
+    "facts_withheld": "a fact that a rulebook reads is personal, and the lake leaves it out",
+    "adapter_changed": "another adapter made their facts, or none did",
+}
+"""Why decisions cannot be decided anew, by reason."""
+
+
+def corpus_line(corpus: _Part) -> Line:
+    """What the dry run over the corpus found."""
+    counts = corpus["counts"]
+    if not counts["concerned"]:
+        return Line(f"No fixture of the corpus {corpus['corpus']} concerns the candidate.")
+    if corpus["ok"]:
+        touched = f"{counts['concerned']:,} of {counted(counts['fixtures'], 'fixture')} concerned"
+        return Line(f"The corpus {corpus['corpus']} does not drift: {touched}.", "good")
+    if corpus["unexpected"]:
+        return Line(
+            f"{counted(counts['unexpected'], 'fixture')} of the corpus drift otherwise than expected.", "danger"
+        )
+    if corpus["errors"]:
+        return Line(f"The corpus does not drift as expected: {corpus['errors'][0]}", "danger")
+    return Line(
+        f"{counted(len(corpus['drift']), 'fixture')} of the corpus drift, exactly as the manifest expects.", "warning"
+    )
+
+
+def worst(lines: Sequence[Line]) -> Level:
+    """The gravest level of some lines."""
+    levels: tuple[Level, ...] = ("danger", "warning", "good", "note")
+    return next((level for level in levels if any(line.level == level for line in lines)), "note")

@@ -1,0 +1,327 @@
+"""The report of a migration, made of its evidence: one HTML file that fetches nothing, or Markdown for a pull request.
+
+    as_html(document, evidence)         # self-contained: styles and plots inline, no script, light, dark and paper
+    as_markdown(document, evidence)
+
+It is written for a person who has to say yes: first the sentences of `headline`, then the reasons, then the tables.
+Every name in it was chosen by an author or a caller: templates escape whatever is put into them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import polars as pl
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from gate.errors import OperatorError
+from workbench.charts import colours, counterfactuals
+from workbench.charts.migrations import weekly_changes
+from workbench.charts.svg import to_svg
+from workbench.engines.rendering import on_one_line
+from workbench.engines.wording import amount, counted, decided_by
+from workbench.migration.headline import LOST, Line, corpus_line, headline
+from workbench.migration.history import HistoryRun
+from workbench.migration.sentences import percent
+
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+_WIDTH: Final = 880
+_MATRIX_WIDTH: Final = 480
+_ROWS: Final = 40
+# What means something within a line; an underscore between letters does not.
+_MARKDOWN: Final = re.compile(r"([\\`*\[\]<|~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+
+_Part = Mapping[str, Any]
+
+
+def as_html(document: _Part, evidence: _Part) -> str:
+    """The report as one HTML file.
+
+    Args:
+        document: {migration_id, state, manifest}, and more where the migration is stored; see
+            `gate.decisions.migrations.migration_document`.
+        evidence: The evidence.
+    """
+    shown = {
+        "migration_id": evidence["migration_id"],
+        "state": document["state"],
+        "summary": document["manifest"].get("summary"),
+        "headline": headline(evidence),
+        "rulebooks": [_shown(of) for of in evidence["rulebooks"]],
+        "corpus": evidence["corpus"],
+        "corpus_line": corpus_line(evidence["corpus"]).text,
+        "identity": list(_identity(evidence)),
+        "css": Markup((_TEMPLATES / "report.css").read_text(encoding="utf-8")),  # noqa: S704 - the product's own file
+        "chart_css": Markup(colours.stylesheet()),  # noqa: S704 - made of constants
+    }
+    return _environment().get_template("report.html").render(shown)
+
+
+def as_markdown(document: _Part, evidence: _Part) -> str:
+    """The report as Markdown, short enough for a pull request."""
+    return "\n".join(_markdown(document, evidence)) + "\n"
+
+
+def write_report(path: Path, document: _Part, evidence: _Part) -> None:
+    """Writes the report as its file's name says: .html, .md or .json, which is the evidence.
+
+    Raises:
+        OperatorError: REPORT_FORMAT_UNKNOWN or FILE_UNWRITABLE.
+    """
+    made: Mapping[str, Callable[[], str]] = {
+        ".html": lambda: as_html(document, evidence),
+        ".md": lambda: as_markdown(document, evidence),
+        ".json": lambda: orjson.dumps(evidence, option=orjson.OPT_INDENT_2).decode() + "\n",
+    }
+    if path.suffix not in made:
+        raise OperatorError(
+            "REPORT_FORMAT_UNKNOWN", f"{path} names no format of reports; end its name with {', '.join(made)}."
+        )
+    _write(path, made[path.suffix]().encode())
+
+
+def write_decisions(path: Path, runs: Mapping[str, HistoryRun]) -> None:
+    """Writes every decision that changes, or cannot be decided anew, as its file's name says: .parquet or .csv.
+
+    Raises:
+        OperatorError: REPORT_FORMAT_UNKNOWN or FILE_UNWRITABLE.
+    """
+    found = [
+        run.decisions()
+        .filter(pl.col("changed") | pl.col("not_redecided").is_not_null())
+        .with_columns(pl.lit(rulebook_id).alias("rulebook_id"))
+        for rulebook_id, run in runs.items()
+    ]
+    rows = pl.concat(found).collect(engine="streaming")
+    writes: Mapping[str, Callable[[], object]] = {
+        ".parquet": lambda: rows.write_parquet(path),
+        ".csv": lambda: rows.write_csv(path),
+    }
+    if path.suffix not in writes:
+        raise OperatorError(
+            "REPORT_FORMAT_UNKNOWN", f"{path} names no format of decisions; end its name with {', '.join(writes)}."
+        )
+    try:
+        writes[path.suffix]()
+    except OSError as error:
+        raise OperatorError("FILE_UNWRITABLE", f"{path} cannot be written: {error.strerror}.") from error
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise OperatorError("FILE_UNWRITABLE", f"{path} cannot be written: {error.strerror}.") from error
+
+
+def _shown(of: _Part) -> dict[str, Any]:
+    """What the template shows of one rulebook."""
+    history, difference = of["history"], of["difference"]
+    traffic = {region["region"]: region for region in history["regions"]}
+    regions = [
+        {
+            **region,
+            "witness": orjson.dumps(region["witness"]).decode(),
+            "share": traffic[index]["share"],
+            "decisions": traffic[index]["decisions"],
+        }
+        for index, region in enumerate(() if difference is None else difference["regions"][:_ROWS])
+    ]
+    findings = [finding for finding in of["analysis"]["findings"] if finding["severity"] != "note"]
+    return {
+        **of,
+        "redecided": history["redecided"],
+        "regions": regions,
+        "figures": list(_figures(of)) if history["redecided"] else [],
+        "transitions": history["transitions"][:_ROWS],
+        "earlier": _earlier(history),
+        "outcomes": list(_outcomes(history["outcomes"])),
+        "money": history["money"],
+        "metric": history["metric"],
+        "versions": history["versions"][:_ROWS],
+        "facts": list(_changed_facts(history)),
+        "missing": history["missing_facts"],
+        "findings": findings[:_ROWS],
+        "coverage": _coverage(of["tests"]),
+    }
+
+
+def _figures(of: _Part) -> Iterator[Markup]:
+    history = of["history"]
+    told = [
+        {"verdict": row["from"], "then_verdict": row["to"], "decisions": row["decisions"]}
+        for row in history["matrix"]["verdict"]
+    ]
+    frame = pl.DataFrame(told, schema={"verdict": pl.String, "then_verdict": pl.String, "decisions": pl.Int64})
+    changed = history["verdict_changed"]["decisions"]
+    finding = f"{counted(changed, 'decision')} of {history['redecided']:,} would get another verdict"
+    was = "Verdict as it was" if of["base"] is None else "Verdict of the version in force"
+    chart = counterfactuals.verdicts(frame, finding, ["On the diagonal the verdict stays."], was=was)
+    yield Markup(to_svg(chart, width=_MATRIX_WIDTH))  # noqa: S704 - nothing but shapes and texts
+    if history["changed"]["decisions"]:
+        weekly = weekly_changes(history["weeks"], "What would have changed, week by week", [])
+        yield Markup(to_svg(weekly, width=_WIDTH))  # noqa: S704
+
+
+def _changed_facts(history: _Part) -> Iterator[dict[str, Any]]:
+    """The facts by whose classes something changes, with these classes."""
+    for fact in history["facts"]:
+        classes = [of for of in fact["classes"] if of["changed"]]
+        if classes:
+            yield {**fact, "classes": classes}
+
+
+def _earlier(history: _Part) -> str:
+    """A sentence about decisions of earlier versions, which are not the candidate's doing."""
+    others = sum(of["decisions"] for of in history["earlier"])
+    if not others or history["base"] is None:
+        return ""
+    named = ", ".join(f"{of['policy_version']} ({of['decisions']:,})" for of in history["earlier"][:3])
+    return (
+        f"{counted(others, 'decision')} of earlier versions were decided otherwise than the version in force would: "
+        f"{named}. These differences are not the candidate's, and are not counted above."
+    )
+
+
+def _outcomes(outcomes: _Part) -> Iterator[str]:
+    for name in ("good_newly_blocked", "bad_newly_blocked", "bad_newly_approved", "newly_approved_unknown"):
+        yield outcomes[name]["sentence"]
+    yield outcomes["unknowable"]
+
+
+def _coverage(tests: _Part | None) -> str:
+    if tests is None:
+        return ""
+    met, of = (sum(part[name] for part in tests["coverage"].values()) for name in ("met", "of"))
+    return f"They meet {met:,} of {counted(of, 'goal')} of the coverage."
+
+
+def _identity(evidence: _Part) -> Iterator[tuple[str, str]]:
+    yield "evidence", evidence["evidence_hash"]
+    yield "manifest", evidence["manifest_hash"]
+    for of in evidence["rulebooks"]:
+        read_at = of["history"]["read_at"]
+        yield f"{of['rulebook_id']} {of['candidate']['version']}", of["candidate"]["hash"]
+        if of["base"] is not None:
+            yield f"{of['rulebook_id']} {of['base']['version']}, in force", of["base"]["hash"]
+        yield f"history of {of['rulebook_id']}", f"{read_at['chain_id']} at {read_at['chain_position']}"
+        yield "chain root there", str(read_at["merkle_root"])
+        if of["tests"] is not None:
+            yield f"cases of {of['rulebook_id']}", of["tests"]["cases_hash"]
+    yield f"corpus {evidence['corpus']['corpus']}", evidence["corpus"]["corpus_hash"]
+
+
+def _markdown(document: _Part, evidence: _Part) -> Iterator[str]:
+    yield f"# Migration {_plain(evidence['migration_id'])}"
+    yield ""
+    summary = document["manifest"].get("summary")
+    yield _plain(f"{document['state']}{f': {summary}' if summary else ''}")
+    yield ""
+    for line in headline(evidence):
+        yield f"- {_mark(line)}{_plain(line.text)}"
+    for of in evidence["rulebooks"]:
+        yield from _markdown_of(of)
+    yield ""
+    yield "## What this rests on"
+    yield ""
+    yield from _table(["", ""], [[name, value] for name, value in _identity(evidence)])
+
+
+def _markdown_of(of: _Part) -> Iterator[str]:
+    history, difference = of["history"], of["difference"]
+    yield ""
+    yield f"## {_plain(of['rulebook_id'])} {_plain(of['candidate']['version'])}"
+    if difference is not None and difference["regions"]:
+        traffic = {region["region"]: region for region in history["regions"]}
+        yield ""
+        yield "Regions of facts whose result changes, the most dangerous first:"
+        yield ""
+        found = [
+            [
+                region["severity"],
+                _result(region["from"]),
+                _result(region["to"]),
+                region["condition"],
+                percent(traffic[index]["share"]),
+            ]
+            for index, region in enumerate(difference["regions"][:_ROWS])
+        ]
+        yield from _table(["danger", "from", "to", "where", "traffic"], found)
+    if history["transitions"]:
+        yield ""
+        yield "Past decisions that change:"
+        yield ""
+        moved = [
+            [
+                decided_by(row["rule"]),
+                row["verdict"],
+                decided_by(row["then_rule"]),
+                row["then_verdict"],
+                f"{row['decisions']:,}",
+                percent(row["share"]),
+            ]
+            for row in history["transitions"][:_ROWS]
+        ]
+        yield from _table(["rule now", "verdict", "rule then", "verdict", "decisions", "share"], moved)
+    yield ""
+    for sentence in _outcomes(history["outcomes"]):
+        yield f"- {_plain(sentence)}"
+    for lost in history["not_redecided"]:
+        yield f"- {lost['decisions']:,} not decided anew: {LOST[lost['reason']]}."
+
+
+def _mark(line: Line) -> str:
+    return "" if line.level == "note" else f"**{line.level}**: "
+
+
+def _table(columns: Sequence[str], found: Sequence[Sequence[object]]) -> Iterator[str]:
+    yield f"| {' | '.join(columns)} |"
+    yield f"|{'---|' * len(columns)}"
+    for row in found:
+        yield f"| {' | '.join(_plain(str(cell)) for cell in row)} |"
+
+
+def _plain(text: str) -> str:
+    """A text that Markdown shows as it is, on one line."""
+    return _MARKDOWN.sub(r"\\\1", on_one_line(text))
+
+
+def _result(result: _Part) -> str:
+    by = "no rule" if result["rule_id"] is None else result["rule_id"]
+    return f"{result['decision']} ({by})"
+
+
+def _told_outcomes(outcomes: Mapping[str, int]) -> str:
+    return ", ".join(f"{number:,} {status}" for status, number in outcomes.items() if number)
+
+
+def _number(value: int) -> str:
+    return f"{value:,}"
+
+
+def _between(low: float | None, high: float | None) -> str:
+    return "-" if low is None or high is None else f"{amount(low)} to {amount(high)}"
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    made.globals.update(
+        amount=amount,
+        between=_between,
+        counted=counted,
+        decided_by=decided_by,
+        number=_number,
+        outcomes=_told_outcomes,
+        percent=percent,
+        result=_result,
+    )
+    return made
