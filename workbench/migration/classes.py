@@ -9,11 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from gate.encoding.canonical import canonical
@@ -41,9 +38,13 @@ def classes_of(field: str, bodies: Iterable[RulebookBody]) -> FieldClasses:
     """
     bodies = list(bodies)
     tests = [node.condition for body in bodies for _, node in tests_of(body)]
+    return FieldClasses([test for test in tests if test["field"] == field], types_of(field, bodies), has_members=False)
+
+
+def types_of(field: str, bodies: Iterable[RulebookBody]) -> list[str]:
+    """The types that some rulebooks declare for a field."""
     declared = (body["input_schema"]["properties"].get(field) for body in bodies)
-    types = [property_["type"] for property_ in declared if property_ is not None]
-    return FieldClasses([test for test in tests if test["field"] == field], types, has_members=False)
+    return [property_["type"] for property_ in declared if property_ is not None]
 
 
 def class_words(field: str, of: FieldClasses, index: int) -> str:
@@ -68,10 +69,9 @@ def class_code(field: str, of: FieldClasses) -> pl.Expr:
             others[one.kind] = index
     kind, number = type_of(field), number_of(field)
     at = {name: pl.lit(index, CODE) for name, index in others.items()}
-    numbers = number.map_batches(partial(_spans, *_table(of)), CODE, is_elementwise=True)
     return (
         pl.when(kind == "number")
-        .then(numbers)
+        .then(number_class(field, of))
         .when(kind == "string")
         .then(_constant(string_of(field), constants["string"], others["string"]))
         .when(kind == "absent")
@@ -96,36 +96,31 @@ def _constant(text: pl.Expr, codes: Mapping[str, int], other: int) -> pl.Expr:
     return text.replace_strict(list(codes), list(codes.values()), default=other, return_dtype=CODE)
 
 
-_Numbers = npt.NDArray[np.float64]
-_Codes = npt.NDArray[np.int16]
-
-
-def _table(of: FieldClasses) -> tuple[_Numbers, _Codes]:
-    """The points at which numbers are cut, and the class of each stretch: of the interval below a point, of the point,
-    and so on, each twice: of numbers with a fraction, and of whole ones.
-    """
-    numbers = [(index, span) for index, one in enumerate(of.classes) for span in one.spans]
-    cuts = sorted({span.low for _, span in numbers if span.is_point})
+def number_class(field: str, of: FieldClasses) -> pl.Expr:
+    """The class of a field that is a number, as its place in `of.classes`; of another it means nothing."""
+    spans = [(index, span) for index, one in enumerate(of.classes) for span in one.spans]
+    cuts = sorted({span.low for _, span in spans if span.is_point})
     place = {cut: at for at, cut in enumerate(cuts)}
-    table = np.full((2 * len(cuts) + 1, 2), -1, dtype=np.int16)
-    for index, span in numbers:
+    # Of each interval below a cut, each cut, and the interval above the last: the class of numbers with a fraction, and
+    # that of whole ones.
+    table = [-1] * (4 * len(cuts) + 2)
+    for index, span in spans:
         if span.is_point:
-            table[2 * place[span.low] + 1] = index
-            continue
-        at = 0 if span.low == -math.inf else 2 * (place[span.low] + 1)
-        if span.whole is None:
-            table[at] = index
+            at = 2 * place[span.low] + 1
         else:
-            table[at, int(span.whole)] = index
-    return np.array(cuts, dtype=np.float64), table
-
-
-def _spans(cuts: _Numbers, table: _Codes, numbers: pl.Series) -> pl.Series:
-    values = numbers.fill_null(0.0).to_numpy()
-    below, up_to = np.searchsorted(cuts, values, "left"), np.searchsorted(cuts, values, "right")
-    whole = (values == np.floor(values)).astype(np.int8)
-    codes = table[below + up_to, whole]
-    return pl.Series(numbers.name, codes, CODE)
+            at = 0 if span.low == -math.inf else 2 * (place[span.low] + 1)
+        if span.whole is not True:
+            table[2 * at] = index
+        if span.whole is not False:
+            table[2 * at + 1] = index
+    number = number_of(field)
+    sorted_ = pl.lit(pl.Series(cuts, dtype=pl.Float64))
+    at_ = sorted_.search_sorted(number, "left") + sorted_.search_sorted(number, "right")
+    if all(span.whole is None for _, span in spans):
+        return pl.lit(pl.Series(table[::2], dtype=CODE)).gather(at_)
+    # Where it is no number it is null.
+    whole = (number == number.floor()).fill_null(value=False).cast(pl.UInt32)
+    return pl.lit(pl.Series(table, dtype=CODE)).gather(2 * at_ + whole)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,11 +129,17 @@ class RegionColumns:
 
     Attributes:
         columns: The columns that they need, made of those of the facts.
-        holds: For each region, whether the facts of a row are within its limits, made of these columns alone.
+        holds: For each region, whether the facts of a row are within its limits, made of these columns alone; null for
+            no where a fact is not known.
     """
 
     columns: Sequence[pl.Expr]
     holds: Sequence[pl.Expr]
+
+    @property
+    def read(self) -> set[str]:
+        """The columns of facts that `columns` needs."""
+        return {name for of in self.columns for name in of.meta.root_names()}
 
 
 def region_columns(regions: Sequence[Region]) -> RegionColumns:
@@ -161,7 +162,8 @@ def _within(limit: Limit, columns: dict[str, pl.Expr]) -> Iterator[pl.Expr]:
         return pl.col(name)
 
     code = column(f"{field}:region", class_code(field, limit.of))
-    yield code.is_in(pl.Series(sorted(limit.allowed), dtype=CODE).implode())
+    allowed = [index in limit.allowed for index in range(len(limit.of.classes))]
+    yield pl.lit(pl.Series(allowed, dtype=pl.Boolean)).gather(code)
     for index, wanted in limit.parts.items():
         contains = string_of(field).str.contains(pl.lit(limit.of.parts[index]), literal=True)
         yield column(f"{field}:part:{index}", contains.fill_null(value=False)) == wanted

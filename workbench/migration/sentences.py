@@ -79,6 +79,10 @@ OUTCOMES: Final[Mapping[str, Callable[[_Figure], str]]] = {
 }
 
 
+REGIONS: Final = "Regions may overlap: a decision counts in each region that it lies in."
+"""What the traffic of regions does not say."""
+
+
 def unknowable(of: _Figure) -> str:
     """What cannot be known, whatever the figures say."""
     extra = f" That is so of {of['decisions']:,} that would be newly approved." if of["decisions"] else ""
