@@ -101,9 +101,18 @@ class Deciding:
         rule = other("rule") & ~(refused & (pl.col("rule") == DEFAULT))
         return pl.any_horizontal(*(other(name) for name in OUTCOME[:-1]), rule).alias("differs")
 
+    def cell(self, left: pl.Expr) -> pl.Expr:
+        """The place of both outcomes in a table of all pairs, of rows with `columns`; null where there is none.
+
+        Args:
+            left: The place of the outcome on the left: that of the base, or without one that of the past.
+        """
+        thens = len(self.then.outcomes)
+        return (left.cast(pl.UInt32) * thens + pl.col("then_index").cast(pl.UInt32)).alias("cell")
+
     @property
     def fate(self) -> pl.Expr:
-        """What becomes of a decision, of rows with `columns`, and without a base with `verdict` and `differs`."""
+        """What becomes of a decision, of rows with `columns` and `cell`, and without a base `verdict` and `differs`."""
         then = [outcome[0] == "yes" for outcome in told_by(self.then)]
         if self.base is not None:
             fates = [
@@ -111,8 +120,7 @@ class Deciding:
                 for before in told_by(self.base)
                 for after in told_by(self.then)
             ]
-            cell = pl.col("base_index").cast(pl.UInt32) * len(then) + pl.col("then_index").cast(pl.UInt32)
-            found = pl.lit(pl.Series(fates, dtype=_CODE)).gather(cell)
+            found = pl.lit(pl.Series(fates, dtype=_CODE)).gather(pl.col("cell"))
         else:
             was_yes, is_yes = pl.col("verdict") == "yes", pl.lit(pl.Series(then)).gather(pl.col("then_index"))
             found = (

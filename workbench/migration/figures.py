@@ -18,7 +18,7 @@ from gate.rulebooks.rulebook import Rulebook
 from workbench.migration import sentences
 from workbench.migration.deciding import FAILED, REASONS, Told
 from workbench.migration.source import OUTCOME
-from workbench.migration.tally import FROM_YES, IS_CHANGED, REDECIDED, TO_YES, Latest, Money, Tally, latest
+from workbench.migration.tally import DIFFERS, FROM_YES, IS_CHANGED, REDECIDED, TO_YES, Latest, Money, Tally, latest
 from workbench.migration.values import ValueTally
 
 MAX_ROWS: Final = 200
@@ -130,14 +130,15 @@ class Figures:
         if self._first:
             return self._listed("earlier", [])
         names = self._tally.versions
+        frame, beyond = (_with_fates(of) for of in (names.frame, names.beyond))
         differs = REDECIDED & pl.col("differs")
-        found = _grouped(names.frame.filter(REDECIDED), "name", differs).filter(pl.col("shown") > 0)
+        found = _grouped(frame.filter(REDECIDED), "name", differs).filter(pl.col("shown") > 0)
         rows = [
             {"policy_version": version, "decisions": shown, "positions": positions, "of": decisions}
             for version, decisions, shown, positions in found.iter_rows()
         ]
         rows.sort(key=lambda of: (-of["decisions"], str(of["policy_version"])))
-        return self._listed("earlier", rows, _count(names.beyond.frame.filter(differs)))
+        return self._listed("earlier", rows, _count(beyond.filter(differs)))
 
     def _matrix(self, name: str, before: str, after: str) -> list[dict[str, Any]]:
         found = self._anew.group_by(before, after).agg(pl.col("decisions").sum(), latest())
@@ -154,15 +155,17 @@ class Figures:
         return self._listed(name, rows)
 
     def _weeks(self) -> list[dict[str, Any]]:
-        found = sorted(_changes(self._tally.weeks.frame, "week"), key=lambda each: str(each[0]))
+        weeks = self._tally.weeks.told().with_columns(pl.col("of").cast(pl.Int32).cast(pl.Date))
+        found = sorted(_changes(weeks, "of"), key=lambda each: str(each[0]))
         rows = [{"week": week.isoformat(), **changes} for week, changes in reversed(found)]
         return self._listed("weeks", rows, most=MAX_WEEKS)[::-1]
 
     def _versions(self) -> list[dict[str, Any]]:
         names = self._tally.versions
-        rows = [{"policy_version": version, **changes} for version, changes in _changes(names.frame, "name")]
+        found = _changes(_with_fates(names.frame), "name")
+        rows = [{"policy_version": version, **changes} for version, changes in found]
         rows.sort(key=lambda of: (-of["decisions"], str(of["policy_version"])))
-        return self._listed("versions", rows, _count(names.beyond.frame))
+        return self._listed("versions", rows, _count(names.beyond))
 
     def _transitions(self) -> list[dict[str, Any]]:
         changed = self._anew.filter(IS_CHANGED)
@@ -234,6 +237,12 @@ def _named(of: str, outcomes: Sequence[Told], place: str) -> Iterator[pl.Expr]:
     for at, name in enumerate(OUTCOME):
         names = pl.lit(pl.Series([outcome[at] for outcome in outcomes], dtype=pl.String))
         yield pl.when(REDECIDED).then(names.gather(pl.col(place))).alias(f"{of}_{name}")
+
+
+def _with_fates(groups: pl.DataFrame) -> pl.DataFrame:
+    """Groups of versions with what becomes of them, and whether they were decided otherwise than the base decides."""
+    number = pl.col("number")
+    return groups.with_columns((number % DIFFERS).alias("fate"), (number >= DIFFERS).alias("differs"))
 
 
 def _count(groups: pl.DataFrame) -> int:

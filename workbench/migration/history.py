@@ -25,6 +25,7 @@ from gate.errors import OperatorError
 from gate.policy.bounds import moment, refusal, shown
 from gate.rulebooks.analysis import NotDecided, compare
 from gate.rulebooks.analysis.difference import Difference
+from gate.rulebooks.analysis.encoding import Result
 from gate.rulebooks.analysis.finding import Inconsistent
 from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.rulebook import Rulebook
@@ -34,7 +35,17 @@ from workbench.migration.classes import region_columns
 from workbench.migration.deciding import ERASED, REASONS, Deciding, in_words, told_by, told_result
 from workbench.migration.figures import Asked, Figures, positions_of, with_ids
 from workbench.migration.source import FACT, OUTCOME, History, LakeHistory, fact_value
-from workbench.migration.tally import EXAMPLES, IS_CHANGED, REDECIDED, Cells, Latest, Outcomes, Tally
+from workbench.migration.tally import (
+    DIFFERS,
+    EXAMPLES,
+    IS_CHANGED,
+    REDECIDED,
+    Cells,
+    Latest,
+    Outcomes,
+    Tally,
+    keyed,
+)
 from workbench.migration.values import ValueTally
 
 STRETCH: Final = 250_000
@@ -185,7 +196,10 @@ class _Run:
         self._values = list(self._tallies(by, bodies))
         regions = [] if difference is None else difference.regions
         self._regions = region_columns([changed.region for changed in regions])
-        self._pairs = [self._places(changed.before, changed.after) for changed in regions]
+        self._holds = [
+            self._within(changed.before, changed.after, holds).alias(str(region))
+            for region, (changed, holds) in enumerate(zip(regions, self._regions.holds, strict=True))
+        ]
         self._tally = Tally(Cells(len(deciding.then.outcomes)))
         self._outcomes = Outcomes()
         self._window = Window(asked.since, asked.until)
@@ -207,15 +221,17 @@ class _Run:
             except NotDecided as error:
                 self._undecided.append(f"The classes of {name} are not told: {error}.")
 
-    def _places(self, *results: Any) -> tuple[list[int], list[int]]:
-        """The places at which the evaluators have the results of base and candidate."""
-        evaluators = (self._deciding.base, self._deciding.then)
-        before, after = (
+    def _within(self, before: Result, after: Result, holds: pl.Expr) -> pl.Expr:
+        """Whether a decision has the results of a region, and its facts are within the region's limits."""
+        base, then = self._deciding.base, self._deciding.then
+        assert base is not None  # There are no regions without it.
+        befores, afters = (
             [place for place, outcome in enumerate(told_by(of)) if outcome == told_result(result)]
-            for of, result in zip(evaluators, results, strict=True)
-            if of is not None
+            for of, result in ((base, before), (then, after))
         )
-        return before, after
+        cells = [len(then.outcomes) * left + right for left in befores for right in afters]
+        results = pl.any_horizontal(pl.lit(value=False), *(pl.col("cell") == cell for cell in cells))
+        return (results if len(cells) != 1 else pl.col("cell") == cells[0]) & holds
 
     # --- Counting -----------------------------------------------------------------------------------------------------
 
@@ -274,16 +290,13 @@ class _Run:
 
     def _count(self, rows: pl.DataFrame) -> None:
         deciding, tally = self._deciding, self._tally
-        decided = rows.lazy().with_columns(deciding.columns)
-        decided = decided.with_columns(deciding.differs).with_columns(deciding.fate)
         if deciding.base is None:
-            decided = decided.with_columns(self._outcomes.numbers(rows))
-        else:
-            decided = decided.with_columns(pl.col("base_index").alias("left"))
-        rows = decided.collect()
+            rows = rows.with_columns(self._outcomes.numbers(rows))
+        rows = self._decided(rows.lazy()).collect()
         tally.cells.add(rows)
-        tally.weeks.add(rows)
-        tally.versions.add(rows.select(pl.col("policy_version").alias("name"), "differs", "fate", "position"))
+        tally.weeks.add(rows.select(keyed(pl.col("week").to_physical()), "position"))
+        number = pl.col("fate") + pl.col("differs").fill_null(value=False).cast(pl.UInt8) * DIFFERS
+        tally.versions.add(rows.select(pl.col("policy_version").alias("name"), number.alias("number"), "position"))
         anew = rows if not rows["reason"].count() else rows.filter(REDECIDED)
         for values in self._values:
             values.add(anew)
@@ -291,6 +304,13 @@ class _Run:
         self._count_regions(anew)
         if self._asked.metric is not None:
             self._count_money(anew)
+
+    def _decided(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        deciding = self._deciding
+        # Without a base the place of the past outcome is wanted for counting alone.
+        there = "base_index" if deciding.base is not None or "left" not in rows.collect_schema() else "left"
+        cell = deciding.cell(pl.when(pl.col("reason").is_null()).then(pl.col(there)))
+        return rows.with_columns(deciding.columns).with_columns(deciding.differs, cell).with_columns(deciding.fate)
 
     def _count_missing(self, rows: pl.DataFrame) -> None:
         known = pl.col("reason").ne_missing(pl.lit(ERASED, pl.UInt8))
@@ -305,19 +325,14 @@ class _Run:
     def _count_regions(self, anew: pl.DataFrame) -> None:
         if self._difference is None:
             return
-        changed = anew.filter(IS_CHANGED)
+        needed = {"position", "cell", "fate", *self._regions.read}
+        changed = anew.lazy().select(sorted(needed)).filter(IS_CHANGED).collect()
         if changed.is_empty():
             return
         # One of two rulebooks that are proved equal decides nothing otherwise.
         if self._difference.equal:
             raise Inconsistent("The rulebooks were proved equal, and decide past decisions otherwise.")
-        holds = [
-            pl.all_horizontal(pl.col("base_index").is_in(before), pl.col("then_index").is_in(after), within)
-            .fill_null(value=False)
-            .alias(str(region))
-            for region, ((before, after), within) in enumerate(zip(self._pairs, self._regions.holds, strict=True))
-        ]
-        found = changed.lazy().with_columns(self._regions.columns).select(holds).collect()
+        found = changed.lazy().with_columns(self._regions.columns).select(self._holds).collect()
         if self._difference.decided and not found.select(pl.any_horizontal(pl.all())).to_series().all():
             raise Inconsistent("The candidate decides past decisions otherwise that are in no region of the difference.")
         for name, count in found.sum().row(0, named=True).items():
@@ -340,7 +355,7 @@ class _Run:
         base = self._deciding.base
         left = self._outcomes.told if base is None else told_by(base)
         figures = Figures(self._tally, left, told_by(self._deciding.then), first=base is None)
-        found = figures.body(self._candidate, self._values, len(self._pairs))
+        found = figures.body(self._candidate, self._values, len(self._holds))
         positions = pl.Series(sorted(set(positions_of(found))), dtype=pl.Int64)
         ids = self._history.ids(positions) if len(positions) else {}
         body = {
@@ -374,7 +389,7 @@ class _Run:
             base = in_words("base", deciding.base, "base_index")
         else:
             base = [pl.when(anew).then(pl.col(name).cast(pl.String)).alias(f"base_{name}") for name in OUTCOME]
-        decided = rows.with_columns(deciding.columns).with_columns(deciding.differs).with_columns(deciding.fate)
+        decided = self._decided(rows)
         return (
             decided.with_columns(*was, *base, *then)
             .select(

@@ -20,7 +20,7 @@ from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.explanation import shown
 from workbench.facts import FACT_TYPE, json_of, number_of, string_of, type_of
 from workbench.migration.classes import class_words, classes_of, number_class, types_of
-from workbench.migration.tally import Groups, Names, together
+from workbench.migration.tally import Groups, Names, keyed
 
 MAX_VALUES: Final = 20
 """How many texts, arrays and objects of a field are told one by one."""
@@ -60,10 +60,8 @@ class ValueTally:
         types = types_of(field, bodies)
         kinds = ["number" if type_ == "integer" else type_ for type_ in types] or list(_CALLED)
         self._expected: Final = frozenset(kinds)
-        self._groups: Final = Groups({"code": pl.UInt16(), "fate": pl.UInt8()})
-        self._names: Final = {
-            name: Names(pl.String(), {"fate": pl.UInt8()}) for name, of in _NAMED_BY.items() if self._expected & of
-        }
+        self._groups: Final = Groups()
+        self._names: Final = {name: Names() for name, of in _NAMED_BY.items() if self._expected & of}
 
     @property
     def read(self) -> set[str]:
@@ -75,15 +73,20 @@ class ValueTally:
 
     def add(self, rows: pl.DataFrame) -> None:
         """Takes the decisions of a stretch that are decided anew: `fate`, `position` and the columns of the fact."""
-        coded = rows.lazy().select(self._code(), "fate", "position", *self._texts()).collect()
-        named = coded["code"] == _NAMED
-        self._groups.add(coded if not named.any() else coded.filter(~named))
+        code = self._code()
+        if not self._names:
+            self._groups.add(rows.lazy().select(keyed(code), "position").collect())
+            return
+        coded = rows.lazy().select(code, "fate", "position", *self._texts()).collect()
         for name, names in self._names.items():
-            names.add(coded.filter(named & coded[name].is_not_null()).select(pl.col(name).alias("name"), "fate", "position"))
+            told = coded.lazy().filter((pl.col("code") == _NAMED) & pl.col(name).is_not_null())
+            names.add(told.select(pl.col(name).alias("name"), pl.col("fate").alias("number"), "position").collect())
+        others = coded.lazy().filter(pl.col("code") != _NAMED)
+        self._groups.add(others.select(keyed(pl.col("code")), "position").collect())
 
     def classes(self, counted: Callable[[pl.DataFrame], dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """The classes that occur, each with what `counted` says of its groups."""
-        found = dict(self._groups.frame.partition_by("code", as_dict=True, include_key=False))
+        found = self._groups.told().partition_by("of", as_dict=True, include_key=False)
         groups = {int(code): part for (code,), part in found.items()}
         for kind in ("absent", "null"):
             if (code := _KINDS.index(kind)) in groups:
@@ -141,7 +144,10 @@ class ValueTally:
         if not self._names:
             return
         values = pl.concat(
-            [names.frame.with_columns(pl.lit(name).alias("by")) for name, names in self._names.items()]
+            [
+                names.frame.rename({"number": "fate"}).with_columns(pl.lit(name).alias("by"))
+                for name, names in self._names.items()
+            ]
         )
         totals = values.group_by("by", "name").agg(pl.col("decisions").sum())
         most = totals.sort("decisions", "by", "name", descending=[True, False, False]).head(MAX_VALUES)
@@ -151,10 +157,11 @@ class ValueTally:
             yield {"class": f"{self.field} is {shown(value)}", **counted(parts[by, name])}
         rest = values.join(most, on=["by", "name"], how="anti").select("fate", "decisions", "positions")
         long = [groups[code] for kind in _TEXTS if kind in self._expected and (code := _KINDS.index(kind)) in groups]
-        others = pl.concat([rest, *long, *(names.beyond.frame for names in self._names.values())])
+        beyond = [names.beyond.rename({"number": "fate"}) for names in self._names.values()]
+        others = pl.concat([part.with_columns(pl.col("fate").cast(pl.Int64)) for part in (rest, *long, *beyond)])
         if not others.is_empty():
             word = "another value" if most.height else "a long value"
-            yield {"class": f"{self.field} is {word}", **counted(together(others, ["fate"]))}
+            yield {"class": f"{self.field} is {word}", **counted(others)}
 
     def _words(self, kind: str, called: str) -> str:
         wrong = kind != "absent" and kind not in self._expected
