@@ -202,6 +202,7 @@ class _Run:
         ]
         self._tally = Tally(Cells(len(deciding.then.outcomes)))
         self._outcomes = Outcomes()
+        self._changed: list[pl.DataFrame] = []
         self._window = Window(asked.since, asked.until)
         metric = asked.metric or ""
         self._fact = metric.removeprefix(FACT) if metric.startswith(FACT) else None
@@ -249,6 +250,8 @@ class _Run:
                     "DRY_RUN_CANCELLED", "The dry run was cancelled, and nothing of it is kept; run it again."
                 )
             self._count(self._rows(first, last))
+            if number == len(stretches) and self._changed:
+                self._count_regions()
             told(size if number == len(stretches) else last, size)
 
     def _stretches(self) -> Iterator[tuple[int, int]]:
@@ -301,7 +304,7 @@ class _Run:
         for values in self._values:
             values.add(anew)
         self._count_missing(rows)
-        self._count_regions(anew)
+        self._gather_changed(anew)
         if self._asked.metric is not None:
             self._count_money(anew)
 
@@ -322,17 +325,27 @@ class _Run:
                 at = found[name].arg_true().tail(EXAMPLES)
                 self._tally.missing.setdefault(name, Latest()).add(rows["position"].gather(at), count)
 
-    def _count_regions(self, anew: pl.DataFrame) -> None:
+    def _gather_changed(self, anew: pl.DataFrame) -> None:
+        """Keeps what regions need of the changed decisions of a stretch, and counts them once there are many."""
         if self._difference is None:
             return
-        needed = {"position", "cell", "fate", *self._regions.read}
-        changed = anew.lazy().select(sorted(needed)).filter(IS_CHANGED).collect()
-        if changed.is_empty():
+        needed = sorted({"position", "cell", "fate", *self._regions.read})
+        changed = anew.lazy().select(needed).filter(IS_CHANGED)
+        names = [column.meta.output_name() for column in self._regions.columns]
+        self._changed.append(changed.with_columns(self._regions.columns).select("position", "cell", *names).collect())
+        if sum(part.height for part in self._changed) >= STRETCH:
+            self._count_regions()
+
+    def _count_regions(self) -> None:
+        """Counts the changed decisions that were kept: many together, as most of the time goes into the question."""
+        changed, self._changed = pl.concat(self._changed), []
+        if changed.is_empty() or self._difference is None:
             return
-        # One of two rulebooks that are proved equal decides nothing otherwise.
         if self._difference.equal:
             raise Inconsistent("The rulebooks were proved equal, and decide past decisions otherwise.")
-        found = changed.lazy().with_columns(self._regions.columns).select(self._holds).collect()
+        if not self._holds:
+            return
+        found = changed.lazy().select(self._holds).collect()
         if self._difference.decided and not found.select(pl.any_horizontal(pl.all())).to_series().all():
             raise Inconsistent("The candidate decides past decisions otherwise that are in no region of the difference.")
         for name, count in found.sum().row(0, named=True).items():
