@@ -152,15 +152,17 @@ def told(outcome: Outcome) -> Told:
 
 
 def told_result(result: Result) -> Told:
-    """A result of the analysis as it is compared. A default outcome may read as that of refused facts, and is then it."""
+    """A result of the analysis as it is compared."""
     rule = DEFAULT if result.rule_id is None else f"rule:{result.rule_id}"
-    return (
-        result.decision,
-        result.verdict,
-        result.action,
-        result.reason_code,
-        FAILED if result == REFUSED else rule,
-    )
+    return alike((result.decision, result.verdict, result.action, result.reason_code, rule))
+
+
+def alike(outcome: Told) -> Told:
+    """An outcome as it is compared: a default outcome that reads as that of refused facts is the same outcome."""
+    return _REFUSED if outcome == (*_REFUSED[:-1], DEFAULT) else outcome
+
+
+_REFUSED: Final[Told] = (REFUSED.decision, REFUSED.verdict, REFUSED.action, REFUSED.reason_code, FAILED)
 
 
 def in_words(of: str, evaluator: VectorEvaluator, index: str) -> list[pl.Expr]:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from gate.policy.confidence import Counts
 from gate.policy.means import Sums
 from gate.policy.questions import VERDICTS
-from workbench.migration.deciding import APPROVED, BLOCKED, CHANGED, SAME, Told
+from workbench.migration.deciding import APPROVED, BLOCKED, CHANGED, SAME, Told, alike
 from workbench.migration.source import OUTCOME
 
 EXAMPLES: Final = 10
@@ -148,7 +148,7 @@ class Outcomes:
     @property
     def told(self) -> list[Told]:
         """The outcomes by their numbers; None for the members of those that are not told apart."""
-        known: list[Told] = [row[:-1] for row in self._known.iter_rows()]
+        known: list[Told] = [alike(row[:-1]) for row in self._known.iter_rows()]
         unused: list[Told] = [(None,) * len(OUTCOME)] * (self._most - len(known))
         others: list[Told] = [(verdict, *(None,) * (len(OUTCOME) - 1)) for verdict in VERDICTS]
         return [*known, *unused, *others]
