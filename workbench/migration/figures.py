@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from gate.ids import timestamp
+from gate.ids import not_before
 from gate.policy.confidence import Counts, wilson_interval
 from gate.policy.effectiveness import share
 from gate.policy.means import mean_interval
@@ -51,8 +51,8 @@ class Asked:
     def to_dict(self) -> dict[str, str | None]:
         """What was asked, as the figures repeat it."""
         return {
-            "since": None if self.since is None else timestamp(self.since),
-            "until": None if self.until is None else timestamp(self.until),
+            "since": None if self.since is None else not_before(self.since),
+            "until": None if self.until is None else not_before(self.until),
             "metric": self.metric,
             "adapter_manifest_hash": self.adapter_manifest_hash,
         }

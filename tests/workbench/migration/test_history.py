@@ -40,7 +40,7 @@ def snapshots(chain: MadeUp, lake: Path, personal: Personal | None = None) -> It
 def run_over(snapshot: Snapshot, of: Drawn, *, first: bool = False, **asked: Any) -> HistoryRun:
     """A dry run, whose body has the published shape."""
     run = dry_run(LakeHistory(snapshot, RULEBOOK_ID), of.candidate, None if first else of.base, **asked)
-    # SHAPE
+    assert shape("rulebook-migration-history").errors(run.to_dict()) == []
     assert json.loads(json.dumps(run.to_dict())) == run.to_dict()
     return run
 
