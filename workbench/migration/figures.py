@@ -116,8 +116,9 @@ class Figures:
         }
         return {**body, "left_out": self._left_out}
 
-    def _listed(self, name: str, rows: list[dict[str, Any]], beyond: int = 0, most: int = MAX_ROWS) -> list[Any]:
+    def _listed(self, name: str, rows: list[dict[str, Any]], beyond: int = 0) -> list[dict[str, Any]]:
         """The first of some rows; how many decisions the others have is told apart."""
+        most = MAX_WEEKS if name == "weeks" else MAX_ROWS
         self._left_out[name] = beyond + sum(of["decisions"] for of in rows[most:])
         return rows[:most]
 
@@ -158,7 +159,7 @@ class Figures:
         weeks = self._tally.weeks.told().with_columns(pl.col("of").cast(pl.Int32).cast(pl.Date))
         found = sorted(_changes(weeks, "of"), key=lambda each: str(each[0]))
         rows = [{"week": week.isoformat(), **changes} for week, changes in reversed(found)]
-        return self._listed("weeks", rows, most=MAX_WEEKS)[::-1]
+        return self._listed("weeks", rows)[::-1]
 
     def _versions(self) -> list[dict[str, Any]]:
         names = self._tally.versions

@@ -132,8 +132,8 @@ def dry_run(
         difference = None
     elif difference is None:
         difference = compare(base.body, candidate.body)
-    run = _Run(history, candidate, base, deciding, asked, fields, difference)
     try:
+        run = _Run(history, candidate, base, deciding, asked, fields, difference)
         run.count(told, cancelled)
         return run.result()
     except FileNotFoundError as error:
@@ -343,12 +343,12 @@ class _Run:
             return
         if self._difference.equal:
             raise Inconsistent("The rulebooks were proved equal, and decide past decisions otherwise.")
-        if not self._holds:
-            return
-        found = changed.lazy().select(self._holds).collect()
-        if self._difference.decided and not found.select(pl.any_horizontal(pl.all())).to_series().all():
+        found = changed.lazy().select(pl.lit(value=False).alias("none"), *self._holds).collect()
+        if self._difference.decided and not found.select(pl.any_horizontal(pl.all()).all()).item():
             raise Inconsistent("The candidate decides past decisions otherwise that are in no region of the difference.")
-        for name, count in found.sum().row(0, named=True).items():
+        found = found.drop("none")
+        counts = found.sum().row(0, named=True) if self._holds else {}
+        for name, count in counts.items():
             if count:
                 at = found[name].arg_true().tail(EXAMPLES)
                 self._tally.regions.setdefault(int(name), Latest()).add(changed["position"].gather(at), count)
