@@ -133,7 +133,12 @@ def decide_anew(
 
 
 def _anew(
-    one: Any, candidate: Rulebook, base: Rulebook | None, personal: Sequence[str], metric: str | None, adapter: str | None
+    one: Any,
+    candidate: Rulebook,
+    base: Rulebook | None,
+    personal: Sequence[str],
+    metric: str | None,
+    adapter: str | None,
 ) -> Anew:
     record = one.record
     day = date.fromisoformat(record["created_at"][:10])
@@ -434,7 +439,11 @@ _CALLED: Final[Mapping[type, tuple[str, str]]] = {
 
 def _classes(anew: Sequence[Anew], field: str, bodies: Sequence[Any]) -> list[Json]:
     """The decisions by the value of a field: what is single, numbers, the most frequent other values, the rest."""
-    types = [body["input_schema"]["properties"][field]["type"] for body in bodies if field in body["input_schema"]["properties"]]
+    types = [
+        body["input_schema"]["properties"][field]["type"]
+        for body in bodies
+        if field in body["input_schema"]["properties"]
+    ]
     tests = [node.condition for body in bodies for _, node in tests_of(body) if node.condition["field"] == field]
     of = FieldClasses(tests, types, has_members=False)
     kinds = {"number" if type_ == "integer" else type_ for type_ in types} or {kind for kind, _ in _CALLED.values()}

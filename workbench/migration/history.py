@@ -17,6 +17,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import reduce
+from operator import or_
 from typing import Any, Final
 
 import polars as pl
@@ -24,11 +26,11 @@ import polars as pl
 from gate.errors import OperatorError
 from gate.policy.bounds import moment, refusal, shown
 from gate.rulebooks.analysis import NotDecided, compare
-from gate.rulebooks.analysis.difference import Difference
-from gate.rulebooks.analysis.encoding import Result
+from gate.rulebooks.analysis.difference import ChangedRegion, Difference
 from gate.rulebooks.analysis.finding import Inconsistent
 from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.rulebook import Rulebook
+from workbench.evaluator import VectorEvaluator
 from workbench.facts import columns_of, type_of
 from workbench.lake.reader import Window
 from workbench.migration.classes import region_columns
@@ -81,7 +83,7 @@ class HistoryRun:
         return self.body
 
     def decisions(self) -> pl.LazyFrame:
-        """Every decision, in the order of the chain: position, decision_id, created_at, week and policy_version; `was_`,
+        """Every decision, in the order of the chain: position, decision_id, created_at, week, policy_version; `was_`,
         `base_` and `then_` columns of its outcomes; `changed` and `verdict_changed`, false where it cannot be decided
         anew; `not_redecided`, the reason for that; outcome_status; and `value`, that of the metric.
         """
@@ -196,10 +198,7 @@ class _Run:
         self._values = list(self._tallies(by, bodies))
         regions = [] if difference is None else difference.regions
         self._regions = region_columns([changed.region for changed in regions])
-        self._holds = [
-            self._within(changed.before, changed.after, holds).alias(str(region))
-            for region, (changed, holds) in enumerate(zip(regions, self._regions.holds, strict=True))
-        ]
+        self._holds = [] if deciding.base is None else list(self._within(deciding.base, regions))
         self._tally = Tally(Cells(len(deciding.then.outcomes)))
         self._outcomes = Outcomes()
         self._changed: list[pl.DataFrame] = []
@@ -222,17 +221,17 @@ class _Run:
             except NotDecided as error:
                 self._undecided.append(f"The classes of {name} are not told: {error}.")
 
-    def _within(self, before: Result, after: Result, holds: pl.Expr) -> pl.Expr:
-        """Whether a decision has the results of a region, and its facts are within the region's limits."""
-        base, then = self._deciding.base, self._deciding.then
-        assert base is not None  # There are no regions without it.
-        befores, afters = (
-            [place for place, outcome in enumerate(told_by(of)) if outcome == told_result(result)]
-            for of, result in ((base, before), (then, after))
-        )
-        cells = [len(then.outcomes) * left + right for left in befores for right in afters]
-        results = pl.any_horizontal(pl.lit(value=False), *(pl.col("cell") == cell for cell in cells))
-        return (results if len(cells) != 1 else pl.col("cell") == cells[0]) & holds
+    def _within(self, base: VectorEvaluator, regions: Sequence[ChangedRegion]) -> Iterator[pl.Expr]:
+        """Whether a decision lies in each region: it has the region's results, and its facts are within the limits."""
+        then = self._deciding.then
+        for number, (region, holds) in enumerate(zip(regions, self._regions.holds, strict=True)):
+            befores, afters = (
+                [place for place, outcome in enumerate(told_by(of)) if outcome == told_result(result)]
+                for of, result in ((base, region.before), (then, region.after))
+            )
+            cells = [len(then.outcomes) * before + after for before in befores for after in afters]
+            results = reduce(or_, [pl.col("cell") == cell for cell in cells], pl.lit(value=False))
+            yield (results & holds).alias(str(number))
 
     # --- Counting -----------------------------------------------------------------------------------------------------
 
@@ -345,7 +344,9 @@ class _Run:
             raise Inconsistent("The rulebooks were proved equal, and decide past decisions otherwise.")
         found = changed.lazy().select(pl.lit(value=False).alias("none"), *self._holds).collect()
         if self._difference.decided and not found.select(pl.any_horizontal(pl.all()).all()).item():
-            raise Inconsistent("The candidate decides past decisions otherwise that are in no region of the difference.")
+            raise Inconsistent(
+                "The candidate decides past decisions otherwise that are in no region of the difference."
+            )
         found = found.drop("none")
         counts = found.sum().row(0, named=True) if self._holds else {}
         for name, count in counts.items():

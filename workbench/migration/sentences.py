@@ -86,4 +86,8 @@ def unknowable(of: _Figure) -> str:
         of: The newly approved decisions without a final outcome.
     """
     sentence = "A blocked or held action has no outcome, so nobody knows how it would have ended."
-    return f"{sentence} This holds for {counted(of['decisions'], 'newly approved decision')}." if of["decisions"] else sentence
+    return (
+        f"{sentence} This holds for {counted(of['decisions'], 'newly approved decision')}."
+        if of["decisions"]
+        else sentence
+    )

@@ -138,7 +138,7 @@ class Outcomes:
         new = first.join(self._known, on=OUTCOME, how="anti", nulls_equal=True).sort("at")
         new = new.head(self._most - self._known.height)
         numbered = new.drop("at").with_row_index("left", offset=self._known.height).select(self._known.columns)
-        self._known = pl.concat([self._known, numbered.cast(self._known.schema)])  # type: ignore[arg-type]
+        self._known = pl.concat([self._known, numbered.cast(self._known.schema)])
         found = named.join(self._known, on=OUTCOME, how="left", nulls_equal=True, maintain_order="left")
         others = pl.col("verdict").replace_strict(
             {verdict: self._most + at for at, verdict in enumerate(VERDICTS)}, return_dtype=pl.UInt32

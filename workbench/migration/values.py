@@ -105,16 +105,17 @@ class ValueTally:
     def _code(self) -> pl.Expr:
         kind = type_of(self.field)
         code = kind.to_physical().cast(pl.UInt16)
-        found = pl.when(kind == "boolean").then(code + (number_of(self.field) == 1).cast(pl.UInt16) * _TO_TRUE)
+        truth = code + (number_of(self.field) == 1).cast(pl.UInt16) * _TO_TRUE
+        found = pl.when(kind == "boolean").then(truth).otherwise(code)
         if "number" in self._expected:
-            found = found.when(kind == "number").then(number_class(self.field, self._of).cast(pl.UInt16) + _NUMBERS)
+            number = number_class(self.field, self._of).cast(pl.UInt16) + _NUMBERS
+            found = pl.when(kind == "number").then(number).otherwise(found)
         if self._names:
             short = pl.any_horizontal(text.is_not_null() for text in self._shortened())
+            named = kind.is_in([name for name in _TEXTS if name in self._expected]) & short
             # Longer ones keep the code of their type.
-            found = found.when(kind.is_in([name for name in _TEXTS if name in self._expected]) & short).then(
-                pl.lit(_NAMED, pl.UInt16)
-            )
-        return found.otherwise(code).cast(pl.UInt16).alias("code")
+            found = pl.when(named).then(pl.lit(_NAMED, pl.UInt16)).otherwise(found)
+        return found.cast(pl.UInt16).alias("code")
 
     def _shortened(self) -> list[pl.Expr]:
         columns = {"string": string_of(self.field), "json": json_of(self.field)}

@@ -273,9 +273,7 @@ def test_a_planted_bad_candidate_is_caught_with_its_rule_its_region_and_its_outc
 def test_a_candidate_that_decides_as_the_base_changes_nothing(tmp_path: Path) -> None:
     base, chain = pricing("1"), MadeUp()
     paid(chain, base, [10, 100, 100.5, 0], "succeeded")
-    run = dry_run(
-        LakeHistory(chain.snapshot(tmp_path), RULEBOOK_ID), load(pricing("2", reversed_=True)), load(base)
-    )
+    run = dry_run(LakeHistory(chain.snapshot(tmp_path), RULEBOOK_ID), load(pricing("2", reversed_=True)), load(base))
     assert run.body["difference"]["equal"] is True
     assert (run.body["changed"]["decisions"], run.body["redecided"], run.body["regions"]) == (0, 4, [])
 
@@ -356,7 +354,7 @@ def test_a_rulebook_of_another_id_is_refused(tmp_path: Path, other: str) -> None
     rulebooks = {"candidate": load(pricing("2")), "base": load(pricing("1"))}
     rulebooks[other] = load({**pricing("3"), "rulebook_id": "elsewhere"})
     with pytest.raises(OperatorError, match="elsewhere"):
-        dry_run(LakeHistory(MadeUp().snapshot(tmp_path), RULEBOOK_ID), **rulebooks)
+        dry_run(LakeHistory(MadeUp().snapshot(tmp_path), RULEBOOK_ID), rulebooks["candidate"], rulebooks["base"])
 
 
 def test_facts_that_went_since_the_lake_was_opened_are_told_of(tmp_path: Path) -> None:
