@@ -46,7 +46,9 @@ from workbench.migration.tally import (
     Latest,
     Outcomes,
     Tally,
+    grouped,
     keyed,
+    latest,
 )
 from workbench.migration.values import ValueTally
 
@@ -325,18 +327,18 @@ class _Run:
                 self._tally.missing.setdefault(name, Latest()).add(rows["position"].gather(at), count)
 
     def _gather_changed(self, anew: pl.DataFrame) -> None:
-        """Keeps what regions need of the changed decisions of a stretch, and counts them once there are many."""
+        """Keeps what regions need of the changed decisions of a stretch, those together between which no region tells."""
         if self._difference is None:
             return
         needed = sorted({"position", "cell", "fate", *self._regions.read})
-        changed = anew.lazy().select(needed).filter(IS_CHANGED)
+        changed = anew.lazy().select(needed).filter(IS_CHANGED).with_columns(self._regions.columns).collect()
         names = [column.meta.output_name() for column in self._regions.columns]
-        self._changed.append(changed.with_columns(self._regions.columns).select("position", "cell", *names).collect())
+        self._changed.append(grouped(changed, "cell", *names))
         if sum(part.height for part in self._changed) >= STRETCH:
             self._count_regions()
 
     def _count_regions(self) -> None:
-        """Counts the changed decisions that were kept: many together, as most of the time goes into the question."""
+        """Counts the changed decisions that were kept."""
         changed, self._changed = pl.concat(self._changed), []
         if changed.is_empty() or self._difference is None:
             return
@@ -344,15 +346,12 @@ class _Run:
             raise Inconsistent("The rulebooks were proved equal, and decide past decisions otherwise.")
         found = changed.lazy().select(pl.lit(value=False).alias("none"), *self._holds).collect()
         if self._difference.decided and not found.select(pl.any_horizontal(pl.all()).all()).item():
-            raise Inconsistent(
-                "The candidate decides past decisions otherwise that are in no region of the difference."
-            )
-        found = found.drop("none")
-        counts = found.sum().row(0, named=True) if self._holds else {}
-        for name, count in counts.items():
-            if count:
-                at = found[name].arg_true().tail(EXAMPLES)
-                self._tally.regions.setdefault(int(name), Latest()).add(changed["position"].gather(at), count)
+            raise Inconsistent("The candidate decides past decisions otherwise that are in no region of the difference.")
+        for region in range(len(self._holds)):
+            within = changed.filter(found[str(region)])
+            if not within.is_empty():
+                decisions, positions = int(within["decisions"].sum()), within.select(latest()).to_series()
+                self._tally.regions.setdefault(region, Latest()).add(positions, decisions)
 
     def _count_money(self, anew: pl.DataFrame) -> None:
         verdicts = [*in_words("then", self._deciding.then, "then_index")[:1]]

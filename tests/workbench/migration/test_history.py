@@ -28,7 +28,8 @@ from workbench.lake.reader import Snapshot
 from workbench.migration import figures, history
 from workbench.migration.history import HistoryRun, LakeHistory, dry_run
 
-SEEDS = range(size(3, 40))
+# In the short form, one of each way to ask, with no, one and two personal facts.
+SEEDS = size([0, 1, 6, 11], list(range(40)))
 DECISIONS = size(140, 400)
 BY = ("amount", "count", "region", "tags", "customer", "customer.tier", "paid", "secret", "nobody_reads", "note")
 
