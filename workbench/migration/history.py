@@ -327,7 +327,7 @@ class _Run:
                 self._tally.missing.setdefault(name, Latest()).add(rows["position"].gather(at), count)
 
     def _gather_changed(self, anew: pl.DataFrame) -> None:
-        """Keeps what regions need of the changed decisions of a stretch, those together between which no region tells."""
+        """Keeps what regions need of the changed decisions of a stretch: groups that no region tells apart."""
         if self._difference is None:
             return
         needed = sorted({"position", "cell", "fate", *self._regions.read})
@@ -346,7 +346,9 @@ class _Run:
             raise Inconsistent("The rulebooks were proved equal, and decide past decisions otherwise.")
         found = changed.lazy().select(pl.lit(value=False).alias("none"), *self._holds).collect()
         if self._difference.decided and not found.select(pl.any_horizontal(pl.all()).all()).item():
-            raise Inconsistent("The candidate decides past decisions otherwise that are in no region of the difference.")
+            raise Inconsistent(
+                "The candidate decides past decisions otherwise that are in no region of the difference."
+            )
         for region in range(len(self._holds)):
             within = changed.filter(found[str(region)])
             if not within.is_empty():
