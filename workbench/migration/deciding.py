@@ -17,15 +17,12 @@ from gate.policy.questions import VERDICTS
 from gate.rulebooks.analysis.encoding import REFUSED, Result, result_of
 from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import Rulebook
-from workbench.evaluator import VectorEvaluator, compile_frame_evaluator
+from workbench.evaluator import DEFAULT, FAILED, VectorEvaluator, compile_frame_evaluator
 from workbench.facts import WITHHELD, type_of
 from workbench.migration.source import OUTCOME
 
 Told: TypeAlias = tuple[str | None, ...]
 """An outcome as it is compared: verdict, application verdict, action, reason code and rule, as `OUTCOME` names them."""
-
-FAILED: Final = "schema:failed"
-DEFAULT: Final = "rule:default"
 
 REASONS: Final = ("facts_erased", "adapter_changed", "facts_withheld")
 """Why a decision cannot be decided anew, in the order in which they are asked for."""

@@ -15,8 +15,9 @@ from gate.policy.effectiveness import share
 from gate.policy.means import mean_interval
 from gate.policy.questions import VERDICTS
 from gate.rulebooks.rulebook import Rulebook
+from workbench.evaluator import FAILED
 from workbench.migration import sentences
-from workbench.migration.deciding import FAILED, REASONS, Told
+from workbench.migration.deciding import REASONS, Told
 from workbench.migration.source import OUTCOME
 from workbench.migration.tally import DIFFERS, FROM_YES, IS_CHANGED, REDECIDED, TO_YES, Latest, Money, Tally, latest
 from workbench.migration.values import ValueTally

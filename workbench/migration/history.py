@@ -32,7 +32,7 @@ from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.rulebook import Rulebook
 from workbench.evaluator import VectorEvaluator
 from workbench.facts import columns_of, type_of
-from workbench.lake.reader import Window
+from workbench.lake.reader import Window, unmoved
 from workbench.migration.classes import region_columns
 from workbench.migration.deciding import ERASED, REASONS, Deciding, in_words, told_by, told_result
 from workbench.migration.figures import Asked, Figures, positions_of, with_ids
@@ -136,14 +136,10 @@ def dry_run(
         difference = None
     elif difference is None:
         difference = compare(base.body, candidate.body)
-    try:
+    with unmoved():
         run = _Run(history, candidate, base, deciding, asked, fields, difference)
         run.count(told, cancelled)
         return run.result()
-    except FileNotFoundError as error:
-        raise OperatorError(
-            "LAKE_MOVED_ON", "Facts were erased since the lake was opened, and their files are gone; open it again."
-        ) from error
 
 
 def _require_own(rulebook_id: str, candidate: Rulebook, base: Rulebook | None) -> None:

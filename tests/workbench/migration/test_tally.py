@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from gate.policy.means import Sums, sums_of
 from tests.support.rulebooks import compare, rule, rulebook
 from tests.support.tiers import examples
+from workbench.evaluator import FAILED
 from workbench.facts import fact_series
 from workbench.migration import values
-from workbench.migration.deciding import APPROVED, FAILED, SAME, told_result
+from workbench.migration.deciding import APPROVED, SAME, told_result
 from workbench.migration.source import OUTCOME
 from workbench.migration.tally import EXAMPLES, Names, Outcomes, exact_sums
 from workbench.migration.values import ValueTally
