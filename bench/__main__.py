@@ -26,6 +26,7 @@ from bench.parts import (
     lake,
     lifecycle,
     memory,
+    migration,
     postgres,
     profile,
     reports,
@@ -50,6 +51,7 @@ PARTS: Final = {
     "lake": lake,
     "detection": detection,
     "benchmarks": benchmarks,
+    "migration": migration,
     "dashboard": dashboard,
     # Last, because freeing their gigabytes keeps the disk busy.
     "reports": reports,

@@ -67,6 +67,8 @@ _RULES: Final = (
 _CONDITION: Final = {"field": "discount_percent", "operator": "gte", "value": 0}
 _OF_POLICY: Final = ("policy_id", "policy_version")
 _METRICS: Final = ("hours_to_close", "revenue_eur")
+# Callers send all facts.
+_OF_ADAPTERS: Final = ("adapter_manifest_hash", "adapter_input_hash")
 _HEX: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
 _TOKEN_BYTES: Final = 10
 _MOMENT_BYTES: Final = 6

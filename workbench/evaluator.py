@@ -32,6 +32,12 @@ _Holds: TypeAlias = pl.Expr | bool
 
 _KNOWN: Final = frozenset({ABSENT, "null", "boolean", "number", "string", "array", "object"})
 
+FAILED: Final = "schema:failed"
+"""What decided, as evidence names it, where the input schema refused the facts."""
+
+DEFAULT: Final = "rule:default"
+"""The same where no rule matched."""
+
 STATUSES: Final = pl.Enum(["ok", "needs_input"])
 VERDICTS: Final = pl.Enum(["yes", "no", "review"])
 _LABELS: Final = pl.Categorical()

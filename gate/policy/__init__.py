@@ -1,6 +1,7 @@
 """The formulas of the reports about policies, over counts taken elsewhere.
 
     confidence       Wilson intervals, and how far outcomes support one kind of decision
+    means            sums and means of measured values, with Student's intervals
     effectiveness    shares, scores and recommendations by version, verdict, rule and week
     peers            benchmarks: the figures that a scope shares, and quantiles over a cohort of other scopes
     anomalies/       tests for shifts, drift, outliers, volume and broken promises, and the report of what they find

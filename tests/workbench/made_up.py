@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -53,6 +54,7 @@ class MadeUp:
         self.entries: list[dict[str, Any]] = []
         self.requests: dict[str, dict[str, Any]] = {}
         self._about: dict[str, tuple[int, dict[str, Any]]] = {}
+        self._erased: set[str] = set()
 
     def decide(
         self,
@@ -67,11 +69,29 @@ class MadeUp:
         rule: str = "rule:default",
         target: str = "",
         request_id: str = "req_1",
+        outcome: Sequence[str] = (),
+        adapter: str | None = None,
     ) -> str:
-        """Adds a decision; its id."""
+        """Adds a decision; its id.
+
+        Args:
+            at: When.
+            verdict: The verdict.
+            reason: The reason code.
+            version: The policy's version.
+            policy_id: The policy.
+            facts: The facts.
+            rulebook: The rulebook that decides; one that reads nothing where None.
+            rule: What decides, as evidence codes have it.
+            target: The target object.
+            request_id: The request's handle.
+            outcome: The application verdict and the action, where they matter.
+            adapter: The manifest hash of the adapter that made the facts; None where the caller sent them.
+        """
         decision_id = f"dec_{len(self.entries) + 1}"
         body = rulebook or rulebook_of(version=version)
         self.requests[decision_id] = {"rulebook": body, "context": {"inputs": facts or {}}}
+        word, action = outcome or (verdict.upper(), "refund")
         record = {
             "decision_id": decision_id,
             "created_at": timestamp(at),
@@ -79,8 +99,8 @@ class MadeUp:
             "policy_version": version,
             "policy_hash": _hash_of(orjson.dumps(body)),
             "verdict": verdict,
-            "application_verdict": verdict.upper(),
-            "action": "refund",
+            "application_verdict": word,
+            "action": action,
             "reason_code": reason,
             "evidence": [reason, rule],
             "action_binding": {"system": "shop", "resource": target} if target else {},
@@ -88,6 +108,9 @@ class MadeUp:
             "input_hash": _HASH,
             "output_hash": _HASH,
         }
+        if adapter is not None:
+            named = {"adapter_id": "made_up", "version": "1", "manifest_hash": adapter, "input_hash": _HASH}
+            record |= {"trusted_adapter": named, "adapter_facts": facts or {}}
         self._add(record)
         self._about[decision_id] = (len(self.entries), record)
         return decision_id
@@ -106,6 +129,7 @@ class MadeUp:
 
     def erase(self, decision_id: str, at: datetime) -> None:
         """Adds an erasure."""
+        self._erased.add(decision_id)
         self._add({"erasure_id": f"era_{len(self.entries)}", "reason": "asked for", "erased": []}, decision_id, at)
 
     def _add(self, entry: dict[str, Any], decision_id: str | None = None, at: datetime | None = None) -> None:
@@ -144,6 +168,9 @@ class MadeUp:
         kind = next((kind for member, kind in kinds.items() if member in entry), "decision")
         at, record = self._about[decision_id]
         request = orjson.dumps(self.requests[decision_id]) if kind == "decision" else None
+        if kind == "decision" and decision_id in self._erased:
+            # The ledger has forgotten it, wherever the erasure stands.
+            request, entry = None, {name: value for name, value in entry.items() if name != "adapter_facts"}
         return FollowedEntry(
             position=position,
             entry_type=kind,

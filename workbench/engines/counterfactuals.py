@@ -21,7 +21,6 @@ import polars as pl
 
 from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import parse_document
-from gate.errors import OperatorError
 from gate.ids import timestamp
 from gate.policy.bounds import refusal
 from gate.policy.confidence import Counts
@@ -34,10 +33,10 @@ from workbench.engines.findings import redecided
 from workbench.engines.rendering import cut, listed, page, prompt
 from workbench.engines.slicing import date_of, latest
 from workbench.engines.wording import decided_by, stated
-from workbench.evaluator import VectorEvaluator, compile_frame_evaluator
+from workbench.evaluator import DEFAULT, FAILED, VectorEvaluator, compile_frame_evaluator
 from workbench.facts import fields_of, find_typed, patched, with_fields
 from workbench.lake.entries import Personal
-from workbench.lake.reader import Snapshot
+from workbench.lake.reader import Snapshot, unmoved
 
 if TYPE_CHECKING:
     import altair as alt
@@ -48,7 +47,6 @@ MAX_TRANSITIONS: Final = 200
 """How many transitions the report tells apart, those of the most decisions first."""
 
 _EXAMPLES: Final = 10
-_FAILED: Final = "schema:failed"
 _STRETCH: Final = 250_000
 _PREFIX: Final = "then_"
 _NOTES: Final = (
@@ -197,15 +195,11 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
     other = None if question.rulebook is None else load(question.rulebook)
     _require_own(policy_id, other)
     cases, truncated = latest(_sliced(snapshot, question), "position", question.limit)
-    try:
+    with unmoved():
         redecided = _redecided(snapshot, policy_id, other, patch)
         compared = _compared(cases, redecided)
         unread = _unread(snapshot, policy_id, other, patch, cases)
         groups, covered = pl.collect_all([_grouped(compared), _covered(cases)], engine="streaming")
-    except FileNotFoundError as error:
-        raise OperatorError(
-            "LAKE_MOVED_ON", "Facts were erased since the lake was opened, and their files are gone; open it again."
-        ) from error
     transitions = _transitions(groups)
     asked = {
         "decision_counterfactual_slice_version": COUNTERFACTUAL_SLICE,
@@ -245,7 +239,7 @@ def _found(
         "unknown": decisions - int(known["decisions"].sum()),
         "changed": _counted(groups, pl.col("changed")),
         "verdict_changed": _counted(known, pl.col("verdict").cast(pl.String) != pl.col("then_verdict").cast(pl.String)),
-        "needs_input": _counted(known, pl.col("then_rule") == _FAILED),
+        "needs_input": _counted(known, pl.col("then_rule") == FAILED),
         "verdicts": {"before": _by_verdict(known, "verdict"), "after": _by_verdict(known, "then_verdict")},
         "transitions": transitions[:MAX_TRANSITIONS],
         "coverage": {
@@ -367,9 +361,9 @@ def _said(evaluator: VectorEvaluator, facts: pl.LazyFrame) -> pl.LazyFrame:
     """What a rulebook says of each row."""
     rule = (
         pl.when(pl.col("then_status") == "needs_input")
-        .then(pl.lit(_FAILED))
+        .then(pl.lit(FAILED))
         .when(pl.col("then_matched_rule_id").is_null())
-        .then(pl.lit("rule:default"))
+        .then(pl.lit(DEFAULT))
         .otherwise(pl.lit("rule:") + pl.col("then_matched_rule_id").cast(pl.String))
     )
     decided = evaluator.decide(facts, _PREFIX).with_columns(

@@ -10,7 +10,8 @@ Parquet.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
@@ -417,6 +418,21 @@ class Lake:
             OperatorError: LAKE_TABLE_UNKNOWN, LAKE_NOT_COMPACTED.
         """
         return _query(table, self.files(table, stale=stale))
+
+
+@contextmanager
+def unmoved() -> Iterator[None]:
+    """Reads files of facts, of which an erasure may have taken one away.
+
+    Raises:
+        OperatorError: LAKE_MOVED_ON.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise OperatorError(
+            "LAKE_MOVED_ON", "Facts were erased since the lake was opened, and their files are gone; open it again."
+        ) from error
 
 
 def open_lake(path: str | Path) -> Lake:

@@ -4,8 +4,11 @@ proof        everything about a migration at once, as its author proposes it
 report       the same as HTML and as Markdown
 headline     the sentences that a person reads first
 history      the history dry run: past decisions decided anew by a candidate
-tally        what it counts, a stretch of the chain at a time
+source       where past decisions come from: the lake, or another history
+deciding     what was, is and would be decided, as columns
 classes      classes of values, and regions of the exact analysis, as columns
+tally        what is counted, a stretch of the chain at a time
+values       what is counted by the values of facts
 figures      the figures, made of what was counted
 sentences    the sentences beside them
 """

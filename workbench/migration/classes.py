@@ -7,16 +7,15 @@ a class is a number in a column, and a region of the analysis an expression over
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from gate.encoding.canonical import canonical
+from gate.encoding.strict_json import Json
 from gate.rulebooks.analysis.classes import FieldClasses
 from gate.rulebooks.analysis.regions import Limit, Region
 from gate.rulebooks.analysis.wording import condition_words
@@ -41,9 +40,13 @@ def classes_of(field: str, bodies: Iterable[RulebookBody]) -> FieldClasses:
     """
     bodies = list(bodies)
     tests = [node.condition for body in bodies for _, node in tests_of(body)]
+    return FieldClasses([test for test in tests if test["field"] == field], types_of(field, bodies), has_members=False)
+
+
+def types_of(field: str, bodies: Iterable[RulebookBody]) -> list[str]:
+    """The types that some rulebooks declare for a field."""
     declared = (body["input_schema"]["properties"].get(field) for body in bodies)
-    types = [property_["type"] for property_ in declared if property_ is not None]
-    return FieldClasses([test for test in tests if test["field"] == field], types, has_members=False)
+    return [property_["type"] for property_ in declared if property_ is not None]
 
 
 def class_words(field: str, of: FieldClasses, index: int) -> str:
@@ -68,10 +71,9 @@ def class_code(field: str, of: FieldClasses) -> pl.Expr:
             others[one.kind] = index
     kind, number = type_of(field), number_of(field)
     at = {name: pl.lit(index, CODE) for name, index in others.items()}
-    numbers = number.map_batches(partial(_spans, *_table(of)), CODE, is_elementwise=True)
     return (
         pl.when(kind == "number")
-        .then(numbers)
+        .then(number_class(field, of))
         .when(kind == "string")
         .then(_constant(string_of(field), constants["string"], others["string"]))
         .when(kind == "absent")
@@ -96,36 +98,54 @@ def _constant(text: pl.Expr, codes: Mapping[str, int], other: int) -> pl.Expr:
     return text.replace_strict(list(codes), list(codes.values()), default=other, return_dtype=CODE)
 
 
-_Numbers = npt.NDArray[np.float64]
-_Codes = npt.NDArray[np.int16]
+def number_class(field: str, of: FieldClasses) -> pl.Expr:
+    """The class of a field that is a number, as its place in `of.classes`; of another it means nothing."""
+    number = number_of(field)
+    cuts, line = _number_line(of)
+    # Where two stretches of the line that meet are of one class, there is nothing to ask.
+    runs, asked = [line[0]], []
+    for at, classes in enumerate(line[1:]):
+        if classes not in (runs[-1], _NOWHERE):
+            runs.append(classes)
+            asked.append(number >= cuts[at // 2] if at % 2 == 0 else number > cuts[at // 2])
+    if len(asked) <= _FEW:
+        # No branch of it depends on the value, so that it is faster than a search.
+        place = pl.sum_horizontal(pl.lit(0, pl.UInt8), *(passed.cast(pl.UInt8) for passed in asked)).cast(pl.UInt32)
+    else:
+        runs, searched = line, pl.lit(pl.Series(cuts, dtype=pl.Float64))
+        place = searched.search_sorted(number, "left") + searched.search_sorted(number, "right")
+    if all(broken == whole for broken, whole in runs):
+        return pl.lit(pl.Series([broken for broken, _ in runs], dtype=CODE)).gather(place)
+    # Where it is no number it is null.
+    is_whole = (number == number.floor()).fill_null(value=False).cast(pl.UInt32)
+    return pl.lit(pl.Series([one for run in runs for one in run], dtype=CODE)).gather(2 * place + is_whole)
 
 
-def _table(of: FieldClasses) -> tuple[_Numbers, _Codes]:
-    """The points at which numbers are cut, and the class of each stretch: of the interval below a point, of the point,
-    and so on, each twice: of numbers with a fraction, and of whole ones.
+# How many comparisons take less time than a search.
+_FEW: Final = 16
+_NOWHERE: Final = (-1, -1)
+
+
+def _number_line(of: FieldClasses) -> tuple[list[float], list[tuple[int, int]]]:
+    """The points at which numbers are cut; and of the interval below the first, the point itself, the next interval and
+    so on the class of numbers with a fraction, and that of whole ones: `_NOWHERE` of an interval without any double.
     """
-    numbers = [(index, span) for index, one in enumerate(of.classes) for span in one.spans]
-    cuts = sorted({span.low for _, span in numbers if span.is_point})
+    spans = [(index, span) for index, one in enumerate(of.classes) for span in one.spans]
+    cuts = sorted({float(span.low) for _, span in spans if span.is_point})
     place = {cut: at for at, cut in enumerate(cuts)}
-    table = np.full((2 * len(cuts) + 1, 2), -1, dtype=np.int16)
-    for index, span in numbers:
+    line = [list(_NOWHERE) for _ in range(2 * len(cuts) + 1)]
+    for index, span in spans:
         if span.is_point:
-            table[2 * place[span.low] + 1] = index
-            continue
-        at = 0 if span.low == -math.inf else 2 * (place[span.low] + 1)
-        if span.whole is None:
-            table[at] = index
+            classes = line[2 * place[span.low] + 1]
         else:
-            table[at, int(span.whole)] = index
-    return np.array(cuts, dtype=np.float64), table
-
-
-def _spans(cuts: _Numbers, table: _Codes, numbers: pl.Series) -> pl.Series:
-    values = numbers.fill_null(0.0).to_numpy()
-    below, up_to = np.searchsorted(cuts, values, "left"), np.searchsorted(cuts, values, "right")
-    whole = (values == np.floor(values)).astype(np.int8)
-    codes = table[below + up_to, whole]
-    return pl.Series(numbers.name, codes, CODE)
+            classes = line[0 if span.low == -math.inf else 2 * (place[span.low] + 1)]
+        if span.whole is not True:
+            classes[0] = index
+        if span.whole is not False:
+            classes[1] = index
+    # Of an interval that has only the one or the other, the class of what it has not is never asked for.
+    told = [(broken if whole < 0 else whole, whole) if broken < 0 else (broken, whole) for broken, whole in line]
+    return cuts, [(broken, broken if whole < 0 else whole) for broken, whole in told]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,11 +154,17 @@ class RegionColumns:
 
     Attributes:
         columns: The columns that they need, made of those of the facts.
-        holds: For each region, whether the facts of a row are within its limits, made of these columns alone.
+        holds: For each region, whether the facts of a row are within its limits, made of these columns alone; null for
+            no where a fact is not known.
     """
 
     columns: Sequence[pl.Expr]
     holds: Sequence[pl.Expr]
+
+    @property
+    def read(self) -> set[str]:
+        """The columns of facts that `columns` needs."""
+        return {name for of in self.columns for name in of.meta.root_names()}
 
 
 def region_columns(regions: Sequence[Region]) -> RegionColumns:
@@ -155,17 +181,25 @@ def _within(limit: Limit, columns: dict[str, pl.Expr]) -> Iterator[pl.Expr]:
     """Whether a limit holds; the columns that it needs are added to those that are there."""
     field = limit.name
 
-    def column(name: str, made: pl.Expr) -> pl.Expr:
+    def column(name: str, made: Callable[[], pl.Expr]) -> pl.Expr:
         # No field's name has a colon.
-        columns.setdefault(name, made.alias(name))
+        if name not in columns:
+            columns[name] = made().alias(name)
         return pl.col(name)
 
-    code = column(f"{field}:region", class_code(field, limit.of))
-    yield code.is_in(pl.Series(sorted(limit.allowed), dtype=CODE).implode())
+    code = column(f"{field}:region", lambda: class_code(field, limit.of))
+    allowed = [index in limit.allowed for index in range(len(limit.of.classes))]
+    yield pl.lit(pl.Series(allowed, dtype=pl.Boolean)).gather(code)
     for index, wanted in limit.parts.items():
-        contains = string_of(field).str.contains(pl.lit(limit.of.parts[index]), literal=True)
-        yield column(f"{field}:part:{index}", contains.fill_null(value=False)) == wanted
+        yield column(f"{field}:part:{index}", partial(_contains, field, limit.of.parts[index])) == wanted
     for index, wanted in limit.items.items():
-        is_array = type_of(field) == "array"
-        has = has_member(field, canonical(limit.of.items[index]).decode()) & is_array
-        yield column(f"{field}:item:{index}", has.fill_null(value=False)) == wanted
+        yield column(f"{field}:item:{index}", partial(_has, field, limit.of.items[index])) == wanted
+
+
+def _contains(field: str, part: str) -> pl.Expr:
+    return string_of(field).str.contains(pl.lit(part), literal=True).fill_null(value=False)
+
+
+def _has(field: str, item: Json) -> pl.Expr:
+    has = has_member(field, canonical(item).decode()) & (type_of(field) == "array")
+    return has.fill_null(value=False)

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any, Final
 
 import polars as pl
 
-from gate.ids import timestamp
+from gate.ids import not_before
 from gate.policy.confidence import Counts, wilson_interval
 from gate.policy.effectiveness import share
-from gate.policy.means import Sample, mean_interval
+from gate.policy.means import mean_interval
 from gate.policy.questions import VERDICTS
-from gate.rulebooks.analysis.classes import FieldClasses
 from gate.rulebooks.rulebook import Rulebook
+from workbench.evaluator import FAILED
 from workbench.migration import sentences
-from workbench.migration.classes import class_words
-from workbench.migration.tally import EXAMPLES, Money, Tally, Told
+from workbench.migration.deciding import REASONS, Told
+from workbench.migration.source import OUTCOME
+from workbench.migration.tally import DIFFERS, FROM_YES, IS_CHANGED, REDECIDED, TO_YES, Latest, Money, Tally, latest
+from workbench.migration.values import ValueTally
 
 MAX_ROWS: Final = 200
-"""How many transitions, versions and classes of a field are told, those of the most decisions first."""
+"""How many transitions, rules, versions and so on are told, those of the most decisions first."""
 
-FAILED: Final = "schema:failed"
-REASONS: Final = ("facts_erased", "adapter_changed", "facts_withheld")
-"""Why a decision cannot be decided anew, in the order in which they are asked for."""
+MAX_WEEKS: Final = 520
+"""How many weeks are told, the latest."""
 
 _TERMINAL: Final = ("succeeded", "partial", "failed", "reverted")
 _UNREPORTED: Final = "unreported"
-_PARTS: Final = ("verdict", "application_verdict", "action", "reason_code", "rule")
 _MATRICES: Final = ("verdict", "action", "reason_code")
 
 
@@ -41,185 +41,181 @@ class Asked:
         metric: What money is told of; None for nothing.
         since: Only decisions from this moment on.
         until: Only decisions before this moment.
+        adapter_manifest_hash: The adapter that makes the candidate's facts; None where callers send them.
     """
 
     metric: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    adapter_manifest_hash: str | None = None
+
+    def to_dict(self) -> dict[str, str | None]:
+        """What was asked, as the figures repeat it."""
+        return {
+            "since": None if self.since is None else not_before(self.since),
+            "until": None if self.until is None else not_before(self.until),
+            "metric": self.metric,
+            "adapter_manifest_hash": self.adapter_manifest_hash,
+        }
 
 
 class Figures:
     """Makes the figures of a tally."""
 
-    def __init__(self, tally: Tally, outcomes: Sequence[Told]) -> None:
-        """Takes what was counted, and the outcomes by their numbers."""
-        self._tally = tally
-        named = pl.DataFrame(
-            [(code, *outcome) for code, outcome in enumerate(outcomes)],
-            schema={"code": pl.Int32, **dict.fromkeys(_PARTS, pl.String)},
-            orient="row",
-        )
-        self._named = named
-        self._cells = self._with_names(tally.cells)
-        self._anew = self._cells.filter(pl.col("reason").is_null())
+    def __init__(self, tally: Tally, left: Sequence[Told], then: Sequence[Told], *, first: bool) -> None:
+        """Takes what was counted, and the outcomes of both sides by their places.
 
-    def body(
-        self,
-        candidate: Rulebook,
-        classes: Mapping[str, FieldClasses],
-        regions: int,
-    ) -> dict[str, Any]:
+        Args:
+            tally: What was counted.
+            left: The outcomes of the base, or without one those of the past.
+            then: The outcomes of the candidate.
+            first: Whether there is no base.
+        """
+        self._tally = tally
+        self._first = first
+        cells = tally.cells.frame.lazy().with_columns(*_named("base", left, "left"), *_named("then", then, "then"))
+        self._cells = cells.collect()
+        self._anew = self._cells.filter(REDECIDED)
+        self._redecided = _count(self._anew)
+        self._left_out: dict[str, int] = {}
+
+    def body(self, candidate: Rulebook, values: Sequence[ValueTally], regions: int) -> dict[str, Any]:
         """The figures, each with the positions of decisions behind it in place of their ids.
 
         Args:
             candidate: The candidate.
-            classes: The classes of the fields that are told by class.
+            values: The decisions by the values of fields.
             regions: How many regions the difference has.
         """
-        anew, redecided = self._anew, _count(self._anew)
-        changed = anew.filter(_CHANGED)
-        to_yes, from_yes = anew.filter(_TO_YES), anew.filter(_FROM_YES)
-        return {
+        anew, redecided = self._anew, self._redecided
+        to_yes, from_yes = anew.filter(TO_YES), anew.filter(FROM_YES)
+        other = anew.filter(_VERDICT_CHANGED & ~TO_YES & ~FROM_YES)
+        body = {
             "decisions": _count(self._cells),
             "redecided": redecided,
             "not_redecided": self._not_redecided(),
-            "changed": _rate(changed, redecided),
+            "changed": _rate(anew.filter(IS_CHANGED), redecided),
             "verdict_changed": _rate(anew.filter(_VERDICT_CHANGED), redecided),
-            "newly_approved": _rate(to_yes, redecided),
-            "newly_blocked": {
-                **_rate(from_yes, redecided),
-                "to_no": _count(from_yes.filter(pl.col("then_verdict") == "no")),
-                "to_review": _count(from_yes.filter(pl.col("then_verdict") == "review")),
-            },
-            "needs_input": _figure(
-                anew.filter((pl.col("then_rule") == FAILED) & (pl.col("base_rule") != FAILED)), redecided
-            ),
+            "newly_approved": {**_rate(to_yes, redecided), **_split(to_yes, "from", "base_verdict")},
+            "newly_blocked": {**_rate(from_yes, redecided), **_split(from_yes, "to", "then_verdict")},
+            "otherwise_refused": {**_rate(other, redecided), **_split(other, "to", "then_verdict")},
+            "needs_input": _figure(anew.filter((_rule("then") == FAILED) & (_rule("base") != FAILED)), redecided),
             "earlier": self._earlier(),
-            "matrix": {name: self._matrix(f"base_{name}", f"then_{name}") for name in _MATRICES},
-            "was_matrix": self._matrix("was_verdict", "then_verdict"),
-            "rules": self._by("base_rule", "rule"),
-            "then_rules": self._by("then_rule", "rule"),
-            "transitions": self._transitions(changed, redecided),
-            "weeks": self._by("week", "week", order="week"),
-            "versions": self._by("policy_version", "policy_version"),
-            "facts": [self._facts(name, of) for name, of in classes.items()],
+            "matrix": {name: self._matrix(name, f"base_{name}", f"then_{name}") for name in _MATRICES},
+            "was_matrix": self._matrix("was_verdict", "was_verdict", "then_verdict"),
+            "rules": self._by_rule("rules", "base_rule"),
+            "then_rules": self._by_rule("then_rules", "then_rule"),
+            "transitions": self._transitions(),
+            "weeks": self._weeks(),
+            "versions": self._versions(),
+            "facts": [{"field": of.field, "classes": list(of.classes(_changes_of))} for of in values],
             "outcomes": self._outcomes(),
-            "money": self._money(),
+            "money": [_moved(pair, money) for pair, money in sorted(self._tally.money.items())],
             "missing_facts": self._missing(candidate),
-            "regions": [self._region(index, redecided) for index in range(regions)],
+            "regions": [self._region(index) for index in range(regions)],
+            "note": sentences.REGIONS,
         }
+        return {**body, "left_out": self._left_out}
 
-    def _with_names(self, cells: pl.DataFrame) -> pl.DataFrame:
-        for of in ("was", "base", "then"):
-            named = self._named.rename({"code": of, **{part: f"{of}_{part}" for part in _PARTS}})
-            cells = cells.join(named, on=of, how="left")
-        return cells.with_columns(pl.col("outcome_status").cast(pl.String).fill_null(_UNREPORTED))
+    def _listed(self, name: str, rows: list[dict[str, Any]], beyond: int = 0) -> list[dict[str, Any]]:
+        """The first of some rows; how many decisions the others have is told apart."""
+        most = MAX_WEEKS if name == "weeks" else MAX_ROWS
+        self._left_out[name] = beyond + sum(of["decisions"] for of in rows[most:])
+        return rows[:most]
 
     def _not_redecided(self) -> list[dict[str, Any]]:
-        found = []
-        for at, reason in enumerate(REASONS):
-            of = self._cells.filter(pl.col("reason") == at)
-            if of.height:
-                found.append({"reason": reason, **_figure(of)})
-        return found
+        parts = [(reason, self._cells.filter(pl.col("fate") == at)) for at, reason in enumerate(REASONS)]
+        return [{"reason": reason, **_figure(part)} for reason, part in parts if part.height]
 
     def _earlier(self) -> list[dict[str, Any]]:
         """How many decisions were decided otherwise than the base decides them, by the version that decided."""
-        other = self._anew.filter(pl.col("was") != pl.col("base"))
-        decided = dict(self._anew.group_by("policy_version").agg(pl.col("decisions").sum()).iter_rows())
-        found = [
-            {"policy_version": version, **_figure(part), "of": decided[version]}
-            for (version,), part in other.partition_by("policy_version", as_dict=True).items()
+        if self._first:
+            return self._listed("earlier", [])
+        names = self._tally.versions
+        frame, beyond = (_with_fates(of) for of in (names.frame, names.beyond))
+        differs = REDECIDED & pl.col("differs")
+        found = _grouped(frame.filter(REDECIDED), "name", differs).filter(pl.col("shown") > 0)
+        rows = [
+            {"policy_version": version, "decisions": shown, "positions": positions, "of": decisions}
+            for version, decisions, shown, positions in found.iter_rows()
         ]
-        return sorted(found, key=lambda of: (-of["decisions"], of["policy_version"]))[:MAX_ROWS]
+        rows.sort(key=lambda of: (-of["decisions"], str(of["policy_version"])))
+        return self._listed("earlier", rows, _count(beyond.filter(differs)))
 
-    def _matrix(self, before: str, after: str) -> list[dict[str, Any]]:
-        total = _count(self._anew)
-        found = [
-            {"from": was, "to": then, **_figure(part, total)}
-            for (was, then), part in self._anew.partition_by(before, after, as_dict=True).items()
+    def _matrix(self, name: str, before: str, after: str) -> list[dict[str, Any]]:
+        found = self._anew.group_by(before, after).agg(pl.col("decisions").sum(), latest())
+        rows = [
+            {"from": was, "to": then, **_told(decisions, positions, self._redecided)}
+            for was, then, decisions, positions in found.iter_rows()
         ]
-        return sorted(found, key=lambda of: (of["from"] == of["to"], -of["decisions"], of["from"], of["to"]))[:MAX_ROWS]
+        rows.sort(key=lambda of: (of["from"] == of["to"], -of["decisions"], str(of["from"]), str(of["to"])))
+        return self._listed(name, rows)
 
-    def _by(self, column: str, name: str, *, order: str | None = None) -> list[dict[str, Any]]:
-        """The changes by what decisions have in common; those that were not decided anew count as decisions alone."""
-        rows = self._cells if column in ("week", "policy_version") else self._anew
-        found = []
-        for (value,), part in rows.partition_by(column, as_dict=True).items():
-            shown = value.isoformat() if isinstance(value, date) else value
-            found.append({name: shown, **_changes(part)})
-        if order is not None:
-            return sorted(found, key=lambda of: str(of[order]))
-        return sorted(found, key=lambda of: (-of["decisions"], str(of[name])))[:MAX_ROWS]
+    def _by_rule(self, name: str, column: str) -> list[dict[str, Any]]:
+        rows = [{"rule": rule, **changes} for rule, changes in _changes(self._anew, column)]
+        rows.sort(key=lambda of: (-of["decisions"], str(of["rule"])))
+        return self._listed(name, rows)
 
-    def _transitions(self, changed: pl.DataFrame, redecided: int) -> list[dict[str, Any]]:
-        found = []
-        for values, part in changed.partition_by(*_OF_TRANSITION, as_dict=True).items():
-            named = dict(zip(_OF_TRANSITION.values(), values, strict=True))
-            found.append({**named, **_figure(part, redecided), "outcomes": _statuses(part)})
-        found.sort(key=lambda of: (-of["decisions"], *(of[name] for name in _OF_TRANSITION.values())))
-        return found[:MAX_ROWS]
+    def _weeks(self) -> list[dict[str, Any]]:
+        weeks = self._tally.weeks.told().with_columns(pl.col("of").cast(pl.Int32).cast(pl.Date))
+        found = sorted(_changes(weeks, "of"), key=lambda each: str(each[0]))
+        rows = [{"week": week.isoformat(), **changes} for week, changes in reversed(found)]
+        return self._listed("weeks", rows)[::-1]
 
-    def _facts(self, field: str, of: FieldClasses) -> dict[str, Any]:
-        counted = self._tally.classes.get(field)
-        if counted is None:
-            return {"field": field, "classes": []}
-        # Of these decisions nothing else is told, and all were decided anew.
-        rows = counted.with_columns(
-            pl.lit(None, pl.String).alias("outcome_status"), pl.lit(None, pl.Int8).alias("reason")
-        )
-        found: list[tuple[int, dict[str, Any]]] = []
-        for (index,), part in self._with_names(rows).partition_by(f"{field}:class", as_dict=True).items():
-            at = -1 if index is None else int(index)
-            words = "not known" if index is None else class_words(field, of, at)
-            found.append((at, {"class": words, **_changes(part)}))
-        found.sort(key=lambda each: each[0])
-        return {"field": field, "classes": [each for _, each in found][:MAX_ROWS]}
+    def _versions(self) -> list[dict[str, Any]]:
+        names = self._tally.versions
+        found = _changes(_with_fates(names.frame), "name")
+        rows = [{"policy_version": version, **changes} for version, changes in found]
+        rows.sort(key=lambda of: (-of["decisions"], str(of["policy_version"])))
+        return self._listed("versions", rows, _count(names.beyond))
+
+    def _transitions(self) -> list[dict[str, Any]]:
+        changed = self._anew.filter(IS_CHANGED)
+        statuses = [
+            pl.col("decisions").filter(pl.col("outcome_status") == status).sum().alias(f"outcome:{status}")
+            for status in (*Counts._fields, _UNREPORTED)
+        ]
+        found = changed.group_by(*_OF_TRANSITION).agg(pl.col("decisions").sum(), latest(), *statuses)
+        rows = []
+        for row in found.iter_rows(named=True):
+            rows.append(
+                {
+                    **{name: row[column] for column, name in _OF_TRANSITION.items()},
+                    **_told(row["decisions"], row["positions"], self._redecided),
+                    "outcomes": {status: row[f"outcome:{status}"] for status in (*Counts._fields, _UNREPORTED)},
+                }
+            )
+        rows.sort(key=lambda of: (-of["decisions"], *(str(of[name]) for name in _OF_TRANSITION.values())))
+        return self._listed("transitions", rows)
 
     def _outcomes(self) -> dict[str, Any]:
-        anew = self._anew
-        good = anew.filter((pl.col("was_verdict") == "yes") & (pl.col("outcome_status") == "succeeded"))
-        bad = anew.filter((pl.col("was_verdict") == "yes") & pl.col("outcome_status").is_in(_TERMINAL[1:]))
-        approved = anew.filter(_TO_YES)
-        judged = approved.filter(pl.col("outcome_status").is_in(_TERMINAL))
+        anew, status = self._anew, pl.col("outcome_status")
+        was_yes = (pl.col("was_verdict") == "yes") & (pl.col("base_verdict") == "yes")
+        good = anew.filter(was_yes & (status == "succeeded"))
+        bad = anew.filter(was_yes & status.is_in(_TERMINAL[1:]))
+        approved = anew.filter(TO_YES)
+        judged = approved.filter(status.is_in(_TERMINAL))
         found = {
-            "good_newly_blocked": _rate(good.filter(_FROM_YES), _count(good.filter(_BASE_YES))),
-            "bad_newly_blocked": _rate(bad.filter(_FROM_YES), _count(bad.filter(_BASE_YES))),
-            "bad_newly_approved": _rate(judged.filter(pl.col("outcome_status") != "succeeded"), _count(judged)),
-            "newly_approved_unknown": _rate(
-                approved.filter(~pl.col("outcome_status").is_in(_TERMINAL)), _count(approved)
-            ),
+            "good_newly_blocked": _rate(good.filter(FROM_YES), _count(good)),
+            "bad_newly_blocked": _rate(bad.filter(FROM_YES), _count(bad)),
+            "bad_newly_approved": _rate(judged.filter(status != "succeeded"), _count(judged)),
+            "newly_approved_unknown": _rate(approved.filter(~status.is_in(_TERMINAL)), _count(approved)),
         }
         told = {name: {**of, "sentence": sentences.OUTCOMES[name](of)} for name, of in found.items()}
         return {**told, "unknowable": sentences.unknowable(found["newly_approved_unknown"])}
 
-    def _money(self) -> list[dict[str, Any]]:
-        found = [
-            {"verdict": before, "then_verdict": after, **_moved(money)}
-            for (before, after), money in sorted(self._tally.money.items())
-        ]
-        return [of for of in found if of["values"]]
-
     def _missing(self, candidate: Rulebook) -> list[dict[str, Any]]:
         """The fields that the candidate reads and some decisions lack."""
-        known = _count(self._cells.filter(pl.col("reason").ne_missing(pl.lit(0, pl.Int8))))
         required = candidate.body["input_schema"]["required"]
         found = [
-            {
-                "field": name,
-                "required": name in required,
-                "decisions": count,
-                "share": share(count, known),
-                "positions": positions,
-            }
-            for name, (count, positions) in self._tally.missing.items()
-            if count
+            {"field": name, "required": name in required, **_told(of.decisions, of.positions, self._tally.known)}
+            for name, of in self._tally.missing.items()
         ]
         return sorted(found, key=lambda of: (not of["required"], -of["decisions"], of["field"]))
 
-    def _region(self, index: int, redecided: int) -> dict[str, Any]:
-        count, positions = self._tally.regions.get(index, (0, []))
-        return {"region": index, "decisions": count, "share": share(count, redecided), "positions": positions}
+    def _region(self, index: int) -> dict[str, Any]:
+        of = self._tally.regions.get(index, Latest())
+        return {"region": index, **_told(of.decisions, of.positions, self._redecided)}
 
 
 # What the decisions of a transition have in common, and what the figures call it.
@@ -232,69 +228,100 @@ _OF_TRANSITION: Final = {
     "then_action": "then_action",
 }
 
-_CHANGED: Final = pl.col("base") != pl.col("then")
 _VERDICT_CHANGED: Final = pl.col("base_verdict") != pl.col("then_verdict")
-_BASE_YES: Final = pl.col("base_verdict") == "yes"
-_THEN_YES: Final = pl.col("then_verdict") == "yes"
-_TO_YES: Final = ~_BASE_YES & _THEN_YES
-_FROM_YES: Final = _BASE_YES & ~_THEN_YES
 
 
-def _count(cells: pl.DataFrame) -> int:
-    return int(cells["decisions"].sum())
+def _rule(of: str) -> pl.Expr:
+    return pl.col(f"{of}_rule").fill_null("")
 
 
-def _positions(cells: pl.DataFrame) -> list[int]:
-    return cells["positions"].explode().drop_nulls().sort().tail(EXAMPLES).to_list() if cells.height else []
+def _named(of: str, outcomes: Sequence[Told], place: str) -> Iterator[pl.Expr]:
+    for at, name in enumerate(OUTCOME):
+        names = pl.lit(pl.Series([outcome[at] for outcome in outcomes], dtype=pl.String))
+        yield pl.when(REDECIDED).then(names.gather(pl.col(place))).alias(f"{of}_{name}")
 
 
-def _figure(cells: pl.DataFrame, of: int | None = None) -> dict[str, Any]:
-    count = _count(cells)
-    shares = {} if of is None else {"share": share(count, of)}
-    return {"decisions": count, **shares, "positions": _positions(cells)}
+def _with_fates(groups: pl.DataFrame) -> pl.DataFrame:
+    """Groups of versions with what becomes of them, and whether they were decided otherwise than the base decides."""
+    number = pl.col("number")
+    return groups.with_columns((number % DIFFERS).alias("fate"), (number >= DIFFERS).alias("differs"))
 
 
-def _rate(cells: pl.DataFrame, of: int) -> dict[str, Any]:
+def _count(groups: pl.DataFrame) -> int:
+    return int(groups["decisions"].sum())
+
+
+def _positions(groups: pl.DataFrame) -> list[int]:
+    return groups.select(latest()).to_series().to_list()
+
+
+def _told(decisions: int, positions: Sequence[int], of: int) -> dict[str, Any]:
+    return {"decisions": decisions, "share": share(decisions, of), "positions": list(positions)}
+
+
+def _figure(groups: pl.DataFrame, of: int | None = None) -> dict[str, Any]:
+    if of is None:
+        return {"decisions": _count(groups), "positions": _positions(groups)}
+    return _told(_count(groups), _positions(groups), of)
+
+
+def _rate(groups: pl.DataFrame, of: int) -> dict[str, Any]:
     """So many of so many, with the 95% Wilson interval of the share; nulls where there are none."""
-    count = _count(cells)
+    count = _count(groups)
     low, high = wilson_interval(count, of) if of else (None, None)
     told = {"decisions": count, "of": of, "share": share(count, of), "low": low, "high": high}
-    return {**told, "positions": _positions(cells)}
+    return {**told, "positions": _positions(groups)}
 
 
-def _changes(cells: pl.DataFrame) -> dict[str, Any]:
-    """How many decisions, and what changes of those that were decided anew."""
-    anew = cells.filter(pl.col("reason").is_null())
-    changed = anew.filter(_CHANGED)
-    return {
-        "decisions": _count(cells),
-        "redecided": _count(anew),
-        "changed": _count(changed),
-        "newly_approved": _count(anew.filter(_TO_YES)),
-        "newly_blocked": _count(anew.filter(_FROM_YES)),
-        "positions": _positions(changed),
-    }
+def _split(groups: pl.DataFrame, name: str, column: str) -> dict[str, int]:
+    """How many decisions come from no and from review, or go there."""
+    return {f"{name}_{verdict}": _count(groups.filter(pl.col(column) == verdict)) for verdict in VERDICTS[1:]}
 
 
-def _statuses(cells: pl.DataFrame) -> dict[str, int]:
-    counted = dict(cells.group_by("outcome_status").agg(pl.col("decisions").sum()).iter_rows())
-    return {name: int(counted.get(name, 0)) for name in (*Counts._fields, _UNREPORTED)}
+def _grouped(groups: pl.DataFrame, column: str, shown: pl.Expr) -> pl.DataFrame:
+    """Groups by a column: decisions, how many of them are to be shown, and the latest of these."""
+    decisions = pl.col("decisions")
+    return groups.group_by(column).agg(
+        decisions.sum().alias("decisions"), decisions.filter(shown).sum().alias("shown"), latest(shown)
+    )
 
 
-def _moved(money: Money) -> dict[str, Any]:
-    mean = mean_interval(Sample(money.values, money.total, money.variance))
-    if mean is None:
-        return {"values": 0}
-    times = money.values
-    return {
-        "values": times,
-        "sum": round(money.total, 6),
-        "sum_low": None if mean.low is None else round(mean.low * times, 6),
-        "sum_high": None if mean.high is None else round(mean.high * times, 6),
-        "mean": mean.mean,
-        "low": mean.low,
-        "high": mean.high,
-    }
+_COUNTS: Final[Mapping[str, pl.Expr]] = {
+    "decisions": pl.lit(value=True),
+    "redecided": REDECIDED,
+    "changed": IS_CHANGED,
+    "newly_approved": TO_YES,
+    "newly_blocked": FROM_YES,
+}
+
+
+def _counting() -> list[pl.Expr]:
+    decisions = pl.col("decisions")
+    counts = [decisions.sum().alias("decisions")]
+    counts += [decisions.filter(holds).sum().alias(name) for name, holds in _COUNTS.items() if name != "decisions"]
+    return [*counts, latest(IS_CHANGED)]
+
+
+def _changes(groups: pl.DataFrame, column: str) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """What changes, by a column; decisions that were not decided anew count as decisions alone."""
+    for row in groups.group_by(column).agg(_counting()).iter_rows(named=True):
+        yield row.pop(column), row
+
+
+def _changes_of(groups: pl.DataFrame) -> dict[str, Any]:
+    """What changes of some groups together."""
+    ((_, found),) = _changes(groups.with_columns(pl.lit(0).alias("all")), "all")
+    return found
+
+
+def _moved(pair: tuple[str, str], money: Money) -> dict[str, Any]:
+    mean = mean_interval(money.sums)
+    told = {} if mean is None else mean._asdict()
+    return {"verdict": pair[0], "then_verdict": pair[1], "values": money.sums.values, **told, **_last(money.latest)}
+
+
+def _last(of: Latest) -> dict[str, Any]:
+    return {"positions": of.positions}
 
 
 def with_ids(value: Any, ids: Mapping[int, str]) -> Any:
@@ -305,7 +332,7 @@ def with_ids(value: Any, ids: Mapping[int, str]) -> Any:
     return [with_ids(item, ids) for item in value] if isinstance(value, list) else value
 
 
-def positions_of(value: Any) -> Iterable[int]:
+def positions_of(value: Any) -> Iterator[int]:
     """All positions in a document."""
     if isinstance(value, dict):
         for name, item in value.items():
@@ -313,13 +340,3 @@ def positions_of(value: Any) -> Iterable[int]:
     elif isinstance(value, list):
         for item in value:
             yield from positions_of(item)
-
-
-def asked_of(asked: Asked) -> dict[str, Any]:
-    """What was asked, as the figures repeat it."""
-    moments = {"since": asked.since, "until": asked.until}
-    told: Callable[[datetime | None], str | None] = lambda at: None if at is None else timestamp(at)  # noqa: E731
-    return {**{name: told(at) for name, at in moments.items()}, "metric": asked.metric}
-
-
-__all__ = ["FAILED", "REASONS", "VERDICTS", "Asked", "Figures", "asked_of", "positions_of", "with_ids"]

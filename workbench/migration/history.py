@@ -8,136 +8,62 @@ A decision is looked at in three ways: `was`, as it was decided; `base`, as the 
 and `then`, as the candidate does. What differs between base and then is the candidate's; what differs between was and
 base is that of earlier versions. Without a base, for a first route, base is was.
 
-The source is a parameter: whatever gives the rows of a stretch of a chain is a `History`.
+The source is a parameter: whatever gives the rows of a chain is a `History`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final, Protocol
+from functools import reduce
+from operator import or_
+from typing import Any, Final
 
 import polars as pl
 
 from gate.errors import OperatorError
-from gate.policy.bounds import moment
+from gate.policy.bounds import moment, refusal, shown
 from gate.rulebooks.analysis import NotDecided, compare
-from gate.rulebooks.analysis.classes import FieldClasses
-from gate.rulebooks.analysis.difference import Difference
-from gate.rulebooks.analysis.encoding import REFUSED, Result, result_of
+from gate.rulebooks.analysis.difference import ChangedRegion, Difference
 from gate.rulebooks.analysis.finding import Inconsistent
-from gate.rulebooks.evaluation import Outcome
+from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.rulebook import Rulebook
-from workbench.evaluator import VectorEvaluator, compile_frame_evaluator
-from workbench.facts import WITHHELD, find_typed, number_of, type_of, with_fields
-from workbench.lake.entries import Personal
-from workbench.lake.reader import Snapshot
-from workbench.migration.classes import class_code, classes_of, region_columns
-from workbench.migration.figures import FAILED, REASONS, Asked, Figures, asked_of, positions_of, with_ids
-from workbench.migration.tally import Codes, Tally, Told
+from workbench.evaluator import VectorEvaluator
+from workbench.facts import columns_of, type_of
+from workbench.lake.reader import Window, unmoved
+from workbench.migration.classes import region_columns
+from workbench.migration.deciding import ERASED, REASONS, Deciding, in_words, told_by, told_result
+from workbench.migration.figures import Asked, Figures, positions_of, with_ids
+from workbench.migration.source import FACT, OUTCOME, History, LakeHistory, fact_value
+from workbench.migration.tally import (
+    DIFFERS,
+    EXAMPLES,
+    IS_CHANGED,
+    REDECIDED,
+    Cells,
+    Latest,
+    Outcomes,
+    Tally,
+    grouped,
+    keyed,
+    latest,
+)
+from workbench.migration.values import ValueTally
 
-STRETCH: Final = 500_000
-"""How many chain positions are looked at at a time."""
+STRETCH: Final = 250_000
+"""How many decisions are looked at at a time, about."""
+
+BUCKET: Final = 65_536
+"""How many chain positions come into a stretch together."""
 
 MAX_FIELDS: Final = 20
-"""How many fields are told by class, unless the caller names some."""
+"""How many fields are told by the values of their facts."""
 
-_WAS: Final = ("verdict", "application_verdict", "action", "reason_code", "rule")
-_FACT: Final = "inputs."
-_ERASED, _ADAPTER, _WITHHELD = range(len(REASONS))
+_FIELD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,159}", re.ASCII)
 
-
-class History(Protocol):
-    """Past decisions of one rulebook id, in the order of a chain."""
-
-    @property
-    def rulebook_id(self) -> str:
-        """The rulebook id."""
-
-    @property
-    def read_at(self) -> Mapping[str, object]:
-        """What identifies the history: {chain_id, chain_position, merkle_root}."""
-
-    @property
-    def size(self) -> int:
-        """The last position."""
-
-    def rows(self, fields: Sequence[str], metric: str | None) -> pl.LazyFrame:
-        """Every decision: position, created_at, week, policy_version, the five members of its outcome by their names in
-        records (`rule` as evidence codes have it), outcome_status, adapter_manifest_hash, known, value (of the metric),
-        and the columns of the fields as `workbench.facts` has them.
-        """
-
-    def ids(self, positions: pl.Series) -> Mapping[int, str]:
-        """The decision ids at some positions."""
-
-
-@dataclass(frozen=True, slots=True)
-class LakeHistory:
-    """The decisions of a rulebook id in a scope's lake.
-
-    Attributes:
-        snapshot: The scope's chain; a slice of it by date is a history as well.
-        rulebook_id: The rulebook id.
-    """
-
-    snapshot: Snapshot
-    rulebook_id: str
-
-    @property
-    def read_at(self) -> Mapping[str, object]:
-        """As `History.read_at`."""
-        of = self.snapshot
-        return {
-            "chain_id": of.manifest.chain_id,
-            "chain_position": of.position,
-            "merkle_root": of.merkle_root,
-        }
-
-    @property
-    def size(self) -> int:
-        """As `History.size`."""
-        return self.snapshot.position
-
-    def rows(self, fields: Sequence[str], metric: str | None) -> pl.LazyFrame:
-        """As `History.rows`."""
-        cases = self.snapshot.cases(self.rulebook_id).select(
-            "position", "created_at", "week", "policy_version", *_WAS, "outcome_status"
-        )
-        facts = self.snapshot.facts(fields, self.rulebook_id)
-        withheld = Personal.of(self.snapshot.manifest.personal).facts
-        typed = find_typed(facts, fields, pl.col("known"))
-        facts = with_fields(facts, fields, withheld, typed=typed)
-        known = ["position", "known", *(name for of in fields for name in _columns(of))]
-        rows = cases.join(facts.select(known), on="position", how="left")
-        rows = rows.join(self._adapters(), on="position", how="left")
-        if metric is None or metric.startswith(_FACT):
-            return rows.with_columns(_fact_value(metric).alias("value"))
-        named = self.snapshot.metrics(self.rulebook_id).filter(pl.col("name") == metric)
-        return rows.join(named.select("position", "value"), on="position", how="left")
-
-    def _adapters(self) -> pl.LazyFrame:
-        """The adapters that made facts; few histories have any, and those that have none join nothing."""
-        decisions = self.snapshot.table("decisions").filter(pl.col("policy_id") == self.rulebook_id)
-        made = decisions.filter(pl.col("adapter_manifest_hash").is_not_null())
-        return made.select("position", "adapter_manifest_hash").collect(engine="streaming").lazy()
-
-    def ids(self, positions: pl.Series) -> Mapping[int, str]:
-        """As `History.ids`."""
-        rows = self.snapshot.at("decisions", positions).select("position", "decision_id").collect(engine="streaming")
-        return dict(rows.iter_rows())
-
-
-def _columns(field: str) -> list[str]:
-    return [f"{field}:{suffix}" for suffix in ("type", "number", "string", "json")]
-
-
-def _fact_value(metric: str | None) -> pl.Expr:
-    if metric is None:
-        return pl.lit(None, pl.Float64)
-    field = metric.removeprefix(_FACT)
-    return pl.when(type_of(field) == "number").then(number_of(field))
+__all__ = ["BUCKET", "MAX_FIELDS", "STRETCH", "History", "HistoryRun", "LakeHistory", "dry_run"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,8 +85,9 @@ class HistoryRun:
         return self.body
 
     def decisions(self) -> pl.LazyFrame:
-        """Every decision, with `was_`, `base_` and `then_` columns of its outcomes, `changed`, `verdict_changed`,
-        `not_redecided` (the reason, null where it was decided anew), `outcome_status` and `value`.
+        """Every decision, in the order of the chain: position, decision_id, created_at, week, policy_version; `was_`,
+        `base_` and `then_` columns of its outcomes; `changed` and `verdict_changed`, false where it cannot be decided
+        anew; `not_redecided`, the reason for that; outcome_status; and `value`, that of the metric.
         """
         return self._rows
 
@@ -186,40 +113,64 @@ def dry_run(
         candidate: The rulebook that is proposed.
         base: The version that is in force; None for a first route.
         metric: What money is told of: a metric of the latest outcomes by its name, or a fact as `inputs.<path>`.
-        by: The fields that are told by class; those that the rulebooks test or declare, at most `MAX_FIELDS`, where
-            None.
+        by: The fields that are told by the values of their facts, at most `MAX_FIELDS`; those that the rulebooks read
+            where None, the first of them in the order of their names.
         since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
         until: Only decisions before this moment, as `since`.
         adapter_manifest_hash: The adapter that makes the candidate's facts; None where callers send them.
         difference: How the candidate differs from the base, where that is known already.
-        told: Told how many positions are done, of how many.
-        cancelled: Asked between stretches.
+        told: Told after each stretch up to which chain position it went, and the last position.
+        cancelled: Asked before each stretch.
 
     Raises:
-        OperatorError: DRY_RUN_CANCELLED; LAKE_MOVED_ON where facts were erased since the lake was opened.
+        OperatorError: ENGINE_ARGUMENT_INVALID; DRY_RUN_CANCELLED; LAKE_MOVED_ON where facts were erased since the lake
+            was opened.
+        Inconsistent: The exact analysis says otherwise than the decisions, which would be a defect.
     """
     _require_own(history.rulebook_id, candidate, base)
-    asked = Asked(metric, moment("since", since), moment("until", until))
-    if base is not None and difference is None:
+    _require_metric(metric)
+    asked = Asked(metric, moment("since", since), moment("until", until), adapter_manifest_hash)
+    deciding = Deciding(candidate, base, adapter_manifest_hash)
+    fields = deciding.fields[:MAX_FIELDS] if by is None else _require_fields(by)
+    if base is None:
+        difference = None
+    elif difference is None:
         difference = compare(base.body, candidate.body)
-    run = _Run(history, candidate, base, asked, by, adapter_manifest_hash, difference)
-    try:
-        run.tally(told, cancelled)
+    with unmoved():
+        run = _Run(history, candidate, base, deciding, asked, fields, difference)
+        run.count(told, cancelled)
         return run.result()
-    except FileNotFoundError as error:
-        raise OperatorError(
-            "LAKE_MOVED_ON", "Facts were erased since the lake was opened, and their files are gone; open it again."
-        ) from error
 
 
 def _require_own(rulebook_id: str, candidate: Rulebook, base: Rulebook | None) -> None:
     for of in (candidate, *([] if base is None else [base])):
         if of.rulebook_id != rulebook_id:
-            raise OperatorError(
-                "ENGINE_ARGUMENT_INVALID",
-                f"The rulebook is that of {of.rulebook_id!r}, the decisions those of {rulebook_id!r}; compare a "
-                f"rulebook with the decisions of its own id.",
+            raise refusal(
+                f"The rulebook is that of {of.rulebook_id!r}, the decisions those of {rulebook_id!r}: compare a "
+                f"rulebook with the decisions of its own id."
             )
+
+
+def _require_metric(metric: object) -> None:
+    if metric is None or (isinstance(metric, str) and not metric.startswith(FACT) and metric):
+        return
+    if not isinstance(metric, str) or not _FIELD.fullmatch(metric.removeprefix(FACT)):
+        raise refusal(
+            f"metric is {shown(metric)}: name a metric of outcomes, or a fact as {FACT}<path>, such as "
+            f"{FACT}order.total; or None for no money."
+        )
+
+
+def _require_fields(by: object) -> list[str]:
+    if isinstance(by, str) or not isinstance(by, Sequence):
+        raise refusal(f'by is {shown(by)}: name fields in a list, such as ["region", "order.total"].')
+    for name in by:
+        if not isinstance(name, str) or not _FIELD.fullmatch(name):
+            raise refusal(f"by names {shown(name)}, which is no field: name one as a path, such as order.total.")
+    fields = list(dict.fromkeys(by))
+    if len(fields) > MAX_FIELDS:
+        raise refusal(f"by names {len(fields)} fields: name at most {MAX_FIELDS}.")
+    return fields
 
 
 class _Run:
@@ -230,134 +181,192 @@ class _Run:
         history: History,
         candidate: Rulebook,
         base: Rulebook | None,
+        deciding: Deciding,
         asked: Asked,
-        by: Sequence[str] | None,
-        adapter: str | None,
+        by: Sequence[str],
         difference: Difference | None,
     ) -> None:
         self._history = history
         self._candidate, self._base = candidate, base
+        self._deciding = deciding
         self._asked = asked
-        self._adapter = adapter
-        self._then = compile_frame_evaluator(candidate.body)
-        self._before = None if base is None else compile_frame_evaluator(base.body)
-        self._codes = Codes()
-        self._tally = Tally()
         self._difference = difference
         bodies = [candidate.body, *([] if base is None else [base.body])]
-        read = {name for of in self._evaluators() for name in of.fields}
-        named = sorted(read)[:MAX_FIELDS] if by is None else list(dict.fromkeys(by))
-        self._classes: dict[str, FieldClasses] = {}
         self._undecided: list[str] = []
-        for name in named:
+        self._values = list(self._tallies(by, bodies))
+        regions = [] if difference is None else difference.regions
+        self._regions = region_columns([changed.region for changed in regions])
+        self._holds = [] if deciding.base is None else list(self._within(deciding.base, regions))
+        self._tally = Tally(Cells(len(deciding.then.outcomes)))
+        self._outcomes = Outcomes()
+        self._changed: list[pl.DataFrame] = []
+        self._window = Window(asked.since, asked.until)
+        metric = asked.metric or ""
+        self._fact = metric.removeprefix(FACT) if metric.startswith(FACT) else None
+        valued = [] if self._fact is None else [self._fact]
+        fields = sorted({*deciding.fields, *(tally.field for tally in self._values), *valued})
+        self._decisions = self._window.of(history.decisions())
+        self._facts = history.facts(fields)
+        self._adapters = history.adapters()
+        self._measured = history.values(metric) if metric and self._fact is None else None
+        self._read = {*deciding.read, *self._regions.read, *(name for of in self._values for name in of.read)}
+        self._read |= {name for field in valued for name in columns_of(field)}
+
+    def _tallies(self, by: Sequence[str], bodies: Sequence[RulebookBody]) -> Iterator[ValueTally]:
+        for name in by:
             try:
-                self._classes[name] = classes_of(name, bodies)
+                yield ValueTally(name, bodies)
             except NotDecided as error:
                 self._undecided.append(f"The classes of {name} are not told: {error}.")
-        metric = asked.metric or ""
-        valued = [metric.removeprefix(_FACT)] if metric.startswith(_FACT) else []
-        self._fields = sorted({*read, *self._classes, *valued})
-        regions = [] if difference is None else [changed.region for changed in difference.regions]
-        self._regions = region_columns(regions)
 
-    def _evaluators(self) -> Iterator[VectorEvaluator]:
-        yield self._then
-        if self._before is not None:
-            yield self._before
+    def _within(self, base: VectorEvaluator, regions: Sequence[ChangedRegion]) -> Iterator[pl.Expr]:
+        """Whether a decision lies in each region: it has the region's results, and its facts are within the limits."""
+        then = self._deciding.then
+        for number, (region, holds) in enumerate(zip(regions, self._regions.holds, strict=True)):
+            befores, afters = (
+                [place for place, outcome in enumerate(told_by(of)) if outcome == told_result(result)]
+                for of, result in ((base, region.before), (then, region.after))
+            )
+            cells = [len(then.outcomes) * before + after for before in befores for after in afters]
+            results = reduce(or_, [pl.col("cell") == cell for cell in cells], pl.lit(value=False))
+            yield (results & holds).alias(str(number))
 
-    def rows(self) -> pl.LazyFrame:
-        """Every decision with what each rulebook says of it, by the place of the outcome in its evaluator."""
-        rows = self._history.rows(self._fields, self._asked.metric)
-        if self._asked.since is not None:
-            rows = rows.filter(pl.col("created_at") >= self._asked.since)
-        if self._asked.until is not None:
-            rows = rows.filter(pl.col("created_at") < self._asked.until)
-        reads = sorted({name for of in self._evaluators() for name in of.fields})
-        withheld = pl.any_horizontal(pl.lit(value=False), *(type_of(name) == WITHHELD for name in reads))
-        made_by = pl.col("adapter_manifest_hash")
-        other = made_by.is_not_null() if self._adapter is None else made_by.ne_missing(pl.lit(self._adapter))
-        reason = (
-            pl.when(~pl.col("known").fill_null(value=False))
-            .then(pl.lit(_ERASED, pl.Int8))
-            .when(other)
-            .then(pl.lit(_ADAPTER, pl.Int8))
-            .when(withheld)
-            .then(pl.lit(_WITHHELD, pl.Int8))
-        )
-        before = pl.lit(None, pl.Int16) if self._before is None else self._before.index
-        return rows.with_columns(
-            reason.alias("reason"), before.alias("base_index"), self._then.index.alias("then_index")
-        )
+    # --- Counting -----------------------------------------------------------------------------------------------------
 
-    def tally(self, told: Callable[[int, int], None], cancelled: Callable[[], bool]) -> None:
+    def count(self, told: Callable[[int, int], None], cancelled: Callable[[], bool]) -> None:
         """Counts all stretches.
 
         Raises:
             OperatorError: DRY_RUN_CANCELLED.
         """
         size = self._history.size
-        rows = self.rows()
-        classes = [class_code(name, of) for name, of in self._classes.items()]
-        lacks = [(type_of(name) == "absent").alias(f"{name}:lacks") for name in self._then.fields]
-        kept = ("position", "week", "policy_version", *_WAS, "outcome_status", "value", "reason")
-        narrow = rows.select(*kept, "base_index", "then_index", *classes, *lacks, *self._regions.columns)
-        for after in range(0, size, STRETCH):
+        stretches = list(self._stretches())
+        for number, (first, last) in enumerate(stretches, 1):
             if cancelled():
-                raise OperatorError("DRY_RUN_CANCELLED", "The dry run was cancelled; nothing was kept of it.")
-            stretch = narrow.filter(pl.col("position").is_between(after + 1, min(after + STRETCH, size)))
-            self._count(stretch.collect(engine="streaming").sort("position"))
-            told(min(after + STRETCH, size), size)
+                raise OperatorError(
+                    "DRY_RUN_CANCELLED", "The dry run was cancelled, and nothing of it is kept; run it again."
+                )
+            self._count(self._rows(first, last))
+            if number == len(stretches) and self._changed:
+                self._count_regions()
+            told(size if number == len(stretches) else last, size)
+
+    def _stretches(self) -> Iterator[tuple[int, int]]:
+        """The first and the last position of each stretch, which depend on the positions of the decisions alone."""
+        bucket = ((pl.col("position") - 1) // BUCKET).alias("bucket")
+        buckets = self._decisions.group_by(bucket).len().collect(engine="streaming").sort("bucket")
+        first, last, decisions = 1, 0, 0
+        for number, counted in buckets.iter_rows():
+            if decisions and decisions + counted > STRETCH:
+                yield first, last
+                first, decisions = number * BUCKET + 1, 0
+            last, decisions = (number + 1) * BUCKET, decisions + counted
+        if decisions:
+            yield first, last
+
+    def _rows(self, first: int, last: int) -> pl.DataFrame:
+        """The decisions of a stretch with their facts, in the order of the chain."""
+        within = pl.col("position").is_between(first, last)
+        facts = ["position", "known", *sorted(self._read - {"known", "adapter_manifest_hash"})]
+        parts = [
+            self._decisions.filter(within).drop("decision_id", "created_at"),
+            self._facts.filter(within).select(facts),
+            self._adapters.filter(within),
+            *([] if self._measured is None else [self._measured.filter(within)]),
+        ]
+        rows, *others = (
+            part if part["position"].is_sorted() else part.sort("position")
+            for part in pl.collect_all(parts, engine="streaming")
+        )
+        for other in others:
+            # A join costs more than to see that there is nothing to join.
+            if other["position"].equals(rows["position"]):
+                rows = rows.hstack(other.drop("position"))
+            else:
+                rows = rows.join(other, on="position", how="left", maintain_order="left")
+        if self._fact is not None:
+            rows = rows.with_columns(fact_value(self._asked.metric or "").alias("value"))
+        return rows
 
     def _count(self, rows: pl.DataFrame) -> None:
-        rows = self._coded(rows)
-        tally = self._tally
-        tally.add_cells(rows)
-        anew = rows.filter(pl.col("reason").is_null())
-        for name in self._classes:
-            tally.add_classes(name, anew, f"{name}:class")
-        known = rows.filter(pl.col("reason").ne_missing(pl.lit(_ERASED, pl.Int8)))
-        for name in self._then.fields:
-            tally.add_missing(name, known.filter(pl.col(f"{name}:lacks"))["position"])
-        self._count_regions(anew)
+        deciding, tally = self._deciding, self._tally
+        if deciding.base is None:
+            rows = rows.with_columns(self._outcomes.numbers(rows))
+        rows = self._decided(rows.lazy()).collect()
+        tally.cells.add(rows)
+        tally.weeks.add(rows.select(keyed(pl.col("week").to_physical()), "position"))
+        number = pl.col("fate") + pl.col("differs").fill_null(value=False).cast(pl.UInt8) * DIFFERS
+        tally.versions.add(rows.select(pl.col("policy_version").alias("name"), number.alias("number"), "position"))
+        anew = rows if not rows["reason"].count() else rows.filter(REDECIDED)
+        for values in self._values:
+            values.add(anew)
+        self._count_missing(rows)
+        self._gather_changed(anew)
         if self._asked.metric is not None:
-            verdicts = {code: outcome[0] for code, outcome in enumerate(self._codes.outcomes)}
-            tally.add_money(anew.filter(pl.col("value").is_not_null()), verdicts)
+            self._count_money(anew)
 
-    def _coded(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows with `was`, `base` and `then` as numbers of `Codes`."""
-        outcomes = rows.select(pl.col(name).cast(pl.String) for name in _WAS).unique()
-        codes = [self._codes.of(outcome) for outcome in outcomes.iter_rows()]
-        numbered = outcomes.with_columns(pl.Series("was", codes, pl.Int32))
-        texts = rows.with_columns(pl.col("verdict").cast(pl.String))
-        coded = texts.join(numbered, on=_WAS, how="left", maintain_order="left").drop(_WAS)
-        then = self._numbers(self._then)
-        before = None if self._before is None else self._numbers(self._before)
-        anew = pl.col("reason").is_null()
-        base = pl.col("was") if before is None else before.gather(pl.col("base_index"))
-        return coded.with_columns(
-            pl.when(anew).then(base).alias("base"),
-            pl.when(anew).then(then.gather(pl.col("then_index"))).alias("then"),
-        )
+    def _decided(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        deciding = self._deciding
+        # Without a base the place of the past outcome is wanted for counting alone.
+        there = "base_index" if deciding.base is not None or "left" not in rows.collect_schema() else "left"
+        cell = deciding.cell(pl.when(pl.col("reason").is_null()).then(pl.col(there)))
+        return rows.with_columns(deciding.columns).with_columns(deciding.differs, cell).with_columns(deciding.fate)
 
-    def _numbers(self, evaluator: VectorEvaluator) -> pl.Expr:
-        return pl.lit(pl.Series([self._codes.of(_told(outcome)) for outcome in evaluator.outcomes], dtype=pl.Int32))
+    def _count_missing(self, rows: pl.DataFrame) -> None:
+        known = pl.col("reason").ne_missing(pl.lit(ERASED, pl.UInt8))
+        lacks = [((type_of(name) == "absent") & known).alias(name) for name in self._deciding.then.fields]
+        found = rows.select(known.alias(":known"), *lacks)
+        self._tally.known += int(found[":known"].sum())
+        for name, count in found.drop(":known").sum().row(0, named=True).items():
+            if count:
+                at = found[name].arg_true().tail(EXAMPLES)
+                self._tally.missing.setdefault(name, Latest()).add(rows["position"].gather(at), count)
 
-    def _count_regions(self, anew: pl.DataFrame) -> None:
-        if self._difference is None or not self._difference.regions:
+    def _gather_changed(self, anew: pl.DataFrame) -> None:
+        """Keeps what regions need of the changed decisions of a stretch: groups that no region tells apart."""
+        if self._difference is None:
             return
-        changed = anew.filter(pl.col("base") != pl.col("then"))
-        parts = changed.partition_by("base", "then", as_dict=True)
-        for index, (region, holds) in enumerate(zip(self._difference.regions, self._regions.holds, strict=True)):
-            pair = self._codes.of(told_result(region.before)), self._codes.of(told_result(region.after))
-            if pair in parts:
-                self._tally.add_region(index, parts[pair].filter(holds)["position"])
+        needed = sorted({"position", "cell", "fate", *self._regions.read})
+        changed = anew.lazy().select(needed).filter(IS_CHANGED).with_columns(self._regions.columns).collect()
+        names = [column.meta.output_name() for column in self._regions.columns]
+        self._changed.append(grouped(changed, "cell", *names))
+        if sum(part.height for part in self._changed) >= STRETCH:
+            self._count_regions()
+
+    def _count_regions(self) -> None:
+        """Counts the changed decisions that were kept."""
+        changed, self._changed = pl.concat(self._changed), []
+        if changed.is_empty() or self._difference is None:
+            return
+        if self._difference.equal:
+            raise Inconsistent("The rulebooks were proved equal, and decide past decisions otherwise.")
+        found = changed.lazy().select(pl.lit(value=False).alias("none"), *self._holds).collect()
+        if self._difference.decided and not found.select(pl.any_horizontal(pl.all()).all()).item():
+            raise Inconsistent(
+                "The candidate decides past decisions otherwise that are in no region of the difference."
+            )
+        for region in range(len(self._holds)):
+            within = changed.filter(found[str(region)])
+            if not within.is_empty():
+                decisions, positions = int(within["decisions"].sum()), within.select(latest()).to_series()
+                self._tally.regions.setdefault(region, Latest()).add(positions, decisions)
+
+    def _count_money(self, anew: pl.DataFrame) -> None:
+        verdicts = [*in_words("then", self._deciding.then, "then_index")[:1]]
+        if self._deciding.base is None:
+            verdicts.append(pl.col("verdict").cast(pl.String).alias("base_verdict"))
+        else:
+            verdicts += in_words("base", self._deciding.base, "base_index")[:1]
+        self._tally.add_money(anew.filter(pl.col("value").is_not_null()).select("position", "value", *verdicts))
+
+    # --- The result ---------------------------------------------------------------------------------------------------
 
     def result(self) -> HistoryRun:
         """The figures, with the ids of decisions in the place of their positions."""
-        regions = 0 if self._difference is None else len(self._difference.regions)
-        found = Figures(self._tally, self._codes.outcomes).body(self._candidate, self._classes, regions)
-        if self._difference is not None and self._difference.equal and found["changed"]["decisions"]:
-            raise Inconsistent("The rulebooks were proved equal, and decide past decisions otherwise.")
+        base = self._deciding.base
+        left = self._outcomes.told if base is None else told_by(base)
+        figures = Figures(self._tally, left, told_by(self._deciding.then), first=base is None)
+        found = figures.body(self._candidate, self._values, len(self._holds))
         positions = pl.Series(sorted(set(positions_of(found))), dtype=pl.Int64)
         ids = self._history.ids(positions) if len(positions) else {}
         body = {
@@ -365,66 +374,51 @@ class _Run:
             "base": None if self._base is None else _version(self._base),
             "candidate": _version(self._candidate),
             "read_at": dict(self._history.read_at),
-            **asked_of(self._asked),
+            **self._asked.to_dict(),
             **with_ids(found, ids),
+            # Facts of callers stand in it, whose names may be anything.
+            "difference": None if self._difference is None else self._difference.to_dict(),
             "undecided": self._undecided,
         }
         return HistoryRun(body, self._difference, self._whole())
 
     def _whole(self) -> pl.LazyFrame:
         """Every decision with its outcomes in words."""
-        then = _named("then", self._then, "then_index")
-        if self._before is not None:
-            base = _named("base", self._before, "base_index")
-        else:
-            base = [pl.col(name).cast(pl.String).alias(f"base_{name}") for name in _WAS]
-        anew = pl.col("reason").is_null()
-        rows = (
-            self.rows()
-            .with_columns(*then, *base)
-            .with_columns(
-                pl.when(anew).then(pl.col(f"{of}_{name}")).alias(f"{of}_{name}")
-                for of in ("base", "then")
-                for name in _WAS
-            )
+        rows = self._decisions.join(self._facts, on="position", how="left").join(
+            self._adapters, on="position", how="left"
         )
-        changed = pl.any_horizontal(pl.col(f"base_{name}") != pl.col(f"then_{name}") for name in _WAS)
-        return rows.select(
-            "position",
-            "created_at",
-            "week",
-            "policy_version",
-            *(pl.col(name).cast(pl.String).alias(f"was_{name}") for name in _WAS),
-            *(f"{of}_{name}" for of in ("base", "then") for name in _WAS),
-            changed.fill_null(value=False).alias("changed"),
-            (pl.col("base_verdict") != pl.col("then_verdict")).fill_null(value=False).alias("verdict_changed"),
-            pl.col("reason").replace_strict(dict(enumerate(REASONS)), return_dtype=pl.String).alias("not_redecided"),
-            pl.col("outcome_status").cast(pl.String),
-            "value",
-        ).sort("position")
+        if self._measured is not None:
+            rows = rows.join(self._measured, on="position", how="left")
+        elif self._fact is not None:
+            rows = rows.with_columns(fact_value(self._asked.metric or "").alias("value"))
+        else:
+            rows = rows.with_columns(pl.lit(None, pl.Float64).alias("value"))
+        deciding, anew = self._deciding, pl.col("reason").is_null()
+        was = [pl.col(name).cast(pl.String).alias(f"was_{name}") for name in OUTCOME]
+        then = in_words("then", deciding.then, "then_index")
+        if deciding.base is not None:
+            base = in_words("base", deciding.base, "base_index")
+        else:
+            base = [pl.when(anew).then(pl.col(name).cast(pl.String)).alias(f"base_{name}") for name in OUTCOME]
+        decided = self._decided(rows)
+        return (
+            decided.with_columns(*was, *base, *then)
+            .select(
+                "position",
+                "decision_id",
+                "created_at",
+                "week",
+                "policy_version",
+                *(f"{of}_{name}" for of in ("was", "base", "then") for name in OUTCOME),
+                IS_CHANGED.alias("changed"),
+                (pl.col("base_verdict") != pl.col("then_verdict")).fill_null(value=False).alias("verdict_changed"),
+                pl.lit(pl.Series(REASONS)).gather(pl.col("reason")).alias("not_redecided"),
+                pl.col("outcome_status").cast(pl.String),
+                "value",
+            )
+            .sort("position")
+        )
 
 
-def _named(of: str, evaluator: VectorEvaluator, index: str) -> list[pl.Expr]:
-    """The outcomes of an evaluator in words."""
-    told = [_told(outcome) for outcome in evaluator.outcomes]
-    return [
-        pl.lit(pl.Series([each[at] for each in told], dtype=pl.String)).gather(pl.col(index)).alias(f"{of}_{name}")
-        for at, name in enumerate(_WAS)
-    ]
-
-
-def _told(outcome: Outcome) -> Told:
-    if outcome.status != "ok":
-        return outcome.decision, outcome.verdict, outcome.action, outcome.reason_code, FAILED
-    return told_result(result_of(outcome))
-
-
-def told_result(result: Result) -> Told:
-    """A result of the analysis as the tally knows it."""
-    rule = "rule:default" if result.rule_id is None else f"rule:{result.rule_id}"
-    rule = FAILED if result == REFUSED else rule
-    return result.decision, result.verdict, result.action, result.reason_code, rule
-
-
-def _version(rulebook: Rulebook) -> dict[str, str]:
+def _version(rulebook: Rulebook) -> Mapping[str, str]:
     return {"version": rulebook.version, "hash": rulebook.hash}

@@ -305,6 +305,10 @@ def _number(value: int) -> str:
     return f"{value:,}"
 
 
+def _amount(value: float | None) -> str:
+    return "-" if value is None else amount(value)
+
+
 def _between(low: float | None, high: float | None) -> str:
     return "-" if low is None or high is None else f"{amount(low)} to {amount(high)}"
 
@@ -315,7 +319,7 @@ def _environment() -> Environment:
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     made.globals.update(
-        amount=amount,
+        amount=_amount,
         between=_between,
         counted=counted,
         decided_by=decided_by,

@@ -5,69 +5,69 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from workbench.engines.wording import counted
-
 _Figure = Mapping[str, Any]
+
+REGIONS: Final = "Regions may overlap: a decision counts in each region that it lies in."
+"""What the traffic of regions does not say."""
 
 
 def percent(share: float | None) -> str:
     """A share of a whole with one decimal, and of very small ones with more: `0.04 %`; a dash where there is none."""
-    if share is None:
-        return "-"
+    return "-" if share is None else f"{_hundreds(share)} %"
+
+
+def _hundreds(share: float) -> str:
     shown = share * 100
-    # A number and its unit stay on one line.
-    return f"{shown:.2g}\u00a0%" if 0 < shown < 0.1 else f"{shown:.1f}\u00a0%"
+    return f"{shown:.2g}" if 0 < shown < 0.1 else f"{shown:.1f}"
 
 
 def rate(of: _Figure) -> str:
-    """A share with its interval: `2.6 %, 95 % interval 1.8 % to 3.6 %`."""
+    """A share with its interval: `2.6 %, 95 % interval 1.8 to 3.6 %`."""
     if of["share"] is None:
         return "none to judge by"
-    return f"{percent(of['share'])}, 95\u00a0% interval {percent(of['low'])} to {percent(of['high'])}"
+    return f"{percent(of['share'])}, 95 % interval {_hundreds(of['low'])} to {percent(of['high'])}"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: `1 decision`, `2,000 decisions`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _good_newly_blocked(of: _Figure) -> str:
     if not of["of"]:
-        return (
-            "No approved decision is known to have succeeded, so that nothing is known of good ones that would be lost."
-        )
-    verb = "is" if of["of"] == 1 else "are"
+        return "No decision was approved and succeeded, so nothing is known about good ones that would be lost."
     return (
-        f"{counted(of['of'], 'approved decision')} {verb} known to have succeeded; {of['decisions']:,} of them "
-        f"({rate(of)}) would be blocked or held."
+        f"Of {counted(of['of'], 'approved decision')} that succeeded, {of['decisions']:,} ({rate(of)}) would now be "
+        f"blocked or held."
     )
 
 
 def _bad_newly_blocked(of: _Figure) -> str:
     if not of["of"]:
-        return (
-            "No approved decision is known to have failed, so that nothing is known of bad ones that would be stopped."
-        )
-    verb = "is" if of["of"] == 1 else "are"
+        return "No approved decision ended badly, so nothing is known about bad ones that would be stopped."
     return (
-        f"{counted(of['of'], 'approved decision')} {verb} known to have failed in part or whole; {of['decisions']:,} "
-        f"of them ({rate(of)}) would be blocked or held."
+        f"Of {counted(of['of'], 'approved decision')} that did not succeed, {of['decisions']:,} ({rate(of)}) would now "
+        f"be blocked or held."
     )
 
 
 def _bad_newly_approved(of: _Figure) -> str:
     if not of["of"]:
-        return "Of no decision that would be newly approved an outcome is known."
+        return "No decision that the candidate would newly approve has a final outcome."
+    have = "has" if of["of"] == 1 else "have"
     return (
-        f"Of {counted(of['of'], 'decision')} that would be newly approved and has a known outcome, {of['decisions']:,} "
-        f"({rate(of)}) failed in part or whole."
-        if of["of"] == 1
-        else f"Of {counted(of['of'], 'decision')} that would be newly approved and have a known outcome, "
-        f"{of['decisions']:,} ({rate(of)}) failed in part or whole."
+        f"The candidate would newly approve {counted(of['of'], 'decision')} that {have} a final outcome; "
+        f"{of['decisions']:,} of them ({rate(of)}) did not succeed."
     )
 
 
 def _newly_approved_unknown(of: _Figure) -> str:
     if not of["of"]:
-        return "No decision would be newly approved."
+        return "The candidate would newly approve no decision."
+    have = "has" if of["decisions"] == 1 else "have"
     return (
-        f"{counted(of['of'], 'decision')} would be newly approved; of {of['decisions']:,} ({percent(of['share'])}) no "
-        f"outcome is known."
+        f"The candidate would newly approve {counted(of['of'], 'decision')}; {of['decisions']:,} of them "
+        f"({percent(of['share'])}) {have} no final outcome."
     )
 
 
@@ -80,9 +80,14 @@ OUTCOMES: Final[Mapping[str, Callable[[_Figure], str]]] = {
 
 
 def unknowable(of: _Figure) -> str:
-    """What cannot be known, whatever the figures say."""
-    extra = f" That is so of {of['decisions']:,} that would be newly approved." if of["decisions"] else ""
+    """What cannot be known, whatever the figures say.
+
+    Args:
+        of: The newly approved decisions without a final outcome.
+    """
+    sentence = "A blocked or held action has no outcome, so nobody knows how it would have ended."
     return (
-        "A blocked action has no outcome: what would have come of a decision that was not approved, and would be, is "
-        f"not known.{extra}"
+        f"{sentence} This holds for {counted(of['decisions'], 'newly approved decision')}."
+        if of["decisions"]
+        else sentence
     )
