@@ -1,5 +1,5 @@
 """A second way to the figures of a dry run: one decision at a time, in plain Python, from the words of
-schemas/rulebook-migration-history.schema.json.
+schemas/rulebook-migration-evidence-v1.schema.json.
 
 It decides facts with the gate's scalar evaluator, and asks the exact analysis of single values and of single facts. It
 shares no code with the product's counting, knows no columns and no stretches, and keeps every decision.

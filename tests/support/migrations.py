@@ -1,12 +1,14 @@
-"""Migrations as tests make them: users who sign them, manifests, and evidence that says no more than a test needs."""
+"""Migrations as tests make them: users who sign them, manifests, and evidence like that of the documentation."""
 
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gate.encoding import resources
 from gate.clock import utc_now
 from gate.contract.published import corpus_hash
 from gate.decisions.migrations import ApprovalRules, Migrations, Proposal, ProposedRulebook, StoredMigration
@@ -55,6 +57,13 @@ def manifest(migration_id: str, rulebooks: Sequence[Rulebook], *, approval: str 
     }
 
 
+def _example() -> dict[str, Any]:
+    """The evidence of the documentation's example, without its hash."""
+    found: dict[str, Any] = json.loads(resources.path("schemas", "examples", "migration-evidence.json").read_bytes())
+    del found["evidence_hash"]
+    return found
+
+
 def evidence(
     of: Mapping[str, Any],
     rulebooks: Sequence[Rulebook],
@@ -67,30 +76,30 @@ def evidence(
     unexpected: Sequence[Mapping[str, Any]] = (),
     corpus: str | None = None,
 ) -> dict[str, Any]:
-    """Evidence about a manifest, with as much in it as an approval looks at."""
-    found: dict[str, Any] = {
-        "evidence_version": MIGRATION_EVIDENCE,
-        "migration_id": of["migration_id"],
-        "manifest_hash": content_hash(of),
-        "rulebooks": [
-            {
-                "rulebook_id": rulebook.rulebook_id,
-                "base": bases[rulebook.rulebook_id],
-                "candidate": {"version": rulebook.version, "hash": rulebook.hash},
-                "difference": None if bases[rulebook.rulebook_id] is None else {"equal": equal},
-                "tests": {"failures": [{"message": message} for message in failures]},
-                "history": {"decisions": decisions, "read_at": {"chain_position": position}},
-            }
-            for rulebook in rulebooks
-        ],
-        "corpus": {
-            "published": True,
-            "corpus_hash": corpus or corpus_hash(),
-            "ok": not unexpected,
-            "unexpected": list(unexpected),
-            "errors": [],
-        },
-    }
+    """Evidence about a manifest: that of the documentation's example, but for what an approval looks at."""
+    found = _example()
+    (example,), corpus_found = found["rulebooks"], found["corpus"]
+    found |= {"migration_id": of["migration_id"], "manifest_hash": content_hash(of)}
+    found["rulebooks"] = []
+    for rulebook in rulebooks:
+        base = bases[rulebook.rulebook_id]
+        after: Version = {"version": rulebook.version, "hash": rulebook.hash}
+        about = copy.deepcopy(example)
+        about |= {"rulebook_id": rulebook.rulebook_id, "base": base, "candidate": after}
+        if base is None or equal:
+            about["history"]["regions"] = []
+        if base is None:
+            about["difference"] = None
+        elif equal:
+            about["difference"] = {"equal": True, "decided": True, "regions": [], "undecided": []}
+        told = [{"case": f"case {number}", "message": said, "rules": []} for number, said in enumerate(failures, 1)]
+        about["tests"] |= {"failed": len(told), "failures": told}
+        about["history"] |= {"rulebook_id": rulebook.rulebook_id, "base": base, "candidate": after}
+        about["history"] |= {"decisions": decisions, "redecided": decisions}
+        about["history"]["read_at"]["chain_position"] = position
+        found["rulebooks"].append(about)
+    corpus_found |= {"ok": not unexpected, "drift": list(unexpected), "unexpected": list(unexpected)}
+    corpus_found["corpus_hash"] = corpus or corpus_hash()
     return {**found, "evidence_hash": content_hash(found)}
 
 
@@ -169,17 +178,17 @@ class Example:
         self.routes: list[RouteEntry] = []
         self.changes: list[MigrationEntry | RouteEntry] = []
         base = None
-        for month, migration_id, version, note in (
-            ("06", "pricing_2026_06", "2026-06-11", ""),
-            ("12", "pricing_2026_12", "2026-12-01", "The seven new approvals are of the winter sale."),
+        for month, migration_id, version, margin, note in (
+            ("06", "pricing_2026_06", "2026-06-11", 15, ""),
+            ("12", "pricing_2026_12", "2026-12-01", 12, "The seven new approvals are of the winter sale."),
         ):
-            base = self._apply(f"2026-{month}", migration_id, candidate(version, 15), base, note)
+            base = self._apply(f"2026-{month}", migration_id, candidate(version, margin), base, note)
 
     def _apply(self, month: str, migration_id: str, rulebook: Rulebook, base: Version | None, note: str) -> Version:
         """Proposes, approves and applies a rulebook; the version that is in force then."""
         made = manifest(migration_id, [rulebook])
         bases = {rulebook.rulebook_id: base}
-        found = evidence(made, [rulebook], bases, position=1933, decisions=1204, corpus="c" * 64)
+        found = evidence(made, [rulebook], bases, position=64, decisions=40, corpus="c" * 64)
         named: Candidate = {"rulebook_id": rulebook.rulebook_id, "version": rulebook.version, "hash": rulebook.hash}
         after: Version = {"version": rulebook.version, "hash": rulebook.hash}
 

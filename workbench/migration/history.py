@@ -71,8 +71,8 @@ class HistoryRun:
     """What a candidate would have decided of past decisions.
 
     Attributes:
-        body: The figures; schemas/rulebook-migration-history.schema.json. Each comes with the ids of up to ten
-            decisions behind it, the latest.
+        body: The figures; `$defs/history` of schemas/rulebook-migration-evidence-v1.schema.json. Each comes with the ids
+            of up to ten decisions behind it, the latest.
         difference: The exact difference of candidate and base; None without a base.
     """
 
@@ -376,8 +376,6 @@ class _Run:
             "read_at": dict(self._history.read_at),
             **self._asked.to_dict(),
             **with_ids(found, ids),
-            # Facts of callers stand in it, whose names may be anything.
-            "difference": None if self._difference is None else self._difference.to_dict(),
             "undecided": self._undecided,
         }
         return HistoryRun(body, self._difference, self._whole())

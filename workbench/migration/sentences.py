@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from workbench.engines.wording import counted
+
 _Figure = Mapping[str, Any]
 
 REGIONS: Final = "Regions may overlap: a decision counts in each region that it lies in."
@@ -26,11 +28,6 @@ def rate(of: _Figure) -> str:
     if of["share"] is None:
         return "none to judge by"
     return f"{percent(of['share'])}, 95 % interval {_hundreds(of['low'])} to {percent(of['high'])}"
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun: `1 decision`, `2,000 decisions`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _good_newly_blocked(of: _Figure) -> str:

@@ -2746,23 +2746,817 @@ class Migration(TypedDict):
     """
 
 
+class MigrationEvidenceVersion(TypedDict):
+    """A version of a rulebook."""
+
+    version: str
+    """The version label."""
+    hash: str
+    """The rulebook's hash."""
+
+
+class MigrationEvidenceResult(TypedDict):
+    """What a rulebook says of facts."""
+
+    decision: Verdict
+    """The verdict."""
+    verdict: str
+    """The application's verdict."""
+    action: str
+    """The action."""
+    reason_code: str
+    """The reason code."""
+    rule_id: str | None
+    """The rule that matches; null for the default outcome, and for facts that the input schema refuses."""
+
+
+MigrationEvidenceRegion = TypedDict(
+    "MigrationEvidenceRegion",
+    {
+        # The result of the base.
+        "from": MigrationEvidenceResult,
+        # The result of the candidate.
+        "to": MigrationEvidenceResult,
+        # How dangerous the change is.
+        "severity": Literal["danger", "warning", "note"],
+        # The facts of the region in words, among those that are valid for each rulebook that does not refuse them.
+        "condition": str,
+        # Facts in the region, which both evaluators were given.
+        "witness": dict[str, Json],
+    },
+)
+"""A region of facts whose result changes."""
+
+
+class MigrationEvidenceDifference(TypedDict):
+    """How the rulebook differs from the one that it was compared with."""
+
+    decided: bool
+    """Whether the regions are all there are."""
+    equal: bool | None
+    """Whether both have the same result for all facts; null where that is not decided."""
+    regions: list[MigrationEvidenceRegion]
+    """Regions of facts whose result changes, the most dangerous first. They may overlap."""
+    undecided: list[str]
+    """The questions that hit a bound, as sentences. Nothing is guessed about them."""
+
+
+class MigrationEvidenceFinding(TypedDict):
+    """Something that the analysis found."""
+
+    kind: Literal[
+        "rule_never_matches",
+        "rule_shadowed",
+        "equal_priorities_overlap",
+        "test_always_true",
+        "test_always_false",
+        "undeclared_field",
+        "silent_when_absent",
+        "approves_without_fact",
+        "approves_wrong_type",
+        "falls_to_default",
+    ]
+    """What was found."""
+    severity: Literal["danger", "warning", "note"]
+    """How grave it is."""
+    rule_ids: list[str]
+    """The rules concerned, the one that the finding is about first."""
+    path: str
+    """The place in the rulebook: rules[0].condition.all[1]."""
+    message: str
+    """The same as a sentence."""
+    witness: dict[str, Json] | None
+    """Facts that show the finding, which the evaluator confirmed; null where it is proved without any."""
+    name: str
+    """The name that --accept takes: the kind and the field, rule or place."""
+    accepted: bool
+    """Whether --accept named it; it is then no danger."""
+
+
+class MigrationEvidenceAnalysis(TypedDict):
+    """What holds of the candidate for all facts."""
+
+    decided: bool
+    """Whether every question was decided, those of the difference included."""
+    findings: list[MigrationEvidenceFinding]
+    """What the analysis found, the dangers first."""
+    undecided: list[str]
+    """The questions that hit a bound, as sentences. Nothing is guessed about them."""
+
+
+class MigrationEvidenceTestsFailures(TypedDict):
+    """A case that does not hold."""
+
+    case: str
+    """Its name."""
+    message: str
+    """Why it does not hold."""
+    rules: list[str]
+    """The rules that decided otherwise than expected, or should have decided."""
+
+
+class MigrationEvidenceGoals(TypedDict):
+    """How many goals of a kind are met."""
+
+    met: int
+    """How many are met."""
+    of: int
+    """How many there are."""
+
+
+class MigrationEvidenceTestsCoverage(TypedDict):
+    """The goals that the cases meet, by kind."""
+
+    rule_matched: MigrationEvidenceGoals
+    default_reached: MigrationEvidenceGoals
+    test_true: MigrationEvidenceGoals
+    test_false: MigrationEvidenceGoals
+    decides_alone: MigrationEvidenceGoals
+
+
+class MigrationEvidenceTests(TypedDict):
+    """Which of the author's cases hold, and what they cover."""
+
+    cases: int
+    """How many cases there are."""
+    failed: int
+    """How many do not hold."""
+    cases_hash: str
+    """H of the cases: name, facts and expectation of each."""
+    failures: list[MigrationEvidenceTestsFailures]
+    """The cases that do not hold, the first 50."""
+    coverage: MigrationEvidenceTestsCoverage
+    """The goals that the cases meet, by kind."""
+    holes: list[str]
+    """The goals that no case meets though facts could, as sentences, the first 50."""
+
+
+class MigrationEvidenceHistoryReadAt(TypedDict):
+    """What identifies the history."""
+
+    chain_id: str
+    """The chain."""
+    chain_position: int
+    """The position up to which it was read."""
+    merkle_root: str | None
+    """Its rolling Merkle root there; null for an empty chain."""
+
+
+class MigrationEvidenceHistoryNotRedecided(TypedDict):
+    """A reason, and the decisions that have it."""
+
+    reason: Literal["facts_erased", "adapter_changed", "facts_withheld"]
+    """facts_erased: its facts are not known; adapter_changed: its facts are not those of the candidate's adapter, or
+    an adapter made them and callers send the candidate's; facts_withheld: a rulebook reads a personal fact that the
+    lake leaves out. The first that holds.
+    """
+    decisions: int
+    """How many decisions."""
+    decision_ids: list[str]
+    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+
+
+class MigrationEvidenceRate(TypedDict):
+    """So many decisions of so many, with the interval of their share."""
+
+    decisions: int
+    """How many decisions."""
+    of: int
+    """Of how many."""
+    share: float | None
+    """Their share, six decimals; null of none."""
+    low: float | None
+    """The lower end of its 95 % Wilson interval; null of none."""
+    high: float | None
+    """The upper end."""
+    decision_ids: list[str]
+    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+
+
+class MigrationEvidenceHistoryNewlyApproved(TypedDict):
+    """Those that become yes."""
+
+    decisions: int
+    """How many decisions."""
+    of: int
+    """Of how many."""
+    share: float | None
+    """Their share, six decimals; null of none."""
+    low: float | None
+    """The lower end of its 95 % Wilson interval; null of none."""
+    high: float | None
+    """The upper end."""
+    decision_ids: list[str]
+    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    from_no: int
+    """How many are no."""
+    from_review: int
+    """How many are review."""
+
+
+class MigrationEvidenceHistoryNewlyBlocked(TypedDict):
+    """Those that are yes no more."""
+
+    decisions: int
+    """How many decisions."""
+    of: int
+    """Of how many."""
+    share: float | None
+    """Their share, six decimals; null of none."""
+    low: float | None
+    """The lower end of its 95 % Wilson interval; null of none."""
+    high: float | None
+    """The upper end."""
+    decision_ids: list[str]
+    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    to_no: int
+    """How many become no."""
+    to_review: int
+    """How many become review."""
+
+
+class MigrationEvidenceHistoryOtherwiseRefused(TypedDict):
+    """Those that go from no to review, or from review to no."""
+
+    decisions: int
+    """How many decisions."""
+    of: int
+    """Of how many."""
+    share: float | None
+    """Their share, six decimals; null of none."""
+    low: float | None
+    """The lower end of its 95 % Wilson interval; null of none."""
+    high: float | None
+    """The upper end."""
+    decision_ids: list[str]
+    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    to_no: int
+    """How many become no."""
+    to_review: int
+    """How many become review."""
+
+
+class MigrationEvidenceFigure(TypedDict):
+    """So many of the decisions."""
+
+    decisions: int
+    """How many decisions."""
+    share: float | None
+    """Their share of the whole, six decimals; null where that is empty."""
+    decision_ids: list[str]
+    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+
+
+class MigrationEvidenceHistoryEarlier(TypedDict):
+    """A version that decided."""
+
+    policy_version: str | None
+    """The version that decided."""
+    decisions: int
+    """How many of its decisions the base decides otherwise."""
+    of: int
+    """Of how many that can be decided anew."""
+    decision_ids: list[str]
+    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+
+
+MigrationEvidenceTransition = TypedDict(
+    "MigrationEvidenceTransition",
+    {
+        # What it is, or was. Null for those outcomes of a past without a base that are not told apart.
+        "from": str | None,
+        # What it becomes.
+        "to": str,
+        # How many decisions.
+        "decisions": int,
+        # Their share of the whole, six decimals; null where that is empty.
+        "share": float | None,
+        # The ids of up to ten of these decisions, the latest in the chain; the latest last.
+        "decision_ids": list[str],
+    },
+)
+"""How many decisions go from one value to another."""
+
+
+class MigrationEvidenceHistoryMatrix(TypedDict):
+    """What becomes what, from base to candidate, those that stay among them: the changes first, then the most
+    decisions.
+    """
+
+    verdict: list[MigrationEvidenceTransition]
+    """By verdict."""
+    action: list[MigrationEvidenceTransition]
+    """By action."""
+    reason_code: list[MigrationEvidenceTransition]
+    """By reason code."""
+
+
+class MigrationEvidenceHistoryRules(TypedDict):
+    """A rule of the base."""
+
+    rule: str | None
+    """What decides under the base: rule:<id>, rule:default or schema:failed. Null for those outcomes of a past
+    without a base that are not told apart.
+    """
+    decisions: int
+    """How many decisions."""
+    redecided: int
+    """How many of them can be decided anew."""
+    changed: int
+    """How many of these the candidate decides otherwise."""
+    newly_approved: int
+    """How many of these it newly approves."""
+    newly_blocked: int
+    """How many of these it approves no more."""
+    decision_ids: list[str]
+    """The latest of those that it decides otherwise."""
+
+
+class MigrationEvidenceHistoryThenRules(TypedDict):
+    """A rule of the candidate."""
+
+    rule: str
+    """What decides under the candidate."""
+    decisions: int
+    """How many decisions."""
+    redecided: int
+    """How many of them can be decided anew."""
+    changed: int
+    """How many of these the candidate decides otherwise."""
+    newly_approved: int
+    """How many of these it newly approves."""
+    newly_blocked: int
+    """How many of these it approves no more."""
+    decision_ids: list[str]
+    """The latest of those that it decides otherwise."""
+
+
+class MigrationEvidenceHistoryTransitionsOutcomes(TypedDict):
+    """What came of the decisions as they were made, by the status of the latest outcome."""
+
+    succeeded: int
+    """Those of the status succeeded."""
+    partial: int
+    """Those of the status partial."""
+    failed: int
+    """Those of the status failed."""
+    reverted: int
+    """Those of the status reverted."""
+    pending: int
+    """Those of the status pending."""
+    review: int
+    """Those of the status review."""
+    unreported: int
+    """Those without any outcome."""
+
+
+class MigrationEvidenceHistoryTransitions(TypedDict):
+    """What goes from one rule to another."""
+
+    rule: str | None
+    """What decides under the base. Null for those outcomes of a past without a base that are not told apart."""
+    then_rule: str
+    """What decides under the candidate."""
+    verdict: Verdict
+    """The verdict of the base."""
+    then_verdict: Verdict
+    """That of the candidate."""
+    action: str | None
+    """The action of the base. Null for those outcomes of a past without a base that are not told apart."""
+    then_action: str
+    """That of the candidate."""
+    decisions: int
+    """How many decisions."""
+    share: float | None
+    """Their share of the whole, six decimals; null where that is empty."""
+    decision_ids: list[str]
+    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    outcomes: MigrationEvidenceHistoryTransitionsOutcomes
+    """What came of the decisions as they were made, by the status of the latest outcome."""
+
+
+class MigrationEvidenceHistoryWeeks(TypedDict):
+    """A week."""
+
+    week: str
+    """The Monday of the week, UTC."""
+    decisions: int
+    """How many decisions."""
+    redecided: int
+    """How many of them can be decided anew."""
+    changed: int
+    """How many of these the candidate decides otherwise."""
+    newly_approved: int
+    """How many of these it newly approves."""
+    newly_blocked: int
+    """How many of these it approves no more."""
+    decision_ids: list[str]
+    """The latest of those that it decides otherwise."""
+
+
+class MigrationEvidenceHistoryVersions(TypedDict):
+    """A version that decided."""
+
+    policy_version: str | None
+    """The version that decided."""
+    decisions: int
+    """How many decisions."""
+    redecided: int
+    """How many of them can be decided anew."""
+    changed: int
+    """How many of these the candidate decides otherwise."""
+    newly_approved: int
+    """How many of these it newly approves."""
+    newly_blocked: int
+    """How many of these it approves no more."""
+    decision_ids: list[str]
+    """The latest of those that it decides otherwise."""
+
+
+MigrationEvidenceHistoryFactsClasses = TypedDict(
+    "MigrationEvidenceHistoryFactsClasses",
+    {
+        # The values in words: `10 <= amount < 50`.
+        "class": str,
+        # How many decisions.
+        "decisions": int,
+        # How many of them can be decided anew.
+        "redecided": int,
+        # How many of these the candidate decides otherwise.
+        "changed": int,
+        # How many of these it newly approves.
+        "newly_approved": int,
+        # How many of these it approves no more.
+        "newly_blocked": int,
+        # The latest of those that it decides otherwise.
+        "decision_ids": list[str],
+    },
+)
+"""A class of values."""
+
+
+class MigrationEvidenceHistoryFacts(TypedDict):
+    """A field."""
+
+    field: str
+    """The field."""
+    classes: list[MigrationEvidenceHistoryFactsClasses]
+    """The classes that occur: absence, null, booleans; numbers, cut at the constants of the rulebooks' tests; of
+    texts, arrays and objects the 20 most frequent, which are looked for among the first 10,000 that occur and have
+    at most 200 characters, and the others together; and values of a type that no rulebook declares.
+    """
+
+
+class MigrationEvidenceHistoryOutcomesGoodNewlyBlocked(TypedDict):
+    """Of the decisions that were yes, are yes under the base, and succeeded: those that the candidate approves no
+    more.
+    """
+
+    decisions: int
+    """How many decisions."""
+    of: int
+    """Of how many."""
+    share: float | None
+    """Their share, six decimals; null of none."""
+    low: float | None
+    """The lower end of its 95 % Wilson interval; null of none."""
+    high: float | None
+    """The upper end."""
+    decision_ids: list[str]
+    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    sentence: str
+    """The same as a sentence."""
+
+
+class MigrationEvidenceHistoryOutcomesBadNewlyBlocked(TypedDict):
+    """Of those that were yes, are yes under the base, and ended otherwise: those that it approves no more."""
+
+    decisions: int
+    """How many decisions."""
+    of: int
+    """Of how many."""
+    share: float | None
+    """Their share, six decimals; null of none."""
+    low: float | None
+    """The lower end of its 95 % Wilson interval; null of none."""
+    high: float | None
+    """The upper end."""
+    decision_ids: list[str]
+    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    sentence: str
+    """The same as a sentence."""
+
+
+class MigrationEvidenceHistoryOutcomesBadNewlyApproved(TypedDict):
+    """Of the newly approved with a final outcome: those that did not succeed."""
+
+    decisions: int
+    """How many decisions."""
+    of: int
+    """Of how many."""
+    share: float | None
+    """Their share, six decimals; null of none."""
+    low: float | None
+    """The lower end of its 95 % Wilson interval; null of none."""
+    high: float | None
+    """The upper end."""
+    decision_ids: list[str]
+    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    sentence: str
+    """The same as a sentence."""
+
+
+class MigrationEvidenceHistoryOutcomesNewlyApprovedUnknown(TypedDict):
+    """Of the newly approved: those without a final outcome."""
+
+    decisions: int
+    """How many decisions."""
+    of: int
+    """Of how many."""
+    share: float | None
+    """Their share, six decimals; null of none."""
+    low: float | None
+    """The lower end of its 95 % Wilson interval; null of none."""
+    high: float | None
+    """The upper end."""
+    decision_ids: list[str]
+    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    sentence: str
+    """The same as a sentence."""
+
+
+class MigrationEvidenceHistoryOutcomes(TypedDict):
+    """What is known of the outcomes of changed decisions. An outcome counts by its latest status; succeeded,
+    partial, failed and reverted are final.
+    """
+
+    good_newly_blocked: MigrationEvidenceHistoryOutcomesGoodNewlyBlocked
+    """Of the decisions that were yes, are yes under the base, and succeeded: those that the candidate approves no
+    more.
+    """
+    bad_newly_blocked: MigrationEvidenceHistoryOutcomesBadNewlyBlocked
+    """Of those that were yes, are yes under the base, and ended otherwise: those that it approves no more."""
+    bad_newly_approved: MigrationEvidenceHistoryOutcomesBadNewlyApproved
+    """Of the newly approved with a final outcome: those that did not succeed."""
+    newly_approved_unknown: MigrationEvidenceHistoryOutcomesNewlyApprovedUnknown
+    """Of the newly approved: those without a final outcome."""
+    unknowable: str
+    """What cannot be known, as a sentence."""
+
+
+class MigrationEvidenceHistoryMoney(TypedDict):
+    """A pair of verdicts."""
+
+    verdict: Verdict
+    """The verdict of the base."""
+    then_verdict: Verdict
+    """That of the candidate."""
+    values: int
+    """How many decisions have a value."""
+    sum: float | None
+    """Their sum, six decimals; null where a double cannot hold it, as of the other numbers."""
+    sum_low: float | None
+    """The lower end of its 95 % interval: that of the mean, times the number of values; null of one value."""
+    sum_high: float | None
+    """The upper end."""
+    mean: float | None
+    """Their mean."""
+    low: float | None
+    """The lower end of its 95 % interval, by Student's t; null of one value."""
+    high: float | None
+    """The upper end."""
+    decision_ids: list[str]
+    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+
+
+class MigrationEvidenceHistoryMissingFacts(TypedDict):
+    """A fact."""
+
+    field: str
+    """The field."""
+    required: bool
+    """Whether the candidate requires it."""
+    decisions: int
+    """How many decisions."""
+    share: float | None
+    """Their share of the whole, six decimals; null where that is empty."""
+    decision_ids: list[str]
+    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+
+
+class MigrationEvidenceHistoryRegions(TypedDict):
+    """A region."""
+
+    region: int
+    """The region's index in `difference.regions`."""
+    decisions: int
+    """How many decisions."""
+    share: float | None
+    """Their share of the whole, six decimals; null where that is empty."""
+    decision_ids: list[str]
+    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+
+
+class MigrationEvidenceHistoryLeftOut(TypedDict):
+    """How many decisions are in rows that a list has no room for, by list."""
+
+    earlier: int
+    """Those of `earlier`."""
+    verdict: int
+    """Those of `matrix.verdict`."""
+    action: int
+    """Those of `matrix.action`."""
+    reason_code: int
+    """Those of `matrix.reason_code`."""
+    was_verdict: int
+    """Those of `was_matrix`."""
+    rules: int
+    """Those of `rules`."""
+    then_rules: int
+    """Those of `then_rules`."""
+    transitions: int
+    """Those of `transitions`."""
+    weeks: int
+    """Those of `weeks`."""
+    versions: int
+    """Those of `versions`."""
+
+
+class MigrationEvidenceHistory(TypedDict):
+    """What a candidate would have decided of the past decisions of its rulebook id, what would have changed, and
+    what is known of the outcomes. Each figure comes with the ids of the latest decisions behind it. The same ledger
+    and the same question give the same document, byte for byte.
+    """
+
+    rulebook_id: str
+    """The rulebook id, which all decisions, the base and the candidate have."""
+    base: MigrationEvidenceVersion | None
+    """The version in force, which past decisions are compared by; null for a first route, where they are compared as
+    they were decided.
+    """
+    candidate: MigrationEvidenceVersion
+    """The version that is proposed."""
+    read_at: MigrationEvidenceHistoryReadAt
+    """What identifies the history."""
+    since: str | None
+    """From when on decisions were looked at; null for the whole past."""
+    until: str | None
+    """Before when; null for no end."""
+    metric: str | None
+    """What `money` is told of: a metric of outcomes, or a fact as `inputs.<path>`; null for nothing."""
+    adapter_manifest_hash: str | None
+    """The adapter that makes the candidate's facts; null where callers send them."""
+    decisions: int
+    """How many decisions were looked at."""
+    redecided: int
+    """How many of them both rulebooks can decide anew. All shares are of these, unless another whole is named."""
+    not_redecided: list[MigrationEvidenceHistoryNotRedecided]
+    """The decisions that cannot be decided anew, by reason. Nothing is guessed about them."""
+    changed: MigrationEvidenceRate
+    """The decisions of which the candidate says another verdict, application verdict, action, reason code or rule
+    than the base.
+    """
+    verdict_changed: MigrationEvidenceRate
+    """Those of another verdict."""
+    newly_approved: MigrationEvidenceHistoryNewlyApproved
+    """Those that become yes."""
+    newly_blocked: MigrationEvidenceHistoryNewlyBlocked
+    """Those that are yes no more."""
+    otherwise_refused: MigrationEvidenceHistoryOtherwiseRefused
+    """Those that go from no to review, or from review to no."""
+    needs_input: MigrationEvidenceFigure
+    """The decisions whose facts fail the candidate's input schema, and not the base's."""
+    earlier: list[MigrationEvidenceHistoryEarlier]
+    """What earlier versions decided otherwise than the base, by version, the most decisions first. It is not the
+    candidate's doing, and is in no other figure. Empty without a base.
+    """
+    matrix: MigrationEvidenceHistoryMatrix
+    """What becomes what, from base to candidate, those that stay among them: the changes first, then the most
+    decisions.
+    """
+    was_matrix: list[MigrationEvidenceTransition]
+    """What becomes what, from the verdict as it was decided to that of the candidate."""
+    rules: list[MigrationEvidenceHistoryRules]
+    """What changes, by the rule of the base, the most decisions first."""
+    then_rules: list[MigrationEvidenceHistoryThenRules]
+    """What changes, by the rule of the candidate, the most decisions first."""
+    transitions: list[MigrationEvidenceHistoryTransitions]
+    """What changes, from rule to rule, the most decisions first."""
+    weeks: list[MigrationEvidenceHistoryWeeks]
+    """What changes, by the week of the decision, ascending; the latest where there are more."""
+    versions: list[MigrationEvidenceHistoryVersions]
+    """What changes, by the version that decided, the most decisions first."""
+    facts: list[MigrationEvidenceHistoryFacts]
+    """What changes, by the values of some fields."""
+    outcomes: MigrationEvidenceHistoryOutcomes
+    """What is known of the outcomes of changed decisions. An outcome counts by its latest status; succeeded,
+    partial, failed and reverted are final.
+    """
+    money: list[MigrationEvidenceHistoryMoney]
+    """The values of the metric as they were observed, by verdict of base and candidate. Empty without a metric."""
+    missing_facts: list[MigrationEvidenceHistoryMissingFacts]
+    """The facts that the candidate reads and some decisions lack; the share is of the decisions whose facts are
+    known. The required ones first, then the most decisions.
+    """
+    regions: list[MigrationEvidenceHistoryRegions]
+    """How many past decisions lie in each region of the difference."""
+    note: str
+    """What these figures do not say: regions may overlap."""
+    left_out: MigrationEvidenceHistoryLeftOut
+    """How many decisions are in rows that a list has no room for, by list."""
+    undecided: list[str]
+    """What is not told because it would cost too much, as sentences."""
+
+
+class MigrationEvidenceRulebook(TypedDict):
+    """What is known of a candidate. The difference and the history compare it with the base."""
+
+    rulebook_id: str
+    """The rulebook's id."""
+    base: MigrationEvidenceVersion | None
+    """The version that its route leads to; null for a first route."""
+    candidate: MigrationEvidenceVersion
+    """The version that is proposed."""
+    difference: MigrationEvidenceDifference | None
+    """The exact difference of the rulebooks, for all facts and not only those of the past; null without a base."""
+    analysis: MigrationEvidenceAnalysis
+    tests: MigrationEvidenceTests | None
+    """The author's cases; null where there are none."""
+    history: MigrationEvidenceHistory
+
+
+class MigrationEvidenceDrift(TypedDict):
+    """A fixture that drifts."""
+
+    fixture: str
+    """The fixture's id."""
+    fields: list[
+        Literal[
+            "statusCode",
+            "engine",
+            "evaluator_version",
+            "semantic_output",
+            "rulebook",
+            "input_hash",
+            "attestation_hash",
+            "trusted_adapter",
+            "adapter_facts",
+        ]
+    ]
+    """The fields that drift, in the order of the manifest's schema."""
+
+
+class MigrationEvidenceCorpusCounts(TypedDict):
+    """How many fixtures there are of each sort."""
+
+    fixtures: int
+    """In the corpus."""
+    concerned: int
+    """Those that the candidate concerns."""
+    unchanged: int
+    """Those concerned that do not drift."""
+    expected: int
+    """Those that drift as the manifest expects."""
+    unexpected: int
+    """Those that drift otherwise."""
+
+
+class MigrationEvidenceCorpus(TypedDict):
+    """The dry run over the golden corpus."""
+
+    ok: bool
+    """Whether no fixture drifts."""
+    drift: list[MigrationEvidenceDrift]
+    """The fixtures that drift, each with the fields that do."""
+    unexpected: list[MigrationEvidenceDrift]
+    """The fixtures that drift in fields that the manifest does not expect, with these fields."""
+    errors: list[str]
+    """What the manifest expects and does not happen, as sentences."""
+    counts: MigrationEvidenceCorpusCounts
+    """How many fixtures there are of each sort."""
+    corpus: str
+    """The corpus, by the label of its index."""
+    corpus_hash: str
+    """H of its index."""
+    published: bool
+    """Whether it is the published corpus."""
+
+
 class MigrationEvidence(TypedDict):
-    """The evidence of a migration, rulebook_migration_evidence_v1. It names no moment, place or person: the same
-    manifest, candidates, corpus and history give the same evidence.
+    """Everything that a person who approves a migration has to know, rulebook_migration_evidence_v1. It names no
+    moment, place or person: the same manifest, candidates, bases, corpus, cases and history give the same evidence,
+    and the same hash.
     """
 
     evidence_version: str
     """Version of the evidence's layout."""
     migration_id: str
-    """The migration."""
+    """The migration, by the id that its author gave it."""
     manifest_hash: str
-    """H of the manifest that it is about."""
-    rulebooks: list[dict[str, Json]]
-    """Of each candidate: `base`, the version that was in force, `candidate`, the exact `difference` of the two,
-    `tests` and `history`, what past decisions would have been.
-    """
-    corpus: dict[str, Json]
-    """The drift of the corpus of fixtures."""
+    """H of the manifest as it was proposed."""
+    rulebooks: list[MigrationEvidenceRulebook]
+    """What is known of each candidate, in the order of their rulebook ids."""
+    corpus: MigrationEvidenceCorpus
     evidence_hash: str
     """H of the evidence without this member."""
 

@@ -297,7 +297,7 @@ class TestReport:
         assert (response.status_code, response.content_type) == (200, content_type)
         assert response.headers["vary"] == "accept"
         assert response.headers["cache-control"] == "no-store"
-        begins = {JSON: '{"', MARKDOWN: "# Migration prices", HTML: "<!DOCTYPE html>"}
+        begins = {JSON: '{"', MARKDOWN: "# Migration prices", HTML: "<!doctype html>"}
         assert response.text.startswith(begins[content_type])
 
     def test_the_json_is_the_evidence_of_the_latest_proposal(self, reader: Reader, at: Desk) -> None:
@@ -308,8 +308,7 @@ class TestReport:
         assert found == proposal.evidence
         rest = {name: value for name, value in found.items() if name != "evidence_hash"}
         assert found["evidence_hash"] == verifier.canonical_hash(rest) == reader.migration("prices_1")["evidence_hash"]
-        schema = resources.schema("decision-migration")
-        jsonschema.Draft202012Validator({"$ref": "#/$defs/evidence", "$defs": schema["$defs"]}).validate(found)
+        jsonschema.Draft202012Validator(resources.schema("rulebook-migration-evidence-v1")).validate(found)
 
     def test_a_page_may_load_nothing_and_run_nothing(self, reader: Reader, at: Desk) -> None:
         at.propose("prices_1", candidate("1"))

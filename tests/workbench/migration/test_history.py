@@ -11,9 +11,10 @@ from typing import Any
 
 import polars as pl
 import pytest
+from jsonschema import Draft202012Validator
 
+from gate.encoding import resources
 from gate.encoding.canonical import canonical
-from gate.encoding.shapes import shape
 from gate.errors import OperatorError
 from gate.ids import timestamp
 from gate.rulebooks.analysis import compare
@@ -31,6 +32,8 @@ from workbench.migration.history import HistoryRun, LakeHistory, dry_run
 # In the short form, one of each way to ask, with no, one and two personal facts.
 SEEDS = size([0, 1, 6, 11], list(range(40)))
 DECISIONS = size(140, 400)
+EVIDENCE = resources.schema("rulebook-migration-evidence-v1")
+HISTORY = Draft202012Validator({"$ref": "#/$defs/history", "$defs": EVIDENCE["$defs"]})
 BY = ("amount", "count", "region", "tags", "customer", "customer.tier", "paid", "secret", "nobody_reads", "note")
 
 
@@ -44,7 +47,7 @@ def snapshots(chain: MadeUp, lake: Path, personal: Personal | None = None) -> It
 def run_over(snapshot: Snapshot, of: Drawn, *, first: bool = False, **asked: Any) -> HistoryRun:
     """A dry run, whose body has the published shape."""
     run = dry_run(LakeHistory(snapshot, RULEBOOK_ID), of.candidate, None if first else of.base, **asked)
-    assert shape("rulebook-migration-history").errors(run.to_dict()) == []
+    assert list(HISTORY.iter_errors(run.to_dict())) == []
     assert json.loads(json.dumps(run.to_dict())) == run.to_dict()
     return run
 
@@ -52,7 +55,7 @@ def run_over(snapshot: Snapshot, of: Drawn, *, first: bool = False, **asked: Any
 def without_sentences(body: Mapping[str, Any]) -> dict[str, Any]:
     """The figures alone."""
     asked = {"rulebook_id", "base", "candidate", "read_at", "since", "until", "metric", "adapter_manifest_hash"}
-    told = {"undecided", "difference", "note", "left_out"}
+    told = {"undecided", "note", "left_out"}
     found = {name: value for name, value in body.items() if name not in asked | told}
     found["outcomes"] = {
         name: {member: value for member, value in of.items() if member != "sentence"}
@@ -258,7 +261,8 @@ def test_a_planted_bad_candidate_is_caught_with_its_rule_its_region_and_its_outc
     assert transition["outcomes"]["succeeded"] == transition["outcomes"]["failed"] == 2
     (region,) = body["regions"]
     assert region["decisions"] == 4
-    assert body["difference"]["regions"][region["region"]]["condition"] == '50 < amount <= 100 and region is not "XX"'
+    assert run.difference is not None
+    assert run.difference.regions[region["region"]].condition == '50 < amount <= 100 and region is not "XX"'
     assert body["outcomes"]["good_newly_blocked"]["sentence"] == (
         "Of 4 approved decisions that succeeded, 2 (50.0 %, 95 % interval 15.0 to 85.0 %) would now be blocked or held."
     )
@@ -275,7 +279,7 @@ def test_a_candidate_that_decides_as_the_base_changes_nothing(tmp_path: Path) ->
     base, chain = pricing("1"), MadeUp()
     paid(chain, base, [10, 100, 100.5, 0], "succeeded")
     run = dry_run(LakeHistory(chain.snapshot(tmp_path), RULEBOOK_ID), load(pricing("2", reversed_=True)), load(base))
-    assert run.body["difference"]["equal"] is True
+    assert run.difference is not None and run.difference.equal
     assert (run.body["changed"]["decisions"], run.body["redecided"], run.body["regions"]) == (0, 4, [])
 
 

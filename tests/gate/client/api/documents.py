@@ -39,7 +39,7 @@ ROOTS: dict[Any, tuple[str, tuple[str, ...]]] = {
     types.Route: ("decision-routes", ("/$defs/entry",)),
     types.MigrationList: ("decision-migrations", ("",)),
     types.Migration: ("decision-migration", ("",)),
-    types.MigrationEvidence: ("decision-migration", ("/$defs/evidence",)),
+    types.MigrationEvidence: ("rulebook-migration-evidence-v1", ("",)),
     types.Rulebook: ("rulebook-v1", ("",)),
     types.PolicyPatterns: ("policy-patterns", ("/$defs/registry",)),
     types.PolicyPatternAnswer: ("policy-patterns", ("/$defs/single",)),

@@ -552,7 +552,7 @@ class TestService:
         assert page.body.startswith("# Migration ")
         assert page.headers["content-type"] == "text/markdown; charset=utf-8"
         page = wire.send(operations.get_migration_report_html(migration_id))
-        assert page.body.startswith("<!DOCTYPE html>")
+        assert page.body.startswith("<!doctype html>")
 
     def test_one_that_is_asked_for_is_answered_alone(self, wire: Wire) -> None:
         bundles = wire.send(operations.list_policy_bundles()).body["policy_bundles"]
