@@ -74,6 +74,10 @@ def _how_many(of: _Part) -> Iterator[Line]:
     if approved:
         held = "decision that is" if approved == 1 else "decisions that are"
         yield Line(f"{approved:,} {held} blocked or held would be approved.", "danger")
+    refused = history["otherwise_refused"]
+    if refused["decisions"]:
+        parts = [f"{refused[to]:,} {word}" for to, word in (("to_no", "blocked"), ("to_review", "held")) if refused[to]]
+        yield Line(f"{' and '.join(parts)} instead, of those that are not approved now.")
     rest = history["changed"]["decisions"] - changed["decisions"]
     if rest:
         yield Line(f"{rest:,} more would change in action, reason or rule alone.")
@@ -90,9 +94,10 @@ def _how_dangerous(of: _Part) -> Iterator[Line]:
     if difference is not None and not difference["equal"]:
         dangers = [region for region in difference["regions"] if region["severity"] == "danger"]
         if dangers:
-            where = "1 region of facts" if len(dangers) == 1 else f"{len(dangers)} regions of facts"
             yield Line(
-                f"For all facts, not only past ones: {where} that are now refused or held would be approved.", "danger"
+                f"For all facts, not only past ones: in {counted(len(dangers), 'region')}, what is refused or held now "
+                f"would be approved.",
+                "danger",
             )
         else:
             yield Line("For all facts: nothing that is refused or held now would be approved.", "good")
