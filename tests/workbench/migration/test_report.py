@@ -66,7 +66,7 @@ def named(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     region, history = of["difference"]["regions"][0], of["history"]
     region |= {"condition": name, "witness": {name: name}}
     for result in (region["from"], region["to"]):
-        result |= {word: name for word in ("verdict", "action", "reason_code", "rule_id")}
+        result |= dict.fromkeys(("verdict", "action", "reason_code", "rule_id"), name)
     for row in history["transitions"]:
         row |= {"rule": f"rule:{name}", "then_rule": f"rule:{name}", "action": name, "then_action": name}
         row["decision_ids"] = [name]
