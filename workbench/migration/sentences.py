@@ -15,15 +15,15 @@ def percent(share: float | None) -> str:
     if share is None:
         return "-"
     shown = share * 100
-    # A number and its unit stay on one line.
-    return f"{shown:.2g}\u00a0%" if 0 < shown < 0.1 else f"{shown:.1f}\u00a0%"
+    # With a plain space: a terminal and the report in Markdown show any other as an escape.
+    return f"{shown:.2g} %" if 0 < shown < 0.1 else f"{shown:.1f} %"
 
 
 def rate(of: _Figure) -> str:
     """A share with its interval: `2.6 %, 95 % interval 1.8 % to 3.6 %`."""
     if of["share"] is None:
         return "none to judge by"
-    return f"{percent(of['share'])}, 95\u00a0% interval {percent(of['low'])} to {percent(of['high'])}"
+    return f"{percent(of['share'])}, 95 % interval {percent(of['low'])} to {percent(of['high'])}"
 
 
 def _good_newly_blocked(of: _Figure) -> str:
