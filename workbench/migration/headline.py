@@ -115,10 +115,13 @@ def _cases(of: _Part) -> Line:
     if tests is None:
         return Line("The author gave no cases.", "warning")
     if tests["failed"]:
+        verb = "fails" if tests["failed"] == 1 else "fail"
         return Line(
-            f"{tests['failed']:,} of {counted(tests['cases'], 'case')} fail: {tests['failures'][0]['message']}",
+            f"{tests['failed']:,} of {counted(tests['cases'], 'case')} {verb}: {tests['failures'][0]['message']}",
             "danger",
         )
+    if tests["cases"] == 1:
+        return Line("The one case holds.", "good")
     return Line(f"All {counted(tests['cases'], 'case')} hold.", "good")
 
 
@@ -157,14 +160,15 @@ def corpus_line(corpus: _Part) -> Line:
         touched = f"{counts['concerned']:,} of {counted(counts['fixtures'], 'fixture')} concerned"
         return Line(f"The corpus {corpus['corpus']} does not drift: {touched}.", "good")
     if corpus["unexpected"]:
-        return Line(
-            f"{counted(counts['unexpected'], 'fixture')} of the corpus drift otherwise than expected.", "danger"
-        )
+        drifting = _drifting(counts["unexpected"])
+        return Line(f"{drifting} otherwise than expected.", "danger")
     if corpus["errors"]:
         return Line(f"The corpus does not drift as expected: {corpus['errors'][0]}", "danger")
-    return Line(
-        f"{counted(len(corpus['drift']), 'fixture')} of the corpus drift, exactly as the manifest expects.", "warning"
-    )
+    return Line(f"{_drifting(len(corpus['drift']))}, exactly as the manifest expects.", "warning")
+
+
+def _drifting(count: int) -> str:
+    return f"{counted(count, 'fixture')} of the corpus {'drifts' if count == 1 else 'drift'}"
 
 
 def worst(lines: Sequence[Line]) -> Level:
