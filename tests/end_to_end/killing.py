@@ -1,4 +1,4 @@
-"""A `gate migrate` command that is killed before each statement that it writes with, one after the other.
+"""A `gate migrate` command that is killed before each statement of its transactions that write, one after the other.
 
 It runs in processes of its own that start no thread before they fork, so that every point costs a fork and no start.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import sqlite3
@@ -19,7 +18,8 @@ from typing import Any, Final
 
 from tests.support.migrating import SCOPE, CommandDesk
 
-_WRITES: Final = re.compile(r"\s*(BEGIN IMMEDIATE|INSERT|UPDATE|DELETE|COMMIT)")
+THE_END: Final = "the end"
+"""What comes after the last statement: all is done, and nobody was told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Killed:
     """What came of a command that was killed.
 
     Attributes:
-        before: The first words of the statement that was not made.
+        before: The first words of the statement that was not made, or `THE_END`.
         state: The scope after it.
         code: The exit code of the same command, made again.
         told: What it printed, to people or in errors.
@@ -58,30 +58,36 @@ class Killed:
     again: State
 
 
-def killed_everywhere(desk: CommandDesk, folder: Path, arguments: Sequence[str], by: str) -> list[Killed]:
-    """Kills a command before its first statement that writes, in a copy of a desk; then before the second, and so on.
+def killed_everywhere(
+    desk: CommandDesk, folder: Path, arguments: Sequence[str], by: str, every: int = 1
+) -> list[Killed]:
+    """Kills a command before the first statement of its transactions that write, in a copy of a desk; then before the
+    second, and so on to the end.
 
     Args:
         desk: The desk, which stays as it is.
         folder: Where the copies are made.
         arguments: The command, as `CommandDesk.migrate` takes it.
         by: Who signs it.
+        every: Every which statement is chosen.
     """
-    # Loaded once, and not by each that is killed.
-    import workbench.migration.proof  # noqa: F401
-
+    # Loads what they need, once. Not what proves a proposal: it starts threads, and they are not forked.
+    _state(desk)
+    assert len(list(Path("/proc/self/task").iterdir())) == 1, "a process with threads cannot be forked"
     found: list[Killed] = []
+    number = 0
     while True:
-        place = folder / str(len(found))
+        place = folder / str(number)
         shutil.copytree(desk.home.parent, place)
         copy = CommandDesk(place / desk.home.name, desk.folder)
-        statement = _killed(lambda copy=copy: copy.migrate(*arguments, by=by), place / "killed", len(found))  # type: ignore[misc]
-        if statement is None:
-            return found
-        # In a process of its own as well: what proves a proposal starts threads, and none may be here.
+        statement = _killed(lambda copy=copy: copy.migrate(*arguments, by=by), place / "killed", number)  # type: ignore[misc]
+        # In a process of its own as well, for the same reason.
         state, (code, told), again = _apart(lambda copy=copy: _afterwards(copy, arguments, by), place / "after")  # type: ignore[misc]
         found.append(Killed(statement, State(**state), code, told, State(**again)))
         shutil.rmtree(place)
+        if statement == THE_END:
+            return found
+        number += every
 
 
 def _afterwards(desk: CommandDesk, arguments: Sequence[str], by: str) -> Any:
@@ -100,40 +106,56 @@ def _state(desk: CommandDesk) -> dict[str, Any]:
     }
 
 
-def _killed(work: Callable[[], object], note: Path, number: int) -> str | None:
-    """Runs a work in a process that is killed before it writes for the so many-th time; before which statement that
-    was, and None where it ended before.
-    """
+def _killed(work: Callable[[], object], note: Path, number: int) -> str:
+    """Runs a work in a process that is killed before its so many-th statement, or at the end; before which that was."""
     process = os.fork()
     if not process:
-        _kill_before(note, number)
+        point = _Point(note, number)
+        sqlite3.connect = sys.modules["sqlite3.dbapi2"].connect = point.connect  # type: ignore[attr-defined, assignment]
         work()
-        os._exit(0)
+        point.end()
     _, status = os.waitpid(process, 0)
-    if os.WIFSIGNALED(status):
-        assert os.WTERMSIG(status) == signal.SIGKILL
-        return note.read_text()
-    return None
+    assert os.WIFSIGNALED(status)
+    assert os.WTERMSIG(status) == signal.SIGKILL
+    return note.read_text()
 
 
-def _kill_before(note: Path, number: int) -> None:
-    """Kills this process before it writes to SQLite for the so many-th time."""
-    connect, seen = sqlite3.connect, [0]
+class _Point:
+    """The point at which this process is killed."""
 
-    def watch(statement: str) -> None:
-        if _WRITES.match(statement):
-            if seen[0] == number:
-                note.write_text(" ".join(statement.split()[:3]))
-                os.kill(os.getpid(), signal.SIGKILL)
-            seen[0] += 1
+    def __init__(self, note: Path, number: int) -> None:
+        self._note = note
+        self._left = number
+        self._connect = sqlite3.connect
 
-    def watched(*arguments: Any, **options: Any) -> sqlite3.Connection:
-        connection = connect(*arguments, **options)
+    def connect(self, *arguments: Any, **options: Any) -> sqlite3.Connection:
+        """A connection whose statements are watched."""
+        writing = False
+
+        def watch(statement: str) -> None:
+            nonlocal writing
+            writing = writing or statement.startswith("BEGIN IMMEDIATE")
+            if writing:
+                self.pass_(statement)
+            writing = writing and not statement.startswith(("COMMIT", "ROLLBACK"))
+
+        connection: sqlite3.Connection = self._connect(*arguments, **options)
         connection.set_trace_callback(watch)
         return connection
 
-    for module in (sqlite3, sys.modules["sqlite3.dbapi2"]):
-        module.connect = watched  # type: ignore[attr-defined]
+    def pass_(self, statement: str) -> None:
+        """Goes on before a statement, or ends there."""
+        if not self._left:
+            self._kill(" ".join(statement.split()[:3]))
+        self._left -= 1
+
+    def end(self) -> None:
+        """Ends."""
+        self._kill(THE_END)
+
+    def _kill(self, before: str) -> None:
+        self._note.write_text(before)
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _apart(work: Callable[[], Any], file: Path) -> Any:
