@@ -78,8 +78,7 @@ def killed_everywhere(
     number = 0
     while True:
         place = folder / str(number)
-        shutil.copytree(desk.home.parent, place)
-        copy = CommandDesk(place / desk.home.name, desk.folder)
+        copy = desk.copy(place)
         statement = _killed(lambda copy=copy: copy.migrate(*arguments, by=by), place / "killed", number)  # type: ignore[misc]
         # In a process of its own as well, for the same reason.
         state, (code, told), again = _apart(lambda copy=copy: _afterwards(copy, arguments, by), place / "after")  # type: ignore[misc]

@@ -27,12 +27,16 @@ from tests.support.samples import sample_request
 from tests.support.torture import size
 
 
+@pytest.fixture(scope="module")
+def laid_out_desk(tmp_path_factory: pytest.TempPathFactory) -> CommandDesk:
+    """A desk that nobody changes."""
+    return lay_out(tmp_path_factory.mktemp("desk"))
+
+
 @pytest.fixture
-def desk(tmp_path: Path) -> CommandDesk:
+def desk(laid_out_desk: CommandDesk, tmp_path: Path) -> CommandDesk:
     """An author and an approver, and eight decisions."""
-    folder = tmp_path / "desk"
-    folder.mkdir()
-    return lay_out(folder)
+    return laid_out_desk.copy(tmp_path / "desk")
 
 
 def test_requests_by_rulebook_id_go_on_while_routes_move(desk: CommandDesk) -> None:
@@ -101,8 +105,8 @@ def test_requests_by_rulebook_id_go_on_while_routes_move(desk: CommandDesk) -> N
 
 def killed(desk: CommandDesk, folder: Path, *arguments: str, by: str) -> list[Killed]:
     """What comes of a command that is killed at each point of its transactions."""
-    # Proving a proposal takes most of a second.
-    every = size(3, 1) if arguments[0] == "propose" else 1
+    # Proving a proposal takes a second, and applying has two transactions.
+    every = size({"propose": 4, "apply": 2}.get(arguments[0], 1), 1)
     with ProcessPoolExecutor(1, mp_context=forked()) as executor:
         return executor.submit(killed_everywhere, desk, folder, arguments, by, every).result(300)
 
