@@ -131,7 +131,8 @@ def applying(desk: CommandDesk) -> list[str]:
 def rolling_back(desk: CommandDesk) -> list[str]:
     desk.route(version("1"), "first")
     desk.route(version("2"), "second")
-    return ["rollback", POLICY]
+    desk.route(version("3"), "third")
+    return ["rollback", POLICY, "--from", "3"]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def rolling_back(desk: CommandDesk) -> list[str]:
         (proposing, "ada", ("1", {"second": "proposed"}), None),
         (approving, "ben", ("1", {"second": "approved"}), "was approved by ben"),
         (applying, "ada", ("2", {"second": "applied", "third": "superseded"}), "and applied, so that it cannot be"),
-        (rolling_back, "ben", ("1", {"second": "applied"}), "1 was applied first, so that there is no version to go"),
+        (rolling_back, "ben", ("2", {"third": "applied"}), "leads to 2, and not to 3, so that nothing was rolled back"),
     ],
     ids=["propose", "approve", "apply", "rollback"],
 )
