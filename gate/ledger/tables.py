@@ -186,8 +186,8 @@ migration_documents: Final = Table(
     Column("stored_at", _TIME, nullable=False),
 )
 
-# The shadows that run: migrations whose candidates decide new decisions anew, beside the version in force. The chain has
-# nothing of them, because a shadow decides and changes nothing; what it found is counted again whenever the chain grows.
+# The shadows that run: migrations whose candidates decide new decisions anew, beside the version in force. The chain
+# has nothing of them, because a shadow decides and changes nothing; what it found is counted anew as the chain grows.
 shadows: Final = Table(
     "shadows",
     metadata,
