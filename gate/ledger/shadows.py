@@ -59,6 +59,7 @@ class Shadow:
         found = self.found or {"read_at": None, "rulebooks": None}
         return {
             "migration_id": self.migration_id,
+            "running": True,
             "started_at": self.started_at,
             "started_by": self.started_by,
             "from_position": self.from_position,
@@ -140,10 +141,5 @@ def _found(stored: bytes | None, migration_id: str) -> Mapping[str, Any] | None:
 
 _OF_SCOPE: Final = select(shadows).order_by(shadows.c.migration_id)
 # What they found may be large, and whoever looks anew does not need it.
-_RUNNING: Final = select(
-    shadows.c.scope_id,
-    shadows.c.migration_id,
-    shadows.c.started_at,
-    shadows.c.started_by,
-    shadows.c.from_position,
-).order_by(shadows.c.scope_id, shadows.c.migration_id)
+_ITSELF: Final = ("scope_id", "migration_id", "started_at", "started_by", "from_position")
+_RUNNING: Final = select(*(shadows.c[name] for name in _ITSELF)).order_by(shadows.c.scope_id, shadows.c.migration_id)

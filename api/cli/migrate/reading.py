@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from api.cli.migrate.acts import MigrationId
 from api.cli.migrate.signing import ScopeName
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import minute, note, print_json, print_text, records, say, table
+
+if TYPE_CHECKING:
+    from gate.ledger.shadows import Shadow
 
 
 def list_migrations(
@@ -59,6 +62,7 @@ def show(
         migrations = instance.migrations()
         stored = migrations.migration(of, migration_id)
         document = migrations.document(of, stored)
+        shadow = migrations.shadows(of).get(migration_id)
     if as_json:
         print_json(document)
         return
@@ -85,6 +89,8 @@ def show(
         say(f"  {minute(route['recorded_at'])}  {done} by {route['actor']['id']}{said}")
     for sentence in document["stale"]:
         say(f"stale: {sentence}", style="yellow")
+    if shadow is not None:
+        say(_shadowed(shadow, scope))
 
 
 def report(
@@ -94,25 +100,36 @@ def report(
         Path | None,
         typer.Option("--output", help="The file to write: FILE.html, FILE.md or FILE.json.", show_default=False),
     ] = None,
+    of_shadow: Annotated[
+        bool, typer.Option("--shadow", help="Report what the migration's shadow found so far, in place of the past.")
+    ] = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
     """Report the evidence of a migration: as Markdown here, or as HTML, Markdown or JSON in a file."""
+    from gate.decisions.migrations import no_shadow
     from workbench.migration.report import as_markdown, write_report
+    from workbench.shadows.live import live_evidence
 
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
         migrations = instance.migrations()
         stored = migrations.migration(of, migration_id)
         document = migrations.document(of, stored)
+        shadow = migrations.shadows(of).get(migration_id)
+    evidence = stored.evidence
+    if of_shadow:
+        if shadow is None:
+            raise no_shadow(migration_id, scope)
+        evidence = live_evidence(evidence, shadow)
     if output is not None:
-        write_report(output, document, stored.evidence)
+        write_report(output, document, evidence)
         note(f"Wrote the report of {migration_id} to {output}.")
     elif as_json:
-        print_json(stored.evidence)
+        print_json(evidence)
     else:
-        print_text(as_markdown(document, stored.evidence))
+        print_text(as_markdown(document, evidence))
 
 
 def status(
@@ -129,9 +146,10 @@ def status(
         migrations = instance.migrations()
         routes = migrations.routes(of)
         waiting = [found for found in migrations.migrations(of) if found.state in ("proposed", "approved")]
+        shadows = migrations.shadows(of)
     if as_json:
         waits = [migration_summary(found) for found in waiting]
-        print_json({**routes_document(routes), "waiting": waits})
+        print_json({**routes_document(routes), "waiting": waits, "shadows": list(shadows)})
         return
     if routes:
         rows = [
@@ -151,3 +169,12 @@ def status(
     for found in waiting:
         for_whom = "an approver" if found.state == "proposed" else "being applied"
         say(f"{found.migration_id} was {found.sentence()}, and waits for {for_whom}.")
+    for shadow in shadows.values():
+        say(_shadowed(shadow, scope))
+
+
+def _shadowed(shadow: Shadow, scope: str) -> str:
+    return (
+        f"A shadow of {shadow.migration_id} runs since {minute(shadow.started_at)} UTC; `gate migrate shadow show "
+        f"{shadow.migration_id} --scope {scope}` shows what it found."
+    )
