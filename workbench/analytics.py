@@ -1,5 +1,5 @@
-"""The analytics process: it keeps the lake up to the ledger, looks at shadows of migrations, and answers the reports that
-the API's workers ask for.
+"""The analytics process: it keeps the lake up to the ledger, looks at shadows of migrations, and answers the reports
+that the API's workers ask for.
 
 `gate serve` starts one beside its workers, which reach it over a local socket; they never load what it computes with.
 Where it is down, reports answer 503, and deciding does not notice.
