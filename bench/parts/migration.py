@@ -5,7 +5,8 @@ The lake is drawn by `bench.lakes`: decisions of a year with outcomes and metric
 with the version before it. Each round runs in a fresh process, whose peak memory is taken, once cold and once more.
 Beside it deciding alone: the facts are read from the lake and decided by the candidate, without base, outcomes or
 counts. That alone is what zen-engine does over the equal table, by `zen_decision`, a decision object made once, and
-facts that lie before it. Both are held to the same ratio.
+facts that lie before it. A dry run decides each row twice, by base and candidate, and so does the zen-engine that it is
+held against.
 """
 
 from __future__ import annotations
@@ -62,22 +63,23 @@ def run(*, quick: bool) -> dict[str, Any]:
         lake.mkdir()
         size = _build(lake, decisions)
         facts = _compare(lake, decisions)
-        decision = zen.ZenEngine().create_decision(orjson.dumps(decision_graph(rulebook("2"))).decode())
+        candidate, base = (_table(rulebook(version)) for version in ("2", "1"))
         subjects: dict[str, Callable[[], dict[str, float]]] = {
             "dry run": partial(_fresh, _dry_run, str(lake)),
             "dry run with money": partial(_fresh, _dry_run_with_money, str(lake)),
             "deciding alone": partial(_fresh, _deciding, str(lake)),
-            "zen_decision": partial(_zen, decision, facts),
+            "zen_decision": partial(_zen, [candidate], facts),
+            "zen_decision of both": partial(_zen, [base, candidate], facts),
         }
         taken = alternate(subjects, rounds)
-    zen_us = [each["us"] for each in taken.pop("zen_decision")]
+    zen_us = {name: [each["us"] for each in taken.pop(name)] for name in ("zen_decision", "zen_decision of both")}
     each_us = {name: [each["warm"] / decisions * 1e6 for each in of] for name, of in taken.items()}
     figures = {
         name: {
             "cold": spread([each["cold"] for each in of]).to_dict("s"),
             "warm": spread([each["warm"] for each in of]).to_dict("s"),
             "memory": spread([each["peak_mb"] for each in of]).to_dict("mb"),
-            "zen/it": ratio(zen_us, each_us[name]).to_dict(),
+            **{f"{peer}/it": ratio(times, each_us[name]).to_dict() for peer, times in zen_us.items()},
         }
         for name, of in taken.items()
     }
@@ -87,7 +89,7 @@ def run(*, quick: bool) -> dict[str, Any]:
         "lake_bytes": size,
         "equal_outcomes_checked": len(facts),
         "subjects": figures,
-        "zen_decision": spread(zen_us).to_dict("us"),
+        **{peer: spread(times).to_dict("us") for peer, times in zen_us.items()},
         "goals": _goals(figures),
     }
 
@@ -100,7 +102,7 @@ def show(result: Mapping[str, Any]) -> str:
             *Spread.from_dict(figures["cold"], "s").cells(),
             *Spread.from_dict(figures["warm"], "s").cells(),
             f"{figures['memory']['max_mb']:.0f}",
-            f"{figures['zen/it']['median']:,.0f}",
+            *(f"{figures[f'{peer}/it']['median']:,.0f}" for peer in ("zen_decision", "zen_decision of both")),
         ]
         for name, figures in result["subjects"].items()
     ]
@@ -110,7 +112,7 @@ def show(result: Mapping[str, Any]) -> str:
             f"Dry run of a rulebook of 10 rules over {result['decisions']:,} past decisions, {result['rounds']} "
             f"alternating rounds; the lake has {result['lake_bytes'] / 1e6:,.0f} MB; equal outcomes on "
             f"{result['equal_outcomes_checked']:,} facts",
-            table(["", "cold s", "min..max", "warm s", "min..max", "peak MB", "zen_decision / it, a row"], rows),
+            table(["", "cold s", "min..max", "warm s", "min..max", "peak MB", "zen / it", "zen of both / it"], rows),
             f"zen_decision: {zen_us[0]} microseconds a row, {zen_us[1]}",
             goal_lines(result["goals"]),
         ]
@@ -123,9 +125,8 @@ def _goals(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
         judged("dry run, cold", whole["cold"]["median_s"], _SECONDS, unit="s"),
         judged("peak memory", max(each["memory"]["max_mb"] for each in figures.values()), _MEMORY_MB, unit="MB"),
         *(
-            judged(f"zen_decision beside {name}", each["zen/it"]["median"], _ZEN_RATIO, unit="times", least=True)
-            for name, each in figures.items()
-            if name != "dry run with money"
+            judged(f"{peer} beside {name}", figures[name][f"{peer}/it"]["median"], _ZEN_RATIO, unit="times", least=True)
+            for name, peer in (("dry run", "zen_decision of both"), ("deciding alone", "zen_decision"))
         ),
     ]
 
@@ -197,7 +198,7 @@ def _compare(lake: Path, decisions: int) -> list[dict[str, Any]]:
     columns = [f"{name}:number" for name in _FIELDS]
     rows = found.decisions().select("position", "then_rule").head(_ZEN_ROWS)
     sample = rows.join(history.facts(_FIELDS).select("position", *columns), on="position", how="inner").collect()
-    decision = zen.ZenEngine().create_decision(orjson.dumps(decision_graph(body)).decode())
+    decision = _table(body)
     evaluator, facts = load(body).evaluator, []
     for row in sample.iter_rows(named=True):
         facts.append({name: row[f"{name}:number"] for name in _FIELDS})
@@ -241,8 +242,13 @@ def _measured(subject: Callable[[str], None], lake: str) -> dict[str, float]:
     return {**found, "peak_mb": int(peak.split()[1]) / 1024}
 
 
-def _zen(decision: Any, facts: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def _table(body: Any) -> Any:
+    return zen.ZenEngine().create_decision(orjson.dumps(decision_graph(body)).decode())
+
+
+def _zen(decisions: Sequence[Any], facts: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     started = time.perf_counter()
     for row in facts:
-        decision.evaluate(row)
+        for decision in decisions:
+            decision.evaluate(row)
     return {"us": (time.perf_counter() - started) / len(facts) * 1e6}

@@ -173,11 +173,9 @@ class Migrations:
             RulebookRefused: RULEBOOK_VERSION_CONFLICT: a candidate's version names another rulebook.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
         """
-        _require_act(user, scope, "draft")
-        _require_note(note)
         manifest, evidence = proposal.manifest, proposal.evidence
         migration_id: str = manifest["migration_id"]
-        _require_proposed(manifest)
+        self.require_proposable(scope, user, manifest, [of.rulebook for of in proposal.rulebooks], note)
         candidates = sorted((of.candidate for of in proposal.rulebooks), key=lambda of: of["rulebook_id"])
         _require_about(evidence, manifest, candidates)
         if manifest["approval"]["status"] == "not_required" and needs_approval(manifest, evidence):
@@ -186,8 +184,6 @@ class Migrations:
                 f"The manifest of {migration_id} says that no approval is required, and the evidence does not prove "
                 f"that nothing changes. Set approval.status to pending, and propose it again.",
             )
-        for of in proposal.rulebooks:
-            self._require_free(scope, of.rulebook)
         now = self._clock()
         with self._ledger.changes.changing(scope.scope_id, scope.name, now) as change:
             found = self._standing(change, migration_id)
@@ -210,6 +206,33 @@ class Migrations:
                 recorded_at=timestamp(now),
             )
             return self._append(change, entry)
+
+    def require_proposable(
+        self, scope: Scope, user: User, manifest: Mapping[str, Any], rulebooks: Sequence[Rulebook], note: str
+    ) -> None:
+        """Requires what a proposal needs besides evidence, so that nobody makes evidence in vain.
+
+        Args:
+            scope: The scope.
+            user: Who wants to propose, and is signed in.
+            manifest: The manifest.
+            rulebooks: Its candidates.
+            note: What they say about it; may be empty.
+
+        Raises:
+            AccessForbidden: MIGRATION_FORBIDDEN: the user may not draft in the scope.
+            OperatorError: NOTE_INVALID, MIGRATION_NOT_OPEN or MIGRATION_STATUS_INVALID.
+            RulebookRefused: RULEBOOK_VERSION_CONFLICT: a candidate's version names another rulebook.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        _require_act(user, scope, "draft")
+        _require_note(note)
+        _require_proposed(manifest)
+        found = self.standing(scope, manifest["migration_id"])
+        if found is not None:
+            require_open(found, manifest["migration_id"], to="proposed")
+        for rulebook in rulebooks:
+            self._require_free(scope, rulebook)
 
     def approve(self, scope: Scope, user: User, migration_id: str, evidence_hash: str, note: str) -> Standing:
         """Approves a migration on its evidence.
@@ -268,7 +291,7 @@ class Migrations:
                 f"The migration {migration_id} names no rulebook, so that there is no route to change. A release "
                 f"brings other evaluators and adapters along.",
             )
-        self._require_applicable(stored)
+        self._require_applicable(scope, stored)
         # Registered before the route, in transactions of their own: a registration that no route follows does no harm.
         for of in candidates:
             self._sources.register_file(scope, of.rulebook, of.annotations, of.dependency)
@@ -281,7 +304,7 @@ class Migrations:
                     "MIGRATION_NOT_OPEN",
                     f"The migration {migration_id} was proposed anew in this moment; look at it again.",
                 )
-            self._require_applicable(StoredMigration(found, stored.manifest, stored.evidence, (), ()))
+            self._require_applicable(scope, StoredMigration(found, stored.manifest, stored.evidence, (), ()))
             self._require_fresh(change, stored.evidence, migration_id)
             routes = [
                 self._route(change, of.candidate, "apply", found, user, note, now)
@@ -589,18 +612,23 @@ class Migrations:
         _require_gate(evidence, found.migration_id)
         self._require_fresh(change, evidence, found.migration_id)
 
-    def _require_applicable(self, stored: StoredMigration) -> None:
+    def _require_applicable(self, scope: Scope, stored: StoredMigration) -> None:
         found, migration_id = stored.standing, stored.standing.migration_id
         if found.applied or found.status in ("rejected", "superseded"):
+            then = (
+                "Give a further change a migration of its own."
+                if found.applied
+                else "Propose it again with `gate migrate propose`, and have it approved."
+            )
             raise OperatorError(
                 "MIGRATION_NOT_OPEN",
-                f"The migration {migration_id} was {found.sentence()}, so that it cannot be applied.",
+                f"The migration {migration_id} was {found.sentence()}, so that it cannot be applied now. {then}",
             )
         if found.approval is None and needs_approval(stored.manifest, stored.evidence):
             raise OperatorError(
                 "MIGRATION_NOT_APPROVED",
-                f"The migration {migration_id} is not approved. Another user approves it with `gate migrate approve "
-                f"{migration_id} --evidence {found.evidence_hash}`.",
+                f"The migration {migration_id} is not approved. An approver approves it with `gate migrate approve "
+                f"{migration_id} --scope {scope.name} --evidence {found.evidence_hash}`.",
             )
         _require_gate(stored.evidence, migration_id)
 

@@ -73,6 +73,7 @@ class RulebookRegistry:
         self._store = store
         # Registrations never change: once seen, one needs no second look.
         self._by_hash: LRUCache[tuple[str, str], Registered] = LRUCache(_CACHED)
+        self._by_version: LRUCache[tuple[str, str, str], Registered] = LRUCache(_CACHED)
         self._lock = Lock()
 
     def find(self, scope_id: str, hash_: str) -> Registered | None:
@@ -91,6 +92,10 @@ class RulebookRegistry:
         """The registration of a rulebook by its id and version."""
         if unheard_of(rulebook_id):
             return None
+        with self._lock:
+            known = self._by_version.get((scope_id, rulebook_id, version))
+        if known is not None:
+            return known
         with self._store.read() as connection:
             row = _by_version(connection, scope_id, rulebook_id, version)
         return None if row is None else self._remember(scope_id, row)
@@ -214,7 +219,8 @@ class RulebookRegistry:
             raise unavailable(f"the registration of rulebook {row.hash} is not as it was made")
         found = Registered(row.rulebook_id, row.version, row.hash, metadata)
         with self._lock:
-            self._by_hash[scope_id, row.hash] = found
+            self._by_hash[scope_id, found.hash] = found
+            self._by_version[scope_id, found.rulebook_id, found.version] = found
         return found
 
 

@@ -51,8 +51,9 @@ def _staleness(evidence: Mapping[str, Any], today: Today, share: float) -> Itera
             )
         seen, since = of["history"]["decisions"], today.decided_since[rulebook_id]
         if since > share * seen:
+            decisions = "decision" if since == 1 else "decisions"
             yield (
-                f"{since:,} decisions of {rulebook_id} came after the {seen:,} that the evidence saw, more than the "
+                f"{since:,} {decisions} of {rulebook_id} came after the {seen:,} that the evidence saw, more than the "
                 f"{share:.0%} that may."
             )
     corpus_hash = evidence["corpus"]["corpus_hash"]

@@ -108,13 +108,23 @@ def require_open(found: Standing | None, migration_id: str, *, to: Event) -> Sta
         "superseded": ("proposed", "approved"),
     }
     if found.state not in allowed[to]:
-        again = "" if found.applied else f" Propose it again with `gate migrate propose` before it can be {to}."
-        new = " Give a further change a migration of its own." if found.applied else ""
         raise OperatorError(
             "MIGRATION_NOT_OPEN",
-            f"The migration {migration_id} was {found.sentence()}, so that it cannot be {to} now.{again}{new}",
+            f"The migration {migration_id} was {found.sentence()}, so that it cannot be {to} now. "
+            f"{_instead(found, to)}",
         )
     return found
+
+
+def _instead(found: Standing, to: Event) -> str:
+    """What to do where an event may not come next."""
+    if found.applied:
+        return "Give a further change a migration of its own."
+    if to == "approved" and found.status == "approved":
+        return "Nothing is left to approve: `gate migrate apply` routes to it."
+    if to == found.status:
+        return "Nothing more is to be done."
+    return f"Propose it again with `gate migrate propose` before it can be {to}."
 
 
 def unknown(migration_id: str) -> OperatorError:

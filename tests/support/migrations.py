@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gate.encoding import resources
 from gate.clock import utc_now
 from gate.contract.published import corpus_hash
 from gate.decisions.migrations import ApprovalRules, Migrations, Proposal, ProposedRulebook, StoredMigration
+from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.instance.instance import Instance
-from gate.labels import MIGRATION, MIGRATION_EVIDENCE
+from gate.labels import MIGRATION
 from gate.ledger.access.authority import Scope
 from gate.ledger.access.users import User
 from gate.migration.standing import Standing, standing

@@ -11,10 +11,9 @@ Altair takes longer to load than everything else here together, and exporting, s
     confidence         versions beside the score
     anomalies          a report over time, and one anomaly beside its surroundings
     benchmarks         a policy on the percentiles of others
-    counterfactuals    verdicts as they were and as they would be
+    counterfactuals    verdicts as they were and as they would be, and what would change week by week
     weekly             verdicts week by week, and how long first outcomes take
     counts             how many decisions each reason and each rule stands behind
-    migrations         what a migration changes, week by week
     metrics            what callers measured, by version
     sparkline          a line the size of a word, without Altair
 

@@ -1,4 +1,4 @@
-"""The figures of a dry run, made of what was counted; schemas/rulebook-migration-evidence-v1.schema.json has the shape."""
+"""The figures of a dry run, made of what was counted: `$defs/history` of rulebook-migration-evidence-v1.schema.json."""
 
 from __future__ import annotations
 

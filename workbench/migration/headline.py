@@ -82,6 +82,10 @@ def _how_many(of: _Part) -> Iterator[Line]:
     if approved:
         held = "decision that is" if approved == 1 else "decisions that are"
         yield Line(f"{approved:,} {held} blocked or held would be approved.", "danger")
+    refused = history["otherwise_refused"]
+    if refused["decisions"]:
+        parts = [f"{refused[to]:,} {word}" for to, word in (("to_no", "blocked"), ("to_review", "held")) if refused[to]]
+        yield Line(f"{' and '.join(parts)} instead, of those that are not approved now.")
     rest = history["changed"]["decisions"] - changed["decisions"]
     if rest:
         yield Line(f"{rest:,} more would change in action, reason or rule alone.")
@@ -98,9 +102,10 @@ def _how_dangerous(of: _Part) -> Iterator[Line]:
     if difference is not None and not difference["equal"]:
         dangers = [region for region in difference["regions"] if region["severity"] == "danger"]
         if dangers:
-            where = "1 region of facts" if len(dangers) == 1 else f"{len(dangers)} regions of facts"
             yield Line(
-                f"For all facts, not only past ones: {where} that are now refused or held would be approved.", "danger"
+                f"For all facts, not only past ones: in {counted(len(dangers), 'region')}, what is refused or held now "
+                f"would be approved.",
+                "danger",
             )
         else:
             yield Line("For all facts: nothing that is refused or held now would be approved.", "good")
@@ -118,10 +123,13 @@ def _cases(of: _Part) -> Line:
     if tests is None:
         return Line("The author gave no cases.", "warning")
     if tests["failed"]:
+        verb = "fails" if tests["failed"] == 1 else "fail"
         return Line(
-            f"{tests['failed']:,} of {counted(tests['cases'], 'case')} fail: {tests['failures'][0]['message']}",
+            f"{tests['failed']:,} of {counted(tests['cases'], 'case')} {verb}: {tests['failures'][0]['message']}",
             "danger",
         )
+    if tests["cases"] == 1:
+        return Line("The one case holds.", "good")
     return Line(f"All {counted(tests['cases'], 'case')} hold.", "good")
 
 
@@ -160,14 +168,15 @@ def corpus_line(corpus: _Part) -> Line:
         touched = f"{counts['concerned']:,} of {counted(counts['fixtures'], 'fixture')} concerned"
         return Line(f"The corpus {corpus['corpus']} does not drift: {touched}.", "good")
     if corpus["unexpected"]:
-        return Line(
-            f"{counted(counts['unexpected'], 'fixture')} of the corpus drift otherwise than expected.", "danger"
-        )
+        drifting = _drifting(counts["unexpected"])
+        return Line(f"{drifting} otherwise than expected.", "danger")
     if corpus["errors"]:
         return Line(f"The corpus does not drift as expected: {corpus['errors'][0]}", "danger")
-    return Line(
-        f"{counted(len(corpus['drift']), 'fixture')} of the corpus drift, exactly as the manifest expects.", "warning"
-    )
+    return Line(f"{_drifting(len(corpus['drift']))}, exactly as the manifest expects.", "warning")
+
+
+def _drifting(count: int) -> str:
+    return f"{counted(count, 'fixture')} of the corpus {'drifts' if count == 1 else 'drift'}"
 
 
 def worst(lines: Sequence[Line]) -> Level:

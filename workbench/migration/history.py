@@ -71,8 +71,8 @@ class HistoryRun:
     """What a candidate would have decided of past decisions.
 
     Attributes:
-        body: The figures; `$defs/history` of schemas/rulebook-migration-evidence-v1.schema.json. Each comes with the ids
-            of up to ten decisions behind it, the latest.
+        body: The figures, each with the ids of up to ten decisions behind it, the latest; `$defs/history` of
+            rulebook-migration-evidence-v1.schema.json.
         difference: The exact difference of candidate and base; None without a base.
     """
 

@@ -21,9 +21,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from gate.errors import OperatorError
-from workbench.charts import colours, counterfactuals
-from workbench.charts.migrations import weekly_changes
-from workbench.charts.svg import to_svg
+from gate.migration.approval import find_gate_faults
 from workbench.engines.rendering import on_one_line
 from workbench.engines.wording import amount, counted, decided_by
 from workbench.migration.headline import LOST, Line, corpus_line, headline
@@ -34,8 +32,9 @@ _TEMPLATES: Final = Path(__file__).parent / "templates"
 _WIDTH: Final = 880
 _MATRIX_WIDTH: Final = 480
 _ROWS: Final = 40
-# What means something within a line; an underscore between letters does not.
-_MARKDOWN: Final = re.compile(r"([\\`*\[\]<|~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+# What means something within a line, an underscore between letters aside; and what does where a line begins.
+_MARKS: Final = re.compile(r"([\\`*{}\[\]<>|~#!&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+_BEGINNINGS: Final = re.compile(r"^([0-9]+(?=[.)])|(?=[-+=]))")
 
 _Part = Mapping[str, Any]
 
@@ -45,14 +44,18 @@ def as_html(document: _Part, evidence: _Part) -> str:
 
     Args:
         document: {migration_id, state, manifest}, and more where the migration is stored; see
-            `gate.decisions.migrations.migration_document`.
+            `gate.decisions.migrations.migration_document`. Its state is `draft` where nothing is proposed.
         evidence: The evidence.
     """
+    # Drawing takes half a second to load, and the other forms draw nothing.
+    from workbench.charts import colours
+
     shown = {
-        "migration_id": evidence["migration_id"],
-        "state": document["state"],
+        "migration_id": document["migration_id"],
+        "state": _state(document),
         "summary": document["manifest"].get("summary"),
-        "headline": headline(evidence),
+        "acts": list(_acts(document)),
+        "headline": [*_headline(document, evidence)],
         "rulebooks": [_shown(of) for of in evidence["rulebooks"]],
         "corpus": evidence["corpus"],
         "corpus_line": corpus_line(evidence["corpus"]).text,
@@ -120,6 +123,43 @@ def _write(path: Path, content: bytes) -> None:
         raise OperatorError("FILE_UNWRITABLE", f"{path} cannot be written: {error.strerror}.") from error
 
 
+def _headline(document: _Part, evidence: _Part) -> Iterator[Line]:
+    """What a person reads first: what keeps the migration from being applied, and what it comes to."""
+    if document["state"] in ("proposed", "approved"):
+        for sentence in document["stale"]:
+            yield Line(f"The evidence is stale: {sentence}", "danger")
+    for fault in find_gate_faults(evidence):
+        yield Line(f"The gate is closed: {fault}", "danger")
+    if not evidence["rulebooks"]:
+        yield Line("The migration names no rulebook.")
+    yield from headline(evidence)
+
+
+_STATES: Final[Mapping[str, str]] = {
+    "draft": "A dry run: nothing is proposed yet.",
+    "proposed": "Proposed. It waits for somebody to approve or reject it.",
+    "approved": "Approved, and not applied yet.",
+    "rejected": "Rejected.",
+    "superseded": "Superseded: another migration of its rulebooks was applied.",
+    "applied": "Applied.",
+}
+
+
+def _state(document: _Part) -> str:
+    return _STATES.get(document["state"], document["state"])
+
+
+def _acts(document: _Part) -> Iterator[tuple[str, str]]:
+    """Who did what to a stored migration, in the order in which it happened."""
+    acts = [(entry["recorded_at"], str(entry["event"]), entry) for entry in document.get("entries", ())]
+    causes = {"apply": "applied", "rollback": "rolled back to"}
+    acts += [(route["recorded_at"], causes[route["cause"]], route) for route in document.get("routes", ())]
+    # A stable sort: two acts of one millisecond keep the order of the chain.
+    for recorded_at, act, entry in sorted(acts, key=lambda each: each[0]):
+        note = f": {entry['note']}" if entry["note"] else ""
+        yield act, f"{entry['actor']['id']} at {recorded_at}{note}"
+
+
 def _shown(of: _Part) -> dict[str, Any]:
     """What the template shows of one rulebook."""
     history, difference = of["history"], of["difference"]
@@ -153,6 +193,9 @@ def _shown(of: _Part) -> dict[str, Any]:
 
 
 def _figures(of: _Part) -> Iterator[Markup]:
+    from workbench.charts import counterfactuals
+    from workbench.charts.svg import to_svg
+
     history = of["history"]
     told = [
         {"verdict": row["from"], "then_verdict": row["to"], "decisions": row["decisions"]}
@@ -165,7 +208,7 @@ def _figures(of: _Part) -> Iterator[Markup]:
     chart = counterfactuals.verdicts(frame, finding, ["On the diagonal the verdict stays."], was=was)
     yield Markup(to_svg(chart, width=_MATRIX_WIDTH))  # noqa: S704 - nothing but shapes and texts
     if history["changed"]["decisions"]:
-        weekly = weekly_changes(history["weeks"], "What would have changed, week by week", [])
+        weekly = counterfactuals.weekly_changes(history["weeks"], "What would have changed, week by week", [])
         yield Markup(to_svg(weekly, width=_WIDTH))  # noqa: S704
 
 
@@ -208,7 +251,9 @@ def _identity(evidence: _Part) -> Iterator[tuple[str, str]]:
     for of in evidence["rulebooks"]:
         read_at = of["history"]["read_at"]
         yield f"{of['rulebook_id']} {of['candidate']['version']}", of["candidate"]["hash"]
-        if of["base"] is not None:
+        if of["base"] is None:
+            yield f"{of['rulebook_id']}, in force", "none"
+        else:
             yield f"{of['rulebook_id']} {of['base']['version']}, in force", of["base"]["hash"]
         yield f"history of {of['rulebook_id']}", f"{read_at['chain_id']} at {read_at['chain_position']}"
         yield "chain root there", str(read_at["merkle_root"])
@@ -218,19 +263,22 @@ def _identity(evidence: _Part) -> Iterator[tuple[str, str]]:
 
 
 def _markdown(document: _Part, evidence: _Part) -> Iterator[str]:
-    yield f"# Migration {_plain(evidence['migration_id'])}"
+    yield f"# Migration {_plain(document['migration_id'])}"
     yield ""
     summary = document["manifest"].get("summary")
-    yield _plain(f"{document['state']}{f': {summary}' if summary else ''}")
+    if summary:
+        yield _plain(summary)
+        yield ""
+    yield _plain(_state(document))
     yield ""
-    for line in headline(evidence):
+    for line in _headline(document, evidence):
         yield f"- {_mark(line)}{_plain(line.text)}"
     for of in evidence["rulebooks"]:
         yield from _markdown_of(of)
     yield ""
     yield "## What this rests on"
     yield ""
-    yield from _table(["", ""], [[name, value] for name, value in _identity(evidence)])
+    yield from _table(["", ""], [*_acts(document), *_identity(evidence)])
 
 
 def _markdown_of(of: _Part) -> Iterator[str]:
@@ -289,7 +337,7 @@ def _table(columns: Sequence[str], found: Sequence[Sequence[object]]) -> Iterato
 
 def _plain(text: str) -> str:
     """A text that Markdown shows as it is, on one line."""
-    return _MARKDOWN.sub(r"\\\1", on_one_line(text))
+    return _BEGINNINGS.sub(r"\1\\", _MARKS.sub(r"\\\1", on_one_line(text).strip()))
 
 
 def _result(result: _Part) -> str:
@@ -313,10 +361,19 @@ def _between(low: float | None, high: float | None) -> str:
     return "-" if low is None or high is None else f"{amount(low)} to {amount(high)}"
 
 
+def _shown_text(value: object) -> object:
+    """What a template puts out; a name shows control characters, and nothing runs on to another line."""
+    return on_one_line(value) if type(value) is str else value
+
+
 @cache
 def _environment() -> Environment:
     made = Environment(
-        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        finalize=_shown_text,
+        undefined=StrictUndefined,
+        trim_blocks=True,
     )
     made.globals.update(
         amount=_amount,

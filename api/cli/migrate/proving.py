@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -84,6 +84,9 @@ def dry_run(
     from workbench.migration.headline import headline
     from workbench.migration.report import write_decisions, write_report
 
+    # Before the work, so that nobody waits in vain.
+    _require_ending("--report", report, REPORT_ENDINGS)
+    _require_ending("--decisions", decisions, DECISIONS_ENDINGS)
     read = read_migration(manifest, corpus=corpus)
     with instance_at(home, database_url) as instance:
         proof = _proved(instance, read, scope, cases, metric, since, as_json=as_json)
@@ -124,7 +127,7 @@ def propose(
     It may be proposed again, with new evidence, until it is applied. Exit code 1 where it cannot pass the gate: it is
     proposed all the same, and nobody can approve it.
     """
-    from gate.migration.approval import find_gate_faults
+    from gate.migration.approval import find_gate_faults, needs_approval
     from workbench.migration.headline import headline
 
     read = read_migration(manifest, corpus=corpus)
@@ -132,6 +135,8 @@ def propose(
         of = instance.ledger.directory.scope(scope)
         # Before the work, so that nobody waits in vain.
         who = signed_in(instance, user, token_file)
+        rulebooks = [candidate.rulebook for candidate in read.rulebooks]
+        instance.migrations().require_proposable(of, who, read.manifest.body, rulebooks, note)
         proof = _proved(instance, read, scope, cases, metric, since, as_json=as_json)
         standing = instance.migrations().propose(of, who, proof.proposal, note)
     evidence = proof.proposal.evidence
@@ -142,12 +147,30 @@ def propose(
     else:
         _print(headline(evidence), faults)
         say(f"Proposed {migration_id} as {who.name}. Evidence: {standing.evidence_hash}")
-        if not faults:
+        if not faults and not needs_approval(read.manifest.body, evidence):
+            say(f"Next: nobody has to approve it; `gate migrate apply {migration_id} --scope {scope}` routes to it.")
+        elif not faults:
             say(
                 f"Next: another user reads it with `gate migrate report {migration_id} --scope {scope}`, and approves "
                 f"it with `gate migrate approve {migration_id} --scope {scope} --evidence {standing.evidence_hash}`."
             )
     raise typer.Exit(1 if faults else 0)
+
+
+REPORT_ENDINGS: Final = (".html", ".md", ".json")
+"""How the names of reports end."""
+
+DECISIONS_ENDINGS: Final = (".parquet", ".csv")
+"""How the names of files with decisions end."""
+
+
+def _require_ending(option: str, path: Path | None, endings: Sequence[str]) -> None:
+    if path is not None and path.suffix not in endings:
+        *first, last = endings
+        raise OperatorError(
+            "REPORT_FORMAT_UNKNOWN",
+            f"{path} names no format; give {option} a file whose name ends with {', '.join(first)} or {last}.",
+        )
 
 
 _STYLES = {"danger": "red", "warning": "yellow", "good": "green", "note": ""}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -11,16 +11,19 @@ from api.cli.migrate.acts import MigrationId
 from api.cli.migrate.signing import ScopeName
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import minute, note, print_json, print_text, records, say, table
+from gate.errors import OperatorError
 
 if TYPE_CHECKING:
     from gate.ledger.shadows import Shadow
+
+STATES: Final = ("proposed", "approved", "rejected", "superseded", "applied")
+"""The states in which migrations are."""
 
 
 def list_migrations(
     scope: ScopeName,
     state: Annotated[
-        str | None,
-        typer.Option("--state", help="Only those that are proposed, approved, rejected, superseded or applied."),
+        str | None, typer.Option("--state", help=f"Only those in this state: {', '.join(STATES)}.", show_default=False)
     ] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
@@ -29,6 +32,8 @@ def list_migrations(
     """List a scope's migrations, those proposed last first."""
     from gate.decisions.migrations import migration_summary
 
+    if state not in (None, *STATES):
+        raise OperatorError("USAGE_INVALID", f"{state!r} is no state of migrations; it is one of {', '.join(STATES)}.")
     with instance_at(home, database_url) as instance:
         found = instance.migrations().migrations(instance.ledger.directory.scope(scope))
     shown = [migration_summary(of) for of in found if state in (None, of.state)]
@@ -85,8 +90,9 @@ def show(
         say(f"  {minute(entry['recorded_at'])}  {entry['event']} by {entry['actor']['id']}{said}")
     for route in stored.routes:
         said = f": {route['note']}" if route["note"] else ""
-        done = "applied" if route["cause"] == "apply" else "rolled back to"
-        say(f"  {minute(route['recorded_at'])}  {done} by {route['actor']['id']}{said}")
+        done = "applied" if route["cause"] == "apply" else "rolled back"
+        led = f"{route['rulebook_id']} -> {route['to']['version']}"
+        say(f"  {minute(route['recorded_at'])}  {led}, {done} by {route['actor']['id']}{said}")
     for sentence in document["stale"]:
         say(f"stale: {sentence}", style="yellow")
     if shadow is not None:
@@ -140,6 +146,7 @@ def status(
 ) -> None:
     """Show the routes of a scope, and the migrations that wait for somebody."""
     from gate.decisions.migrations import migration_summary, routes_document
+    from gate.migration.approval import needs_approval
 
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
@@ -147,6 +154,12 @@ def status(
         routes = migrations.routes(of)
         waiting = [found for found in migrations.migrations(of) if found.state in ("proposed", "approved")]
         shadows = migrations.shadows(of)
+        proposals = [migrations.migration(of, found.migration_id) for found in waiting]
+    ready = {
+        found.standing.migration_id
+        for found in proposals
+        if found.standing.approval is not None or not needs_approval(found.manifest, found.evidence)
+    }
     if as_json:
         waits = [migration_summary(found) for found in waiting]
         print_json({**routes_document(routes), "waiting": waits, "shadows": list(shadows)})
@@ -167,8 +180,8 @@ def status(
     else:
         say(f"The scope {scope} has no route yet: requests name a version of each rulebook.")
     for found in waiting:
-        for_whom = "an approver" if found.state == "proposed" else "being applied"
-        say(f"{found.migration_id} was {found.sentence()}, and waits for {for_whom}.")
+        then = "to be applied" if found.migration_id in ready else "for an approver"
+        say(f"{found.migration_id} was {found.sentence()}, and waits {then}.")
     for shadow in shadows.values():
         say(_shadowed(shadow, scope))
 

@@ -279,7 +279,8 @@ def test_a_candidate_that_decides_as_the_base_changes_nothing(tmp_path: Path) ->
     base, chain = pricing("1"), MadeUp()
     paid(chain, base, [10, 100, 100.5, 0], "succeeded")
     run = dry_run(LakeHistory(chain.snapshot(tmp_path), RULEBOOK_ID), load(pricing("2", reversed_=True)), load(base))
-    assert run.difference is not None and run.difference.equal
+    assert run.difference is not None
+    assert run.difference.equal
     assert (run.body["changed"]["decisions"], run.body["redecided"], run.body["regions"]) == (0, 4, [])
 
 
