@@ -33,13 +33,13 @@ class Line:
 
 
 def headline(evidence: Mapping[str, Any]) -> list[Line]:
-    """The sentences of a migration's evidence, those of each rulebook together. Of a live report the first says so."""
-    live = [_live(evidence["shadow"])] if "shadow" in evidence else []
+    """The sentences of a migration's evidence, those of each rulebook together."""
     lines = [line for of in evidence["rulebooks"] for line in rulebook_lines(of)]
-    return [*live, *lines, corpus_line(evidence["corpus"])]
+    return [*lines, corpus_line(evidence["corpus"])]
 
 
-def _live(shadow: _Part) -> Line:
+def live_line(shadow: _Part) -> Line:
+    """The first sentence of a report over the decisions of a shadow, as `workbench.shadows.live` tells it."""
     return Line(
         f"This report is live: its decisions are the {shadow['decisions']:,} that were made since "
         f"{shadow['started_at']}, when {shadow['started_by']} started the shadow, up to {shadow['looked_at']}."
