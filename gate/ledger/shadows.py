@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, Final
 
 import orjson
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import ColumnElement, Connection, Row, select, update
 
 from gate.ids import timestamp
 from gate.ledger.packing import pack, unpack
@@ -89,6 +89,8 @@ class Shadows:
     def keep(self, shadow: Shadow, found: Mapping[str, Any], now: datetime) -> None:
         """Keeps what a shadow found; nothing where it was stopped meanwhile, even if it was started again.
 
+        Several hosts have a lake each. What one found whose lake is further on is not replaced by what another found.
+
         Args:
             shadow: The shadow, as it was when it looked.
             found: What it found, as `Shadow.found`.
@@ -97,7 +99,13 @@ class Shadows:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
-        self._update(shadow, found=pack(orjson.dumps(dict(found))), found_at=timestamp(now), failure=None)
+        with self._store.write() as connection:
+            kept = connection.execute(select(shadows.c.found).where(*_itself(shadow)).with_for_update()).scalar()
+            before = _found(kept, shadow.migration_id)
+            if before is not None and _is_later(before, found):
+                return
+            values = {"found": pack(orjson.dumps(dict(found))), "found_at": timestamp(now), "failure": None}
+            connection.execute(update(shadows).where(*_itself(shadow)).values(**values))
 
     def fail(self, shadow: Shadow, failure: str) -> None:
         """Keeps why a look failed, beside what was found before.
@@ -105,17 +113,8 @@ class Shadows:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
-        self._update(shadow, failure=failure)
-
-    def _update(self, shadow: Shadow, **values: object) -> None:
-        statement = update(shadows).where(
-            shadows.c.scope_id == shadow.scope_id,
-            shadows.c.migration_id == shadow.migration_id,
-            shadows.c.started_at == shadow.started_at,
-            shadows.c.from_position == shadow.from_position,
-        )
         with self._store.write() as connection:
-            connection.execute(statement.values(**values))
+            connection.execute(update(shadows).where(*_itself(shadow)).values(failure=failure))
 
 
 def read_shadows(connection: Connection, scope_id: str) -> list[Shadow]:
@@ -129,6 +128,19 @@ def read_shadows(connection: Connection, scope_id: str) -> list[Shadow]:
         replace(_shadow(row), found=_found(row.found, row.migration_id), found_at=row.found_at, failure=row.failure)
         for row in rows
     ]
+
+
+def _itself(shadow: Shadow) -> list[ColumnElement[bool]]:
+    """Its row, and not that of one that was started after it."""
+    return [
+        shadows.c[name] == getattr(shadow, name) for name in ("scope_id", "migration_id", "started_at", "from_position")
+    ]
+
+
+def _is_later(found: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether something was found of the same proposal further on in the chain."""
+    position, at = (of["read_at"]["chain_position"] for of in (found, other))
+    return bool(found["evidence_hash"] == other["evidence_hash"] and position > at)
 
 
 def _shadow(row: Row[Any]) -> Shadow:

@@ -145,6 +145,15 @@ def test_a_look_that_ends_after_its_shadow_was_started_anew_is_not_kept(at: Desk
     assert running(at) == []
 
 
+def test_a_lake_that_lags_does_not_replace_what_one_found_that_is_further_on(at: Desk, scope: Scope) -> None:
+    proposed = at.propose("prices_1", candidate("1"))
+    shadow = start(at, "prices_1")
+    ledger = at.instance.ledger
+    for decisions, kept in ((7, 7), (5, 7), (7, 7), (8, 8)):
+        ledger.shadows.keep(shadow, found_of(proposed, decisions), utc_now())
+        assert at.migrations.shadows(scope)["prices_1"].found == found_of(proposed, kept)
+
+
 def test_why_a_look_failed_is_kept_beside_what_was_found_until_one_succeeds(at: Desk, scope: Scope) -> None:
     proposed = at.propose("prices_1", candidate("1"))
     shadow = start(at, "prices_1")
