@@ -136,6 +136,22 @@ def test_a_look_decides_anew_what_was_decided_since_the_start_and_nothing_else(
     assert (figures(at)["decisions"], figures(at)["newly_blocked"]["decisions"]) == (9, 4)
 
 
+def test_a_look_reads_no_file_in_which_nothing_was_decided_since(
+    instance: Instance, at: Desk, chain: Chain, export: Export, lake: Path
+) -> None:
+    chain.grow()
+    earlier = export().files
+    started(at)
+    by_route(chain, *MARGINS)
+    export()
+    gone = [lake / of.path for of in earlier if of.table != "rulebooks"]
+    assert gone
+    for file in gone:
+        file.unlink()
+    assert watcher(instance).look() == []
+    assert (figures(at)["decisions"], figures(at)["newly_blocked"]["decisions"]) == (8, 4)
+
+
 def test_a_first_route_is_held_against_what_was_decided(
     instance: Instance, at: Desk, chain: Chain, export: Export
 ) -> None:
