@@ -1,4 +1,5 @@
-"""The analytics process: it keeps the lake up to the ledger, and answers the reports that the API's workers ask for.
+"""The analytics process: it keeps the lake up to the ledger, looks at shadows of migrations, and answers the reports
+that the API's workers ask for.
 
 `gate serve` starts one beside its workers, which reach it over a local socket; they never load what it computes with.
 Where it is down, reports answer 503, and deciding does not notice.
@@ -48,6 +49,7 @@ from workbench.lake.fresh import fresh
 from workbench.lake.lease import BUSY, lease
 from workbench.lake.reader import Snapshot
 from workbench.lake.upkeep import bring_up
+from workbench.shadows.watcher import Watcher
 
 MAX_QUESTION: Final = 64 * 1024
 """The longest question, in bytes."""
@@ -220,19 +222,21 @@ class Observer(Protocol):
     """Hears of what fails where nobody waits for an answer."""
 
     def failed(self, what: str, error: BaseException) -> None:
-        """`export` or `report` failed."""
+        """`export`, `report` or `shadow` failed."""
 
 
-def serve(analytics: Analytics, follower: Follower, address: str, observer: Observer) -> NoReturn:
+def serve(analytics: Analytics, follower: Follower, watcher: Watcher, address: str, observer: Observer) -> NoReturn:
     """Keeps the lake and answers questions at a local socket, for as long as the process lives.
 
     Args:
         analytics: What answers.
         follower: What keeps the lake.
+        watcher: What looks at shadows.
         address: Where the socket is made; its directory lets nobody else in.
         observer: Told what fails.
     """
     threading.Thread(target=_follow, args=(follower, observer), daemon=True).start()
+    threading.Thread(target=_watch, args=(watcher, observer), daemon=True).start()
     with Listener(address, family="AF_UNIX", backlog=64) as listener:
         while True:
             connection = listener.accept()
@@ -248,6 +252,18 @@ def _follow(follower: Follower, observer: Observer) -> NoReturn:
             pause = _RETRY_SECONDS if failed else _EXPORT_SECONDS
         except _ANYTHING as unexpected:  # whatever it is, the next pass begins from what was committed
             observer.failed("export", unexpected)
+            pause = _RETRY_SECONDS
+        time.sleep(pause)
+
+
+def _watch(watcher: Watcher, observer: Observer) -> NoReturn:
+    while True:
+        pause = _EXPORT_SECONDS
+        try:
+            for error in watcher.look():
+                observer.failed("shadow", error)
+        except _ANYTHING as unexpected:  # whatever it is, the next look begins anew
+            observer.failed("shadow", unexpected)
             pause = _RETRY_SECONDS
         time.sleep(pause)
 

@@ -21,6 +21,7 @@ from gate.instance.instance import open_instance
 from gate.instance.settings import load_settings
 from workbench.analytics import Analytics, Follower, serve
 from workbench.lake.entries import Personal
+from workbench.shadows.watcher import Watcher
 
 _SERVER_SECONDS: Final = 1.0
 _NICENESS: Final = 10
@@ -52,12 +53,14 @@ def main() -> None:
     try:
         instance = open_instance(settings)
         personal = Personal.of(settings.personal_fields)
+        migrations = instance.migrations()
     except GateError as error:
         log.failed("start", error)
         sys.exit(2)
     serve(
-        Analytics(instance.ledger, settings.lake_directory, personal, instance.migrations()),
+        Analytics(instance.ledger, settings.lake_directory, personal, migrations),
         Follower(instance.ledger, settings.lake_directory, personal),
+        Watcher(instance.ledger, settings.lake_directory, migrations),
         address,
         log,
     )

@@ -1,9 +1,11 @@
 """What people do with migrations: propose, approve, reject, apply and roll back; each is an entry of the scope's chain.
+Shadows are none: they change nothing.
 
     migrations.propose(scope, ada, proposal, note)               the evidence, under the author's name
     migrations.approve(scope, ben, migration_id, evidence_hash)  somebody else, against that very evidence
     migrations.apply(scope, ada, migration_id)                   from here on the rulebook id leads to the candidate
     migrations.rollback(scope, ben, rulebook_id)                 and back, on the evidence of the earlier apply
+    migrations.start_shadow(scope, ada, migration_id)            new decisions are decided anew, beside the gate
 
 Whether something may be done is decided under the lock of the scope's head, where nobody appends meanwhile: of two
 approvals at once, the second finds the first.
@@ -26,6 +28,7 @@ from gate.ledger.access.authority import Scope
 from gate.ledger.access.users import Act, User, may
 from gate.ledger.chain.changes import Change, ChangeReader
 from gate.ledger.rulebooks import Registered, version_conflict
+from gate.ledger.shadows import Shadow
 from gate.ledger.stores.store import has_utf8
 from gate.migration.approval import MAX_NEW_SHARE, Today, find_gate_faults, find_staleness, needs_approval
 from gate.migration.routes import rollback_target
@@ -308,6 +311,7 @@ class Migrations:
                 for of in sorted(candidates, key=lambda of: of.rulebook.rulebook_id)
             ]
             self._supersede(change, found, user, now)
+            change.stop_shadow(migration_id, user.name)
         return routes
 
     def rollback(
@@ -366,6 +370,77 @@ class Migrations:
             )
             self._append_route(change, entry)
         return entry
+
+    def start_shadow(self, scope: Scope, user: User, migration_id: str) -> Shadow:
+        """Starts the shadow of a migration: from the next decision on, the analytics process decides each anew.
+
+        Args:
+            scope: The scope.
+            user: Who starts it: anyone who may draft or approve in the scope.
+            migration_id: The migration, which is proposed or approved.
+
+        Raises:
+            AccessForbidden: MIGRATION_FORBIDDEN.
+            OperatorError: MIGRATION_UNKNOWN, MIGRATION_NOT_OPEN, MIGRATION_WITHOUT_ROUTE or SHADOW_RUNNING.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+        """
+        _require_act(user, scope, "draft", "approve")
+        with self._ledger.changes.changing(scope.scope_id, scope.name, self._clock()) as change:
+            found = self._standing(change, migration_id)
+            if found is None:
+                raise unknown(migration_id)
+            running = change.shadows().get(migration_id)
+            if running is not None:
+                raise OperatorError(
+                    "SHADOW_RUNNING",
+                    f"The shadow of {migration_id} runs already: {running.started_by} started it at "
+                    f"{running.started_at}. `gate migrate shadow show {migration_id} --scope {scope.name}` shows what "
+                    f"it found. To begin anew, stop it first.",
+                )
+            _require_shadowable(found)
+            change.start_shadow(migration_id, user.name)
+            return change.shadows()[migration_id]
+
+    def stop_shadow(self, scope: Scope, user: User, migration_id: str) -> Shadow:
+        """Stops the shadow of a migration; the shadow as it was, with what it found last.
+
+        Args:
+            scope: The scope.
+            user: Who stops it: anyone who may draft or approve in the scope.
+            migration_id: The migration.
+
+        Raises:
+            AccessForbidden: MIGRATION_FORBIDDEN.
+            OperatorError: MIGRATION_UNKNOWN or SHADOW_NOT_RUNNING.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+        """
+        _require_act(user, scope, "draft", "approve")
+        with self._ledger.changes.changing(scope.scope_id, scope.name, self._clock()) as change:
+            found = self._standing(change, migration_id)
+            if found is None:
+                raise unknown(migration_id)
+            running = change.shadows().get(migration_id)
+            if running is None:
+                raise no_shadow(migration_id, scope.name)
+            change.stop_shadow(migration_id, user.name)
+        return running.of_evidence(found.evidence_hash)
+
+    def shadows(self, scope: InScope) -> dict[str, Shadow]:
+        """The shadows that run in a scope, by the ids of their migrations.
+
+        What one found before its migration was proposed anew is left out: it is about other candidates.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        with self._ledger.changes.reading(scope.scope_id) as reader:
+            running = reader.shadows()
+            standings = {of: self._standing(reader, of) for of in running}
+        return {
+            migration_id: running[migration_id].of_evidence(found.evidence_hash)
+            for migration_id, found in standings.items()
+            if found is not None
+        }
 
     def migration(self, scope: InScope, migration_id: str) -> StoredMigration:
         """A migration of a scope.
@@ -428,7 +503,7 @@ class Migrations:
         with self._ledger.changes.reading(scope.scope_id) as reader:
             return _by_rulebook(reader.routes(rulebook_id))
 
-    def base(self, scope: Scope, rulebook_id: str) -> Registered | None:
+    def base(self, scope: InScope, rulebook_id: str) -> Registered | None:
         """The version that a rulebook id leads to; None where it has no route.
 
         Raises:
@@ -437,7 +512,7 @@ class Migrations:
         route = self._ledger.changes.active(scope.scope_id, rulebook_id).route
         return None if route is None else self._ledger.rulebooks.find(scope.scope_id, route["to"]["hash"])
 
-    def rulebook(self, scope: Scope, registered: Registered) -> Rulebook:
+    def rulebook(self, scope: InScope, registered: Registered) -> Rulebook:
         """A registered rulebook.
 
         Raises:
@@ -491,7 +566,7 @@ class Migrations:
             stale = find_staleness(stored.evidence, today, self._rules.max_new_share)
         return migration_document(stored, stale)
 
-    def candidates(self, scope: Scope, standing_: Standing) -> list[ProposedRulebook]:
+    def candidates(self, scope: InScope, standing_: Standing) -> list[ProposedRulebook]:
         """The candidates of a migration.
 
         Raises:
@@ -499,7 +574,7 @@ class Migrations:
         """
         return [self._candidate(scope, of["hash"]) for of in standing_.proposed["candidates"]]
 
-    def _candidate(self, scope: Scope, hash_: str) -> ProposedRulebook:
+    def _candidate(self, scope: InScope, hash_: str) -> ProposedRulebook:
         with self._ledger.changes.reading(scope.scope_id) as reader:
             document = _document(reader, hash_)
         rulebook = load(document.get("rulebook"))
@@ -641,6 +716,8 @@ class Migrations:
         change.append(MIGRATIONS, entry)
         details = {"evidence_hash": entry["evidence_hash"], "by": entry["actor"]["id"]}
         change.log(f"migration.{entry['event']}", entry["migration_id"], **details)
+        if entry["event"] in ("rejected", "superseded"):
+            change.stop_shadow(entry["migration_id"], entry["actor"]["id"])
         found = self._standing(change, entry["migration_id"])
         return cast("Standing", found)
 
@@ -775,6 +852,30 @@ def _require_act(user: User, scope: Scope, *acts: Act) -> None:
             f"{user.name} has {has} in the scope {scope.name}, and this needs the role {roles}. An operator grants it "
             f"with `gate users grant`.",
         )
+
+
+def _require_shadowable(found: Standing) -> None:
+    """Requires that a migration may still be applied, and has candidates that decide."""
+    if found.state not in ("proposed", "approved"):
+        raise OperatorError(
+            "MIGRATION_NOT_OPEN",
+            f"The migration {found.migration_id} was {found.sentence()}, so that it has no shadow. Only a migration "
+            f"that is proposed or approved has one.",
+        )
+    if not found.proposed["candidates"]:
+        raise OperatorError(
+            "MIGRATION_WITHOUT_ROUTE",
+            f"The migration {found.migration_id} names no rulebook, so that no candidate can decide anything anew.",
+        )
+
+
+def no_shadow(migration_id: str, scope: str) -> OperatorError:
+    """The error where a migration's shadow does not run."""
+    return OperatorError(
+        "SHADOW_NOT_RUNNING",
+        f"No shadow of {migration_id} runs. `gate migrate shadow start {migration_id} --scope {scope}` starts one, as "
+        f"long as the migration is proposed or approved.",
+    )
 
 
 def _require_note(note: str) -> None:

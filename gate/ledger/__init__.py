@@ -10,6 +10,7 @@
     schema_versions            one step up each
     rulebooks                  the registry of each scope
     routes                     where rulebook ids lead, as a process remembers it
+    shadows                    migrations whose candidates decide new decisions anew
     stores                     SQLite and PostgreSQL as the same few verbs
     chain                      the only writer: claims, caps, links and rows in one transaction
     access                     scopes, keys, limits, users, the operator log
@@ -41,6 +42,7 @@ from gate.ledger.reads.audited import AuditedLedger
 from gate.ledger.reads.decisions import Decisions
 from gate.ledger.reads.tail import Tail
 from gate.ledger.rulebooks import RulebookRegistry
+from gate.ledger.shadows import Shadows
 from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.ledger.stores.store import Store, driver_error
 
@@ -55,6 +57,7 @@ class Ledger:
         decisions: What decisions are searched by.
         erasures: What takes personal data out of decisions.
         changes: The chains' entries about migrations and routes, and the routes in force.
+        shadows: The migrations whose candidates decide new decisions anew.
         audited: The ledger as its audit reads it.
         outcomes: The counts of latest outcomes.
         reservations: The idempotency keys in use.
@@ -75,6 +78,7 @@ class Ledger:
         self.decisions: Final = Decisions(store)
         self.erasures: Final = Erasures(store)
         self.changes: Final = Changes(store)
+        self.shadows: Final = Shadows(store)
         self.audited: Final = AuditedLedger(store)
         self.outcomes: Final = OutcomeCounts(store)
         self.reservations: Final = Reservations(store)

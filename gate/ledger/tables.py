@@ -186,6 +186,23 @@ migration_documents: Final = Table(
     Column("stored_at", _TIME, nullable=False),
 )
 
+# The shadows that run: migrations whose candidates decide new decisions anew, beside the version in force. The chain
+# has nothing of them, because a shadow decides and changes nothing; what it found is counted anew as the chain grows.
+shadows: Final = Table(
+    "shadows",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("migration_id", String(160), primary_key=True),
+    Column("started_at", _TIME, nullable=False),
+    Column("started_by", Utf8, nullable=False),
+    # The chain position at which it was started; it looks at the decisions after that.
+    Column("from_position", _BIG, nullable=False),
+    Column("found", LargeBinary),
+    Column("found_at", _TIME),
+    # Why the last look failed; null where it did not.
+    Column("failure", Utf8),
+)
+
 # The last outcome of each decision in chain order, with what the decision is counted under.
 latest_outcomes: Final = Table(
     "latest_outcomes",

@@ -38,6 +38,14 @@ def headline(evidence: Mapping[str, Any]) -> list[Line]:
     return [*lines, corpus_line(evidence["corpus"])]
 
 
+def live_line(shadow: _Part) -> Line:
+    """The first sentence of a report over the decisions of a shadow, as `workbench.shadows.live` tells it."""
+    return Line(
+        f"This report is live: its decisions are the {shadow['decisions']:,} that were made since "
+        f"{shadow['started_at']}, when {shadow['started_by']} started the shadow, up to {shadow['looked_at']}."
+    )
+
+
 def rulebook_lines(of: _Part) -> list[Line]:
     """The sentences about one rulebook."""
     undecided = [Line(f"Not decided: {sentence}", "warning") for sentence in of["analysis"]["undecided"]]

@@ -24,7 +24,7 @@ from gate.errors import OperatorError
 from gate.migration.approval import find_gate_faults
 from workbench.engines.rendering import on_one_line
 from workbench.engines.wording import amount, counted, decided_by
-from workbench.migration.headline import LOST, Line, corpus_line, headline
+from workbench.migration.headline import LOST, Line, corpus_line, headline, live_line
 from workbench.migration.history import HistoryRun
 from workbench.migration.sentences import percent
 
@@ -125,6 +125,8 @@ def _write(path: Path, content: bytes) -> None:
 
 def _headline(document: _Part, evidence: _Part) -> Iterator[Line]:
     """What a person reads first: what keeps the migration from being applied, and what it comes to."""
+    if "shadow" in evidence:
+        yield live_line(evidence["shadow"])
     if document["state"] in ("proposed", "approved"):
         for sentence in document["stale"]:
             yield Line(f"The evidence is stale: {sentence}", "danger")

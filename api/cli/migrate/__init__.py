@@ -5,6 +5,7 @@
     proving      dry-run, propose: a migration proved on a scope's own past
     acts         approve, reject, apply, rollback: what people sign
     reading      list, show, status, report
+    shadow       shadow start, stop, show: new decisions decided anew, without any effect
     signing      who signs: a password, or the token of a session
     lines        what a dry run found, as lines for people
 

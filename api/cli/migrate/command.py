@@ -8,6 +8,7 @@ from api.cli.migrate.acts import apply, approve, reject, rollback
 from api.cli.migrate.check import check
 from api.cli.migrate.proving import dry_run, propose
 from api.cli.migrate.reading import list_migrations, report, show, status
+from api.cli.migrate.shadow import app as shadow
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -26,3 +27,4 @@ app.command()(rollback)
 app.command("list")(list_migrations)
 app.command()(show)
 app.command()(status)
+app.add_typer(shadow, name="shadow")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -12,6 +12,9 @@ from api.cli.migrate.signing import ScopeName
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import minute, note, print_json, print_text, records, say, table
 from gate.errors import OperatorError
+
+if TYPE_CHECKING:
+    from gate.ledger.shadows import Shadow
 
 STATES: Final = ("proposed", "approved", "rejected", "superseded", "applied")
 """The states in which migrations are."""
@@ -64,6 +67,7 @@ def show(
         migrations = instance.migrations()
         stored = migrations.migration(of, migration_id)
         document = migrations.document(of, stored)
+        shadow = migrations.shadows(of).get(migration_id)
     if as_json:
         print_json(document)
         return
@@ -91,6 +95,8 @@ def show(
         say(f"  {minute(route['recorded_at'])}  {led}, {done} by {route['actor']['id']}{said}")
     for sentence in document["stale"]:
         say(f"stale: {sentence}", style="yellow")
+    if shadow is not None:
+        say(_shadowed(shadow, scope))
 
 
 def report(
@@ -100,25 +106,36 @@ def report(
         Path | None,
         typer.Option("--output", help="The file to write: FILE.html, FILE.md or FILE.json.", show_default=False),
     ] = None,
+    of_shadow: Annotated[
+        bool, typer.Option("--shadow", help="Report what the migration's shadow found so far, in place of the past.")
+    ] = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
     """Report the evidence of a migration: as Markdown here, or as HTML, Markdown or JSON in a file."""
+    from gate.decisions.migrations import no_shadow
     from workbench.migration.report import as_markdown, write_report
+    from workbench.shadows.live import live_evidence
 
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
         migrations = instance.migrations()
         stored = migrations.migration(of, migration_id)
         document = migrations.document(of, stored)
+        shadow = migrations.shadows(of).get(migration_id)
+    evidence = stored.evidence
+    if of_shadow:
+        if shadow is None:
+            raise no_shadow(migration_id, scope)
+        evidence = live_evidence(evidence, shadow)
     if output is not None:
-        write_report(output, document, stored.evidence)
+        write_report(output, document, evidence)
         note(f"Wrote the report of {migration_id} to {output}.")
     elif as_json:
-        print_json(stored.evidence)
+        print_json(evidence)
     else:
-        print_text(as_markdown(document, stored.evidence))
+        print_text(as_markdown(document, evidence))
 
 
 def status(
@@ -136,6 +153,7 @@ def status(
         migrations = instance.migrations()
         routes = migrations.routes(of)
         waiting = [found for found in migrations.migrations(of) if found.state in ("proposed", "approved")]
+        shadows = migrations.shadows(of)
         proposals = [migrations.migration(of, found.migration_id) for found in waiting]
     ready = {
         found.standing.migration_id
@@ -144,7 +162,7 @@ def status(
     }
     if as_json:
         waits = [migration_summary(found) for found in waiting]
-        print_json({**routes_document(routes), "waiting": waits})
+        print_json({**routes_document(routes), "waiting": waits, "shadows": list(shadows)})
         return
     if routes:
         rows = [
@@ -164,3 +182,12 @@ def status(
     for found in waiting:
         then = "to be applied" if found.migration_id in ready else "for an approver"
         say(f"{found.migration_id} was {found.sentence()}, and waits {then}.")
+    for shadow in shadows.values():
+        say(_shadowed(shadow, scope))
+
+
+def _shadowed(shadow: Shadow, scope: str) -> str:
+    return (
+        f"A shadow of {shadow.migration_id} runs since {minute(shadow.started_at)} UTC; `gate migrate shadow show "
+        f"{shadow.migration_id} --scope {scope}` shows what it found."
+    )

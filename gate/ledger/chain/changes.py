@@ -17,14 +17,15 @@ from datetime import datetime
 from typing import Any, Final
 
 import orjson
-from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from gate.errors import GateError, ServiceUnavailable
 from gate.ids import timestamp
 from gate.ledger.access.operator_log import record
 from gate.ledger.packing import pack, unpack
+from gate.ledger.shadows import Shadow, read_shadows
 from gate.ledger.stores.store import Store, insert_absent, read_object, unheard_of
-from gate.ledger.tables import chain_heads, changes, decisions, entries, migration_documents
+from gate.ledger.tables import chain_heads, changes, decisions, entries, migration_documents, shadows
 from gate.proof import chain
 from gate.proof.chain import Head
 from gate.records.changes import MIGRATIONS, ROUTES, EntryKind, MigrationEntry, RouteEntry, entry_link, find_fault
@@ -85,6 +86,14 @@ class ChangeReader:
         stored = self._connection.execute(_DOCUMENT, {"scope": self._scope_id, "hash": hash_}).scalar_one_or_none()
         return None if stored is None else read_object(unpack(stored), f"the document {hash_}")
 
+    def shadows(self) -> dict[str, Shadow]:
+        """The shadows that run, by the ids of their migrations.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what one found cannot be read.
+        """
+        return {of.migration_id: of for of in read_shadows(self._connection, self._scope_id)}
+
     def count_decided(self, policy_id: str, *, after: int) -> int:
         """How many decisions of a policy came after a chain position."""
         values = {"scope": self._scope_id, "policy": policy_id, "after": after}
@@ -125,6 +134,27 @@ class Change(ChangeReader):
         """Keeps a document under its hash; one that is there stays."""
         row = {"scope_id": self._scope_id, "hash": hash_, "kind": kind, "body": pack(body)}
         insert_absent(self._connection, migration_documents, {**row, "stored_at": timestamp(self._now)})
+
+    def start_shadow(self, migration_id: str, by: str) -> None:
+        """Starts the shadow of a migration, which has none, from the decision that comes next."""
+        self._connection.execute(
+            insert(shadows).values(
+                scope_id=self._scope_id,
+                migration_id=migration_id,
+                started_at=timestamp(self._now),
+                started_by=by,
+                from_position=self._head.size,
+            )
+        )
+        self.log("migration.shadow_started", migration_id, by=by, from_position=self._head.size)
+
+    def stop_shadow(self, migration_id: str, by: str) -> bool:
+        """Stops the shadow of a migration, with what it found; whether one ran."""
+        of = (shadows.c.scope_id == self._scope_id) & (shadows.c.migration_id == migration_id)
+        ran = bool(self._connection.execute(delete(shadows).where(of)).rowcount)
+        if ran:
+            self.log("migration.shadow_stopped", migration_id, by=by)
+        return ran
 
     def log(self, action: str, subject: str, **details: object) -> None:
         """Adds an entry to the operator log."""

@@ -137,6 +137,7 @@ def test_an_upgraded_ledger_is_that_of_this_release(
         "anomaly_dismissals",
         "changes",
         "migration_documents",
+        "shadows",
         "user_sessions",
     ):
         assert after[name] == [], name

@@ -1,4 +1,4 @@
-"""Migrations of rulebooks, their documents, the routes that they change, and sessions of the command line."""
+"""Migrations of rulebooks, their documents, routes and shadows, and sessions of the command line."""
 
 from __future__ import annotations
 
@@ -32,6 +32,17 @@ def upgrade() -> None:
         sa.Column("kind", sa.String(20), nullable=False),
         sa.Column("body", sa.LargeBinary, nullable=False),
         sa.Column("stored_at", sa.String(24), nullable=False),
+    )
+    op.create_table(
+        "shadows",
+        sa.Column("scope_id", sa.String(64), primary_key=True),
+        sa.Column("migration_id", sa.String(160), primary_key=True),
+        sa.Column("started_at", sa.String(24), nullable=False),
+        sa.Column("started_by", sa.LargeBinary, nullable=False),
+        sa.Column("from_position", _BIG, nullable=False),
+        sa.Column("found", sa.LargeBinary),
+        sa.Column("found_at", sa.String(24)),
+        sa.Column("failure", sa.LargeBinary),
     )
     op.create_table(
         "user_sessions",

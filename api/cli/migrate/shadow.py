@@ -1,0 +1,129 @@
+"""gate migrate shadow start, stop, show: an open migration decides new decisions anew, beside the version in force."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from api.cli.migrate.acts import MigrationId
+from api.cli.migrate.signing import ScopeName, TokenFile, UserName, signed_in
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
+from api.cli.output import print_json, say, table
+from gate.errors import OperatorError
+
+if TYPE_CHECKING:
+    from gate.ledger.shadows import Shadow
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Decide new decisions anew by the candidate of an open migration, without any effect.",
+)
+
+_STYLES = {"danger": "red", "warning": "yellow", "good": "green", "note": ""}
+
+
+@app.command()
+def start(
+    migration_id: MigrationId,
+    scope: ScopeName,
+    user: UserName = None,
+    token_file: TokenFile = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Start the shadow of a migration that is proposed or approved.
+
+    The service's process for reports decides every decision from now on anew, by the candidate. It authorizes nothing.
+    """
+    with instance_at(home, database_url) as instance:
+        of = instance.ledger.directory.scope(scope)
+        who = signed_in(instance, user, token_file)
+        shadow = instance.migrations().start_shadow(of, who, migration_id)
+    if as_json:
+        print_json(shadow.to_dict())
+        return
+    say(f"Started the shadow of {migration_id} as {who.name}, from chain position {shadow.from_position:,} on.")
+    say(
+        f"It decides and changes nothing. `gate serve` has to run with reports for it; `gate migrate shadow show "
+        f"{migration_id} --scope {scope}` shows what it found."
+    )
+
+
+@app.command()
+def stop(
+    migration_id: MigrationId,
+    scope: ScopeName,
+    user: UserName = None,
+    token_file: TokenFile = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Stop the shadow of a migration, and show what it found last, which is not kept."""
+    with instance_at(home, database_url) as instance:
+        of = instance.ledger.directory.scope(scope)
+        who = signed_in(instance, user, token_file)
+        shadow = instance.migrations().stop_shadow(of, who, migration_id)
+    if as_json:
+        print_json({**shadow.to_dict(), "running": False})
+        return
+    say(f"Stopped the shadow of {migration_id} as {who.name}. What it found last:")
+    _tell(shadow)
+
+
+@app.command()
+def show(
+    migration_id: MigrationId,
+    scope: ScopeName,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Show what the shadow of a migration found so far: how many decisions differ, and by which rules."""
+    from gate.decisions.migrations import no_shadow
+
+    with instance_at(home, database_url) as instance:
+        of = instance.ledger.directory.scope(scope)
+        migrations = instance.migrations()
+        standing = migrations.migration(of, migration_id).standing
+        shadow = migrations.shadows(of).get(migration_id)
+    if shadow is not None and as_json:
+        print_json(shadow.to_dict())
+    elif shadow is not None:
+        _tell(shadow)
+    elif standing.state in ("proposed", "approved"):
+        raise no_shadow(migration_id, scope)
+    else:
+        raise OperatorError(
+            "SHADOW_NOT_RUNNING",
+            f"No shadow of {migration_id} runs: the migration was {standing.sentence()}, which ended it if there was "
+            f"one.",
+        )
+
+
+def _tell(shadow: Shadow) -> None:
+    from workbench.engines.wording import decided_by
+    from workbench.migration.sentences import percent
+    from workbench.shadows.live import shadow_lines
+
+    for line in shadow_lines(shadow):
+        say(line.text, style=_STYLES[line.level])
+    histories = {} if shadow.found is None else shadow.found["rulebooks"]
+    rows = [
+        [
+            rulebook_id,
+            decided_by(of["rule"]),
+            of["verdict"],
+            decided_by(of["then_rule"]),
+            of["then_verdict"],
+            f"{of['decisions']:,}",
+            percent(of["share"]),
+        ]
+        for rulebook_id, history in histories.items()
+        for of in history["transitions"]
+    ]
+    if rows:
+        table(["rulebook", "rule now", "verdict", "rule then", "verdict", "decisions", "share"], rows)

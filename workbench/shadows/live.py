@@ -1,0 +1,119 @@
+"""What a shadow found, for people: as sentences, and as the report of its migration over the shadow's decisions.
+
+for line in shadow_lines(shadow): print(line.text)
+as_markdown(document, live_evidence(stored.evidence, shadow))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gate.errors import OperatorError
+from gate.ledger.shadows import Shadow
+from workbench.engines.wording import counted
+from workbench.migration.headline import LOST, Line
+from workbench.migration.sentences import rate
+
+
+def shadow_lines(shadow: Shadow) -> list[Line]:
+    """The sentences about a shadow: since when it runs, how far it looked, and what would be decided otherwise."""
+    return list(_lines(shadow))
+
+
+def _lines(shadow: Shadow) -> Iterator[Line]:
+    yield Line(
+        f"The shadow of {shadow.migration_id} runs since {shadow.started_at}, from chain position "
+        f"{shadow.from_position:,} on; {shadow.started_by} started it."
+    )
+    if shadow.failure is not None:
+        yield Line(f"The last look failed: {shadow.failure}", "warning")
+    if shadow.found is None:
+        yield Line(
+            "Nothing was looked at yet. A service that runs with reports looks at it a few seconds after each export."
+        )
+        return
+    yield Line(f"Last looked at: {shadow.found_at}, up to chain position {position(shadow):,}.")
+    for history in shadow.found["rulebooks"].values():
+        yield from _found(history)
+
+
+def position(shadow: Shadow) -> int:
+    """Up to which chain position a shadow that found something looked."""
+    found: Mapping[str, Any] = shadow.found or {}
+    return int(found["read_at"]["chain_position"])
+
+
+def _found(history: Mapping[str, Any]) -> Iterator[Line]:
+    base, candidate = history["base"], history["candidate"]["version"]
+    beside = "what was decided" if base is None else f"version {base['version']}, which is in force"
+    decided = history["decisions"]
+    yield Line(f"{history['rulebook_id']}: version {candidate} beside {beside}; {counted(decided, 'decision')} so far.")
+    redecided = history["redecided"]
+    for lost in history["not_redecided"]:
+        yield Line(
+            f"{counted(lost['decisions'], 'decision')} cannot be decided anew: {LOST[lost['reason']]}.", "warning"
+        )
+    if not redecided:
+        return
+    changed, verdicts = history["changed"]["decisions"], history["verdict_changed"]
+    if not changed:
+        all_ = "The decision" if redecided == 1 else f"All {counted(redecided, 'decision')}"
+        yield Line(f"{all_} would be the same.", "good")
+        return
+    yield Line(
+        f"{changed:,} of {counted(redecided, 'decision')} would be decided otherwise; {verdicts['decisions']:,} would "
+        f"get another verdict ({rate(verdicts)}).",
+        "warning",
+    )
+    blocked, approved = history["newly_blocked"], history["newly_approved"]["decisions"]
+    if approved:
+        yield Line(f"Newly approved: {approved:,}.", "danger")
+    if blocked["decisions"]:
+        yield Line(
+            f"No longer approved: {blocked['decisions']:,} ({blocked['to_no']:,} blocked, {blocked['to_review']:,} "
+            f"held).",
+            "warning",
+        )
+
+
+def live_evidence(evidence: Mapping[str, Any], shadow: Shadow) -> dict[str, Any]:
+    """What the report of a migration is made of, with the shadow's decisions in the place of the past ones.
+
+    It is no evidence, and cannot be approved: `evidence_hash` names the proposal, and does not cover it.
+
+    Args:
+        evidence: The evidence of the latest proposal.
+        shadow: The shadow of that migration.
+
+    Returns:
+        The evidence with other histories, and `shadow`: {started_at, started_by, from_position, looked_at, decisions}.
+
+    Raises:
+        OperatorError: SHADOW_NOT_LOOKED_AT: it found nothing yet. EVIDENCE_STALE: another version is in force than the
+            evidence compares with.
+    """
+    if shadow.found is None:
+        raise OperatorError(
+            "SHADOW_NOT_LOOKED_AT",
+            f"The shadow of {shadow.migration_id} found nothing yet. A service that runs with reports looks at it a "
+            f"few seconds after each export; try again then.",
+        )
+    histories = shadow.found["rulebooks"]
+    for of in evidence["rulebooks"]:
+        if histories[of["rulebook_id"]]["base"] != of["base"]:
+            raise OperatorError(
+                "EVIDENCE_STALE",
+                f"The evidence of {shadow.migration_id} compares {of['rulebook_id']} with another version than the one "
+                f"that is in force now. Propose the migration again. `gate migrate shadow show` shows what the shadow "
+                f"found.",
+            )
+    told = {
+        "started_at": shadow.started_at,
+        "started_by": shadow.started_by,
+        "from_position": shadow.from_position,
+        "looked_at": shadow.found_at,
+        "decisions": sum(history["decisions"] for history in histories.values()),
+    }
+    rulebooks = [{**of, "history": histories[of["rulebook_id"]]} for of in evidence["rulebooks"]]
+    return {**evidence, "rulebooks": rulebooks, "shadow": told}
