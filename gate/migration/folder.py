@@ -91,14 +91,33 @@ def read_migration(path: Path, *, corpus: Path | None = None) -> Migration:
     """
     with _opened(path) as folder:
         content = folder.read(path.name, str(path), MAX_MANIFEST, follow=True)
-        manifest = read_manifest(_value(content, str(path)))
-        rulebooks = _rulebooks(folder, manifest.rulebooks)
-        if corpus is not None:
-            found = read_corpus_at(corpus)
-        elif manifest.corpus is not None:
-            found = _named_corpus(folder, manifest.corpus)
-        else:
-            found = published_corpus()
+        return _migration(folder, read_manifest(_value(content, str(path))), corpus)
+
+
+def read_draft(body: object, path: Path) -> Migration:
+    """Reads what a manifest names that is not written yet.
+
+    Args:
+        body: The manifest.
+        path: Where it is to be written.
+
+    Raises:
+        OperatorError: FILE_UNREADABLE: its folder cannot be read.
+        MaterialRefused: SVC_API_JSON_INVALID, YAML_INVALID, MIGRATION_INVALID or CORPUS_INVALID.
+    """
+    manifest = read_manifest(body)
+    with _opened(path) as folder:
+        return _migration(folder, manifest, None)
+
+
+def _migration(folder: _Folder, manifest: Manifest, corpus: Path | None) -> Migration:
+    rulebooks = _rulebooks(folder, manifest.rulebooks)
+    if corpus is not None:
+        found = read_corpus_at(corpus)
+    elif manifest.corpus is not None:
+        found = _named_corpus(folder, manifest.corpus)
+    else:
+        found = published_corpus()
     return Migration(manifest, rulebooks, _chosen(found, manifest.fixtures))
 
 
