@@ -11,6 +11,7 @@ import shutil
 import signal
 import sqlite3
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,13 +108,14 @@ def _state(desk: CommandDesk) -> dict[str, Any]:
 
 def _killed(work: Callable[[], object], note: Path, number: int) -> str:
     """Runs a work in a process that is killed before its so many-th statement, or at the end; before which that was."""
-    process = os.fork()
-    if not process:
+
+    def until_killed() -> None:
         point = _Point(note, number)
         sqlite3.connect = sys.modules["sqlite3.dbapi2"].connect = point.connect  # type: ignore[attr-defined, assignment]
         work()
         point.end()
-    _, status = os.waitpid(process, 0)
+
+    status = _forked(until_killed)
     assert os.WIFSIGNALED(status)
     assert os.WTERMSIG(status) == signal.SIGKILL
     return note.read_text()
@@ -159,10 +161,21 @@ class _Point:
 
 def _apart(work: Callable[[], Any], file: Path) -> Any:
     """What a work gives in another process."""
+    assert _forked(lambda: file.write_text(json.dumps(work()))) == 0
+    return json.loads(file.read_text())
+
+
+def _forked(work: Callable[[], object]) -> int:
+    """How a process ends that does a work and nothing else, as `os.waitpid` says it."""
     process = os.fork()
     if not process:
-        file.write_text(json.dumps(work()))
-        os._exit(0)
-    _, status = os.waitpid(process, 0)
-    assert status == 0
-    return json.loads(file.read_text())
+        try:
+            work()
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            raise
+        finally:
+            # Never back into what this was forked from.
+            os._exit(1)
+    return os.waitpid(process, 0)[1]

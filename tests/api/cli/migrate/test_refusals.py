@@ -10,13 +10,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from gate.instance import instance as composition
 from tests.support.corpora import deals, write
 from tests.support.migrating import PASSWORD, POLICY, SCOPE, CommandDesk, version
+from workbench.migration import proof
 
 NO_HASH: Final = "0" * 64
 
@@ -119,12 +120,28 @@ class TestRoles:
             assert (code, "vic has the role viewer" in message) == ("MIGRATION_FORBIDDEN", True)
             assert "An operator grants it with `gate users grant`." in message
 
-    def test_an_approver_proposes_nothing_and_is_told_before_the_work(self, desk: CommandDesk) -> None:
-        # The evidence could not be made, which nobody comes to see.
-        (desk.home / "lake").mkdir()
-        (desk.home / "lake" / SCOPE).write_text("")
-        code, message = desk.refusal("propose", desk.write(version("1")), by="ben")
+    def test_what_nobody_may_propose_is_refused_before_the_work(
+        self, desk: CommandDesk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        desk.route(version("1"), "first")
+        worked = []
+        prove = proof.prove
+
+        def watched(*arguments: Any, **options: Any) -> Any:
+            worked.append(arguments)
+            return prove(*arguments, **options)
+
+        monkeypatch.setattr(proof, "prove", watched)
+        code, message = desk.refusal("propose", desk.write(version("2"), "second"), by="ben")
         assert (code, "this needs the role author" in message) == ("MIGRATION_FORBIDDEN", True)
+        assert desk.refusal("propose", desk.write(version("1"), "first"), by="ada")[0] == "MIGRATION_NOT_OPEN"
+        assert (
+            desk.refusal("propose", desk.write(version("1", 20), "third"), by="ada")[0] == "RULEBOOK_VERSION_CONFLICT"
+        )
+        assert desk.refusal("dry-run", desk.write(version("2")), "--report", "r.txt")[0] == "REPORT_FORMAT_UNKNOWN"
+        assert not worked
+        desk.propose(version("2"), "second")
+        assert worked
 
     def test_the_author_cannot_approve(self, desk: CommandDesk) -> None:
         evidence = desk.propose(version("1"))
