@@ -83,7 +83,8 @@ def test_machines_are_told_the_same(desk: CommandDesk) -> None:
     assert desk.answer("report", "first") == tried
     shown = desk.answer("show", "first")
     assert (shown["state"], shown["stale"], shown["routes"]) == ("proposed", [], [])
-    assert desk.answer("status") == {"count": 0, "routes": [], "waiting": desk.answer("list")["migrations"]}
+    waiting = desk.answer("list")["migrations"]
+    assert desk.answer("status") == {"count": 0, "routes": [], "waiting": waiting, "shadows": []}
     approved = desk.answer("approve", "first", "--evidence", tried["evidence_hash"], by="ben")
     assert (approved["status"], approved["entry"]["actor"]) == ("approved", {"type": "user", "id": "ben"})
     applied = desk.answer("apply", "first", "--note", "now", by="ben")
@@ -161,4 +162,4 @@ def test_only_those_in_a_state_are_listed(desk: CommandDesk) -> None:
 def test_a_scope_without_migrations_says_so(desk: CommandDesk) -> None:
     assert desk.done("status") == "The scope acme has no route yet: requests name a version of each rulebook.\n"
     assert desk.answer("list") == {"migrations": []}
-    assert desk.answer("status") == {"count": 0, "routes": [], "waiting": []}
+    assert desk.answer("status") == {"count": 0, "routes": [], "waiting": [], "shadows": []}
