@@ -1,7 +1,7 @@
 """The workbench: the lake that a ledger is exported to, and the engines that answer questions over it.
 
 from workbench import activity, anomalies, benchmarks, confidence, counterfactuals, effectiveness, glance
-from workbench import open_lake, policy_alerts, roll_up
+from workbench import migration_dry_run, open_lake, policy_alerts, roll_up
 from workbench import Criteria, decision_names, find_decisions, held_decisions
 
     columns      every table and column of the lake
@@ -9,7 +9,7 @@ from workbench import Criteria, decision_names, find_decisions, held_decisions
     facts        facts in columns: the JSON type and the value of each field that rulebooks read
     evaluator    a rulebook as one expression over these columns
     engines      a module for each question, and the reports that they answer
-    migration    what the evidence of migrations says, as documents
+    migration    what a rulebook that is proposed would have decided, and the report of a migration
     charts       what these reports look like, for who plots them
     analytics    the process that keeps the lake up to the ledger and answers the service's reports
     dashboard    the pages in a browser, a process of its own
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from workbench.engines.listing import Criteria, decision_names, find_decisions, held_decisions
     from workbench.engines.roll_up import roll_up
     from workbench.lake.reader import open_lake
+    from workbench.migration.asked import migration_dry_run
 
 __all__ = [
     "Criteria",
@@ -47,6 +48,7 @@ __all__ = [
     "find_decisions",
     "glance",
     "held_decisions",
+    "migration_dry_run",
     "open_lake",
     "policy_alerts",
     "roll_up",
@@ -65,6 +67,7 @@ _PLACES: Final = MappingProxyType(
         "find_decisions": "workbench.engines.listing",
         "glance": "workbench.engines.glance",
         "held_decisions": "workbench.engines.listing",
+        "migration_dry_run": "workbench.migration.asked",
         "open_lake": "workbench.lake.reader",
         "policy_alerts": "workbench.engines.anomalies.alerts",
         "roll_up": "workbench.engines.roll_up",

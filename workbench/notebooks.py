@@ -93,6 +93,13 @@ class Notebook:
             found[1] for cell in self.cells if cell.kind == "markdown" and (found := _TITLE.search(cell.source))
         )
 
+    def takes(self, parameter: str) -> bool:
+        """Whether it has a parameter of this name."""
+        return any(
+            PARAMETERS in cell.tags and any(line.startswith(f"{parameter} = ") for line in cell.source.split("\n"))
+            for cell in self.cells
+        )
+
 
 def notebooks() -> list[Notebook]:
     """Every notebook as it comes, by name."""

@@ -15,7 +15,7 @@ from gate.errors import OperatorError
 from gate.instance.settings import load_settings
 from workbench.lake.names import choices, shown
 from workbench.lake.reader import Lake, Snapshot, open_lake
-from workbench.notebooks import as_ipynb, as_percent, load, notebooks, written_for
+from workbench.notebooks import Notebook, as_ipynb, as_percent, load, notebooks, written_for
 
 app = typer.Typer(add_completion=False)
 
@@ -30,6 +30,14 @@ def notebook(
     ] = None,
     policy: Annotated[
         str | None, typer.Option(help="The policy to analyze. Optional if the scope has used only one.")
+    ] = None,
+    candidate: Annotated[
+        str | None,
+        typer.Option(
+            help="For migration_dry_run: a rulebook file, or a version of the policy. Default: the version before the "
+            "one in force.",
+            show_default=False,
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="The file to write: .ipynb for Jupyter, or .py.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")] = False,
@@ -60,9 +68,11 @@ def notebook(
     read = open_lake(load_settings(home).lake_directory if lake is None else lake)
     snapshot = _scope(read, scope)
     about = _policy(snapshot, policy)
-    _write(out, _FORMATS[out.suffix](written_for(source, snapshot.scope, about, read.directory)))
+    more = {} if candidate is None else {"CANDIDATE": _candidate(source, snapshot, about, candidate)}
+    _write(out, _FORMATS[out.suffix](written_for(source, snapshot.scope, about, read.directory, more)))
     if as_json:
         told = {"notebook": name, "scope": snapshot.scope, "policy": about, "lake": str(read.directory)}
+        told |= {of.lower(): value for of, value in more.items()}
         print_json({**told, "file": str(out.absolute())})
     else:
         say(f"Wrote {out}: the notebook {name} for {about} in {snapshot.scope}, over the lake {read.directory}.")
@@ -93,6 +103,34 @@ def _policy(snapshot: Snapshot, name: str | None) -> str:
         f"{choices(name or '', decided)} Run `gate lake export` on its instance (--home, if that is not var) to update "
         f"it.",
     )
+
+
+def _candidate(notebook: Notebook, snapshot: Snapshot, policy: str, named: str) -> str:
+    """A version of the policy, or the whole path of a rulebook file of it."""
+    if not notebook.takes("CANDIDATE"):
+        raise OperatorError(
+            "USAGE_INVALID", f"The notebook {notebook.name} takes no --candidate; migration_dry_run does."
+        )
+    # The engine is loaded for the notebook that needs it.
+    from gate.migration.folder import read_rulebook
+    from workbench.migration.asked import versions
+
+    decided = versions(snapshot, policy)
+    if named in decided:
+        return named
+    file = Path(named)
+    if not file.exists():
+        raise OperatorError(
+            "USAGE_INVALID",
+            f"--candidate {shown(named)} is neither a file nor a version by which {policy} has decided. "
+            f"{choices(named, decided)}",
+        )
+    rulebook = read_rulebook(file)
+    if rulebook.rulebook_id != policy:
+        raise OperatorError(
+            "USAGE_INVALID", f"{file} holds the rulebook {rulebook.rulebook_id}, and the notebook is about {policy}."
+        )
+    return str(file.absolute())
 
 
 def _only(what: str, where: str, there: Sequence[str]) -> str:

@@ -71,9 +71,16 @@ def read_file(path: Path) -> bytes:
         OperatorError: FILE_UNREADABLE.
     """
     try:
-        content = sys.stdin.buffer.read(_MAX_FILE + 1) if str(path) == "-" else path.read_bytes()
+        if str(path) == "-":
+            content = sys.stdin.buffer.read(_MAX_FILE + 1)
+        else:
+            # No more than that: some files have no end.
+            with path.open("rb") as file:
+                content = file.read(_MAX_FILE + 1)
     except OSError as error:
         raise OperatorError("FILE_UNREADABLE", f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise OperatorError("FILE_UNREADABLE", f"{path} cannot be read: it is no name of a file.") from error
     if len(content) > _MAX_FILE:
         raise OperatorError("FILE_UNREADABLE", f"{path} is larger than {_MAX_FILE} bytes.")
     return content

@@ -314,7 +314,9 @@ class Migrations:
             change.stop_shadow(migration_id, user.name)
         return routes
 
-    def rollback(self, scope: Scope, user: User, rulebook_id: str, note: str) -> RouteEntry:
+    def rollback(
+        self, scope: Scope, user: User, rulebook_id: str, note: str, *, active: str | None = None
+    ) -> RouteEntry:
         """Routes a rulebook id back to the version that was applied before the one in force.
 
         Args:
@@ -322,10 +324,12 @@ class Migrations:
             user: Who rolls back: anyone who may draft or approve in the scope.
             rulebook_id: The rulebook id.
             note: What they say about it; may be empty.
+            active: The version that has to be in force, so that a rollback that is made twice goes back once; None for
+                any.
 
         Raises:
             AccessForbidden: MIGRATION_FORBIDDEN.
-            OperatorError: ROUTE_UNKNOWN or ROLLBACK_IMPOSSIBLE.
+            OperatorError: ROUTE_UNKNOWN, ROUTE_MOVED or ROLLBACK_IMPOSSIBLE.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
         """
         _require_act(user, scope, "draft", "approve")
@@ -339,6 +343,12 @@ class Migrations:
                     f"The scope {scope.name} has no route of {rulebook_id!r}. `gate migrate status` shows all routes.",
                 )
             target, current = rollback_target(routes), routes[-1]
+            if active not in (None, current["to"]["version"]):
+                raise OperatorError(
+                    "ROUTE_MOVED",
+                    f"{rulebook_id} leads to {current['to']['version']}, and not to {active}, so that nothing was "
+                    f"rolled back. `gate migrate status` shows who moved it, and when.",
+                )
             if target is None:
                 raise OperatorError(
                     "ROLLBACK_IMPOSSIBLE",

@@ -1,6 +1,7 @@
 """Migrations of rulebooks: how a change is proved on the past, approved against that proof, and undone.
 
     manifest     rulebook_migration_v1: what is to come, the drift that is expected, and its approval
+    drafting     a first manifest for candidates, which expects the drift that a corpus shows
     folder       the edge: reading a manifest and the files that it names, from its folder alone
     corpus       a golden replay corpus, held against its own hashes
     freezing     corpora of one's own: cases as they are decided now, with their hashes

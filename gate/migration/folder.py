@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, parse, parse_document
-from gate.errors import FieldError, GateError, MaterialRefused, OperatorError
+from gate.errors import FieldError, GateError, MaterialRefused, OperatorError, RulebookRefused
 from gate.migration.corpus import Corpus, published_corpus, read_corpus, read_index
 from gate.migration.drift import Candidate
 from gate.migration.manifest import Manifest, NamedRulebook, invalid, read_manifest
@@ -91,15 +91,55 @@ def read_migration(path: Path, *, corpus: Path | None = None) -> Migration:
     """
     with _opened(path) as folder:
         content = folder.read(path.name, str(path), MAX_MANIFEST, follow=True)
-        manifest = read_manifest(_value(content, str(path)))
-        rulebooks = _rulebooks(folder, manifest.rulebooks)
-        if corpus is not None:
-            found = read_corpus_at(corpus)
-        elif manifest.corpus is not None:
-            found = _named_corpus(folder, manifest.corpus)
-        else:
-            found = published_corpus()
+        return _migration(folder, read_manifest(_value(content, str(path))), corpus)
+
+
+def read_draft(body: object, path: Path) -> Migration:
+    """Reads what a manifest names that is not written yet.
+
+    Args:
+        body: The manifest.
+        path: Where it is to be written.
+
+    Raises:
+        OperatorError: FILE_UNREADABLE: its folder cannot be read.
+        MaterialRefused: SVC_API_JSON_INVALID, YAML_INVALID, MIGRATION_INVALID or CORPUS_INVALID.
+    """
+    manifest = read_manifest(body)
+    with _opened(path) as folder:
+        return _migration(folder, manifest, None)
+
+
+def _migration(folder: _Folder, manifest: Manifest, corpus: Path | None) -> Migration:
+    rulebooks = _rulebooks(folder, manifest.rulebooks)
+    if corpus is not None:
+        found = read_corpus_at(corpus)
+    elif manifest.corpus is not None:
+        found = _named_corpus(folder, manifest.corpus)
+    else:
+        found = published_corpus()
     return Migration(manifest, rulebooks, _chosen(found, manifest.fixtures))
+
+
+def read_rulebook(path: Path) -> Rulebook:
+    """Reads a rulebook that the user names, in JSON or YAML, without its annotations.
+
+    Raises:
+        OperatorError: FILE_UNREADABLE.
+        MaterialRefused: SVC_API_JSON_INVALID or YAML_INVALID.
+        RulebookRefused: RULEBOOK_INVALID.
+    """
+    with _opened(path) as folder:
+        content = folder.read(path.name, str(path), MAX_RULEBOOK_FILE, follow=True)
+    authored = read_authored(_value(content, str(path), as_request=True))
+    if authored.errors:
+        first = authored.errors[0]
+        raise RulebookRefused(
+            "RULEBOOK_INVALID",
+            f"{path} is no valid rulebook: {first.field or 'the file'}: {first.message} `gate rulebook check` shows "
+            f"everything.",
+        )
+    return load(authored.body)
 
 
 def read_corpus_at(path: Path) -> Corpus:

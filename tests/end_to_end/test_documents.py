@@ -53,8 +53,9 @@ class Ran:
 
 
 def run(block: str, project: Path, port: int) -> Ran:
+    served = block.replace("127.0.0.1:8080", f"127.0.0.1:{port}").replace("8081", str(free_port()))
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", block.replace("127.0.0.1:8080", f"127.0.0.1:{port}")],
+        ["bash", "-euo", "pipefail", "-c", served],
         cwd=project,
         env={**os.environ, **DEMO},
         capture_output=True,
@@ -125,6 +126,7 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(page: str, ran: Call
         "docs/client.md": require_shown,
         "docs/guard.md": require_shown,
         "docs/migration-manifest.md": require_shown,
+        "docs/migrations.md": require_shown,
         "docs/api.md": require_answers,
         "docs/confidence.md": require_notes,
     }

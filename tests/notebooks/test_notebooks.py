@@ -20,7 +20,15 @@ from tests.notebooks.executed import ROOT, SOURCES, Kernel, executed_in, outputs
 from tests.support.command_line import run_gate
 from workbench.columns import TABLES
 
-NAMES: Final = ["anomaly_investigation", "benchmarks", "counterfactuals", "effectiveness", "reading_the_lake"]
+NAMES: Final = [
+    "anomaly_investigation",
+    "benchmarks",
+    "counterfactuals",
+    "effectiveness",
+    "migration_dry_run",
+    "reading_the_lake",
+]
+MORE: Final = {"anomaly_investigation": ["VERSION", "ANOMALY"], "migration_dry_run": ["CANDIDATE"]}
 OTHERS: Final = {
     "counterfactuals": ("lumen-retail", "refund_policy"),
     "effectiveness": ("orbit-software", "agent_action_policy"),
@@ -145,12 +153,13 @@ def test_the_notebook_beside_a_source_holds_its_cells_with_outputs(name: str) ->
 def test_what_a_notebook_looks_at_is_said_in_one_cell_that_other_programs_know(name: str) -> None:
     source = jupytext.read(ROOT / "notebooks" / f"{name}.py")
     (cell,) = (cell for cell in source.cells if cell.metadata.get("tags") == ["parameters"])
-    more = ["VERSION", "ANOMALY"] if name == "anomaly_investigation" else []
-    assert [line.partition(" = ")[0] for line in cell.source.splitlines()] == ["SCOPE", "POLICY", "LAKE", *more]
+    named = ["SCOPE", "POLICY", "LAKE", *MORE.get(name, ())]
+    assert [line.partition(" = ")[0] for line in cell.source.splitlines()] == named
     assert cell in source.cells[:6]
     others = [cell.source for cell in source.cells if cell.metadata.get("tags") is None]
     assert not any(
-        re.search(r"^(SCOPE|POLICY|LAKE|VERSION|ANOMALY)\b.* = |GATE_LAKE", other, re.MULTILINE) for other in others
+        re.search(r"^(SCOPE|POLICY|LAKE|VERSION|ANOMALY|CANDIDATE)\b.* = |GATE_LAKE", other, re.MULTILINE)
+        for other in others
     )
 
 
@@ -170,7 +179,8 @@ def test_a_source_and_its_notebook_are_paired(name: str) -> None:
 def test_the_workbench_offers_what_notebooks_use_by_name() -> None:
     reports = {"activity", "anomalies", "benchmarks", "confidence", "counterfactuals", "effectiveness", "glance"}
     listing = {"Criteria", "decision_names", "find_decisions", "held_decisions"}
-    assert workbench.__all__ == sorted({*reports, *listing, "open_lake", "policy_alerts", "roll_up"})
+    others = {"migration_dry_run", "open_lake", "policy_alerts", "roll_up"}
+    assert workbench.__all__ == sorted({*reports, *listing, *others})
     assert all(getattr(workbench, name).__name__ == name for name in workbench.__all__)
     with pytest.raises(AttributeError, match="no attribute 'moon'"):
         _ = workbench.moon

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -49,6 +50,12 @@ class CommandDesk:
 
     home: Path
     folder: Path
+
+    def copy(self, folder: Path) -> CommandDesk:
+        """The same in another folder, which is made."""
+        # The tokens of the users and the key lie beside the home.
+        shutil.copytree(self.home.parent, folder)
+        return CommandDesk(folder / self.home.name, folder / self.folder.name)
 
     def gate(self, *arguments: str, stdin: str = "") -> CompletedProcess[str]:
         """`gate ...` over the instance."""

@@ -33,6 +33,8 @@ HOSTILE: Final = (
     "",
 )
 
+MORE = {"anomaly_investigation": "\nVERSION = None\nANOMALY = None", "migration_dry_run": "\nCANDIDATE = None"}
+
 
 def told(cells: Any) -> list[tuple[str, str, list[str]]]:
     """What cells that Jupytext or Jupyter read are."""
@@ -81,7 +83,7 @@ def test_what_is_written_is_the_source_with_other_parameters_after_what_it_is_fo
     assert {"    scope   'acme'", "    policy  'refund_policy'", "    lake    '/srv/gate/lake'"} <= {
         *about[1].splitlines()
     }
-    more = "\nVERSION = None\nANOMALY = None" if name == "anomaly_investigation" else ""
+    more = MORE.get(name, "")
     assert [new for new, old in zip(rest, cells, strict=True) if new != old] == [
         ("code", f"SCOPE = 'acme'\nPOLICY = 'refund_policy'\nLAKE = '/srv/gate/lake'{more}", ["parameters"])
     ]

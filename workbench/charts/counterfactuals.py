@@ -12,6 +12,7 @@ import polars as pl
 from gate.policy.questions import VERDICTS
 from workbench.charts import colours
 from workbench.charts.drawing import COUNT, Drawn, legend, months, rows, titled, tooltip
+from workbench.engines.wording import counted
 
 _LABELS: Final = alt.Axis(labelAngle=0, labelFontSize=12)
 _WIDTH: Final = 680
@@ -47,17 +48,32 @@ def verdicts(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, was: st
     return titled([squares, numbers], finding, notes, width=330, height=240, outside=150)
 
 
-def weekly_changes(weeks: Sequence[Mapping[str, Any]], finding: str, notes: Sequence[str]) -> Drawn:
-    """How many decisions of each week would change.
+def verdict_changes(history: Mapping[str, Any]) -> Drawn:
+    """How many decisions of each verdict a migration would give which.
 
     Args:
-        weeks: {week, changed, newly_approved, newly_blocked}, as a dry run tells them.
-        finding: The sentence above the chart.
-        notes: What was looked at.
+        history: The figures of its dry run.
+    """
+    told = [
+        {"verdict": row["from"], "then_verdict": row["to"], "decisions": row["decisions"]}
+        for row in history["matrix"]["verdict"]
+    ]
+    frame = pl.DataFrame(told, schema={"verdict": pl.String, "then_verdict": pl.String, "decisions": pl.Int64})
+    changed = history["verdict_changed"]["decisions"]
+    finding = f"{counted(changed, 'decision')} of {history['redecided']:,} would get another verdict"
+    was = "Verdict as it was" if history["base"] is None else "Verdict of the version in force"
+    return verdicts(frame, finding, ["On the diagonal the verdict stays."], was=was)
+
+
+def weekly_changes(history: Mapping[str, Any]) -> Drawn:
+    """How many decisions of each week a migration would change.
+
+    Args:
+        history: The figures of its dry run.
     """
     kinds = [_BLOCKED, _APPROVED, _OTHER]
     found = []
-    for of in weeks:
+    for of in history["weeks"]:
         other = of["changed"] - of["newly_approved"] - of["newly_blocked"]
         below, begins = 0, date.fromisoformat(of["week"])
         for kind, decisions in zip(kinds, (of["newly_blocked"], of["newly_approved"], other), strict=True):
@@ -89,4 +105,4 @@ def weekly_changes(weeks: Sequence[Mapping[str, Any]], finding: str, notes: Sequ
             tooltip=tooltip("week", "change", "decisions"),
         )
     )
-    return titled([bars], finding, notes, width=_WIDTH, height=_HEIGHT)
+    return titled([bars], "What would have changed, week by week", [], width=_WIDTH, height=_HEIGHT)

@@ -3,6 +3,7 @@
 proof        everything about a migration at once, as its author proposes it
 report       the same as HTML and as Markdown
 headline     the sentences that a person reads first
+asked        the history dry run as analysts ask for it
 history      the history dry run: past decisions decided anew by a candidate
 source       where past decisions come from: the lake, or another history
 deciding     what was, is and would be decided, as columns

@@ -48,7 +48,18 @@ def live_line(shadow: _Part) -> Line:
 
 def rulebook_lines(of: _Part) -> list[Line]:
     """The sentences about one rulebook."""
-    return [*_what(of), *_how_many(of), *_how_dangerous(of), _cases(of), *_how_sure(of)]
+    undecided = [Line(f"Not decided: {sentence}", "warning") for sentence in of["analysis"]["undecided"]]
+    told = [*_what(of), *_how_many(of), *_how_dangerous(of), *_findings(of), _cases(of)]
+    return [*told, *_how_sure(of), *undecided, *_unknowable(of["history"])]
+
+
+def history_lines(of: _Part) -> list[Line]:
+    """The sentences about a dry run alone.
+
+    Args:
+        of: {rulebook_id, base, candidate, difference, history}, as evidence has them.
+    """
+    return [*_what(of), *_how_many(of), *_how_dangerous(of), *_how_sure(of), *_unknowable(of["history"])]
 
 
 def _what(of: _Part) -> Iterator[Line]:
@@ -77,15 +88,12 @@ def _how_many(of: _Part) -> Iterator[Line]:
     )
     blocked, approved = history["newly_blocked"], history["newly_approved"]["decisions"]
     if blocked["decisions"]:
-        parts = [f"{blocked[to]:,} {word}" for to, word in (("to_no", "blocked"), ("to_review", "held")) if blocked[to]]
-        yield Line(f"{counted(blocked['decisions'], 'approval')} would be no more: {' and '.join(parts)}.", "warning")
+        yield Line(f"{_that(blocked['decisions'], 'approved')} would be {_parts(blocked)}.", "warning")
     if approved:
-        held = "decision that is" if approved == 1 else "decisions that are"
-        yield Line(f"{approved:,} {held} blocked or held would be approved.", "danger")
+        yield Line(f"{_that(approved, 'blocked or held')} would be approved.", "danger")
     refused = history["otherwise_refused"]
     if refused["decisions"]:
-        parts = [f"{refused[to]:,} {word}" for to, word in (("to_no", "blocked"), ("to_review", "held")) if refused[to]]
-        yield Line(f"{' and '.join(parts)} instead, of those that are not approved now.")
+        yield Line(f"{_that(refused['decisions'], 'blocked or held')} would be {_parts(refused)} instead.")
     rest = history["changed"]["decisions"] - changed["decisions"]
     if rest:
         yield Line(f"{rest:,} more would change in action, reason or rule alone.")
@@ -95,6 +103,16 @@ def _how_many(of: _Part) -> Iterator[Line]:
             f"The most frequent change, {counted(transition['decisions'], 'decision')}: {before} "
             f"({transition['verdict']}) becomes {after} ({transition['then_verdict']})."
         )
+
+
+def _that(number: int, are: str) -> str:
+    return f"{counted(number, 'decision')} that {'is' if number == 1 else 'are'} {are}"
+
+
+def _parts(of: _Part) -> str:
+    """Where decisions go that are not approved: `held`, or `3 blocked and 4 held`."""
+    parts = [(of[to], word) for to, word in (("to_no", "blocked"), ("to_review", "held")) if of[to]]
+    return parts[0][1] if len(parts) == 1 else " and ".join(f"{number:,} {word}" for number, word in parts)
 
 
 def _how_dangerous(of: _Part) -> Iterator[Line]:
@@ -113,6 +131,9 @@ def _how_dangerous(of: _Part) -> Iterator[Line]:
     for name in ("good_newly_blocked", "bad_newly_approved", "bad_newly_blocked"):
         if outcomes[name]["decisions"]:
             yield Line(outcomes[name]["sentence"], "good" if name == "bad_newly_blocked" else "danger")
+
+
+def _findings(of: _Part) -> Iterator[Line]:
     findings = [finding for finding in of["analysis"]["findings"] if finding["severity"] == "danger"]
     for finding in findings[:3]:
         yield Line(f"The analysis of the candidate: {finding['message']}", "danger")
@@ -145,8 +166,11 @@ def _how_sure(of: _Part) -> Iterator[Line]:
         more = [f"{len(lacking) - _NAMED} more"] if len(lacking) > _NAMED else []
         yield Line(f"Past decisions lack facts that the candidate requires: {joined([*named, *more])}.", "warning")
     undecided = [] if difference is None else list(difference["undecided"])
-    for sentence in [*undecided, *of["analysis"]["undecided"], *history["undecided"]]:
+    for sentence in [*undecided, *history["undecided"]]:
         yield Line(f"Not decided: {sentence}", "warning")
+
+
+def _unknowable(history: _Part) -> Iterator[Line]:
     if history["newly_approved"]["decisions"]:
         yield Line(history["outcomes"]["unknowable"])
 

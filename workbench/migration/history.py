@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import reduce
 from operator import or_
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
@@ -36,6 +36,7 @@ from workbench.lake.reader import Window, unmoved
 from workbench.migration.classes import region_columns
 from workbench.migration.deciding import ERASED, REASONS, Deciding, in_words, told_by, told_result
 from workbench.migration.figures import Asked, Figures, positions_of, with_ids
+from workbench.migration.headline import history_lines
 from workbench.migration.source import FACT, OUTCOME, History, LakeHistory, fact_value
 from workbench.migration.tally import (
     DIFFERS,
@@ -51,6 +52,9 @@ from workbench.migration.tally import (
     latest,
 )
 from workbench.migration.values import ValueTally
+
+if TYPE_CHECKING:
+    from workbench.charts.drawing import Drawn
 
 STRETCH: Final = 250_000
 """How many decisions are looked at at a time, about."""
@@ -83,6 +87,20 @@ class HistoryRun:
     def to_dict(self) -> dict[str, Any]:
         """The figures as JSON."""
         return self.body
+
+    @property
+    def lines(self) -> list[str]:
+        """What the run comes to, in the sentences that its report begins with."""
+        difference = None if self.difference is None else self.difference.to_dict()
+        of = {name: self.body[name] for name in ("rulebook_id", "base", "candidate")}
+        return [line.text for line in history_lines({**of, "difference": difference, "history": self.body})]
+
+    def plot(self, what: Literal["verdicts", "weeks"] = "verdicts") -> Drawn:
+        """A chart: which verdict becomes which, or what would have changed week by week."""
+        # Altair is loaded where something is drawn.
+        from workbench.charts.counterfactuals import verdict_changes, weekly_changes
+
+        return (weekly_changes if what == "weeks" else verdict_changes)(self.body)
 
     def decisions(self) -> pl.LazyFrame:
         """Every decision, in the order of the chain: position, decision_id, created_at, week, policy_version; `was_`,

@@ -180,7 +180,7 @@ def _shown(of: _Part) -> dict[str, Any]:
         **of,
         "redecided": history["redecided"],
         "regions": regions,
-        "figures": list(_figures(of)) if history["redecided"] else [],
+        "figures": list(_figures(history)) if history["redecided"] else [],
         "transitions": history["transitions"][:_ROWS],
         "earlier": _earlier(history),
         "outcomes": list(_outcomes(history["outcomes"])),
@@ -194,24 +194,13 @@ def _shown(of: _Part) -> dict[str, Any]:
     }
 
 
-def _figures(of: _Part) -> Iterator[Markup]:
-    from workbench.charts import counterfactuals
+def _figures(history: _Part) -> Iterator[Markup]:
+    from workbench.charts.counterfactuals import verdict_changes, weekly_changes
     from workbench.charts.svg import to_svg
 
-    history = of["history"]
-    told = [
-        {"verdict": row["from"], "then_verdict": row["to"], "decisions": row["decisions"]}
-        for row in history["matrix"]["verdict"]
-    ]
-    frame = pl.DataFrame(told, schema={"verdict": pl.String, "then_verdict": pl.String, "decisions": pl.Int64})
-    changed = history["verdict_changed"]["decisions"]
-    finding = f"{counted(changed, 'decision')} of {history['redecided']:,} would get another verdict"
-    was = "Verdict as it was" if of["base"] is None else "Verdict of the version in force"
-    chart = counterfactuals.verdicts(frame, finding, ["On the diagonal the verdict stays."], was=was)
-    yield Markup(to_svg(chart, width=_MATRIX_WIDTH))  # noqa: S704 - nothing but shapes and texts
+    yield Markup(to_svg(verdict_changes(history), width=_MATRIX_WIDTH))  # noqa: S704 - nothing but shapes and texts
     if history["changed"]["decisions"]:
-        weekly = counterfactuals.weekly_changes(history["weeks"], "What would have changed, week by week", [])
-        yield Markup(to_svg(weekly, width=_WIDTH))  # noqa: S704
+        yield Markup(to_svg(weekly_changes(history), width=_WIDTH))  # noqa: S704
 
 
 def _changed_facts(history: _Part) -> Iterator[dict[str, Any]]:

@@ -84,13 +84,22 @@ def apply(
         say(f"{route['rulebook_id']}: {_moved(route)}.", style="green")
     say(
         f"In force from the next decision on. To go back: `gate migrate rollback {routes[0]['rulebook_id']} --scope "
-        f"{scope}`."
+        f"{scope} --from {routes[0]['to']['version']}`."
     )
 
 
 def rollback(
     rulebook_id: Annotated[str, typer.Argument(help="The rulebook id.", show_default=False)],
     scope: ScopeName,
+    active: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="VERSION",
+            help="Only if this version is in force: made twice, the command goes back once.",
+            show_default=False,
+        ),
+    ] = None,
     user: UserName = None,
     token_file: TokenFile = None,
     note: Note = "",
@@ -102,7 +111,7 @@ def rollback(
     with instance_at(home, database_url) as instance:
         found = instance.ledger.directory.scope(scope)
         who = signed_in(instance, user, token_file)
-        route = instance.migrations().rollback(found, who, rulebook_id, note)
+        route = instance.migrations().rollback(found, who, rulebook_id, note, active=active)
     if as_json:
         print_json({"rulebook_id": rulebook_id, "route": route})
         return

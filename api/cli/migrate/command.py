@@ -6,6 +6,7 @@ import typer
 
 from api.cli.migrate.acts import apply, approve, reject, rollback
 from api.cli.migrate.check import check
+from api.cli.migrate.drafting import new
 from api.cli.migrate.proving import dry_run, propose
 from api.cli.migrate.reading import list_migrations, report, show, status
 from api.cli.migrate.shadow import app as shadow
@@ -16,6 +17,7 @@ app = typer.Typer(
     help="Prove a change of a rulebook on past decisions, have it approved, route to it, and go back.",
 )
 
+app.command()(new)
 app.command()(check)
 app.command("dry-run")(dry_run)
 app.command()(propose)

@@ -178,7 +178,8 @@ _STYLES = {"danger": "red", "warning": "yellow", "good": "green", "note": ""}
 
 def _print(lines: Sequence[Line], faults: Sequence[str]) -> None:
     for line in lines:
-        say(line.text, style=_STYLES[line.level])
+        # Percentages have a space that does not break, which a terminal would be shown as an escape.
+        say(line.text.replace("\u00a0", " "), style=_STYLES[line.level])
     for fault in faults:
         say(f"The gate: {fault}", style="red")
 

@@ -1,4 +1,5 @@
-"""`gate rulebook`: rulebook files, checked, explained, tested and analysed. Only `register` needs an instance.
+"""`gate rulebook`: rulebook files, checked, explained, tested and analysed. Only `register` and `show` need an
+instance.
 
     command     the subcommands, but for those below
     analysis    `analyse`
@@ -7,6 +8,7 @@
     proposals   `cases`: boundary cases, and writing files of cases
     measures    coverage and mutation score, for people and as JSON
     runs        running files of cases, and the lines of those that do not hold
+    registered  `show`: a registered version, as a file
     lines       explanations as lines for people
     report      the results of cases as JSON
     junit       the results of cases as JUnit XML

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from gate.clock import utc_now
+from gate.encoding import resources
 from gate.instance.instance import create_instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS
@@ -171,3 +172,22 @@ def test_a_file_that_cannot_be_written_leaves_nothing_behind(lakes: Path, tmp_pa
     assert code == "NOTEBOOK_UNWRITABLE"
     assert message.startswith(f"{tmp_path / place} cannot be written: ")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "folder.py"]
+
+
+def test_a_dry_run_takes_a_version_or_a_file_of_the_policy(lakes: Path, tmp_path: Path) -> None:
+    body = json.loads(resources.path("data", "rulebooks", "pricing_exception.json").read_bytes())
+    file, other = tmp_path / "candidate.yaml", tmp_path / "other.json"
+    file.write_text(json.dumps({**body, "version": "next"}))
+    other.write_text(json.dumps({**body, "rulebook_id": "claims"}))
+    asked = ("notebook", "migration_dry_run", "--scope", "acme", "--policy", body["rulebook_id"], "--home", str(lakes))
+    for named, candidate in ((body["version"], body["version"]), (str(file), str(file.absolute()))):
+        out = tmp_path / f"{len(list(tmp_path.iterdir()))}.ipynb"
+        done = run_gate(*asked, "--candidate", named, "--out", str(out), "--json")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["candidate"] == candidate
+        assert parameters(out)[3] == f"CANDIDATE = {candidate!r}"
+    for named, said in (("next", "neither a file nor a version"), (str(other), "holds the rulebook claims")):
+        code, message = refused(run_gate(*asked, "--candidate", named, "--out", str(tmp_path / "x.ipynb"), "--json"))
+        assert (code, said in message) == ("USAGE_INVALID", True)
+    wrong = ("notebook", "effectiveness", "--candidate", "x", *asked[2:], "--out", str(tmp_path / "x.ipynb"), "--json")
+    assert refused(run_gate(*wrong))[1] == "The notebook effectiveness takes no --candidate; migration_dry_run does."

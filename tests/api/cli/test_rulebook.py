@@ -19,8 +19,10 @@ from gate.instance.backup import make_backup, restore_backup
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import Scope
+from gate.rulebooks.rulebook import load
 from tests.api.deciding import decide
 from tests.support.command_line import run_gate
+from tests.support.migrations import desk
 from tests.support.samples import sample_request, sample_rulebook
 
 SAMPLE: Final = str(resources.path("data", "rulebooks", "pricing_exception.json"))
@@ -378,3 +380,45 @@ class TestYaml:
         facts = tmp_path / "facts.yaml"
         facts.write_text("discount_percent: 10\nmargin_percent: 22\n")
         assert run_gate("rulebook", "explain", authored, "--facts", str(facts)).stdout.startswith("yes: APPROVE")
+
+
+class TestShow:
+    """gate rulebook show."""
+
+    @pytest.fixture
+    def show(self, home: Path, instance: Instance, scope: Scope) -> Any:
+        """Shows a rulebook of the scope, in which two versions are registered."""
+        for version in ("2026-06-11", "2026-09-01"):
+            rulebook = load({**sample_rulebook(), "version": version})
+            instance.gate().sources.register_file(scope, rulebook, {}, None)
+
+        def run(*arguments: str) -> CompletedProcess[str]:
+            return run_gate("rulebook", "show", *arguments, "--scope", scope.name, "--home", str(home), "--json")
+
+        return run
+
+    def test_a_version_is_shown_as_records_cite_it(self, show: Any) -> None:
+        assert printed(show("pricing_exception", "--version", "2026-06-11")) == sample_rulebook()
+
+    def test_the_file_has_the_hash_of_the_version_and_replaces_no_other(self, show: Any, tmp_path: Path) -> None:
+        file = str(tmp_path / "back.json")
+        told = printed(show("pricing_exception", "--version", "2026-09-01", "--output", file))
+        assert printed(run_gate("rulebook", "hash", file, "--json"))["hash"] == told["hash"]
+        again = show("pricing_exception", "--version", "2026-06-11", "--output", file)
+        assert (again.returncode, json.loads(again.stderr)["error"]) == (2, "RULEBOOK_EXISTS")
+        nowhere = show("pricing_exception", "--version", "2026-06-11", "--output", str(tmp_path / "no" / "b.json"))
+        assert (nowhere.returncode, json.loads(nowhere.stderr)["error"]) == (2, "RULEBOOK_UNWRITABLE")
+        assert json.loads(Path(file).read_text())["version"] == "2026-09-01"
+
+    def test_without_a_version_it_is_the_one_that_the_route_leads_to(
+        self, show: Any, instance: Instance, scope: Scope
+    ) -> None:
+        done = show("pricing_exception")
+        assert (done.returncode, json.loads(done.stderr)["error"]) == (2, "RULEBOOK_REF_UNKNOWN")
+        assert json.loads(done.stderr)["registered_versions"] == ["2026-09-01", "2026-06-11"]
+        desk(instance, scope).route("pricing.first", load(sample_rulebook()))
+        assert printed(show("pricing_exception")) == sample_rulebook()
+
+    def test_a_version_that_is_not_registered_is_refused(self, show: Any) -> None:
+        done = show("pricing_exception", "--version", "1")
+        assert (done.returncode, json.loads(done.stderr)["error"]) == (2, "RULEBOOK_REF_UNKNOWN")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,4 @@ def laid_out_desk(tmp_path_factory: pytest.TempPathFactory) -> CommandDesk:
 @pytest.fixture
 def desk(laid_out_desk: CommandDesk, tmp_path: Path) -> CommandDesk:
     """A desk with an author, an approver, a viewer and eight decisions, whose scope has no route."""
-    # The tokens of the users and the key lie beside the home.
-    shutil.copytree(laid_out_desk.home.parent, tmp_path / "desk")
-    return CommandDesk(tmp_path / "desk" / "home", tmp_path / "desk" / "migrations")
+    return laid_out_desk.copy(tmp_path / "desk")

@@ -20,7 +20,7 @@ def test_from_the_check_to_a_rollback(desk: CommandDesk, tmp_path: Path) -> None
     tried = desk.done("dry-run", file)
     assert "pricing_exception: version 2 would replace 1.\n" in tried
     assert "Of 8 past decisions, 2 would get another verdict (25.0 %, 95 % interval 7.1 to 59.1 %).\n" in tried
-    assert "2 approvals would be no more: 2 blocked.\n" in tried
+    assert "2 decisions that are approved would be blocked.\n" in tried
     assert f"Next: `gate migrate propose {file} --scope {SCOPE} --user NAME`" in tried
     assert [of["migration_id"] for of in desk.answer("list")["migrations"]] == ["first"]
 
@@ -45,12 +45,13 @@ def test_from_the_check_to_a_rollback(desk: CommandDesk, tmp_path: Path) -> None
 
     assert desk.done("apply", "second", by="ada").splitlines() == [
         "pricing_exception: 1 -> 2.",
-        f"In force from the next decision on. To go back: `gate migrate rollback pricing_exception --scope {SCOPE}`.",
+        f"In force from the next decision on. To go back: `gate migrate rollback pricing_exception --scope {SCOPE} "
+        "--from 2`.",
     ]
     facts = {"discount_percent": 10, "margin_percent": 17}
     assert _decided(desk.routed(**facts)) == ("2", "no")
 
-    assert desk.done("rollback", POLICY, "--note", "Too strict.", by="ben").splitlines() == [
+    assert desk.done("rollback", POLICY, "--from", "2", "--note", "Too strict.", by="ben").splitlines() == [
         "pricing_exception: 2 -> 1.",
         "In force from the next decision on. It rests on the evidence of first.",
     ]

@@ -291,6 +291,19 @@ class TestStates:
         assert "pricing_exception 1 was applied first" in message
         assert "Apply a migration to another version." in message
 
+    def test_a_rollback_from_a_version_that_is_not_in_force_goes_nowhere(self, desk: CommandDesk) -> None:
+        for number in ("1", "2", "3"):
+            desk.route(version(number), f"prices_{number}")
+        back = ("rollback", POLICY, "--from", "3")
+        desk.done(*back, by="ben")
+        # As whoever got no answer repeats it.
+        code, message = desk.refusal(*back, by="ben")
+        assert (code, desk.active()) == ("ROUTE_MOVED", "2")
+        assert message == (
+            "pricing_exception leads to 2, and not to 3, so that nothing was rolled back. `gate migrate status` shows "
+            "who moved it, and when."
+        )
+
     def test_a_scope_that_is_not_there(self, desk: CommandDesk) -> None:
         file = desk.write(version("1"))
         for arguments in (

@@ -1,0 +1,149 @@
+"""gate migrate new: a manifest for candidates, with the drift that a corpus shows. Needs no instance."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.cli.migrate.check import workers
+from api.cli.migrate.lines import summary as gate_summary
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json
+from api.cli.output import counted, print_json, progress, say
+from api.cli.rulebook.files import read_rulebook
+from gate.errors import OperatorError
+from gate.migration.drafting import draft_manifest, expecting
+from gate.migration.drift import CorpusResult, check_drift
+from gate.migration.folder import read_draft
+from gate.migration.manifest import NamedRulebook, read_manifest
+
+
+def new(
+    migration_id: Annotated[str, typer.Argument(help="The migration's name, for good.", show_default=False)],
+    candidate: Annotated[
+        list[Path],
+        typer.Option("--candidate", metavar="FILE", help="Repeatable: a rulebook that is to come.", show_default=False),
+    ],
+    summary: Annotated[
+        str | None, typer.Option("--summary", help="What changes and why, for people.", show_default=False)
+    ] = None,
+    compatibility_class: Annotated[
+        str, typer.Option("--class", help="public_response, if what callers read changes.")
+    ] = "rulebook",
+    corpus: Annotated[
+        Path | None,
+        typer.Option(
+            "--corpus",
+            metavar="INDEX",
+            help="The index of a golden replay corpus of your own, in the manifest's folder or below.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="The manifest to write; else MIGRATION_ID.json beside the first candidate.",
+            show_default=False,
+        ),
+    ] = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Write the manifest of a migration beside its candidates.
+
+    The candidates decide the corpus, and every fixture and field that drifts goes into expected_drift. Read them: that
+    they drift does not mean that they should. Nothing is approved, and no file is ever overwritten.
+    """
+    file = out or candidate[0].parent / f"{migration_id}.json"
+    named = [NamedRulebook(_rulebook_id(path), _below(path, file, "The candidate")) for path in candidate]
+    index = None if corpus is None else _below(corpus, file, "The corpus")
+    draft = draft_manifest(migration_id, named, compatibility_class=compatibility_class, summary=summary, corpus=index)
+    read = read_draft(draft, file)
+    with workers() as make_facts, progress("Fixtures", len(read.corpus.cases), as_json=as_json) as tell:
+        found = check_drift(read.candidate, read.corpus, read.manifest.expected, False, make_facts, progress=tell)
+    body = expecting(draft, found.drift)
+    read_manifest(body)
+    _write(file, json.dumps(body, indent=2, ensure_ascii=False) + "\n")
+    if as_json:
+        print_json({"migration_id": migration_id, "file": str(file), "manifest": body, "errors": list(found.errors)})
+    else:
+        _tell(file, found)
+
+
+def _rulebook_id(path: Path) -> str:
+    """The id of the rulebook in a file.
+
+    Raises:
+        OperatorError: FILE_UNREADABLE or RULEBOOK_INVALID.
+        MaterialRefused: SVC_API_JSON_INVALID or YAML_INVALID.
+    """
+    authored = read_rulebook(path).authored
+    if authored.errors:
+        first = authored.errors[0]
+        raise OperatorError(
+            "RULEBOOK_INVALID",
+            f"{path} is no valid rulebook: {first.field or 'the file'}: {first.message} `gate rulebook check {path}` "
+            f"shows everything.",
+        )
+    return authored.body["rulebook_id"]
+
+
+def _below(path: Path, manifest: Path, what: str) -> str:
+    """A file as a manifest names it.
+
+    Raises:
+        OperatorError: USAGE_INVALID: it lies elsewhere.
+    """
+    # By its name alone: a manifest follows no symbolic link either.
+    relative = Path(os.path.relpath(path, manifest.parent))
+    if os.pardir in relative.parts:
+        raise OperatorError(
+            "USAGE_INVALID",
+            f"{what} {path} lies outside of {manifest.parent}, the manifest's folder. Copy it there, or name a "
+            f"manifest above it with --out.",
+        )
+    return relative.as_posix()
+
+
+def _write(file: Path, text: str) -> None:
+    """Writes a file that is not there yet.
+
+    Raises:
+        OperatorError: MIGRATION_EXISTS or MIGRATION_UNWRITABLE.
+    """
+    try:
+        with file.open("x", encoding="utf-8") as made:
+            made.write(text)
+    except FileExistsError as error:
+        raise OperatorError(
+            "MIGRATION_EXISTS", f"{file} exists already; edit it, or choose another file with --out."
+        ) from error
+    except OSError as error:
+        raise OperatorError("MIGRATION_UNWRITABLE", f"{file} cannot be written: {error.strerror}.") from error
+
+
+def _tell(file: Path, found: CorpusResult) -> None:
+    for line in _lines(file, found):
+        say(line)
+    for error in found.errors:
+        say(error, style="red")
+    say(f"Next: `gate migrate check {file}` shows each fixture that drifts.")
+
+
+def _lines(file: Path, found: CorpusResult) -> Sequence[str]:
+    if not found.concerned:
+        return (
+            f"Wrote {file}. No fixture of {found.label} has a rulebook of the candidate, so it expects no drift, and "
+            f"the corpus shows nothing.",
+        )
+    if found.ok:
+        return (f"Wrote {file}. It expects no drift: {gate_summary(found).partition(': ')[2]}.",)
+    drifting = f"{counted(len(found.drift), 'fixture')} of {found.label}"
+    return (f"Wrote {file}. It expects drift in {drifting}, and that needs approval.",)

@@ -1,0 +1,118 @@
+"""The history dry run as analysts ask for it: of a policy, by the version in force and a candidate of theirs.
+
+run = migration_dry_run(lake.scope("acme"), "refund_policy", Path("candidate.yaml"))
+print(*run.lines, sep="\\n")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import polars as pl
+
+from gate.encoding.strict_json import parse_document
+from gate.errors import OperatorError
+from gate.migration.folder import read_rulebook
+from gate.policy.bounds import refusal, shown
+from gate.rulebooks.rulebook import Rulebook, load
+from workbench.engines.arguments import require_decided, require_snapshot
+from workbench.lake.names import choices
+from workbench.lake.reader import Snapshot
+from workbench.migration.history import HistoryRun, LakeHistory, dry_run
+
+Named: TypeAlias = str | Path | Mapping[str, Any]
+"""A rulebook: one of the policy's versions in the lake, a file in JSON or YAML, or a body."""
+
+_BODIES: Final = ("policy_version", "body")
+
+
+def migration_dry_run(
+    snapshot: Snapshot,
+    policy_id: str,
+    candidate: Named,
+    *,
+    base: str | None = None,
+    metric: str | None = None,
+    by: Sequence[str] | None = None,
+    since: date | None = None,
+    until: date | None = None,
+) -> HistoryRun:
+    """Decides the past decisions of a policy anew by a candidate, beside the version in force.
+
+    Args:
+        snapshot: The scope's chain.
+        policy_id: The policy.
+        candidate: The candidate.
+        base: The version that it is compared with; `version_in_force` where None.
+        metric: As `workbench.migration.history.dry_run` takes it, as all that follows.
+        by: The fields that are told by the values of their facts.
+        since: Only decisions from this moment on.
+        until: Only decisions before this moment.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID, LAKE_POLICY_UNKNOWN, LAKE_MOVED_ON or FILE_UNREADABLE.
+        MaterialRefused: SVC_API_JSON_INVALID or YAML_INVALID: the file is no JSON, or no YAML.
+        RulebookRefused: RULEBOOK_INVALID.
+    """
+    require_snapshot(snapshot)
+    require_decided(snapshot, policy_id)
+    before = version_in_force(snapshot, policy_id) if base is None else base
+    against = None if before is None else _rulebook(snapshot, policy_id, before)
+    return dry_run(
+        LakeHistory(snapshot, policy_id),
+        _rulebook(snapshot, policy_id, candidate),
+        against,
+        metric=metric,
+        by=by,
+        since=since,
+        until=until,
+        adapter_manifest_hash=_adapter(snapshot, policy_id, before),
+    )
+
+
+def versions(snapshot: Snapshot, policy_id: str) -> list[str]:
+    """The versions by which a policy has decided, in the order of their first decisions."""
+    decided = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id).sort("position")
+    return decided.select("policy_version").collect()["policy_version"].to_list()
+
+
+def version_in_force(snapshot: Snapshot, policy_id: str) -> str | None:
+    """The version that the policy's route leads to; without a route, the one that decided last.
+
+    None where the policy has decided nothing, or where its route leads to a version that has not decided yet.
+    """
+    for table in ("routes", "decisions"):
+        of = snapshot.table(table).filter(pl.col("policy_id") == policy_id)
+        found = of.select(pl.col("policy_version").sort_by("position").last()).collect().item()
+        if found is not None:
+            return str(found) if found in versions(snapshot, policy_id) else None
+    return None
+
+
+def _rulebook(snapshot: Snapshot, policy_id: str, named: Named) -> Rulebook:
+    if isinstance(named, Path):
+        return read_rulebook(named)
+    if isinstance(named, Mapping):
+        return load(named)
+    if not isinstance(named, str):
+        raise refusal(f"The rulebook is {shown(named)}: name a version, a file as a Path, or a rulebook's body.")
+    of = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id)
+    bodies = dict(of.select(_BODIES).collect().iter_rows())
+    if named not in bodies:
+        raise OperatorError(
+            "LAKE_POLICY_UNKNOWN",
+            f"No decision of {policy_id} is by a version {shown(named)}. {choices(named, bodies)}",
+        )
+    return load(parse_document(bodies[named].encode()))
+
+
+def _adapter(snapshot: Snapshot, policy_id: str, version: str | None) -> str | None:
+    """The adapter that made the facts of a version's last decision."""
+    decisions = snapshot.table("decisions").filter(pl.col("policy_id") == policy_id)
+    if version is not None:
+        decisions = decisions.filter(pl.col("policy_version") == version)
+    found: str | None = decisions.select(pl.col("adapter_manifest_hash").sort_by("position").last()).collect().item()
+    return found
