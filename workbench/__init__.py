@@ -10,6 +10,7 @@ from workbench import Criteria, decision_names, find_decisions, held_decisions
     evaluator    a rulebook as one expression over these columns
     engines      a module for each question, and the reports that they answer
     migration    what a rulebook that is proposed would have decided, and the report of a migration
+    shadows      what open migrations decide of new decisions, without any effect
     charts       what these reports look like, for who plots them
     analytics    the process that keeps the lake up to the ledger and answers the service's reports
     dashboard    the pages in a browser, a process of its own
