@@ -128,6 +128,14 @@ pl.DataFrame(
 )
 
 # %% [markdown]
+# Where a new version came with it, the version before can be asked: what would it have decided of the same requests?
+# In the demo none came with the strongest one; the other company's, further down, came with one.
+
+# %%
+back = report.going_back(first) if listed else None
+print("no new version came with it" if back is None else back)
+
+# %% [markdown]
 # ## What else happened then
 #
 # One cause has many faces. Anomalies of the same days are most likely one story, so take those whose windows overlap
@@ -311,6 +319,14 @@ near = [
     and other.to_dict()["anomalies"][worse]["window"]["from"] < other.to_dict()["anomalies"][at]["window"]["to"]
 ]
 other.plot(near[0]) if near else other.plot()
+
+# %% [markdown]
+# What would the version before have decided, from the same facts? `back.report` has it in full: from which
+# verdict to which, and the decisions themselves.
+
+# %%
+back = None if worse is None else other.going_back(worse)
+print("no new version came with it" if back is None else back)
 
 # %% [markdown]
 # What the report calls *new versions* is what to look at next; effectiveness compares them all.

@@ -109,6 +109,7 @@ def _found(reports: ScopeReports, visit: Visit, report: AnomalyReport, flagged: 
         whole,
         reports.kept("anomaly numbers", key, lambda: report.beside(at)),
         reports.kept("anomaly chart", (*key, canvas.width), drawn),
+        reports.kept("anomaly going back", key, lambda: report.going_back(at)),
     )
 
 

@@ -1,10 +1,11 @@
 """The anomaly engine: counts taken in three scans of the lake, judged by `gate.policy.anomalies`.
 
-    report     the engine's door, `anomalies(snapshot, policy_id)`, and the report as frames
-    counts     rates, volume and broken promises by week and version
-    samples    histograms of facts, and which values of a metric are usual
-    sentences  what pages write about anomalies
-    alerts     the open anomalies of high severity, of all policies of a scope
+    report      the engine's door, `anomalies(snapshot, policy_id)`, and the report as frames
+    counts      rates, volume and broken promises by week and version
+    going_back  what the version before would have decided, where a new one came with an anomaly
+    samples     histograms of facts, and which values of a metric are usual
+    sentences   what pages write about anomalies
+    alerts      the open anomalies of high severity, of all policies of a scope
 
 The formulas are in docs/anomalies.md.
 """

@@ -4,6 +4,7 @@
     report.frame                       # what was found, the strongest first
     report.plot(0)                     # the first of it, week by week
     report.decisions(0).collect()      # the decisions that show it
+    report.going_back(0)               # what the version before would have decided then
 
 What is counted here, `gate.policy.anomalies` judges; the formulas are in docs/anomalies.md.
 """
@@ -24,6 +25,7 @@ from gate.policy.bounds import refusal
 from gate.policy.confidence import MIN_SAMPLE
 from gate.policy.questions import MAX_ITEMS, AnomaliesQuestion
 from workbench.engines.anomalies.counts import choose, conditions, count, decisions_shown
+from workbench.engines.anomalies.going_back import GoingBack, going_back
 from workbench.engines.anomalies.sentences import several
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import anomalies as listed_in
@@ -61,6 +63,7 @@ class AnomalyReport:
     scope: str
     _cases: pl.LazyFrame = field(repr=False)
     _shown: Sequence[pl.Expr] = field(repr=False)
+    _snapshot: Snapshot = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON."""
@@ -97,6 +100,20 @@ class AnomalyReport:
         if anomaly["kind"] in ("volume", "lifecycle_break"):
             return _counts_beside(anomaly, self._cases if anomaly["kind"] == "volume" else self.decisions(at))
         return pl.DataFrame()
+
+    def going_back(self, at: int) -> GoingBack | None:
+        """What the version before would have decided in the window of a listed anomaly that came with a new one.
+
+        Args:
+            at: Which of `anomalies`, from 0.
+
+        Returns:
+            None where no version came with it, or where the version before is not known.
+
+        Raises:
+            OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place; LAKE_MOVED_ON.
+        """
+        return going_back(self._snapshot, self.body["policy_id"], self._listed(at))
 
     def plot(
         self, at: int | None = None, *, only: Sequence[int] | None = None, link: Link | None = None
@@ -223,7 +240,9 @@ def answer(snapshot: Snapshot, question: AnomaliesQuestion) -> AnomalyReport:
     ids = decisions_shown(choice.cases, [anomaly.shown for anomaly in listed])
     body = anomaly_report(counted, found, ids, question)
     shown = conditions(counted, listed)
-    return AnomalyReport(body, _frame(body["anomalies"]), _weekly(counted), snapshot.scope, choice.cases, shown)
+    return AnomalyReport(
+        body, _frame(body["anomalies"]), _weekly(counted), snapshot.scope, choice.cases, shown, snapshot
+    )
 
 
 def _near(column: str, anomaly: AnomalyDocument) -> pl.Expr:

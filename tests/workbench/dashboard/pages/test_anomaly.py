@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from gate.ledger.access.authority import Scope
 from gate.ledger.access.dismissals import FlaggedAnomaly
 from tests.workbench.dashboard.pages.conftest import HOSTILE
 from tests.workbench.dashboard.showing import NOW, MadeUpStore, read, require_harmless, visit
+from tests.workbench.rollouts import POLICY, pricing, rollout
 from workbench.dashboard.pages import anomaly, decisions
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.memo import Memo
@@ -109,6 +111,28 @@ def test_the_steps_lead_to_pages_instead_of_the_api(store: MadeUpStore, scope: S
     assert "/policy?scope=acme&policy=refunds" in links
     assert f"/decision?scope=acme&id={first}" in links
     assert not any("/api/" in link for link in links)
+
+
+def test_a_page_says_what_going_back_would_have_changed_where_a_new_version_came_with_it(
+    instance: Instance, scope: Scope, tmp_path: Path
+) -> None:
+    chain = rollout(pricing("1"), pricing("2", floor=0))
+    store = MadeUpStore(instance, chain.snapshot(tmp_path), Memo(100))
+    id_ = document(store, scope, "outcome_shift", POLICY)["anomaly_id"]
+    told = read(anomaly.load(store, visit(scope, f"/anomaly?scope=acme&policy={POLICY}&id={id_}")))
+    assert (
+        "Going back to version 1 would have changed the verdict of 20 of 60 decisions (33%). 20 of those with another "
+        "verdict failed or were reverted." in told.text
+    )
+    assert "What 2 changed" in told.text
+    assert f"/policy?scope=acme&policy={POLICY}&version=2" in told.links
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_says_nothing_of_going_back_where_no_new_version_came_with_it(
+    store: MadeUpStore, scope: Scope, kind: str
+) -> None:
+    assert "oing back" not in read(anomaly.load(store, at(store, scope, kind))).text
 
 
 @pytest.mark.parametrize(

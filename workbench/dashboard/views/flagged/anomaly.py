@@ -20,6 +20,7 @@ from workbench.dashboard.views.html import number, points, render
 from workbench.dashboard.views.location import Location, LocationInvalid
 from workbench.dashboard.views.page import Form, Page
 from workbench.dashboard.views.tables import Cell, Table, table
+from workbench.engines.anomalies.going_back import GoingBack
 from workbench.engines.anomalies.sentences import (
     KINDS,
     days,
@@ -31,7 +32,7 @@ from workbench.engines.anomalies.sentences import (
     surroundings,
 )
 from workbench.engines.findings import anomaly as finding
-from workbench.engines.rendering import percent
+from workbench.engines.rendering import cut, percent
 from workbench.engines.wording import counted, day, described, phrase
 
 FIRST: Final = 20
@@ -65,6 +66,7 @@ class Found:
         whole: How many decisions it has.
         beside: The numbers of its chart.
         chart: Its chart.
+        back: What the version before would have decided; None where no version came with it, or none is known before.
     """
 
     flagged: Flagged
@@ -72,6 +74,7 @@ class Found:
     whole: int
     beside: pl.DataFrame
     chart: Figure
+    back: GoingBack | None
 
 
 def at_that_time(flagged: Flagged, every: Sequence[Flagged]) -> list[Flagged]:
@@ -144,6 +147,7 @@ def view(
         "aged": anomaly["kind"] == "outcome_shift",
         "all_url": location.to("decisions", policy=policy_id, anomaly=anomaly["anomaly_id"]).url,
         "steps": [{"what": step["what"], "url": page_of(location, step["href"])} for step in anomaly["look_at_next"]],
+        "back": _back(location, policy_id, found.back),
         "notebook": links.download("notebook", location, **_of_notebook(location, policy_id, anomaly)),
         "history": [_act(act) for act in history],
         "may_dismiss": may_dismiss,
@@ -208,6 +212,14 @@ def _act(act: Dismissal) -> dict[str, Any]:
 def _of_notebook(location: Location, policy_id: str, anomaly: AnomalyDocument) -> dict[str, str]:
     version = {} if location.version is None else {"version": location.version}
     return {"policy": policy_id, "anomaly": anomaly["anomaly_id"], **version}
+
+
+def _back(location: Location, policy_id: str, back: GoingBack | None) -> dict[str, Any] | None:
+    """What going back would have changed, and where each of the new versions is compared with the one before it."""
+    if back is None:
+        return None
+    compared = [(cut(each), _held(location.to("policy", policy=policy_id, version=each))) for each in back.versions]
+    return {"said": " ".join(back.sentences()), "compared": compared}
 
 
 def _first(found: Found) -> str:

@@ -16,6 +16,8 @@ from workbench.dashboard.views.flagged import anomalies, anomaly
 from workbench.dashboard.views.flagged.anomalies import Flagged, Looked
 from workbench.dashboard.views.flagged.anomaly import Found, page_of
 from workbench.dashboard.views.location import Location
+from workbench.engines.anomalies.going_back import GoingBack
+from workbench.engines.counterfactuals import CounterfactualReport
 from workbench.engines.listing import Names
 
 HERE: Final = Location("anomaly", scope="acme", policy="refunds", id="ano_1")
@@ -81,11 +83,18 @@ def flagged(name: str) -> Flagged:
     return Flagged(name, 0, document, open=True, dismissal=None)
 
 
+def going_back(name: str) -> GoingBack:
+    """What the version before would have decided, where both versions are named so."""
+    body = {"redecided": 2, "verdict_changed": 1, "unknown": 0, "policy_id": name}
+    rows = pl.DataFrame([{"verdict": "yes", "then_verdict": "no", "failed": 1, "reverted": 0}])
+    return GoingBack((name, name), name, CounterfactualReport(body, rows, pl.LazyFrame(), name))
+
+
 @pytest.mark.parametrize("name", [*NAMES, LONG, "\u202ea\nb\r\n\x00c", "javascript:alert(1)", "//evil.example"])
 def test_names_are_text_whatever_they_are(name: str) -> None:
     columns = ("decision_id", "policy_version", "verdict", "reason_code", "execution_status", "outcome_status")
     decisions = pl.DataFrame([{**dict.fromkeys(columns, name), "created_at": NOW}])
-    found = Found(flagged(name), decisions, 1, pl.DataFrame(), CHART)
+    found = Found(flagged(name), decisions, 1, pl.DataFrame(), CHART, going_back(name))
     page = anomaly.view(
         Location("anomaly", scope=name, policy=name, id="ano_1"),
         found,
@@ -95,6 +104,7 @@ def test_names_are_text_whatever_they_are(name: str) -> None:
         as_of=NOW,
     )
     told = require_harmless(page)
+    assert "would have changed the verdict of 1 of 2 decisions (50%)." in told.text
     assert "\n" not in page.title
     assert not any(character in told.text for character in "\u202e\x00\u2028")
     listed = anomalies.view(
