@@ -84,7 +84,12 @@ def test_machines_are_told_the_same(desk: CommandDesk) -> None:
     assert desk.answer("report", "first") == tried
     shown = desk.answer("show", "first")
     assert (shown["state"], shown["stale"], shown["routes"]) == ("proposed", [], [])
-    assert desk.answer("status") == {"count": 0, "routes": [], "shadows": [], "waiting": desk.answer("list")["migrations"]}
+    assert desk.answer("status") == {
+        "count": 0,
+        "routes": [],
+        "shadows": [],
+        "waiting": desk.answer("list")["migrations"],
+    }
     approved = desk.answer("approve", "first", "--evidence", tried["evidence_hash"], by="ben")
     assert (approved["status"], approved["entry"]["actor"]) == ("approved", {"type": "user", "id": "ben"})
     applied = desk.answer("apply", "first", "--note", "now", by="ben")
