@@ -33,7 +33,7 @@ def verdicts(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, was: st
         notes: How to read it.
         was: What the verdicts are that others would take the place of.
     """
-    counted = frame.group_by("verdict", "then_verdict").agg(pl.col("decisions").sum())
+    counted = frame.group_by("verdict", "then_verdict").agg(pl.col("decisions").sum()).sort("verdict", "then_verdict")
     every = alt.Scale(domain=VERDICTS)
     base = rows(counted).encode(
         x=alt.X("then_verdict:N", title="Verdict as it would be", scale=every, axis=_LABELS),
