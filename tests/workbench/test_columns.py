@@ -23,7 +23,9 @@ def type_name(dtype: Any) -> str:
     if isinstance(dtype, pl.Datetime):
         return "time"
     if isinstance(dtype, pl.List):
-        return "list of {name, value}" if isinstance(dtype.inner, pl.Struct) else f"list of {type_name(dtype.inner)}"
+        if isinstance(dtype.inner, pl.Struct):
+            return f"list of {{{', '.join(field.name for field in dtype.inner.fields)}}}"
+        return f"list of {type_name(dtype.inner)}"
     return next(name for of, name in NAMES.items() if dtype == of)
 
 
@@ -54,7 +56,8 @@ def test_every_table_begins_with_its_scope_and_has_a_column_that_tells_its_month
 
 
 def test_there_is_a_table_for_every_type_of_entry() -> None:
-    assert set(ENTRY_TABLES) == {"decision", "erasure", *(kind.entry_type for kind in KINDS)}
+    others = {"decision", "erasure", "migration", "route"}
+    assert set(ENTRY_TABLES) == others | {*(kind.entry_type for kind in KINDS)}
 
 
 def test_what_proves_a_row_cannot_be_left_out() -> None:
