@@ -82,10 +82,11 @@ def apply(
         return
     for route in routes:
         say(f"{route['rulebook_id']}: {_moved(route)}.", style="green")
-    say(
-        f"In force from the next decision on. To go back: `gate migrate rollback {routes[0]['rulebook_id']} --scope "
-        f"{scope} --from {routes[0]['to']['version']}`."
-    )
+    say("In force from the next decision on.")
+    for route in routes:
+        if route["from"] is not None:
+            command = f"gate migrate rollback {route['rulebook_id']} --scope {scope} --from {route['to']['version']}"
+            say(f"To go back: `{command}`.")
 
 
 def rollback(
