@@ -45,8 +45,8 @@ def test_from_the_check_to_a_rollback(desk: CommandDesk, tmp_path: Path) -> None
 
     assert desk.done("apply", "second", by="ada").splitlines() == [
         "pricing_exception: 1 -> 2.",
-        f"In force from the next decision on. To go back: `gate migrate rollback pricing_exception --scope {SCOPE} "
-        "--from 2`.",
+        "In force from the next decision on.",
+        f"To go back: `gate migrate rollback pricing_exception --scope {SCOPE} --from 2`.",
     ]
     facts = {"discount_percent": 10, "margin_percent": 17}
     assert _decided(desk.routed(**facts)) == ("2", "no")
