@@ -121,6 +121,16 @@ class NotebookDownload(Download):
         return name, "application/x-ipynb+json", partial(self.store.notebook, who, policy, anomaly, version)
 
 
+class DryRunDownload(Download):
+    """GET /download/dry-run?scope&policy&version&anomaly: the notebook of going back to the version before it."""
+
+    def file(self, who: Access) -> tuple[str, str, Callable[[], bytes]]:
+        """The notebook as Jupyter's JSON."""
+        policy, anomaly, version = self.argument("policy"), self.argument("anomaly"), self.argument("version") or None
+        name = f"going-back-{safe(policy)}.ipynb"
+        return name, "application/x-ipynb+json", partial(self.store.dry_run, who, policy, anomaly, version)
+
+
 def safe(name: str) -> str:
     """A name as part of a file's name."""
     return "".join(each if each.isascii() and (each.isalnum() or each in "._-") else "_" for each in name) or "file"

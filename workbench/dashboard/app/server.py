@@ -24,7 +24,14 @@ from gate.ledger.access.users import Users
 from workbench.charts.colours import stylesheet
 from workbench.charts.inline.plans import Draw, drawn_here
 from workbench.dashboard.app import libraries
-from workbench.dashboard.app.downloads import Files, KeysDownload, NotebookDownload, PacketDownload, RecordDownload
+from workbench.dashboard.app.downloads import (
+    DryRunDownload,
+    Files,
+    KeysDownload,
+    NotebookDownload,
+    PacketDownload,
+    RecordDownload,
+)
 from workbench.dashboard.app.headers import SecurityHeaders
 from workbench.dashboard.app.opened import OpenPages
 from workbench.dashboard.app.origin import LOOPBACK, Origins
@@ -191,6 +198,7 @@ def _patterns(shared: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         (r"/download/record", RecordDownload, downloads),
         (r"/download/keys", KeysDownload, downloads),
         (r"/download/notebook", NotebookDownload, downloads),
+        (r"/download/dry-run", DryRunDownload, downloads),
         (r"/health", Health),
         (rf"{path}/(.*)", StaticFileHandler, {"path": str(files)}),
         (r"/assets/charts.css", ChartColours),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,7 @@ from workbench.dashboard.store.ledger import LedgerReads
 from workbench.dashboard.store.memo import Memo
 from workbench.dashboard.store.reports import ReportStore, ScopeReports, unknown_anomaly
 from workbench.dashboard.store.snapshots import FRESH_FOR, SCOPES, Snapshots, reading
+from workbench.engines.anomalies.report import AnomalyReport
 from workbench.lake.entries import Personal
 from workbench.notebooks import as_ipynb, load, written_for
 
@@ -97,9 +98,42 @@ class Store:
             NotFound: DASHBOARD_ANOMALY_UNKNOWN.
             ServiceUnavailable: As `reports`.
         """
-        listed = self.reports(access).anomalies(policy_id, policy_version).to_dict()["anomalies"]
-        if anomaly_id not in {each["anomaly_id"] for each in listed}:
+        report = self.reports(access).anomalies(policy_id, policy_version)
+        _require_listed(report, anomaly_id)
+        more = {"VERSION": policy_version, "ANOMALY": anomaly_id}
+        return self._written("anomaly_investigation", access, policy_id, more)
+
+    def dry_run(self, access: Access, policy_id: str, anomaly_id: str, policy_version: str | None = None) -> bytes:
+        """The notebook that dry-runs the version before an anomaly's over the whole past, as Jupyter's JSON.
+
+        Args:
+            access: Who asks.
+            policy_id: The policy.
+            anomaly_id: The anomaly, which came with a version.
+            policy_version: As `notebook` takes it.
+
+        Raises:
+            NotFound: DASHBOARD_ANOMALY_UNKNOWN, also where it came with no version that another was before.
+            ServiceUnavailable: As `reports`.
+        """
+        report = self.reports(access).anomalies(policy_id, policy_version)
+        back = report.going_back(_require_listed(report, anomaly_id))
+        if back is None:
             raise unknown_anomaly()
+        return self._written("migration_dry_run", access, policy_id, {"CANDIDATE": back.before})
+
+    def _written(self, name: str, access: Access, policy_id: str, more: Mapping[str, str | None]) -> bytes:
         lake = self._instance.settings.lake_directory.absolute() if self._tells_paths else Path("lake")
-        source, more = load("anomaly_investigation"), {"VERSION": policy_version, "ANOMALY": anomaly_id}
-        return as_ipynb(written_for(source, access.scope, policy_id, lake, more)).encode()
+        return as_ipynb(written_for(load(name), access.scope, policy_id, lake, more)).encode()
+
+
+def _require_listed(report: AnomalyReport, anomaly_id: str) -> int:
+    """The place of an anomaly in a report.
+
+    Raises:
+        NotFound: DASHBOARD_ANOMALY_UNKNOWN.
+    """
+    for at, each in enumerate(report.body["anomalies"]):
+        if each["anomaly_id"] == anomaly_id:
+            return at
+    raise unknown_anomaly()

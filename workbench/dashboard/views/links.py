@@ -60,5 +60,5 @@ def week_of(location: Location, monday: date) -> dict[str, str | None]:
 
 
 def download(what: str, location: Location, **parameters: str) -> str:
-    """A file of the scope: `packet`, `record`, `keys` or `notebook`."""
+    """A file of the scope: `packet`, `record`, `keys`, `notebook` or `dry-run`."""
     return f"/download/{what}?{urlencode({'scope': location.scope or '', **parameters})}"

@@ -186,8 +186,9 @@ def test_files_of_a_foreign_scope_are_refused_as_unknown_ones_are(site: Site) ->
         assert len(foreign) == 1
         assert ana.get(f"/download/{what}?scope=other&id={secret}").status_code == 404
         assert site.browser().get(f"/download/{what}?scope=other&id={secret}").status_code == 302
-    assert ana.get("/download/notebook?scope=other&policy=secret_policy&anomaly=x").status_code == 404
-    assert ana.get("/download/notebook?scope=acme&policy=pricing_exception&anomaly=x").status_code == 404
+    for what in ("notebook", "dry-run"):
+        assert ana.get(f"/download/{what}?scope=other&policy=secret_policy&anomaly=x").status_code == 404
+        assert ana.get(f"/download/{what}?scope=acme&policy=pricing_exception&anomaly=x").status_code == 404
 
 
 CHANGES: dict[str, Callable[[Site, Browser, str, Scope], object]] = {

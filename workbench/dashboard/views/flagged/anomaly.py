@@ -147,7 +147,7 @@ def view(
         "aged": anomaly["kind"] == "outcome_shift",
         "all_url": location.to("decisions", policy=policy_id, anomaly=anomaly["anomaly_id"]).url,
         "steps": [{"what": step["what"], "url": page_of(location, step["href"])} for step in anomaly["look_at_next"]],
-        "back": _back(location, policy_id, found.back),
+        "back": _back(location, policy_id, anomaly, found.back),
         "notebook": links.download("notebook", location, **_of_notebook(location, policy_id, anomaly)),
         "history": [_act(act) for act in history],
         "may_dismiss": may_dismiss,
@@ -214,12 +214,17 @@ def _of_notebook(location: Location, policy_id: str, anomaly: AnomalyDocument) -
     return {"policy": policy_id, "anomaly": anomaly["anomaly_id"], **version}
 
 
-def _back(location: Location, policy_id: str, back: GoingBack | None) -> dict[str, Any] | None:
-    """What going back would have changed, and where each of the new versions is compared with the one before it."""
+def _back(
+    location: Location, policy_id: str, anomaly: AnomalyDocument, back: GoingBack | None
+) -> dict[str, Any] | None:
+    """What going back would have changed, where each of the new versions is compared with the one before it, and the
+    dry run of going back over the whole past.
+    """
     if back is None:
         return None
     compared = [(cut(each), _held(location.to("policy", policy=policy_id, version=each))) for each in back.versions]
-    return {"said": " ".join(back.sentences()), "compared": compared}
+    dry_run = links.download("dry-run", location, **_of_notebook(location, policy_id, anomaly))
+    return {"said": " ".join(back.sentences()), "compared": compared, "dry_run": dry_run, "before": cut(back.before)}
 
 
 def _first(found: Found) -> str:
