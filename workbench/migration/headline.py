@@ -92,8 +92,9 @@ def _how_many(of: _Part) -> Iterator[Line]:
     if approved:
         yield Line(f"{_that(approved, 'blocked or held')} would be approved.", "danger")
     refused = history["otherwise_refused"]
-    if refused["decisions"]:
-        yield Line(f"{_that(refused['decisions'], 'blocked or held')} would be {_parts(refused)} instead.")
+    for to, are, would in (("to_no", "held", "blocked"), ("to_review", "blocked", "held")):
+        if refused[to]:
+            yield Line(f"{_that(refused[to], are)} would be {would}.")
     rest = history["changed"]["decisions"] - changed["decisions"]
     if rest:
         yield Line(f"{rest:,} more would change in action, reason or rule alone.")
@@ -109,10 +110,10 @@ def _that(number: int, are: str) -> str:
     return f"{counted(number, 'decision')} that {'is' if number == 1 else 'are'} {are}"
 
 
-def _parts(of: _Part) -> str:
-    """Where decisions go that are not approved: `held`, or `3 blocked and 4 held`."""
-    parts = [(of[to], word) for to, word in (("to_no", "blocked"), ("to_review", "held")) if of[to]]
-    return parts[0][1] if len(parts) == 1 else " and ".join(f"{number:,} {word}" for number, word in parts)
+def _parts(blocked: _Part) -> str:
+    """Where approvals go: `held`, or `blocked (3) or held (4)`."""
+    parts = [(word, blocked[to]) for to, word in (("to_no", "blocked"), ("to_review", "held")) if blocked[to]]
+    return parts[0][0] if len(parts) == 1 else " or ".join(f"{word} ({number:,})" for word, number in parts)
 
 
 def _how_dangerous(of: _Part) -> Iterator[Line]:
@@ -165,6 +166,8 @@ def _how_sure(of: _Part) -> Iterator[Line]:
         named = [f"{field['field']} ({field['decisions']:,})" for field in lacking[:_NAMED]]
         more = [f"{len(lacking) - _NAMED} more"] if len(lacking) > _NAMED else []
         yield Line(f"Past decisions lack facts that the candidate requires: {joined([*named, *more])}.", "warning")
+    if history["metric"] is not None and history["redecided"] and not history["money"]:
+        yield Line(f"No past decision has a value of {history['metric']}: check the metric's name.", "warning")
     undecided = [] if difference is None else list(difference["undecided"])
     for sentence in [*undecided, *history["undecided"]]:
         yield Line(f"Not decided: {sentence}", "warning")

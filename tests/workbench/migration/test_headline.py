@@ -1,0 +1,68 @@
+"""The sentences that a report begins with: each follows from a figure, and none says more."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Final
+
+import pytest
+
+from tests.support.migrations import Example
+from workbench.migration.headline import headline, history_lines, worst
+
+EXAMPLE: Final = Example().stored[0].evidence
+
+
+def evidence(**history: Any) -> dict[str, Any]:
+    """The example, with other figures of the history."""
+    found = copy.deepcopy(dict(EXAMPLE))
+    for name, figures in history.items():
+        of = found["rulebooks"][0]["history"]
+        of[name] = {**of[name], **figures} if isinstance(figures, dict) else figures
+    return found
+
+
+def told(found: dict[str, Any]) -> list[str]:
+    return [line.text for line in headline(found)]
+
+
+def test_a_danger_is_a_danger() -> None:
+    lines = headline(EXAMPLE)
+    assert worst(lines) == "danger"
+    assert [line.text for line in lines if line.level == "danger"] == [
+        "7 decisions that are blocked or held would be approved.",
+        "For all facts, not only past ones: in 1 region, what is refused or held now would be approved.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("to", "sentence"),
+    [
+        ((1, 0), "1 decision that is approved would be blocked."),
+        ((0, 2), "2 decisions that are approved would be held."),
+        ((3, 4), "7 decisions that are approved would be blocked (3) or held (4)."),
+    ],
+)
+def test_approvals_that_end_are_told_by_where_they_go(to: tuple[int, int], sentence: str) -> None:
+    blocked = {"decisions": sum(to), "to_no": to[0], "to_review": to[1]}
+    assert sentence in told(evidence(newly_blocked=blocked))
+
+
+def test_a_move_between_blocked_and_held_is_told() -> None:
+    moved = {"decisions": 1, "to_no": 0, "to_review": 1}
+    assert "1 decision that is blocked would be held." in told(evidence(otherwise_refused=moved))
+
+
+def test_a_metric_that_no_decision_has_is_probably_misspelt() -> None:
+    sentence = "No past decision has a value of revnue: check the metric's name."
+    assert sentence in told(evidence(metric="revnue"))
+    assert sentence not in told(evidence(metric="revnue", redecided=0))
+    assert "value of" not in " ".join(told(evidence()))
+
+
+def test_an_equal_candidate_is_told_as_such_and_nothing_else_of_its_effect() -> None:
+    found = evidence()
+    found["rulebooks"][0]["difference"] = {"equal": True, "decided": True, "regions": [], "undecided": []}
+    lines = [line.text for line in history_lines(found["rulebooks"][0])]
+    assert "It decides all facts as the version in force does; the exact analysis proves it." in lines
+    assert not any("would get another verdict" in line for line in lines)
