@@ -19,7 +19,7 @@ pytestmark = pytest.mark.heavy
 
 _ALLOWED: Final = "default-src 'none'; base-uri 'none'; form-action 'none'"
 _DECISIONS: Final = "http://page.example/decisions?"
-_MEASURE: Final = """all => all.map(svg => {
+MEASURE: Final = """all => all.map(svg => {
     const within = (inner, outer) => inner.left >= outer.left - 1 && inner.right <= outer.right + 1
         && inner.top >= outer.top - 1 && inner.bottom <= outer.bottom + 1;
     // A line of text is a little lower than its box.
@@ -66,7 +66,7 @@ def test_every_text_is_in_sight_none_lies_on_another_and_nothing_runs(
     page = watched.show(
         page_of([to_svg(chart, width=width) for chart in drawn.values()]), content_security_policy=_ALLOWED
     )
-    measured: list[dict[str, Any]] = page.eval_on_selector_all("svg", _MEASURE)
+    measured: list[dict[str, Any]] = page.eval_on_selector_all("svg", MEASURE)
     faults = {
         name: (of["outside"], of["over"])
         for name, of in zip(drawn, measured, strict=True)
