@@ -55,7 +55,7 @@ active = version_in_force(snapshot, POLICY)
 chosen = CANDIDATE or order[max(order.index(active) - 1, 0)]
 candidate = chosen if chosen in order else Path(chosen)
 print("versions that have decided:", ", ".join(order))
-print("in force:", active, " candidate:", candidate)
+print("in force, as far as the lake has come:", active, " candidate:", candidate)
 
 # %% [markdown]
 # ## The short answer
@@ -94,7 +94,7 @@ run.plot("weeks")
 
 # %%
 TEXTS = ("rule", "verdict", "then_rule", "then_verdict")
-KNOWN = ("succeeded", "failed", "reverted", "partial", "unreported")
+KNOWN = ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported")
 moved = pl.DataFrame(
     [
         {**{name: row[name] for name in (*TEXTS, "decisions")}, **{name: row["outcomes"][name] for name in KNOWN}}

@@ -136,7 +136,7 @@ def written_for(
     read = repr(str(lake)) if lake.is_absolute() else f'os.environ.get("GATE_LAKE", {str(lake)!r})'
     # Python literals: whatever a name contains, it stays on its line and is nothing but a string.
     given = {"SCOPE": repr(scope), "POLICY": repr(policy), "LAKE": read, **{of: repr(chosen[of]) for of in chosen}}
-    named = "".join(f"\n    {name.lower():<8}{value!r}" for name, value in chosen.items())
+    named = "".join(f"\n    {name.lower():<7} {value!r}" for name, value in chosen.items())
     about = _ABOUT.format(name=notebook.name, scope=scope, policy=policy, lake=str(lake), more=named)
     about += "" if lake.is_absolute() else _ELSEWHERE
     cells = (_with(given, cell) if PARAMETERS in cell.tags else cell for cell in notebook.cells)

@@ -231,6 +231,15 @@ class Migrations:
         found = self.standing(scope, manifest["migration_id"])
         if found is not None:
             require_open(found, manifest["migration_id"], to="proposed")
+        self.require_free(scope, rulebooks)
+
+    def require_free(self, scope: Scope, rulebooks: Sequence[Rulebook]) -> None:
+        """Requires that no version of some candidates names another rulebook.
+
+        Raises:
+            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
         for rulebook in rulebooks:
             self._require_free(scope, rulebook)
 
@@ -347,7 +356,7 @@ class Migrations:
                 raise OperatorError(
                     "ROUTE_MOVED",
                     f"{rulebook_id} leads to {current['to']['version']}, and not to {active}, so that nothing was "
-                    f"rolled back. `gate migrate status` shows who moved it, and when.",
+                    f"rolled back. `gate migrate status --scope {scope.name}` shows who moved it, and when.",
                 )
             if target is None:
                 raise OperatorError(
@@ -615,8 +624,8 @@ class Migrations:
         if evidence_hash != found.evidence_hash:
             raise OperatorError(
                 "EVIDENCE_MISMATCH",
-                f"The latest evidence of {found.migration_id} is {found.evidence_hash}, and not {evidence_hash}. Read "
-                f"its report, and approve that hash.",
+                f"{evidence_hash} is not the latest evidence of {found.migration_id}. Read its report, which names "
+                f"that evidence, before you decide: `gate migrate report {found.migration_id}`.",
             )
         evidence = _document(change, found.evidence_hash)
         _require_gate(evidence, found.migration_id)

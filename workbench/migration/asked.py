@@ -80,15 +80,15 @@ def versions(snapshot: Snapshot, policy_id: str) -> list[str]:
 
 
 def version_in_force(snapshot: Snapshot, policy_id: str) -> str | None:
-    """The version that the policy's route leads to; without a route, the one that decided last.
-
-    None where the policy has decided nothing, or where its route leads to a version that has not decided yet.
+    """The version that the policy's route leads to, as far as the lake has come; without a route, or where that version
+    has decided nothing yet, so that the lake lacks its rulebook, the one that decided last. None where none decided.
     """
+    decided = versions(snapshot, policy_id)
     for table in ("routes", "decisions"):
         of = snapshot.table(table).filter(pl.col("policy_id") == policy_id)
         found = of.select(pl.col("policy_version").sort_by("position").last()).collect().item()
-        if found is not None:
-            return str(found) if found in versions(snapshot, policy_id) else None
+        if found in decided:
+            return str(found)
     return None
 
 

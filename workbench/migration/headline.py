@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from workbench.engines.wording import counted, decided_by, joined
-from workbench.migration.sentences import rate
+from workbench.migration.sentences import percent, rate
 
 Level: TypeAlias = Literal["danger", "warning", "good", "note"]
 
@@ -76,6 +76,9 @@ def _how_many(of: _Part) -> Iterator[Line]:
         yield Line("It decides all facts as the version in force does; the exact analysis proves it.", "good")
         return
     changed, redecided = history["verdict_changed"], history["redecided"]
+    window = _window(history)
+    if window:
+        yield Line(f"Only decisions {window} were looked at: {history['decisions']:,}.", "warning")
     if not redecided:
         yield Line("No past decision of it can be decided anew, so the past shows nothing.", "warning")
         return
@@ -106,6 +109,12 @@ def _how_many(of: _Part) -> Iterator[Line]:
         )
 
 
+def _window(history: _Part) -> str:
+    """`since 2026-06-01T00:00:00.000Z`; nothing where the whole past was looked at."""
+    ends = (("since", history["since"]), ("until", history["until"]))
+    return " and ".join(f"{word} {at}" for word, at in ends if at is not None)
+
+
 def _that(number: int, are: str) -> str:
     return f"{counted(number, 'decision')} that {'is' if number == 1 else 'are'} {are}"
 
@@ -131,11 +140,25 @@ def _how_dangerous(of: _Part) -> Iterator[Line]:
     outcomes = of["history"]["outcomes"]
     for name in ("good_newly_blocked", "bad_newly_approved", "bad_newly_blocked"):
         if outcomes[name]["decisions"]:
-            yield Line(outcomes[name]["sentence"], "good" if name == "bad_newly_blocked" else "danger")
+            beside = _beside(outcomes) if name == "bad_newly_approved" else ""
+            level: Level = "good" if name == "bad_newly_blocked" else "danger"
+            yield Line(f"{outcomes[name]['sentence']}{beside}", level)
+
+
+def _beside(outcomes: _Part) -> str:
+    """How often those fail that are approved today, which the newly approved are to be compared with."""
+    bad = outcomes["bad_newly_blocked"]["of"]
+    known = bad + outcomes["good_newly_blocked"]["of"]
+    return f" Of {known:,} that were approved, {bad:,} ({percent(bad / known)}) did not." if known else ""
 
 
 def _findings(of: _Part) -> Iterator[Line]:
-    findings = [finding for finding in of["analysis"]["findings"] if finding["severity"] == "danger"]
+    every = of["analysis"]["findings"]
+    for finding in every:
+        # Most often a misspelt name, which nothing else shows as one.
+        if finding["kind"] == "undeclared_field":
+            yield Line(f"The analysis of the candidate: {finding['message']}", "danger")
+    findings = [of for of in every if of["severity"] == "danger" and of["kind"] != "undeclared_field"]
     for finding in findings[:3]:
         yield Line(f"The analysis of the candidate: {finding['message']}", "danger")
 

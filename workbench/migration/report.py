@@ -33,8 +33,8 @@ _WIDTH: Final = 880
 _MATRIX_WIDTH: Final = 480
 _ROWS: Final = 40
 # What means something within a line, an underscore between letters aside; and what does where a line begins.
-_MARKS: Final = re.compile(r"([\\`*{}\[\]<>|~#!&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
-_BEGINNINGS: Final = re.compile(r"^([0-9]+(?=[.)])|(?=[-+=]))")
+_MARKS: Final = re.compile(r"([\\`*\[\]|~#]|<(?=[A-Za-z/!?])|&(?=[#A-Za-z])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+_BEGINNINGS: Final = re.compile(r"^([0-9]+(?=[.)])|(?=[-+=>]))")
 
 _Part = Mapping[str, Any]
 
@@ -52,7 +52,7 @@ def as_html(document: _Part, evidence: _Part) -> str:
 
     shown = {
         "migration_id": document["migration_id"],
-        "state": _state(document),
+        "state": _state(document, evidence),
         "summary": document["manifest"].get("summary"),
         "acts": list(_acts(document)),
         "headline": [*_headline(document, evidence)],
@@ -125,8 +125,6 @@ def _write(path: Path, content: bytes) -> None:
 
 def _headline(document: _Part, evidence: _Part) -> Iterator[Line]:
     """What a person reads first: what keeps the migration from being applied, and what it comes to."""
-    if "shadow" in evidence:
-        yield live_line(evidence["shadow"])
     if document["state"] in ("proposed", "approved"):
         for sentence in document["stale"]:
             yield Line(f"The evidence is stale: {sentence}", "danger")
@@ -147,7 +145,9 @@ _STATES: Final[Mapping[str, str]] = {
 }
 
 
-def _state(document: _Part) -> str:
+def _state(document: _Part, evidence: _Part) -> str:
+    if "shadow" in evidence:
+        return live_line(evidence["shadow"]).text
     return _STATES.get(document["state"], document["state"])
 
 
@@ -233,11 +233,15 @@ def _coverage(tests: _Part | None) -> str:
     if tests is None:
         return ""
     met, of = (sum(part[name] for part in tests["coverage"].values()) for name in ("met", "of"))
-    return f"They meet {met:,} of {counted(of, 'goal')} of the coverage."
+    return f"They reach {met:,} of {counted(of, 'goal')} of coverage: rules that match, tests that hold and that fail."
 
 
 def _identity(evidence: _Part) -> Iterator[tuple[str, str]]:
-    yield "evidence", evidence["evidence_hash"]
+    # A live report is no evidence: its figures are the shadow's.
+    yield (
+        ("evidence of the proposal, not of this report" if "shadow" in evidence else "evidence"),
+        evidence["evidence_hash"],
+    )
     yield "manifest", evidence["manifest_hash"]
     for of in evidence["rulebooks"]:
         read_at = of["history"]["read_at"]
@@ -260,7 +264,7 @@ def _markdown(document: _Part, evidence: _Part) -> Iterator[str]:
     if summary:
         yield _plain(summary)
         yield ""
-    yield _plain(_state(document))
+    yield _plain(_state(document, evidence))
     yield ""
     for line in _headline(document, evidence):
         yield f"- {_mark(line)}{_plain(line.text)}"
@@ -323,17 +327,24 @@ def _table(columns: Sequence[str], found: Sequence[Sequence[object]]) -> Iterato
     yield f"| {' | '.join(columns)} |"
     yield f"|{'---|' * len(columns)}"
     for row in found:
-        yield f"| {' | '.join(_plain(str(cell)) for cell in row)} |"
+        yield f"| {' | '.join(_inline(str(cell)) for cell in row)} |"
+
+
+def _inline(text: str) -> str:
+    """A text that Markdown shows as it is within a line."""
+    return _MARKS.sub(r"\\\1", on_one_line(text).strip())
 
 
 def _plain(text: str) -> str:
-    """A text that Markdown shows as it is, on one line."""
+    """A text that Markdown shows as it is where a line begins."""
     return _BEGINNINGS.sub(r"\1\\", _MARKS.sub(r"\\\1", on_one_line(text).strip()))
 
 
 def _result(result: _Part) -> str:
-    by = "no rule" if result["rule_id"] is None else result["rule_id"]
-    return f"{result['decision']} ({by})"
+    if result["rule_id"] is not None:
+        return f"{result['decision']} ({result['rule_id']})"
+    # What no rule decides comes from the default outcome or from the schema check; the reason code tells which.
+    return f"{result['decision']} (no rule, {result['reason_code']})"
 
 
 def _told_outcomes(outcomes: Mapping[str, int]) -> str:

@@ -44,8 +44,8 @@ def _bad_newly_blocked(of: _Figure) -> str:
     if not of["of"]:
         return "No approved decision ended badly, so nothing is known about bad ones that would be stopped."
     return (
-        f"Of {counted(of['of'], 'approved decision')} that did not succeed, {of['decisions']:,} ({rate(of)}) would now "
-        f"be blocked or held."
+        f"Of {counted(of['of'], 'approved decision')} that did not succeed in full, {of['decisions']:,} ({rate(of)}) "
+        f"would now be blocked or held."
     )
 
 
@@ -55,7 +55,7 @@ def _bad_newly_approved(of: _Figure) -> str:
     have = "has" if of["of"] == 1 else "have"
     return (
         f"The candidate would newly approve {counted(of['of'], 'decision')} that {have} a final outcome; "
-        f"{of['decisions']:,} of them ({rate(of)}) did not succeed."
+        f"{of['decisions']:,} of them ({rate(of)}) did not succeed in full."
     )
 
 
@@ -83,9 +83,6 @@ def unknowable(of: _Figure) -> str:
     Args:
         of: The newly approved decisions without a final outcome.
     """
-    sentence = "A blocked or held action has no outcome, so nobody knows how it would have ended."
-    return (
-        f"{sentence} This holds for {counted(of['decisions'], 'newly approved decision')}."
-        if of["decisions"]
-        else sentence
-    )
+    sentence = "An action that was not carried out has no outcome, so nobody knows how it would have ended."
+    among = f"{of['decisions']:,} of {counted(of['of'], 'newly approved decision')}"
+    return f"{sentence} This holds for {among}." if of["decisions"] else sentence

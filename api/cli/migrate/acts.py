@@ -35,10 +35,8 @@ def approve(
     if as_json:
         print_json({"migration_id": migration_id, "status": standing.status, "entry": standing.approval})
     else:
-        say(
-            f"Approved {migration_id} as {who.name}. It decides nothing yet: `gate migrate apply {migration_id} "
-            f"--scope {scope}` routes to it."
-        )
+        command = f"gate migrate apply {migration_id} --scope {scope} --user NAME"
+        say(f"Approved {migration_id} as {who.name}. It decides nothing yet: `{command}` routes to it.")
 
 
 def reject(
@@ -86,7 +84,7 @@ def apply(
     for route in routes:
         if route["from"] is not None:
             command = f"gate migrate rollback {route['rulebook_id']} --scope {scope} --from {route['to']['version']}"
-            say(f"To go back: `{command}`.")
+            say(f"To go back: `{command} --user NAME`.")
 
 
 def rollback(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -89,6 +90,8 @@ def dry_run(
     _require_ending("--decisions", decisions, DECISIONS_ENDINGS)
     read = read_migration(manifest, corpus=corpus)
     with instance_at(home, database_url) as instance:
+        of = instance.ledger.directory.scope(scope)
+        instance.migrations().require_free(of, [candidate.rulebook for candidate in read.rulebooks])
         proof = _proved(instance, read, scope, cases, metric, since, as_json=as_json)
     evidence = proof.proposal.evidence
     document = {"migration_id": read.manifest.migration_id, "state": "draft", "manifest": read.manifest.body}
@@ -104,7 +107,9 @@ def dry_run(
         if report is not None:
             say(f"Wrote the report to {report}.")
         if not faults:
-            say(f"Next: `gate migrate propose {manifest} --scope {scope} --user NAME` puts it before an approver.")
+            options = _options(corpus, cases, metric, since)
+            command = f"gate migrate propose {manifest} --scope {scope}{options} --user NAME"
+            say(f"Next: `{command}` puts it before an approver.")
     raise typer.Exit(1 if faults else 0)
 
 
@@ -148,12 +153,12 @@ def propose(
         _print(headline(evidence), faults)
         say(f"Proposed {migration_id} as {who.name}. Evidence: {standing.evidence_hash}")
         if not faults and not needs_approval(read.manifest.body, evidence):
-            say(f"Next: nobody has to approve it; `gate migrate apply {migration_id} --scope {scope}` routes to it.")
+            command = f"gate migrate apply {migration_id} --scope {scope} --user NAME"
+            say(f"Next: nobody has to approve it; `{command}` routes to it.")
         elif not faults:
-            say(
-                f"Next: another user reads it with `gate migrate report {migration_id} --scope {scope}`, and approves "
-                f"it with `gate migrate approve {migration_id} --scope {scope} --evidence {standing.evidence_hash}`."
-            )
+            reading = f"gate migrate report {migration_id} --scope {scope}"
+            approving = f"gate migrate approve {migration_id} --scope {scope} --evidence {standing.evidence_hash}"
+            say(f"Next: another user reads it with `{reading}`, and approves it with `{approving} --user NAME`.")
     raise typer.Exit(1 if faults else 0)
 
 
@@ -162,6 +167,12 @@ REPORT_ENDINGS: Final = (".html", ".md", ".json")
 
 DECISIONS_ENDINGS: Final = (".parquet", ".csv")
 """How the names of files with decisions end."""
+
+
+def _options(corpus: Path | None, cases: Sequence[Path], metric: str | None, since: str | None) -> str:
+    """The options of a dry run, as the command that makes the same evidence again takes them."""
+    given = [("--corpus", corpus), *(("--cases", file) for file in cases), ("--metric", metric), ("--since", since)]
+    return "".join(f" {option} {shlex.quote(str(value))}" for option, value in given if value is not None)
 
 
 def _require_ending(option: str, path: Path | None, endings: Sequence[str]) -> None:

@@ -187,7 +187,7 @@ def test_a_history_without_decisions_gives_zeros_and_says_so(tmp_path: Path, fir
     assert (body["weeks"], body["versions"], body["money"], body["missing_facts"]) == ([], [], [], [])
     assert "No decision was approved" in body["outcomes"]["good_newly_blocked"]["sentence"]
     assert body["outcomes"]["newly_approved_unknown"]["sentence"] == "The candidate would newly approve no decision."
-    assert body["outcomes"]["unknowable"].startswith("A blocked or held action has no outcome")
+    assert body["outcomes"]["unknowable"].startswith("An action that was not carried out has no outcome")
 
 
 def pricing(version: str, *, limit: float = 100, reversed_: bool = False) -> dict[str, Any]:

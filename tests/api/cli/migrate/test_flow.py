@@ -27,7 +27,7 @@ def test_from_the_check_to_a_rollback(desk: CommandDesk, tmp_path: Path) -> None
     proposed = desk.done("propose", file, "--note", "Too many thin deals.", by="ada")
     evidence = desk.answer("list")["migrations"][0]["evidence_hash"]
     assert f"Proposed second as ada. Evidence: {evidence}\n" in proposed
-    assert f"`gate migrate approve second --scope {SCOPE} --evidence {evidence}`" in proposed
+    assert f"`gate migrate approve second --scope {SCOPE} --evidence {evidence} --user NAME`" in proposed
     assert "second was proposed by ada at " in desk.done("status")
     assert "and waits for an approver." in desk.done("status")
 
@@ -37,16 +37,15 @@ def test_from_the_check_to_a_rollback(desk: CommandDesk, tmp_path: Path) -> None
     assert evidence in told
 
     approved = desk.done("approve", "second", "--evidence", evidence, by="ben")
-    assert approved == (
-        f"Approved second as ben. It decides nothing yet: `gate migrate apply second --scope {SCOPE}` routes to it.\n"
-    )
+    applying = f"gate migrate apply second --scope {SCOPE} --user NAME"
+    assert approved == f"Approved second as ben. It decides nothing yet: `{applying}` routes to it.\n"
     assert desk.active() == "1"
     assert "and waits to be applied." in desk.done("status")
 
     assert desk.done("apply", "second", by="ada").splitlines() == [
         "pricing_exception: 1 -> 2.",
         "In force from the next decision on.",
-        f"To go back: `gate migrate rollback pricing_exception --scope {SCOPE} --from 2`.",
+        f"To go back: `gate migrate rollback pricing_exception --scope {SCOPE} --from 2 --user NAME`.",
     ]
     facts = {"discount_percent": 10, "margin_percent": 17}
     assert _decided(desk.routed(**facts)) == ("2", "no")

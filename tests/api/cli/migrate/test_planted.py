@@ -107,7 +107,10 @@ class TestRefactored:
         assert routed.gate("migrate", "check", file).returncode == 0
         told = routed.done("propose", file, "--cases", cases_of(routed), by="ada")
         assert "It decides all facts as the version in force does; the exact analysis proves it.\n" in told
-        assert "Next: nobody has to approve it; `gate migrate apply prices --scope acme` routes to it.\n" in told
+        assert (
+            "Next: nobody has to approve it; `gate migrate apply prices --scope acme --user NAME` routes to it.\n"
+            in told
+        )
         assert "fail" not in told
         assert "and waits to be applied." in routed.done("status")
         (of,) = routed.answer("report", "prices")["rulebooks"]

@@ -174,8 +174,10 @@ class TestEvidence:
         new = desk.propose(version("1", 20))
         for given in (old, NO_HASH, new[:12], new.upper()):
             code, message = desk.refusal("approve", "prices", "--evidence", given, by="ben")
-            assert (code, new in message, f"not {given}." in message) == ("EVIDENCE_MISMATCH", True, True)
-            assert "Read its report, and approve that hash." in message
+            # It does not tell the hash: whoever approves is to have read the report.
+            assert (code, new in message) == ("EVIDENCE_MISMATCH", False)
+            assert message.startswith(f"{given} is not the latest evidence of prices.")
+            assert "Read its report, which names that evidence, before you decide" in message
         desk.done("approve", "prices", "--evidence", new, by="ben")
 
     def test_more_decisions_than_it_saw(self, desk: CommandDesk) -> None:
@@ -317,8 +319,8 @@ class TestStates:
         code, message = desk.refusal(*back, by="ben")
         assert (code, desk.active()) == ("ROUTE_MOVED", "2")
         assert message == (
-            "pricing_exception leads to 2, and not to 3, so that nothing was rolled back. `gate migrate status` shows "
-            "who moved it, and when."
+            "pricing_exception leads to 2, and not to 3, so that nothing was rolled back. `gate migrate status "
+            "--scope acme` shows who moved it, and when."
         )
 
     def test_a_scope_that_is_not_there(self, desk: CommandDesk) -> None:

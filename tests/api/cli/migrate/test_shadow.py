@@ -61,7 +61,7 @@ def test_a_shadow_from_its_start_to_its_end(desk: CommandDesk, tmp_path: Path) -
     said = f"This report is live: its decisions are the 4 that were made since {found['started_at']}, when ben started"
     written = desk.done("report", "second", "--shadow")
     lines = written.splitlines()
-    assert next(line for line in lines if line.startswith("- ")).startswith(f"- {said}")
+    assert any(line.startswith(said) for line in lines[:5])
     assert "Of 4 past decisions, 1 would get another verdict" in written
     assert "This report is live" not in desk.done("report", "second")
     page = tmp_path / "live.html"
