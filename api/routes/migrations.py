@@ -9,7 +9,7 @@ from flask import Blueprint, Response
 from api.http.auth import authenticate
 from api.http.requests import accepted, json_response, query_choice, query_entry_cursor, query_integer, query_text
 from api.http.state import state
-from gate.decisions.migrations import migration_summary, routes_document
+from gate.decisions.migrations.documents import migration_summary, routes_document
 from gate.errors import FieldError, NotFound, RequestRefused
 from gate.ledger.access.authority import Authority
 from gate.migration.standing import State

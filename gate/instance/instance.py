@@ -17,7 +17,7 @@ from gate.clock import utc_now
 from gate.contract.published import corpus_hash
 from gate.decisions.decide import DecisionGate
 from gate.decisions.lifecycle import Lifecycle
-from gate.decisions.migrations import ApprovalRules, Migrations
+from gate.decisions.migrations.acts import ApprovalRules, Migrations
 from gate.errors import OperatorError
 from gate.ids import timestamp
 from gate.instance.checkpoints import Checkpoints

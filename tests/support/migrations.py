@@ -10,7 +10,8 @@ from typing import Any
 
 from gate.clock import utc_now
 from gate.contract.published import corpus_hash
-from gate.decisions.migrations import ApprovalRules, Migrations, Proposal, ProposedRulebook, StoredMigration
+from gate.decisions.migrations.acts import ApprovalRules, Migrations
+from gate.decisions.migrations.documents import Proposal, ProposedRulebook, StoredMigration
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.instance.instance import Instance

@@ -48,7 +48,7 @@ def migration_dry_run(
         candidate: The candidate.
         base: The version that it is compared with; `version_in_force` where None.
         metric: As `workbench.migration.history.dry_run` takes it, as all that follows.
-        by: The fields that are told by the values of their facts.
+        by: The fields whose values break the figures down.
         since: Only decisions from this moment on.
         until: Only decisions before this moment.
 

@@ -23,10 +23,10 @@ from workbench.migration.tally import DIFFERS, FROM_YES, IS_CHANGED, REDECIDED, 
 from workbench.migration.values import ValueTally
 
 MAX_ROWS: Final = 200
-"""How many transitions, rules, versions and so on are told, those of the most decisions first."""
+"""How many rows a list has of transitions, rules, versions and so on, those of the most decisions first."""
 
 MAX_WEEKS: Final = 520
-"""How many weeks are told, the latest."""
+"""How many weeks are listed, the latest."""
 
 _TERMINAL: Final = ("succeeded", "partial", "failed", "reverted")
 _UNREPORTED: Final = "unreported"
@@ -118,7 +118,7 @@ class Figures:
         return {**body, "left_out": self._left_out}
 
     def _listed(self, name: str, rows: list[dict[str, Any]], beyond: int = 0) -> list[dict[str, Any]]:
-        """The first of some rows; how many decisions the others have is told apart."""
+        """The first of some rows; `left_out` counts the decisions of the others."""
         most = MAX_WEEKS if name == "weeks" else MAX_ROWS
         self._left_out[name] = beyond + sum(of["decisions"] for of in rows[most:])
         return rows[:most]

@@ -63,7 +63,7 @@ BUCKET: Final = 65_536
 """How many chain positions come into a stretch together."""
 
 MAX_FIELDS: Final = 20
-"""How many fields are told by the values of their facts."""
+"""How many fields break the figures down by their values."""
 
 _FIELD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,159}", re.ASCII)
 
@@ -131,7 +131,7 @@ def dry_run(
         candidate: The rulebook that is proposed.
         base: The version that is in force; None for a first route.
         metric: What money is told of: a metric of the latest outcomes by its name, or a fact as `inputs.<path>`.
-        by: The fields that are told by the values of their facts, at most `MAX_FIELDS`; those that the rulebooks read
+        by: The fields whose values break the figures down, at most `MAX_FIELDS`; those that the rulebooks read
             where None, the first of them in the order of their names.
         since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
         until: Only decisions before this moment, as `since`.

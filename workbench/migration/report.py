@@ -44,7 +44,7 @@ def as_html(document: _Part, evidence: _Part) -> str:
 
     Args:
         document: {migration_id, state, manifest}, and more where the migration is stored; see
-            `gate.decisions.migrations.migration_document`. Its state is `draft` where nothing is proposed.
+            `gate.decisions.migrations.documents.migration_document`. Its state is `draft` where nothing is proposed.
         evidence: The evidence.
     """
     # Drawing takes half a second to load, and the other forms draw nothing.

@@ -2,7 +2,7 @@
 
 A figure is a sum over groups, and the latest decisions of a sum are among the latest of its groups. So ten positions a
 group are all that has to be kept of the decisions themselves, however many there are. Groups are bounded too: names
-that callers choose, such as versions and texts, are told apart up to a number of them, those that occur first.
+that callers choose, such as versions and texts, are kept apart up to a number of them, those that occur first.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ EXAMPLES: Final = 10
 """How many decisions stand behind a figure at most."""
 
 MAX_NAMES: Final = 10_000
-"""How many names of one kind are told apart, those that occur first: versions, or the texts of a field."""
+"""How many names of one kind are kept apart, those that occur first: versions, or the texts of a field."""
 
 MAX_OUTCOMES: Final = 1_000
-"""How many outcomes of past decisions are told apart where there is no base, those that occur first."""
+"""How many outcomes of past decisions are kept apart where there is no base, those that occur first."""
 
 _POSITIONS: Final = pl.List(pl.Int64)
 _COUNTED: Final = {"decisions": pl.Int64(), "positions": _POSITIONS}
@@ -88,11 +88,11 @@ class Names:
     """Decisions by a name and a small number, with a bound on how many names there are: those that occur first.
 
     Attributes:
-        beyond: `number`, `decisions` and `positions` of the names that are not told apart.
+        beyond: `number`, `decisions` and `positions` of the names that are not kept apart.
     """
 
     def __init__(self, most: int = MAX_NAMES) -> None:
-        """Takes how many names are told apart."""
+        """Takes how many names are kept apart."""
         self.beyond = pl.DataFrame(schema={"number": pl.UInt8, **_COUNTED})
         self._groups = pl.DataFrame(schema={"name": pl.String, "number": pl.UInt8, **_COUNTED})
         self._admitted = pl.DataFrame(schema={"name": pl.String})
@@ -123,7 +123,7 @@ class Names:
 class Outcomes:
     """The outcomes of past decisions as numbers, in the order in which they first occur.
 
-    Beyond `most` of them, only their verdicts are told apart.
+    Beyond `most` of them, only their verdicts are kept apart.
     """
 
     def __init__(self, most: int = MAX_OUTCOMES) -> None:
@@ -147,7 +147,7 @@ class Outcomes:
 
     @property
     def told(self) -> list[Told]:
-        """The outcomes by their numbers; None for the members of those that are not told apart."""
+        """The outcomes by their numbers; None for the members of those that are not kept apart."""
         known: list[Told] = [alike(row[:-1]) for row in self._known.iter_rows()]
         unused: list[Told] = [(None,) * len(OUTCOME)] * (self._most - len(known))
         others: list[Told] = [(verdict, *(None,) * (len(OUTCOME) - 1)) for verdict in VERDICTS]

@@ -4,8 +4,8 @@
     tally.add(rows)                # of each stretch
     tally.classes(changes)
 
-Of texts, arrays and objects the most frequent ones are told, and the others as one class. They are looked for among
-the first `MAX_NAMES` that occur, so that a field of which each value is another costs no more than that.
+Of texts, arrays and objects the most frequent ones have classes of their own, and the others one class together. They
+are looked for among the first `MAX_NAMES` that occur, so that a field of which each value is another costs no more.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from workbench.migration.classes import class_words, classes_of, number_class, t
 from workbench.migration.tally import Groups, Names, keyed
 
 MAX_VALUES: Final = 20
-"""How many texts, arrays and objects of a field are told one by one."""
+"""How many texts, arrays and objects of a field have a class of their own."""
 
 MAX_NUMBERS: Final = 100
-"""How many classes of numbers of a field are told one by one, those of the most decisions."""
+"""How many classes of numbers of a field have a class of their own, those of the most decisions."""
 
 LONGEST_VALUE: Final = 200
 """How many characters a text, or the JSON of an array or object, has at most to be told on its own."""

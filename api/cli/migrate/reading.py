@@ -30,7 +30,7 @@ def list_migrations(
     as_json: Json = False,
 ) -> None:
     """List a scope's migrations, those proposed last first."""
-    from gate.decisions.migrations import migration_summary
+    from gate.decisions.migrations.documents import migration_summary
 
     if state not in (None, *STATES):
         raise OperatorError("USAGE_INVALID", f"{state!r} is no state of migrations; it is one of {', '.join(STATES)}.")
@@ -114,7 +114,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Report the evidence of a migration: as Markdown here, or as HTML, Markdown or JSON in a file."""
-    from gate.decisions.migrations import no_shadow
+    from gate.decisions.migrations.rules import no_shadow
     from workbench.migration.report import as_markdown, write_report
     from workbench.shadows.live import live_evidence
 
@@ -145,7 +145,7 @@ def status(
     as_json: Json = False,
 ) -> None:
     """Show the routes of a scope, and the migrations that wait for somebody."""
-    from gate.decisions.migrations import migration_summary, routes_document
+    from gate.decisions.migrations.documents import migration_summary, routes_document
     from gate.migration.approval import needs_approval
 
     with instance_at(home, database_url) as instance:

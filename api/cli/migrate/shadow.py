@@ -83,7 +83,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show what the shadow of a migration found so far: how many decisions differ, and by which rules."""
-    from gate.decisions.migrations import no_shadow
+    from gate.decisions.migrations.rules import no_shadow
 
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)

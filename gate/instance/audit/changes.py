@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from gate.decisions.migrations import CANDIDATE, EVIDENCE, MANIFEST, is_evidence
+from gate.decisions.migrations.documents import CANDIDATE, EVIDENCE, MANIFEST, is_evidence
 from gate.encoding.canonical import content_hash
 from gate.errors import GateError
 from gate.instance.audit.finding import Finding, beside, read_stored, tampered

@@ -15,7 +15,7 @@ from werkzeug.test import TestResponse
 
 from api.http.state import NO_REPORTS
 from gate.clock import utc_now
-from gate.decisions.migrations import migration_document, migration_summary, routes_document
+from gate.decisions.migrations.documents import migration_document, migration_summary, routes_document
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
 from gate.instance.instance import Instance

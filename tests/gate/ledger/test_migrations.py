@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text, update
 
 from gate.clock import utc_now
-from gate.decisions.migrations import ApprovalRules, Migrations
+from gate.decisions.migrations.acts import ApprovalRules, Migrations
 from gate.encoding.canonical import content_hash
 from gate.errors import AccessForbidden, GateError, RulebookRefused
 from gate.instance.audit import check_chain

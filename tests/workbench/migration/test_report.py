@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from gate.decisions.migrations import migration_document
+from gate.decisions.migrations.documents import migration_document
 from tests.support.migrations import Example
 from tests.workbench.hostile import NAMES
 from workbench.engines.rendering import on_one_line

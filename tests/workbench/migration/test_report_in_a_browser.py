@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import pytest
 
-from gate.decisions.migrations import migration_document
+from gate.decisions.migrations.documents import migration_document
 from tests.support.browser import Watched, browser
 from tests.support.migrations import Example
 from tests.workbench.charts.test_in_a_browser import MEASURE

@@ -16,25 +16,44 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Protocol, TypedDict, cast
+from typing import Any, Protocol, cast
 
 from gate.clock import new_id
+from gate.decisions.migrations.documents import (
+    CANDIDATE,
+    EVIDENCE,
+    MANIFEST,
+    Proposal,
+    ProposedRulebook,
+    StoredMigration,
+    candidate_document,
+    damaged,
+    is_evidence,
+    migration_document,
+)
+from gate.decisions.migrations.rules import (
+    no_shadow,
+    require_about,
+    require_act,
+    require_gate,
+    require_note,
+    require_proposed,
+    require_shadowable,
+)
 from gate.decisions.sources import Sources
 from gate.encoding.canonical import canonical, content_hash
-from gate.errors import AccessForbidden, OperatorError, ServiceUnavailable
+from gate.errors import AccessForbidden, OperatorError
 from gate.ids import timestamp
 from gate.ledger import Ledger
 from gate.ledger.access.authority import Scope
-from gate.ledger.access.users import Act, User, may
+from gate.ledger.access.users import User
 from gate.ledger.chain.changes import Change, ChangeReader
 from gate.ledger.rulebooks import Registered, version_conflict
 from gate.ledger.shadows import Shadow
-from gate.ledger.stores.store import has_utf8
-from gate.migration.approval import MAX_NEW_SHARE, Today, find_gate_faults, find_staleness, needs_approval
+from gate.migration.approval import MAX_NEW_SHARE, Today, find_staleness, needs_approval
 from gate.migration.routes import rollback_target
 from gate.migration.standing import Standing, require_open, standing, unknown
 from gate.records.changes import (
-    MAX_NOTE,
     MIGRATIONS,
     ROUTES,
     Actor,
@@ -46,13 +65,8 @@ from gate.records.changes import (
     migration_entry,
     route_entry,
 )
-from gate.rulebooks.documents import AdapterDependency, Annotations
+from gate.rulebooks.documents import AdapterDependency
 from gate.rulebooks.rulebook import Rulebook, load
-
-MANIFEST: Final = "manifest"
-CANDIDATE: Final = "candidate"
-EVIDENCE: Final = "evidence"
-"""The kinds of documents that the entries of migrations cite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,61 +80,6 @@ class ApprovalRules:
 
     self_approval: bool = False
     max_new_share: float = MAX_NEW_SHARE
-
-
-@dataclass(frozen=True, slots=True)
-class ProposedRulebook:
-    """A candidate as its author has it in a file.
-
-    Attributes:
-        rulebook: The rulebook, without annotations.
-        annotations: The author's comments.
-        dependency: The adapter that makes its facts, as `Sources.register` takes it; None where callers send them.
-    """
-
-    rulebook: Rulebook
-    annotations: Annotations
-    dependency: AdapterDependency | None
-
-    @property
-    def candidate(self) -> Candidate:
-        """As entries name it."""
-        rulebook = self.rulebook
-        return {"rulebook_id": rulebook.rulebook_id, "version": rulebook.version, "hash": rulebook.hash}
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """What an author proposes.
-
-    Attributes:
-        manifest: The migration's manifest.
-        rulebooks: Its candidates.
-        evidence: The evidence about them.
-    """
-
-    manifest: Mapping[str, Any]
-    rulebooks: Sequence[ProposedRulebook]
-    evidence: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class StoredMigration:
-    """A migration as it is stored.
-
-    Attributes:
-        standing: Where it stands.
-        manifest: Its manifest, as it was proposed last.
-        evidence: The evidence of that proposal.
-        entries: All entries about it, in the order of the chain.
-        routes: The routes that cite it.
-    """
-
-    standing: Standing
-    manifest: Mapping[str, Any]
-    evidence: Mapping[str, Any]
-    entries: Sequence[MigrationEntry]
-    routes: Sequence[RouteEntry]
 
 
 class InScope(Protocol):
@@ -177,7 +136,7 @@ class Migrations:
         migration_id: str = manifest["migration_id"]
         self.require_proposable(scope, user, manifest, [of.rulebook for of in proposal.rulebooks], note)
         candidates = sorted((of.candidate for of in proposal.rulebooks), key=lambda of: of["rulebook_id"])
-        _require_about(evidence, manifest, candidates)
+        require_about(evidence, manifest, candidates)
         if manifest["approval"]["status"] == "not_required" and needs_approval(manifest, evidence):
             raise OperatorError(
                 "MIGRATION_APPROVAL_REQUIRED",
@@ -192,7 +151,7 @@ class Migrations:
             self._require_fresh(change, evidence, migration_id)
             change.store(MANIFEST, content_hash(manifest), canonical(manifest))
             for of in proposal.rulebooks:
-                change.store(CANDIDATE, of.rulebook.hash, canonical(_candidate_document(of)))
+                change.store(CANDIDATE, of.rulebook.hash, canonical(candidate_document(of)))
             change.store(EVIDENCE, evidence["evidence_hash"], canonical(evidence))
             entry = migration_entry(
                 entry_id=new_id("mig", now),
@@ -225,9 +184,9 @@ class Migrations:
             RulebookRefused: RULEBOOK_VERSION_CONFLICT: a candidate's version names another rulebook.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
-        _require_act(user, scope, "draft")
-        _require_note(note)
-        _require_proposed(manifest)
+        require_act(user, scope, "draft")
+        require_note(note)
+        require_proposed(manifest)
         found = self.standing(scope, manifest["migration_id"])
         if found is not None:
             require_open(found, manifest["migration_id"], to="proposed")
@@ -290,8 +249,8 @@ class Migrations:
             RulebookRefused: RULEBOOK_VERSION_CONFLICT.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
         """
-        _require_act(user, scope, "draft", "approve")
-        _require_note(note)
+        require_act(user, scope, "draft", "approve")
+        require_note(note)
         stored = self.migration(scope, migration_id)
         candidates = [self._candidate(scope, of["hash"]) for of in stored.standing.proposed["candidates"]]
         if not candidates:
@@ -341,8 +300,8 @@ class Migrations:
             OperatorError: ROUTE_UNKNOWN, ROUTE_MOVED or ROLLBACK_IMPOSSIBLE.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
         """
-        _require_act(user, scope, "draft", "approve")
-        _require_note(note)
+        require_act(user, scope, "draft", "approve")
+        require_note(note)
         now = self._clock()
         with self._ledger.changes.changing(scope.scope_id, scope.name, now) as change:
             routes = change.routes(rulebook_id)
@@ -393,7 +352,7 @@ class Migrations:
             OperatorError: MIGRATION_UNKNOWN, MIGRATION_NOT_OPEN, MIGRATION_WITHOUT_ROUTE or SHADOW_RUNNING.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
         """
-        _require_act(user, scope, "draft", "approve")
+        require_act(user, scope, "draft", "approve")
         with self._ledger.changes.changing(scope.scope_id, scope.name, self._clock()) as change:
             found = self._standing(change, migration_id)
             if found is None:
@@ -406,7 +365,7 @@ class Migrations:
                     f"{running.started_at}. `gate migrate shadow show {migration_id} --scope {scope.name}` shows what "
                     f"it found. To begin anew, stop it first.",
                 )
-            _require_shadowable(found)
+            require_shadowable(found)
             change.start_shadow(migration_id, user.name)
             return change.shadows()[migration_id]
 
@@ -423,7 +382,7 @@ class Migrations:
             OperatorError: MIGRATION_UNKNOWN or SHADOW_NOT_RUNNING.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
         """
-        _require_act(user, scope, "draft", "approve")
+        require_act(user, scope, "draft", "approve")
         with self._ledger.changes.changing(scope.scope_id, scope.name, self._clock()) as change:
             found = self._standing(change, migration_id)
             if found is None:
@@ -594,8 +553,8 @@ class Migrations:
     def _decide(
         self, scope: Scope, user: User, migration_id: str, event: Event, evidence_hash: str | None, note: str
     ) -> Standing:
-        _require_act(user, scope, *(("approve", "draft") if self._rules.self_approval else ("approve",)))
-        _require_note(note)
+        require_act(user, scope, *(("approve", "draft") if self._rules.self_approval else ("approve",)))
+        require_note(note)
         now = self._clock()
         with self._ledger.changes.changing(scope.scope_id, scope.name, now) as change:
             found = require_open(self._standing(change, migration_id), migration_id, to=event)
@@ -628,7 +587,7 @@ class Migrations:
                 f"that evidence, before you decide: `gate migrate report {found.migration_id}`.",
             )
         evidence = _document(change, found.evidence_hash)
-        _require_gate(evidence, found.migration_id)
+        require_gate(evidence, found.migration_id)
         self._require_fresh(change, evidence, found.migration_id)
 
     def _require_applicable(self, scope: Scope, stored: StoredMigration) -> None:
@@ -649,7 +608,7 @@ class Migrations:
                 f"The migration {migration_id} is not approved. An approver approves it with `gate migrate approve "
                 f"{migration_id} --scope {scope.name} --evidence {found.evidence_hash}`.",
             )
-        _require_gate(stored.evidence, migration_id)
+        require_gate(stored.evidence, migration_id)
 
     def _require_fresh(self, reader: ChangeReader, evidence: Mapping[str, Any], migration_id: str) -> None:
         stale = find_staleness(evidence, self._today(reader, evidence), self._rules.max_new_share)
@@ -741,71 +700,6 @@ class Migrations:
         )
 
 
-class MigrationSummary(TypedDict):
-    """A migration in a list."""
-
-    migration_id: str
-    state: str
-    status: str
-    candidates: list[Candidate]
-    manifest_hash: str
-    evidence_hash: str
-    proposed_by: str
-    proposed_at: str
-    decided_by: str | None
-    decided_at: str | None
-
-
-def migration_summary(found: Standing) -> MigrationSummary:
-    """A migration as lists show it."""
-    decided = found.decided
-    return {
-        "migration_id": found.migration_id,
-        "state": found.state,
-        "status": found.status,
-        "candidates": found.proposed["candidates"],
-        "manifest_hash": found.proposed["manifest_hash"],
-        "evidence_hash": found.evidence_hash,
-        "proposed_by": found.author,
-        "proposed_at": found.proposed["recorded_at"],
-        "decided_by": None if decided is None else decided["actor"]["id"],
-        "decided_at": None if decided is None else decided["recorded_at"],
-    }
-
-
-def migration_document(stored: StoredMigration, stale: Sequence[str]) -> dict[str, Any]:
-    """A migration with its manifest, which says where it stands, and all entries about it.
-
-    Args:
-        stored: The migration.
-        stale: Why its evidence is stale, as sentences; empty where it is not, or where that no longer matters.
-    """
-    found = stored.standing
-    approval = dict(stored.manifest["approval"])
-    if found.decided is not None and found.status in ("approved", "rejected"):
-        approval |= {"status": found.status}
-        approval |= {"approved_by": found.decided["actor"]["id"], "approved_at": found.decided["recorded_at"]}
-        approval |= {"notes": found.decided["note"]} if found.decided["note"] else {}
-    return {
-        **migration_summary(found),
-        "manifest": {**stored.manifest, "status": found.status, "approval": approval},
-        "entries": list(stored.entries),
-        "routes": list(stored.routes),
-        "stale": list(stale),
-    }
-
-
-def routes_document(routes: Mapping[str, Sequence[RouteEntry]]) -> dict[str, Any]:
-    """{count, routes}: the route of each rulebook id that is in force, by rulebook id."""
-    return {"count": len(routes), "routes": [of[-1] for of in routes.values()]}
-
-
-def is_evidence(evidence: Mapping[str, Any], hash_: str) -> bool:
-    """Whether a document is the evidence of a hash."""
-    rest = {name: value for name, value in evidence.items() if name != "evidence_hash"}
-    return evidence.get("evidence_hash") == hash_ == content_hash(rest)
-
-
 def _standings(entries: Iterable[MigrationEntry], routes: Iterable[RouteEntry]) -> list[Standing]:
     by_id: dict[str, list[MigrationEntry]] = {}
     for entry in entries:
@@ -832,95 +726,6 @@ def _document(reader: ChangeReader, hash_: str) -> Any:
     return found
 
 
-def damaged(what: str) -> ServiceUnavailable:
-    """The error where a document that the chain cites is not there as it was stored."""
-    return ServiceUnavailable(
-        "SVC_STORAGE_UNAVAILABLE",
-        f"In the ledger, the {what} is missing or was changed after it was stored; the operator must run `gate chain "
-        f"check`.",
-    )
-
-
-def _candidate_document(of: ProposedRulebook) -> dict[str, object]:
-    return {"rulebook": of.rulebook.body, "annotations": of.annotations, "adapter_dependency": of.dependency}
-
-
 def _actor(user: User) -> Actor:
     # Names are never given to another user.
     return {"type": "user", "id": user.name}
-
-
-def _require_act(user: User, scope: Scope, *acts: Act) -> None:
-    role = user.roles.get(scope.scope_id)
-    if not any(may(role, act) for act in acts):
-        needed = {"draft": "author", "approve": "approver"}
-        roles = " or ".join(needed[act] for act in acts if act in needed)
-        has = "no role" if role is None else f"the role {role}"
-        raise AccessForbidden(
-            "MIGRATION_FORBIDDEN",
-            f"{user.name} has {has} in the scope {scope.name}, and this needs the role {roles}. An operator grants it "
-            f"with `gate users grant`.",
-        )
-
-
-def _require_shadowable(found: Standing) -> None:
-    """Requires that a migration may still be applied, and has candidates that decide."""
-    if found.state not in ("proposed", "approved"):
-        raise OperatorError(
-            "MIGRATION_NOT_OPEN",
-            f"The migration {found.migration_id} was {found.sentence()}, so that it has no shadow. Only a migration "
-            f"that is proposed or approved has one.",
-        )
-    if not found.proposed["candidates"]:
-        raise OperatorError(
-            "MIGRATION_WITHOUT_ROUTE",
-            f"The migration {found.migration_id} names no rulebook, so that no candidate can decide anything anew.",
-        )
-
-
-def no_shadow(migration_id: str, scope: str) -> OperatorError:
-    """The error where a migration's shadow does not run."""
-    return OperatorError(
-        "SHADOW_NOT_RUNNING",
-        f"No shadow of {migration_id} runs. `gate migrate shadow start {migration_id} --scope {scope}` starts one, as "
-        f"long as the migration is proposed or approved.",
-    )
-
-
-def _require_note(note: str) -> None:
-    if len(note) > MAX_NOTE or not has_utf8(note):
-        raise OperatorError(
-            "NOTE_INVALID", f"The note must have at most {MAX_NOTE} characters in UTF-8; write a shorter one."
-        )
-
-
-def _require_proposed(manifest: Mapping[str, Any]) -> None:
-    if manifest["status"] != "proposed":
-        raise OperatorError(
-            "MIGRATION_STATUS_INVALID",
-            f"The manifest of {manifest['migration_id']} has the status {manifest['status']}; set it to proposed. "
-            f"Approvals are made with `gate migrate approve`, and not in the file.",
-        )
-
-
-def _require_about(evidence: Mapping[str, Any], manifest: Mapping[str, Any], candidates: Sequence[Candidate]) -> None:
-    """Requires that evidence is about a manifest and its candidates."""
-    about = [{"rulebook_id": of["rulebook_id"], **of["candidate"]} for of in evidence["rulebooks"]]
-    if (
-        not is_evidence(evidence, evidence["evidence_hash"])
-        or evidence["manifest_hash"] != content_hash(manifest)
-        or sorted(about, key=lambda of: of["rulebook_id"]) != list(candidates)
-    ):
-        raise OperatorError(
-            "EVIDENCE_INVALID",
-            f"The evidence is not about the manifest of {manifest['migration_id']} and its candidates; make it anew.",
-        )
-
-
-def _require_gate(evidence: Mapping[str, Any], migration_id: str) -> None:
-    if faults := find_gate_faults(evidence):
-        raise OperatorError(
-            "MIGRATION_GATE_FAILED",
-            f"The migration {migration_id} does not pass the gate. {' '.join(faults[:5])} Mend the candidate or the "
-            f"manifest, and propose it again.",
-        )

@@ -1,0 +1,92 @@
+"""What is required of those who act on migrations, and of what they act on; each refusal says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gate.decisions.migrations.documents import is_evidence
+from gate.encoding.canonical import content_hash
+from gate.errors import AccessForbidden, OperatorError
+from gate.ledger.access.authority import Scope
+from gate.ledger.access.users import Act, User, may
+from gate.ledger.stores.store import has_utf8
+from gate.migration.approval import find_gate_faults
+from gate.migration.standing import Standing
+from gate.records.changes import MAX_NOTE, Candidate
+
+
+def require_act(user: User, scope: Scope, *acts: Act) -> None:
+    role = user.roles.get(scope.scope_id)
+    if not any(may(role, act) for act in acts):
+        needed = {"draft": "author", "approve": "approver"}
+        roles = " or ".join(needed[act] for act in acts if act in needed)
+        has = "no role" if role is None else f"the role {role}"
+        raise AccessForbidden(
+            "MIGRATION_FORBIDDEN",
+            f"{user.name} has {has} in the scope {scope.name}, and this needs the role {roles}. An operator grants it "
+            f"with `gate users grant`.",
+        )
+
+
+def require_shadowable(found: Standing) -> None:
+    """Requires that a migration may still be applied, and has candidates that decide."""
+    if found.state not in ("proposed", "approved"):
+        raise OperatorError(
+            "MIGRATION_NOT_OPEN",
+            f"The migration {found.migration_id} was {found.sentence()}, so that it has no shadow. Only a migration "
+            f"that is proposed or approved has one.",
+        )
+    if not found.proposed["candidates"]:
+        raise OperatorError(
+            "MIGRATION_WITHOUT_ROUTE",
+            f"The migration {found.migration_id} names no rulebook, so that no candidate can decide anything anew.",
+        )
+
+
+def require_note(note: str) -> None:
+    if len(note) > MAX_NOTE or not has_utf8(note):
+        raise OperatorError(
+            "NOTE_INVALID", f"The note must have at most {MAX_NOTE} characters in UTF-8; write a shorter one."
+        )
+
+
+def require_proposed(manifest: Mapping[str, Any]) -> None:
+    if manifest["status"] != "proposed":
+        raise OperatorError(
+            "MIGRATION_STATUS_INVALID",
+            f"The manifest of {manifest['migration_id']} has the status {manifest['status']}; set it to proposed. "
+            f"Approvals are made with `gate migrate approve`, and not in the file.",
+        )
+
+
+def require_about(evidence: Mapping[str, Any], manifest: Mapping[str, Any], candidates: Sequence[Candidate]) -> None:
+    """Requires that evidence is about a manifest and its candidates."""
+    about = [{"rulebook_id": of["rulebook_id"], **of["candidate"]} for of in evidence["rulebooks"]]
+    if (
+        not is_evidence(evidence, evidence["evidence_hash"])
+        or evidence["manifest_hash"] != content_hash(manifest)
+        or sorted(about, key=lambda of: of["rulebook_id"]) != list(candidates)
+    ):
+        raise OperatorError(
+            "EVIDENCE_INVALID",
+            f"The evidence is not about the manifest of {manifest['migration_id']} and its candidates; make it anew.",
+        )
+
+
+def require_gate(evidence: Mapping[str, Any], migration_id: str) -> None:
+    if faults := find_gate_faults(evidence):
+        raise OperatorError(
+            "MIGRATION_GATE_FAILED",
+            f"The migration {migration_id} does not pass the gate. {' '.join(faults[:5])} Mend the candidate or the "
+            f"manifest, and propose it again.",
+        )
+
+
+def no_shadow(migration_id: str, scope: str) -> OperatorError:
+    """The error where a migration's shadow does not run."""
+    return OperatorError(
+        "SHADOW_NOT_RUNNING",
+        f"No shadow of {migration_id} runs. `gate migrate shadow start {migration_id} --scope {scope}` starts one, as "
+        f"long as the migration is proposed or approved.",
+    )
