@@ -136,11 +136,11 @@ def names(test: Any) -> Any:
 
 
 @names
-# Its plots hold no name, and to draw them for each would take all the time.
-@patch("workbench.migration.report._figures", lambda history: ())
 def test_no_name_becomes_an_element_of_the_page(name: str) -> None:
-    page = Page(as_html(*named(name)))
-    plain = Page(as_html(*named("name")))
+    # Its plots hold no name, and to draw them for each would take all the time.
+    with patch("workbench.migration.report._figures", lambda history: ()):
+        page = Page(as_html(*named(name)))
+        plain = Page(as_html(*named("name")))
     assert page.tags <= plain.tags
     assert page.attributes == plain.attributes
     assert not page.tags & {"script", "img", "a", "iframe", "svg", "link", "form"}
