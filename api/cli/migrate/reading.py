@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -14,6 +15,7 @@ from api.cli.output import minute, note, print_json, print_text, records, say, t
 from gate.errors import OperatorError
 
 if TYPE_CHECKING:
+    from gate.decisions.migrations.documents import StoredMigration
     from gate.ledger.shadows import Shadow
 
 STATES: Final = ("proposed", "approved", "rejected", "superseded", "applied")
@@ -93,8 +95,8 @@ def show(
         done = "applied" if route["cause"] == "apply" else "rolled back"
         led = f"{route['rulebook_id']} -> {route['to']['version']}"
         say(f"  {minute(route['recorded_at'])}  {led}, {done} by {route['actor']['id']}{said}")
-    for sentence in document["stale"]:
-        say(f"stale: {sentence}", style="yellow")
+    if standing.state in ("proposed", "approved"):
+        _print_obstacles(_obstacles(document, stored))
     if shadow is not None:
         say(_shadowed(shadow, scope))
 
@@ -155,6 +157,7 @@ def status(
         waiting = [found for found in migrations.migrations(of) if found.state in ("proposed", "approved")]
         shadows = migrations.shadows(of)
         proposals = [migrations.migration(of, found.migration_id) for found in waiting]
+        obstacles = {each.standing.migration_id: _obstacles(migrations.document(of, each), each) for each in proposals}
     ready = {
         found.standing.migration_id
         for found in proposals
@@ -182,8 +185,22 @@ def status(
     for found in waiting:
         then = "to be applied" if found.migration_id in ready else "for an approver"
         say(f"{found.migration_id} was {found.sentence()}, and waits {then}.")
+        _print_obstacles(obstacles[found.migration_id])
     for shadow in shadows.values():
         say(_shadowed(shadow, scope))
+
+
+def _obstacles(document: Mapping[str, Any], stored: StoredMigration) -> list[str]:
+    """What keeps an open migration from being approved or applied, a line each."""
+    from gate.migration.approval import find_gate_faults
+
+    stale = [f"stale: {sentence}" for sentence in document["stale"]]
+    return [*stale, *(f"The gate: {fault}" for fault in find_gate_faults(stored.evidence))]
+
+
+def _print_obstacles(obstacles: Sequence[str]) -> None:
+    for obstacle in obstacles:
+        say(obstacle, style="yellow")
 
 
 def _shadowed(shadow: Shadow, scope: str) -> str:

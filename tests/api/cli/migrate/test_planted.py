@@ -87,6 +87,8 @@ class TestLoosened:
         file = routed.write(loosened())
         proposed = routed.answer("propose", file, "--cases", cases_of(routed), by="ada", code=1)
         assert any(LOOSE in fault for fault in proposed["gate_faults"])
+        for told in (routed.done("status"), routed.done("show", "prices")):
+            assert "The gate: A case of pricing_exception fails" in told
         approving = ("approve", "prices", "--evidence", proposed["evidence_hash"])
         code, message = routed.refusal(*approving, by="ben")
         assert (code, LOOSE in message) == ("MIGRATION_GATE_FAILED", True)

@@ -195,6 +195,7 @@ class TestEvidence:
         desk.decide({"discount_percent": 10, "margin_percent": 22})
         code, message = desk.refusal("apply", "prices", by="ada")
         assert (code, "2 decisions of pricing_exception came after the 8" in message) == ("EVIDENCE_STALE", True)
+        assert "stale: 2 decisions of pricing_exception came after the 8" in desk.done("status")
         assert desk.active() is None
 
     def test_another_version_in_force_than_it_compares_with(self, desk: CommandDesk) -> None:
