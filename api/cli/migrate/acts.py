@@ -74,13 +74,18 @@ def apply(
     with instance_at(home, database_url) as instance:
         found = instance.ledger.directory.scope(scope)
         who = signed_in(instance, user, token_file)
-        routes = instance.migrations().apply(found, who, migration_id, note)
+        migrations = instance.migrations()
+        before = {of.migration_id for of in migrations.migrations(found) if of.state in ("proposed", "approved")}
+        routes = migrations.apply(found, who, migration_id, note)
+        closed = [of.migration_id for of in migrations.migrations(found) if of.state == "superseded"]
     if as_json:
         print_json({"migration_id": migration_id, "routes": routes})
         return
     for route in routes:
         say(f"{route['rulebook_id']}: {_moved(route)}.", style="green")
     say("In force from the next decision on.")
+    for superseded in sorted(before.intersection(closed)):
+        say(f"Superseded {superseded}: it proposed another version of a rulebook that was applied.")
     for route in routes:
         if route["from"] is not None:
             command = f"gate migrate rollback {route['rulebook_id']} --scope {scope} --from {route['to']['version']}"

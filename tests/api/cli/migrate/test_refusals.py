@@ -270,7 +270,10 @@ class TestStates:
 
     def test_another_migration_of_the_rulebook_is_superseded(self, desk: CommandDesk) -> None:
         evidence = desk.propose(version("2"), "second")
-        desk.route(version("1"), "first")
+        desk.done("approve", "first", "--evidence", desk.propose(version("1"), "first"), by="ben")
+        told = desk.done("apply", "first", by="ada")
+        assert "Superseded second: it proposed another version of a rulebook that was applied.\n" in told
+        assert "first:" not in told
         code, message = desk.refusal("approve", "second", "--evidence", evidence, by="ben")
         assert (code, "was superseded by ada at" in message) == ("MIGRATION_NOT_OPEN", True)
         assert "first was applied." in desk.done("show", "second")
